@@ -1,0 +1,38 @@
+# Dragoman. `make run` serves; `make test` proves; `make bench` measures; `make lint` reads.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+ARGS   ?=
+
+.PHONY: run test lint bench clean
+
+run: $(VENV)/.run
+	@$(BIN)/dragoman serve $(ARGS)
+
+test: lint
+	@$(BIN)/pytest -n 2 $(ARGS)
+
+lint: $(VENV)/.test
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+bench: $(VENV)/.test
+	@$(BIN)/python -m bench $(ARGS)
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Dragoman needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
+	@echo "making $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: $(VENV)/bin/python pyproject.toml
+	@echo "installing Dragoman into $(VENV)"
+	@$(BIN)/pip install -q --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.run
+	@echo "installing what the tests need"
+	@$(BIN)/pip install -q --disable-pip-version-check -e '.[test]'
+	@touch $@

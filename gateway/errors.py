@@ -1,0 +1,111 @@
+"""What can be refused or go wrong: one tree, each class carrying its FaultCode; tables know how each looks."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+from gateway.model import Fault, FaultCode
+
+
+class GatewayError(Exception):
+    """Something a client or operator is told about; the message is fit for both."""
+
+    code: ClassVar[FaultCode] = FaultCode.INTERNAL
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str, *, param: str | None = None, details: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.param = param
+        self.details = details
+
+    @property
+    def fault(self) -> Fault:
+        return Fault(code=self.code, message=self.message, retryable=self.retryable, details=self.details)
+
+
+class Invalid(GatewayError):
+    """The client said something that cannot be understood or is not allowed."""
+
+    code = FaultCode.INVALID
+
+
+class Unauthenticated(GatewayError):
+    """Nobody knows who is asking."""
+
+    code = FaultCode.UNAUTHENTICATED
+
+
+class Forbidden(GatewayError):
+    """It is known who is asking, and they may not."""
+
+    code = FaultCode.FORBIDDEN
+
+
+class NotFound(GatewayError):
+    """The client named something that does not exist, or not for them."""
+
+    code = FaultCode.NOT_FOUND
+
+
+class Conflict(GatewayError):
+    """The request makes sense, but not in the state things are in."""
+
+    code = FaultCode.CONFLICT
+
+
+class Busy(Conflict):
+    """A turn is running, and there is one at a time."""
+
+
+class NotPending(Conflict):
+    """An answer came for something that nobody asks, or that is settled already."""
+
+
+class TooLarge(GatewayError):
+    """The request is larger than the limits allow."""
+
+    code = FaultCode.TOO_LARGE
+
+
+class Unsupported(GatewayError):
+    """The agent or the dialect does not have what was asked for."""
+
+    code = FaultCode.UNSUPPORTED
+
+
+class RateLimited(GatewayError):
+    """Too much, too fast."""
+
+    code = FaultCode.RATE_LIMITED
+    retryable = True
+
+
+class BackendFailed(GatewayError):
+    """The agent broke."""
+
+    code = FaultCode.BACKEND
+
+
+class Overloaded(GatewayError):
+    """There is no room for this just now."""
+
+    code = FaultCode.OVERLOADED
+    retryable = True
+
+
+class TimedOut(GatewayError):
+    """It took longer than it may."""
+
+    code = FaultCode.TIMEOUT
+    retryable = True
+
+
+@contextmanager
+def naming(names: Mapping[type[BaseException], type[GatewayError]]) -> Iterator[None]:
+    """Foreign exceptions stop at the border: each is raised again as the error of ours it stands for."""
+    try:
+        yield
+    except tuple(names) as error:
+        ours = next(ours for foreign, ours in names.items() if isinstance(error, foreign))
+        raise ours(str(error) or type(error).__name__) from error

@@ -1,0 +1,135 @@
+"""What messages are made of: parts, tool calls, tool specifications, usage, and a session's settings."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from .vocabulary import FaultCode, Permission, Role, ToolOrigin
+
+
+class ToolCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One call of one tool; `input` is parsed, and empty while the call is still being written."""
+
+    call_id: str
+    name: str
+    input: dict[str, Any] = {}
+    origin: ToolOrigin = ToolOrigin.BUILTIN
+    permission: Permission = Permission.ALLOW
+    display_name: str | None = None
+    server: str | None = None
+
+
+class Part(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):
+    """One piece of a message."""
+
+
+class TextPart(Part, frozen=True, kw_only=True, tag="text"):
+    text: str
+
+
+class ThinkingPart(Part, frozen=True, kw_only=True, tag="thinking"):
+    text: str
+    signature: str | None = None
+
+
+class ToolUsePart(Part, frozen=True, kw_only=True, tag="tool_use"):
+    call: ToolCall
+
+
+class ImagePart(Part, frozen=True, kw_only=True, tag="image"):
+    """A picture by address: `https:` or a `data:` URI."""
+
+    url: str
+    media_type: str | None = None
+
+
+class FilePart(Part, frozen=True, kw_only=True, tag="file"):
+    """A file by address, by id in the file store, or both."""
+
+    name: str
+    url: str | None = None
+    file_id: str | None = None
+    media_type: str | None = None
+    size: int | None = None
+
+
+class DataPart(Part, frozen=True, kw_only=True, tag="data"):
+    """A typed piece that is neither words nor pictures: a card, a plan, a change of mode."""
+
+    type: str
+    content: Any = None
+    call_id: str | None = None
+
+
+AnyPart = TextPart | ThinkingPart | ToolUsePart | ImagePart | FilePart | DataPart
+Content = str | tuple[AnyPart, ...]
+"""A client's own spelling is kept: a bare string stays a bare string."""
+
+
+def parts_of(content: Content) -> tuple[AnyPart, ...]:
+    """The content as parts, a bare string being one text part."""
+    return (TextPart(text=content),) if isinstance(content, str) else content
+
+
+def text_of(content: Content) -> str:
+    """All the words of the content, thinking left out."""
+    return content if isinstance(content, str) else "".join(p.text for p in content if isinstance(p, TextPart))
+
+
+class SeedMessage(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A message that a session starts with, said before the gateway was there."""
+
+    role: Role
+    content: Content
+    call_id: str | None = None
+
+
+class ToolSpec(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A tool as it is declared: by an agent, or by a client for its own tools."""
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] = {}
+    title: str | None = None
+
+
+class Settings(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a session has chosen of its agent; secrets stand apart so that nothing prints them by accident.
+
+    `tools` is None where nobody said anything about tools: the agent's own are then enabled and allowed.
+    """
+
+    tools: dict[str, Permission] | None = None
+    client_tools: tuple[ToolSpec, ...] = ()
+    options: dict[str, str] = {}
+    secrets: dict[str, str] = {}
+    system: str | None = None
+    model: str | None = None
+
+
+class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Tokens spent."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    thinking_tokens: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            thinking_tokens=self.thinking_tokens + other.thinking_tokens,
+        )
+
+
+class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What went wrong, in words that a client may see."""
+
+    code: FaultCode
+    message: str
+    retryable: bool = False
+    details: dict[str, Any] | None = None
