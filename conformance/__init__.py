@@ -1,0 +1,1 @@
+"""The examiners: they put a server of one dialect through the requirements of that dialect, from outside."""

@@ -1,0 +1,51 @@
+"""Cases: examinations written as code, each bound to the requirements it decides."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from conformance.kit.requirement import Catalogue
+
+Check = Callable[[Any], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One question put to a server; it passes unless it raises."""
+
+    name: str
+    requirements: tuple[str, ...]
+    sentence: str
+    check: Check
+
+
+def requirement(*ids: str) -> Callable[[Check], Case]:
+    """Make a case of an async function: it decides the requirements of these ids."""
+    if not ids:
+        raise ValueError("a case must name at least one requirement")
+
+    def bind(check: Check) -> Case:
+        sentence = " ".join((check.__doc__ or "").split())
+        section = check.__module__.rpartition(".")[2]
+        return Case(name=f"{section}.{check.__name__}", requirements=ids, sentence=sentence, check=check)
+
+    return bind
+
+
+def collect(modules: Iterable[ModuleType]) -> tuple[Case, ...]:
+    """The cases of these modules, in the order they are written."""
+    return tuple(item for module in modules for item in vars(module).values() if isinstance(item, Case))
+
+
+def disagreements(catalogue: Catalogue, cases: Iterable[Case]) -> list[str]:
+    """Where catalogue and cases do not match, both ways; empty when all is well."""
+    cases = list(cases)
+    bound = {name for case in cases for name in case.requirements}
+    names = [case.name for case in cases]
+    return [
+        *(f"{name}: no case decides it" for name in sorted(catalogue.ids - bound)),
+        *(f"{name}: a case names it, the catalogue does not" for name in sorted(bound - catalogue.ids)),
+        *(f"{name}: two cases have this name" for name in sorted({name for name in names if names.count(name) > 1})),
+        *(f"{case.name}: has no sentence" for case in cases if not case.sentence),
+    ]

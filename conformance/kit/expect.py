@@ -1,0 +1,98 @@
+"""Expectations: what was expected and what was seen, said together when they differ."""
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import orjson
+
+if TYPE_CHECKING:
+    from conformance.kit.http import Reply
+
+LONGEST = 600
+
+
+class Failed(Exception):
+    """The server did not do what the requirement asks."""
+
+    def __init__(self, expected: str, seen: str) -> None:
+        self.expected = expected
+        self.seen = seen
+        super().__init__(f"expected {expected}; seen: {seen}")
+
+
+class Unanswered(Failed):
+    """The server gave no answer at all: it is silent, gone, or speaks something other than HTTP."""
+
+
+class NotTestable(Exception):
+    """The situation a requirement speaks of cannot be brought about here."""
+
+
+def show(value: Any) -> str:
+    """A value as a person reads it: JSON where possible, and not too long."""
+    try:
+        text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    except TypeError:
+        text = repr(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text) - LONGEST} more characters)"
+
+
+def fail(expected: str, seen: Any) -> NoReturn:
+    raise Failed(expected, show(seen))
+
+
+def that(holds: bool, expected: str, seen: Any) -> None:
+    """The general expectation: `holds`, or fail with both sides."""
+    if not holds:
+        fail(expected, seen)
+
+
+def equal(what: str, expected: Any, seen: Any) -> None:
+    if expected != seen:
+        fail(f"{what}: {show(expected)}", seen)
+
+
+def member(what: str, allowed: Collection[str], seen: Any) -> None:
+    if not isinstance(seen, str) or seen not in allowed:
+        fail(f"{what} to be one of {', '.join(sorted(allowed))}", seen)
+
+
+def subset(what: str, expected: Collection[str], seen: Collection[str]) -> None:
+    """All that is expected is there; more may be."""
+    missing = sorted(set(expected) - set(seen))
+    if missing:
+        fail(f"{what} to include {', '.join(missing)}", sorted(seen))
+
+
+def status(reply: "Reply", *wanted: int) -> "Reply":
+    if reply.status not in wanted:
+        fail(f"{reply.asked} to be answered with {' or '.join(map(str, wanted))}", reply.told)
+    return reply
+
+
+def refused(reply: "Reply", why: str) -> "Reply":
+    """Any 4xx will do."""
+    if not 400 <= reply.status < 500:
+        fail(f"{reply.asked} to be refused with a 4xx, because {why}", reply.told)
+    return reply
+
+
+def parsed(text: str | bytes, what: str) -> Any:
+    """The JSON value in the text."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        shown = text if isinstance(text, str) else text.decode("utf-8", "backslashreplace")
+        raise Failed(f"{what} to be JSON ({error})", show(shown) or "nothing") from None
+
+
+@contextmanager
+def preparing(what: str) -> Iterator[None]:
+    """Failing to set the scene is not failing the requirement: the case cannot be put. Silence stays a failure."""
+    try:
+        yield
+    except Unanswered:
+        raise
+    except Failed as failure:
+        raise NotTestable(f"could not prepare {what}: {failure}") from failure

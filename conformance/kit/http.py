@@ -1,0 +1,180 @@
+"""The HTTP client of the examiners: sends what it is told, well-formed or not, and keeps a transcript."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from types import EllipsisType
+from typing import Any
+
+import aiohttp
+import orjson
+
+from conformance.kit import expect
+from conformance.kit.expect import Failed, Unanswered
+from conformance.kit.sse import ServerEvent, SseParser
+from conformance.kit.transcript import Incoming, Transcript
+
+LARGEST = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A whole answer."""
+
+    asked: str
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        return self.body.decode("utf-8", "backslashreplace")
+
+    @property
+    def told(self) -> str:
+        """The answer in one line."""
+        return f"{self.status} {expect.show(self.text)}".strip()
+
+    @property
+    def content_type(self) -> str:
+        return self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+
+    def json(self) -> Any:
+        return expect.parsed(self.body, f"the body of the answer to {self.asked}")
+
+
+class Stream:
+    """An answer that arrives event by event."""
+
+    def __init__(self, asked: str, response: aiohttp.ClientResponse, transcript: Transcript, timeout: float) -> None:
+        self.asked = asked
+        self.status = response.status
+        self.headers: Mapping[str, str] = dict(response.headers)
+        self.parser = SseParser()
+        self._response = response
+        self._incoming = Incoming(transcript)
+        self._timeout = timeout
+        self._waiting: list[ServerEvent] = []
+        self._size = 0
+
+    @property
+    def is_event_stream(self) -> bool:
+        return self.status == 200 and self._response.content_type == "text/event-stream"
+
+    async def next(self, within: float | None = None) -> ServerEvent | None:
+        """The next event; None when the server has ended the stream in good order."""
+        while not self._waiting:
+            piece = await self._piece(within or self._timeout)
+            if not piece:
+                return None
+            self._waiting = self.parser.feed(piece)
+        return self._waiting.pop(0)
+
+    async def whole(self) -> Reply:
+        """What is left of the answer, as one body: for answers that turn out not to be streams."""
+        pieces: list[bytes] = []
+        while piece := await self._piece(self._timeout):
+            pieces.append(piece)
+        return Reply(self.asked, self.status, self.headers, b"".join(pieces))
+
+    async def _piece(self, within: float) -> bytes:
+        try:
+            async with asyncio.timeout(within):
+                piece = await self._response.content.readany()
+        except TimeoutError:
+            raise Failed(f"{self.asked} to go on or end within {within:g} s", "nothing more came") from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise Failed(f"the answer to {self.asked} to end in good order", f"it was cut: {_said(error)}") from None
+        self._size += len(piece)
+        if self._size > LARGEST:
+            raise Failed(f"the answer to {self.asked} to end", f"more than {LARGEST} bytes")
+        if piece:
+            self._incoming.feed(piece)
+        else:
+            self._incoming.close()
+        return piece
+
+
+@dataclass
+class HttpClient:
+    """Asks one server; every wait is bounded, every byte is in the transcript."""
+
+    session: aiohttp.ClientSession
+    base: str
+    transcript: Transcript
+    key: str | None = None
+    timeout: float = 10.0
+    headers: dict[str, str] = field(default_factory=dict)
+
+    async def ask(self, method: str, path: str, json: Any = ..., **more: Any) -> Reply:
+        """The whole answer to one request; see `stream` for what may be asked."""
+        async with self.stream(method, path, json, **more) as stream:
+            return await stream.whole()
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        path: str,
+        json: Any = ...,
+        *,
+        body: bytes | None = None,
+        content_type: str | None = "application/json",
+        query: Mapping[str, str] | None = None,
+        key: str | EllipsisType | None = ...,
+    ) -> AsyncIterator[Stream]:
+        """Send one request (`json`, or any bytes as `body`) and read its answer as it comes."""
+        payload = orjson.dumps(json) if json is not ... else body
+        headers = self._heading(content_type if payload is not None else None, self.key if key is ... else key)
+        url = self.base + path
+        asked = f"{method} {path}" + (f"?{'&'.join(f'{k}={v}' for k, v in query.items())}" if query else "")
+        self.transcript.sent(_request(asked, headers, payload))
+        request = self.session.request(
+            method, url, data=payload, headers=headers, params=query, allow_redirects=False, skip_auto_headers=_BARE
+        )
+        with _answering(asked, self.timeout):
+            async with asyncio.timeout(self.timeout):
+                response = await request
+        try:
+            self.transcript.received(_head(response))
+            yield Stream(asked, response, self.transcript, self.timeout)
+        finally:
+            response.close()
+
+    def _heading(self, content_type: str | None, key: str | None) -> dict[str, str]:
+        heading = dict(self.headers)
+        if content_type is not None:
+            heading["Content-Type"] = content_type
+        if key is not None:
+            heading["Authorization"] = f"Bearer {key}"
+        return heading
+
+
+_BARE = ("Content-Type",)
+
+
+@contextmanager
+def _answering(asked: str, timeout: float) -> Iterator[None]:
+    try:
+        yield
+    except TimeoutError:
+        raise Unanswered(f"an answer to {asked} within {timeout:g} s", "none came") from None
+    except (aiohttp.ClientError, OSError) as error:
+        raise Unanswered(f"an answer to {asked}", _said(error)) from None
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _request(asked: str, headers: Mapping[str, str], payload: bytes | None) -> str:
+    lines = [asked, *(f"{name}: {value}" for name, value in headers.items())]
+    if payload is not None:
+        lines += ["", payload.decode("utf-8", "backslashreplace")]
+    return "\n".join(lines)
+
+
+def _head(response: aiohttp.ClientResponse) -> str:
+    lines = [f"{response.status} {response.reason or ''}".rstrip()]
+    return "\n".join(lines + [f"{name}: {value}" for name, value in response.headers.items()] + [""])

@@ -1,0 +1,66 @@
+"""Requirements as data: what a dialect demands, how strongly, and where it is written."""
+
+from collections import Counter
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from conformance.kit.documents import read_document
+
+
+class Level(StrEnum):
+    """How strongly a requirement binds."""
+
+    MUST = "must"
+    SHOULD = "should"
+    MAY = "may"
+
+    def includes(self, other: "Level") -> bool:
+        """Whether an examination at this level asks for requirements of the other."""
+        order = list(Level)
+        return order.index(other) <= order.index(self)
+
+
+class Requirement(BaseModel):
+    """One sentence a server is held to."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str = Field(pattern=r"^[A-Z]+(-[A-Z]+)+-\d{2}$")
+    level: Level
+    section: str = Field(min_length=1)
+    source: str = Field(min_length=1)
+    sentence: str = Field(min_length=10)
+
+
+class Catalogue(BaseModel):
+    """Everything one dialect demands, in the order of its specification."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    dialect: str
+    title: str
+    requirements: tuple[Requirement, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _ids_are_unique(self) -> "Catalogue":
+        twice = [name for name, count in Counter(item.id for item in self.requirements).items() if count > 1]
+        if twice:
+            raise ValueError(f"listed more than once: {', '.join(twice)}")
+        return self
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """The ids of all requirements."""
+        return frozenset(item.id for item in self.requirements)
+
+    @property
+    def sections(self) -> tuple[str, ...]:
+        """The sections in order of first appearance."""
+        return tuple(dict.fromkeys(item.section for item in self.requirements))
+
+
+def read_catalogue(path: Path) -> Catalogue:
+    """The catalogue in a requirements.yaml."""
+    return read_document(path, Catalogue)

@@ -1,0 +1,144 @@
+"""The runner: puts the cases to the server, a few at a time, and always comes back with a report."""
+
+import asyncio
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pydantic import BaseModel
+
+from conformance.kit.case import Case
+from conformance.kit.expect import Failed, NotTestable, Unanswered
+from conformance.kit.requirement import Requirement
+from conformance.kit.suite import Suite, Target
+from conformance.kit.transcript import Transcript
+from conformance.kit.verdict import CaseResult, Finding, Outcome, Report
+
+AT_ONCE = 4
+ANSWERS_PER_CASE = 6
+CLEARING_AWAY = 2
+GIVE_UP_AFTER = 6
+
+Watcher = Callable[[CaseResult], None]
+
+
+@dataclass
+class Patience:
+    """Counts the cases in a row that got no answer at all; when there are too many, the rest is not asked."""
+
+    unanswered: int = 0
+
+    @property
+    def is_lost(self) -> bool:
+        return self.unanswered >= GIVE_UP_AFTER
+
+    def note(self, was_unanswered: bool) -> None:
+        if not self.is_lost:
+            self.unanswered = self.unanswered + 1 if was_unanswered else 0
+
+
+class Runner:
+    """Runs the cases of one suite against one server."""
+
+    def __init__(self, suite: Suite, target: Target, profile: BaseModel, at_once: int = AT_ONCE) -> None:
+        self._suite = suite
+        self._target = target
+        self._profile = profile
+        self._places = asyncio.Semaphore(at_once)
+        self._patience = Patience()
+
+    async def run(self, requirements: Collection[Requirement], watcher: Watcher = lambda result: None) -> Report:
+        """Decide these requirements; the watcher is told of every case as it ends."""
+        wanted = {item.id for item in requirements}
+        cases = [case for case in self._suite.cases if wanted.intersection(case.requirements)]
+        started, clock = datetime.now(UTC), time.monotonic()
+        results = tuple(await asyncio.gather(*(self._put(case, watcher) for case in cases)))
+        return Report(
+            dialect=self._suite.catalogue.dialect,
+            title=self._suite.catalogue.title,
+            url=self._target.url,
+            started=started,
+            seconds=time.monotonic() - clock,
+            findings=tuple(_finding(item, results) for item in requirements),
+            results=results,
+        )
+
+    async def _put(self, case: Case, watcher: Watcher) -> CaseResult:
+        async with self._places:
+            result = self._skipped(case) if self._patience.is_lost else await self._examine(case)
+        watcher(result)
+        return result
+
+    async def _examine(self, case: Case) -> CaseResult:
+        """The case in a task of its own, so that whatever it raises, and however long it takes, is an answer."""
+        transcript = Transcript([self._target.key] if self._target.key else [])
+        limit = self._target.timeout * ANSWERS_PER_CASE
+        start = time.monotonic()
+        task = asyncio.create_task(self._attempt(case, transcript, limit))
+        await asyncio.wait({task}, timeout=limit + self._target.timeout * CLEARING_AWAY)
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task})
+        error = TimeoutError() if task.cancelled() else task.exception()
+        self._patience.note(isinstance(error, Unanswered))
+        return _result(case, error, transcript, time.monotonic() - start, limit)
+
+    async def _attempt(self, case: Case, transcript: Transcript, limit: float) -> None:
+        async with self._suite.examination(self._target, self._profile, transcript) as examination:
+            async with asyncio.timeout(limit):
+                await case.check(examination)
+
+    def _skipped(self, case: Case) -> CaseResult:
+        reason = f"not asked: the server left {GIVE_UP_AFTER} cases in a row without an answer"
+        return CaseResult(case.name, case.sentence, case.requirements, Outcome.NOT_TESTABLE, 0.0, "", reason=reason)
+
+
+async def is_reachable(url: str, timeout: float) -> bool:
+    """Whether anything listens there; what it says is the cases' business."""
+    from yarl import URL
+
+    place = URL(url)
+    try:
+        async with asyncio.timeout(timeout):
+            _, writer = await asyncio.open_connection(place.host, place.port, ssl=place.scheme == "https" or None)
+    except (TimeoutError, OSError):
+        return False
+    writer.close()
+    return True
+
+
+def _result(
+    case: Case, error: BaseException | None, transcript: Transcript, seconds: float, limit: float
+) -> CaseResult:
+    outcome, expected, seen, reason = _judged(error, limit)
+    hide = transcript.redact
+    return CaseResult(
+        name=case.name,
+        sentence=case.sentence,
+        requirements=case.requirements,
+        outcome=outcome,
+        seconds=seconds,
+        transcript=str(transcript),
+        expected=expected and hide(expected),
+        seen=seen and hide(seen),
+        reason=reason and hide(reason),
+    )
+
+
+def _judged(error: BaseException | None, limit: float) -> tuple[Outcome, str | None, str | None, str | None]:
+    match error:
+        case None:
+            return Outcome.PASSED, None, None, None
+        case Failed():
+            return Outcome.FAILED, error.expected, error.seen, None
+        case NotTestable():
+            return Outcome.NOT_TESTABLE, None, None, str(error)
+        case TimeoutError():
+            return Outcome.FAILED, f"the whole exchange to take less than {limit:g} s", "it had not ended by then", None
+        case _:
+            return Outcome.NOT_TESTABLE, None, None, f"the examiner stumbled: {type(error).__name__}: {error}"
+
+
+def _finding(requirement: Requirement, results: tuple[CaseResult, ...]) -> Finding:
+    return Finding(requirement, tuple(item for item in results if requirement.id in item.requirements))

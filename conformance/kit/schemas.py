@@ -1,0 +1,43 @@
+"""JSON Schemas of a dialect's bodies, and what a body that does not fit has wrong."""
+
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import orjson
+
+from conformance.kit import expect
+
+MOST_PROBLEMS = 5
+
+
+class Schemas:
+    """The schema files of one folder, known by their file names; they may refer to each other by `$id`."""
+
+    def __init__(self, folder: Path) -> None:
+        documents = {path.stem: orjson.loads(path.read_bytes()) for path in sorted(folder.glob("*.json"))}
+        registry = jsonschema_rs.Registry([(document["$id"], document) for document in documents.values()])
+        self._validators = {
+            name: jsonschema_rs.Draft202012Validator(document, registry=registry)
+            for name, document in documents.items()
+        }
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(self._validators)
+
+    def problems(self, name: str, value: Any) -> list[str]:
+        """What keeps the value from fitting the schema of this name; empty if it fits."""
+        found = self._validators[name].iter_errors(value)
+        return [f"{_place(error.instance_path)}: {error.message}" for error in found]
+
+    def fit(self, name: str, value: Any, what: str) -> None:
+        """Fail unless the value fits."""
+        problems = self.problems(name, value)
+        if problems:
+            listed = "; ".join(expect.show(problem) for problem in problems[:MOST_PROBLEMS])
+            expect.fail(f"{what} to fit the schema `{name}`", f"{listed} in {expect.show(value)}")
+
+
+def _place(path: list[str | int]) -> str:
+    return "/" + "/".join(str(step) for step in path)

@@ -1,0 +1,82 @@
+"""Server-sent events, inward: bytes in, events out. No clock, no socket."""
+
+import codecs
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ServerEvent:
+    """One dispatched event of a stream."""
+
+    event: str
+    data: str
+    id: str = ""
+
+
+class SseParser:
+    """Reads the event-stream format of the HTML standard; any split of the bytes gives the same events."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._line: list[str] = []
+        self._at_start = True
+        self._after_cr = False
+        self._event = ""
+        self._data: list[str] = []
+        self.last_id = ""
+        self.retry: int | None = None
+        self.comments = 0
+
+    def feed(self, piece: bytes) -> list[ServerEvent]:
+        """The events completed by this piece; an unfinished one waits for its blank line."""
+        found: list[ServerEvent] = []
+        for line in self._lines(self._decoder.decode(piece)):
+            event = self._take(line)
+            if event is not None:
+                found.append(event)
+        return found
+
+    def _lines(self, text: str) -> list[str]:
+        """Lines end in CR, LF or CRLF; a CR at the end of a piece may be half of a CRLF."""
+        if self._at_start and text:
+            self._at_start = False
+            text = text.removeprefix("\ufeff")
+        lines: list[str] = []
+        for char in text:
+            if char == "\n" and self._after_cr:
+                self._after_cr = False
+                continue
+            self._after_cr = char == "\r"
+            if char in "\r\n":
+                lines.append("".join(self._line))
+                self._line.clear()
+            else:
+                self._line.append(char)
+        return lines
+
+    def _take(self, line: str) -> ServerEvent | None:
+        if not line:
+            return self._dispatch()
+        if line.startswith(":"):
+            self.comments += 1
+            return None
+        field, _, value = line.partition(":")
+        self._set(field, value.removeprefix(" "))
+        return None
+
+    def _set(self, field: str, value: str) -> None:
+        match field:
+            case "event":
+                self._event = value
+            case "data":
+                self._data.append(value)
+            case "id" if "\0" not in value:
+                self.last_id = value
+            case "retry" if value.isascii() and value.isdigit():
+                self.retry = int(value)
+
+    def _dispatch(self) -> ServerEvent | None:
+        """An event without data is none, as the standard has it."""
+        event, data = self._event, self._data
+        self._event, self._data = "", []
+        return ServerEvent(event or "message", "\n".join(data), self.last_id) if data else None

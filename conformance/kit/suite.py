@@ -1,0 +1,69 @@
+"""Suites: a dialect's catalogue and cases together, found by the dialect's name."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from pydantic import BaseModel
+
+from conformance.kit.case import Case
+from conformance.kit.documents import read_document
+from conformance.kit.http import HttpClient
+from conformance.kit.requirement import Catalogue
+from conformance.kit.transcript import Transcript
+
+HOME = Path(__file__).parent.parent
+
+
+@dataclass(frozen=True)
+class Target:
+    """The server under examination."""
+
+    url: str
+    key: str | None = None
+    timeout: float = 10.0
+
+
+Opening = Callable[[HttpClient, Any], AbstractAsyncContextManager[Any]]
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Everything needed to examine servers of one dialect; `opening` sets up one case and clears away after it."""
+
+    catalogue: Catalogue
+    cases: tuple[Case, ...]
+    profile_model: type[BaseModel]
+    default_profile: Path
+    opening: Opening
+
+    def read_profile(self, path: Path | None = None) -> BaseModel:
+        """The profile at the path, or the one that comes with the dialect."""
+        return read_document(path or self.default_profile, self.profile_model)
+
+    @asynccontextmanager
+    async def examination(self, target: Target, profile: BaseModel, transcript: Transcript) -> AsyncIterator[Any]:
+        """What a case is given: fresh connections, the profile, and the dialect's own verbs."""
+        connector = aiohttp.TCPConnector(force_close=True, limit=0)
+        timeout = aiohttp.ClientTimeout(total=None)
+        async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
+            client = HttpClient(session, target.url.rstrip("/"), transcript, target.key, target.timeout)
+            async with self.opening(client, profile) as examination:
+                yield examination
+
+
+def dialects() -> tuple[str, ...]:
+    """The dialects there is a suite for."""
+    return tuple(sorted(path.parent.name for path in HOME.glob("*/requirements.yaml")))
+
+
+def load_suite(dialect: str) -> Suite:
+    """The suite of this dialect; KeyError if there is none."""
+    if dialect not in dialects():
+        raise KeyError(dialect)
+    suite: Suite = import_module(f"conformance.{dialect}").suite()
+    return suite

@@ -1,0 +1,115 @@
+"""Verdicts: what came of each case, of each requirement, and of the whole examination."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from conformance.kit.requirement import Level, Requirement
+
+
+class Outcome(StrEnum):
+    """What can come of a case or a requirement."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_TESTABLE = "not testable"
+
+
+class Verdict(StrEnum):
+    """What can come of an examination."""
+
+    CONFORMS = "conforms"
+    FAILS = "fails"
+    INCOMPLETE = "incomplete"
+
+
+EXIT_CODES = {Verdict.CONFORMS: 0, Verdict.FAILS: 1, Verdict.INCOMPLETE: 3}
+GRAVITY = (Outcome.FAILED, Outcome.NOT_TESTABLE, Outcome.PASSED)
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """What one case found, with the traffic it found it in."""
+
+    name: str
+    sentence: str
+    requirements: tuple[str, ...]
+    outcome: Outcome
+    seconds: float
+    transcript: str
+    expected: str | None = None
+    seen: str | None = None
+    reason: str | None = None
+
+    @property
+    def remark(self) -> str:
+        """Why it did not pass, in one line; empty if it passed."""
+        if self.outcome is Outcome.FAILED:
+            return f"expected {self.expected}; seen: {self.seen}"
+        return self.reason or ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One requirement and the cases that decided it: the gravest of their outcomes is its own."""
+
+    requirement: Requirement
+    results: tuple[CaseResult, ...]
+
+    @property
+    def outcome(self) -> Outcome:
+        outcomes = {result.outcome for result in self.results} or {Outcome.NOT_TESTABLE}
+        return next(outcome for outcome in GRAVITY if outcome in outcomes)
+
+    @property
+    def grave(self) -> tuple[CaseResult, ...]:
+        """The results that kept it from passing."""
+        return tuple(item for item in self.results if item.outcome is not Outcome.PASSED)
+
+    @property
+    def seconds(self) -> float:
+        return sum(result.seconds for result in self.results)
+
+
+@dataclass(frozen=True)
+class Report:
+    """A finished examination."""
+
+    dialect: str
+    title: str
+    url: str
+    started: datetime
+    seconds: float
+    findings: tuple[Finding, ...]
+    results: tuple[CaseResult, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """Only the MUSTs decide; a MUST that could not be put leaves the examination incomplete."""
+        outcomes = {item.outcome for item in self.findings if item.requirement.level is Level.MUST}
+        if Outcome.FAILED in outcomes:
+            return Verdict.FAILS
+        return Verdict.INCOMPLETE if Outcome.NOT_TESTABLE in outcomes else Verdict.CONFORMS
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[self.verdict]
+
+    def of(self, outcome: Outcome) -> tuple[Finding, ...]:
+        return tuple(item for item in self.findings if item.outcome is outcome)
+
+    def by_level(self) -> dict[str, dict[Outcome, int]]:
+        """How many of each outcome, per level."""
+        return _counts((item.requirement.level.value, item.outcome) for item in self.findings)
+
+    def by_section(self) -> dict[str, dict[Outcome, int]]:
+        """How many of each outcome, per section."""
+        return _counts((item.requirement.section, item.outcome) for item in self.findings)
+
+
+def _counts(pairs: Iterable[tuple[str, Outcome]]) -> dict[str, dict[Outcome, int]]:
+    counted = Counter(pairs)
+    names = dict.fromkeys(name for name, _ in counted)
+    return {name: {outcome: counted[name, outcome] for outcome in Outcome} for name in names}
