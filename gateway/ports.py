@@ -1,10 +1,11 @@
 """The protocols between rooms: what a backend, a log, a dialect and the session service promise each other."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
+from pydantic import BaseModel
 
 from gateway.model import (
     ROOT,
@@ -49,7 +50,7 @@ class Turn(Protocol):
     def agent(self) -> AgentCard: ...
     @property
     def settings(self) -> Settings:
-        """As they were when the turn started; options have their defaults filled in, secrets their values."""
+        """As they are now; options have their defaults filled in, secrets their values."""
     @property
     def command(self) -> SendMessage | Compact:
         """What started the turn."""
@@ -66,13 +67,13 @@ class Turn(Protocol):
 
 
 class Backend(Protocol):
-    """An agent: an async iterator of events, and nothing else.
+    """An agent: an async generator of events, and nothing else.
 
     Raise a `GatewayError` to fail with a fault of your choice; anything else that is raised is a fault of the turn too,
-    and whatever was open is closed by the engine. When the turn is interrupted the iterator is closed.
+    and whatever was open is closed by the engine. When the turn is interrupted the generator is closed.
     """
 
-    def run(self, turn: Turn) -> AsyncIterator[Said]: ...
+    def run(self, turn: Turn) -> AsyncGenerator[Said, None]: ...
     async def close(self) -> None: ...
 
 
@@ -116,6 +117,8 @@ class Receipt:
     turn_id: str | None
     records: tuple[Record, ...]
     after: int
+    begun: bool
+    """Whether a turn was started or resumed."""
 
 
 class Chunk(Struct, frozen=True, gc=False):
@@ -186,5 +189,11 @@ class Dialect:
     """Client messages that become commands, each with the names its inbound binds."""
     objects: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """REST bodies the table spells, each with the names its views bind."""
+    settings: type[BaseModel] | None = None
+    """What config.yaml may say under the dialect's name, beside `mount`."""
+    examples: Callable[[str, str, str], list[str]] | None = None
+    """(address, agent, how to show a key) → command lines to try, printed when a server starts."""
+    framings: tuple[Literal["json", "sse"], ...] = ("json",)
+    """How its frames are put on the wire; its table is checked against each."""
     needs: Literal["turn", "session"] = "session"
     """From where its outbound must be fed to be in the right state: the start of the turn, or of the session."""

@@ -1,0 +1,25 @@
+"""The dictionaries: one table per dialect, and the language they are written in."""
+
+from mappings.language import (
+    FEATURES,
+    Level,
+    Speaker,
+    Table,
+    UnknownWord,
+    Vocabulary,
+    builtin_path,
+    feature_of,
+    load_table,
+)
+
+__all__ = [
+    "FEATURES",
+    "Level",
+    "Speaker",
+    "Table",
+    "UnknownWord",
+    "Vocabulary",
+    "builtin_path",
+    "feature_of",
+    "load_table",
+]

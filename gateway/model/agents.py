@@ -3,8 +3,9 @@
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from .content import ToolSpec
+from .content import Settings, ToolSpec
 from .vocabulary import Permission
 
 
@@ -56,3 +57,9 @@ class AgentCard(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def option(self, name: str) -> AgentOption | None:
         return next((option for option in self.options if option.name == name), None)
+
+    def filled(self, settings: Settings) -> Settings:
+        """The settings with the defaults of every option nobody set."""
+        options = {o.name: o.default for o in self.options if o.kind is not OptionKind.SECRET} | settings.options
+        secrets = {o.name: o.default for o in self.options if o.kind is OptionKind.SECRET} | settings.secrets
+        return replace(settings, options=options, secrets=secrets)

@@ -1,5 +1,6 @@
 """Records in, the state of a session out: the only reader of history."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -86,9 +87,9 @@ class SessionView(Struct, kw_only=True):
     updated_at: float = 0.0
     status: SessionStatus = SessionStatus.IDLE
     head: int = 0
+    at: float = 0.0
     turn_id: str | None = None
-    turn_seq: int = 0
-    turns: int = 0
+    turn_starts: list[int] = field(default_factory=list)
     usage: Usage = Usage()
     entries: list[Entry] = field(default_factory=list)
     asks: dict[str, OpenAsk] = field(default_factory=dict)
@@ -100,7 +101,7 @@ class SessionView(Struct, kw_only=True):
     speaking: dict[str, Entry] = field(default_factory=dict)
 
     def apply(self, record: Record) -> None:
-        self.head = record.seq
+        self.head, self.at = record.seq, record.at
         fold = _FOLDS.get(type(record.event))
         if fold is not None:
             fold(self, record, record.event)
@@ -112,6 +113,15 @@ class SessionView(Struct, kw_only=True):
             return self.entries
         summary = Entry(role=Role.SYSTEM, content=self.compaction.summary, seq=0, at=self.updated_at)
         return [summary, *self.entries[self.compacted_to:]]
+
+    @property
+    def turns(self) -> int:
+        return len(self.turn_starts)
+
+    def turn_start(self, cursor: int) -> int:
+        """After which record to begin reading, so that the turn at the cursor is read from its start."""
+        place = bisect_right(self.turn_starts, cursor + 1)
+        return self.turn_starts[place - 1] - 1 if place else 0
 
     def ask_of_call(self, call_id: str) -> OpenAsk | None:
         return next((ask for ask in self.asks.values() if ask.call_id == call_id), None)
@@ -163,8 +173,8 @@ class SessionView(Struct, kw_only=True):
         self.asks.pop(event.request_id, None)
 
     def _started(self, record: Record, event: TurnStarted) -> None:
-        self.status, self.turn_id, self.turn_seq = SessionStatus.RUNNING, record.turn_id, record.seq
-        self.turns += 1
+        self.status, self.turn_id = SessionStatus.RUNNING, record.turn_id
+        self.turn_starts.append(record.seq)
         self.updated_at = record.at
 
     def _suspended(self, record: Record, event: TurnSuspended) -> None:

@@ -1,0 +1,42 @@
+"""AAP, the Agent Application Protocol, version 3: REST and server-sent events."""
+
+from gateway.ports import Dialect
+
+from .outbound import CUES, projector
+from .routes import routes
+from .views import OBJECTS
+from .wire import AapSettings
+
+TURN = '{"stream":"delta","messages":[{"role":"user","content":"/think /tool clock hello"}]}'
+
+
+def examples(address: str, agent: str, key: str) -> list[str]:
+    """Three lines that can be pasted, in this order."""
+    made = f"""curl -s{key} {address}/sessions -d '{{"agent":{{"name":"{agent}"}}}}'"""
+    return [
+        f"curl -s {address}/meta",
+        f"S=$({made} | cut -d'\"' -f4); echo $S",
+        f"curl -sN{key} {address}/sessions/$S/turns -d '{TURN}'",
+    ]
+
+
+DIALECT = Dialect(
+    name="aap",
+    mount="/aap",
+    outbound=projector,
+    routes=routes,
+    settings=AapSettings,
+    examples=examples,
+    framings=("sse",),
+    needs="turn",
+    cues=CUES,
+    messages={
+        "message.user": ("content",),
+        "message.tool": ("request_id", "content"),
+        "message.tool_permission": ("request_id", "granted", "reason"),
+        "answer.question": ("request_id", "custom"),
+        "answer.continuation": ("request_id", "proceed"),
+        "answer.rollback": ("request_id", "option"),
+    },
+    objects=OBJECTS,
+)

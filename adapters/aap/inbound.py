@@ -1,0 +1,151 @@
+"""AAP, inward: validated requests in, settings and commands out. No clock, no socket."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec.structs import replace
+
+from gateway.errors import Conflict, Invalid, Unsupported
+from gateway.model import (
+    AgentCard,
+    AnyCommand,
+    AnyPart,
+    Configure,
+    Content,
+    ImagePart,
+    OpenAsk,
+    Permission,
+    QuestionAsk,
+    Role,
+    SeedMessage,
+    SessionView,
+    Settings,
+    TextPart,
+    ThinkingPart,
+    ToolCall,
+    ToolSpec,
+    ToolUsePart,
+    text_of,
+)
+from mappings.language import Table
+
+from . import wire
+
+NO = ("no", "stop", "false")
+
+
+# -- a new session ----------------------------------------------------------------------------------------------------
+
+def settings_of(body: wire.NewSession) -> Settings:
+    """An absent list of tools switches every server tool off."""
+    return Settings(
+        tools=_permissions(body.agent.tools or []),
+        options=body.agent.options or {},
+        client_tools=_specs(body.tools),
+    )
+
+
+def seed_of(body: wire.NewSession, card: AgentCard) -> list[SeedMessage]:
+    return [
+        SeedMessage(role=Role(message.role), content=_content(message.content, card), call_id=_call_id(message))
+        for message in body.messages
+    ]
+
+
+def _call_id(message: Any) -> str | None:
+    return message.toolCallId if isinstance(message, wire.ToolMessage) else None
+
+
+# -- a turn -----------------------------------------------------------------------------------------------------------
+
+def commands_of(body: wire.NewTurn, view: SessionView, card: AgentCard, table: Table) -> list[AnyCommand]:
+    """One user message, or answers to what is pending; changed settings come first."""
+    if body.stream not in card.capabilities.streaming:
+        raise Unsupported(f"agent '{card.name}' does not stream as '{body.stream}'")
+    users = [message for message in body.messages if isinstance(message, wire.UserMessage)]
+    if users and len(body.messages) > 1:
+        raise Invalid("messages: send one user message, or answers to pending calls, not both", param="messages")
+    return [*_configured(body, view), *(_command(message, view, card, table) for message in body.messages)]
+
+
+def _configured(body: wire.NewTurn, view: SessionView) -> list[AnyCommand]:
+    agent, settings = body.agent or wire.AgentOverride(), view.settings
+    if agent.name not in (None, view.agent):
+        raise Invalid(f"agent.name: the session's agent is '{view.agent}' and cannot change", param="agent.name")
+    if agent.options is not None:
+        settings = replace(settings, options=settings.options | agent.options)
+    if agent.tools is not None:
+        settings = replace(settings, tools=_permissions(agent.tools))
+    if body.tools is not None:
+        settings = replace(settings, client_tools=_specs(body.tools))
+    return [] if settings == view.settings else [Configure(settings=settings)]
+
+
+def _command(message: Any, view: SessionView, card: AgentCard, table: Table) -> AnyCommand:
+    if isinstance(message, wire.UserMessage):
+        return table.command("message.user", content=_content(message.content, card))
+    ask = _pending(message.toolCallId, view)
+    if isinstance(message, wire.ToolPermissionMessage):
+        return _decision(message, ask, table)
+    return _result(message, ask, card, table)
+
+
+def _pending(call_id: str, view: SessionView) -> OpenAsk:
+    ask = view.ask_of_call(call_id) or view.asks.get(call_id)
+    if ask is None:
+        raise Conflict(f"call '{call_id}' is not pending")
+    return ask
+
+
+def _decision(message: wire.ToolPermissionMessage, ask: OpenAsk, table: Table) -> AnyCommand:
+    kind, given = ask.ask.kind, {"request_id": ask.request_id}
+    if kind == "permission":
+        return table.command("message.tool_permission", **given, granted=message.granted, reason=message.reason)
+    if kind == "continuation":
+        return table.command("answer.continuation", **given, proceed=message.granted)
+    raise Invalid(f"call '{message.toolCallId}' waits for a tool message, not for a permission")
+
+
+def _result(message: wire.ToolMessage, ask: OpenAsk, card: AgentCard, table: Table) -> AnyCommand:
+    content, given = _content(message.content, card), {"request_id": ask.request_id}
+    said = text_of(content).strip()
+    if ask.ask.kind == "client_tool":
+        return table.command("message.tool", **given, content=content)
+    if isinstance(ask.ask, QuestionAsk):
+        custom = {str(number): said for number in range(len(ask.ask.questions))}
+        return table.command("answer.question", **given, custom=custom)
+    if ask.ask.kind == "continuation":
+        return table.command("answer.continuation", **given, proceed=said.lower() not in NO)
+    if ask.ask.kind == "rollback":
+        return table.command("answer.rollback", **given, option=said)
+    raise Invalid(f"call '{message.toolCallId}' waits for a tool_permission message, not for a result")
+
+
+# -- pieces -----------------------------------------------------------------------------------------------------------
+
+def _permissions(tools: Iterable[wire.ServerToolRef]) -> dict[str, Permission]:
+    return {tool.name: Permission.ALLOW if tool.trust else Permission.ASK for tool in tools}
+
+
+def _specs(tools: Iterable[wire.ToolSpecIn]) -> tuple[ToolSpec, ...]:
+    return tuple(
+        ToolSpec(name=tool.name, title=tool.title, description=tool.description, parameters=tool.parameters)
+        for tool in tools
+    )
+
+
+def _content(content: str | list[Any], card: AgentCard) -> Content:
+    return content if isinstance(content, str) else tuple(_part(block, card) for block in content)
+
+
+def _part(block: Any, card: AgentCard) -> AnyPart:
+    if isinstance(block, wire.TextBlock):
+        return TextPart(text=block.text)
+    if isinstance(block, wire.ThinkingBlock):
+        return ThinkingPart(text=block.thinking)
+    if isinstance(block, wire.ToolUseBlock):
+        return ToolUsePart(call=ToolCall(call_id=block.toolCallId, name=block.name, input=block.input))
+    kind = "data" if block.url.startswith("data:") else "http"
+    if kind not in card.capabilities.images:
+        raise Unsupported(f"agent '{card.name}' does not take images by {kind} address")
+    return ImagePart(url=block.url)

@@ -1,0 +1,118 @@
+"""AAP, outward: records in, frames out. No clock, no socket."""
+
+from collections.abc import Callable
+
+import orjson
+
+from gateway.model import (
+    ROOT,
+    BlockDelta,
+    BlockEnded,
+    BlockKind,
+    Event,
+    ImagePart,
+    InputRequested,
+    Record,
+    SessionView,
+    StopReason,
+    TurnEnded,
+    TurnResumed,
+    TurnStarted,
+    TurnSuspended,
+    call_of,
+)
+from gateway.ports import Outbound
+from mappings.language import Table
+
+from .views import messages, shown
+
+CUES = {
+    "whole.text": ("text",),
+    "whole.thinking": ("text",),
+    "image.delta": ("text",),
+    "image.whole": ("text",),
+    "turn.waiting": (),
+    "child.asked": ("call",),
+}
+
+Frames = tuple[bytes, ...]
+SILENCE: Frames = ()
+
+
+def projector(table: Table, options: str) -> Outbound:
+    """A fresh projector for one of AAP's stream modes."""
+    return MODES[options](table)
+
+
+class _Unhurried:
+    """A projector that never holds anything back."""
+
+    deadline: float | None = None
+
+    def flush(self, now: float) -> Frames:
+        return SILENCE
+
+
+class Deltas(_Unhurried):
+    """Stream mode `delta`: words as they come."""
+
+    image_cue = "image.delta"
+
+    def __init__(self, table: Table) -> None:
+        self.speaker = table.speaker("sse")
+
+    def feed(self, record: Record) -> Frames:
+        event = record.event
+        if record.scope_id != ROOT:
+            return self._of_child(record, event)
+        if type(event) is BlockEnded and event.kind is BlockKind.IMAGE:
+            return self._image(record, event.image)
+        return self.speaker.record(record)
+
+    def _image(self, record: Record, image: ImagePart | None) -> Frames:
+        return self.speaker.cue(self.image_cue, record, {"text": shown(image)}) if image else SILENCE
+
+    def _of_child(self, record: Record, event: Event) -> Frames:
+        """Sub-agents are not heard, but what they ask must be answered: their open call is told as the agent's own."""
+        if not isinstance(event, InputRequested):
+            return SILENCE
+        call = call_of(event.ask)
+        return self.speaker.cue("child.asked", record, {"call": call}) if call else self.speaker.record(record)
+
+
+class Wholes(Deltas):
+    """Stream mode `message`: each part when it is whole."""
+
+    image_cue = "image.whole"
+
+    def feed(self, record: Record) -> Frames:
+        event = record.event
+        if type(event) is BlockDelta:
+            return SILENCE
+        if type(event) is BlockEnded and event.text and record.scope_id == ROOT:
+            return self.speaker.cue(f"whole.{event.kind}", record, {"text": event.text})
+        return super().feed(record)
+
+
+class Exchange(_Unhurried):
+    """Stream mode `none`: the whole exchange of the turn as one body, where the turn yields."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.view = SessionView(session_id="")
+
+    def feed(self, record: Record) -> Frames:
+        event = record.event
+        if isinstance(event, TurnStarted | TurnResumed):
+            self.view = SessionView(session_id=record.session_id)
+        self.view.apply(record)
+        if isinstance(event, TurnEnded):
+            return (self.body(event.stop_reason),)
+        return (self.body(StopReason.NEEDS_INPUT),) if isinstance(event, TurnSuspended) else SILENCE
+
+    def body(self, stop_reason: StopReason) -> bytes:
+        said = messages(self.table, self.view.entries, own_only=True)
+        return orjson.dumps(self.table.object("turn", stop_reason=stop_reason, messages=said))
+
+
+MODES: dict[str, Callable[[Table], Outbound]] = {"delta": Deltas, "message": Wholes, "none": Exchange}

@@ -1,0 +1,93 @@
+"""AAP's HTTP handlers: each parses, asks the house, answers."""
+
+from collections.abc import Iterable
+
+from aiohttp import web
+
+from gateway.errors import Invalid, NotFound
+from gateway.model import StopReason
+from gateway.web import OWNER, Context, cursor_of, ordinal_of, public, read_as, reply
+
+from . import inbound, views
+from .wire import NewSession, NewTurn
+
+
+def routes(context: Context) -> Iterable[web.RouteDef]:
+    aap, at = AapRoutes(context), context.mount
+    return [
+        web.get(f"{at}/meta", aap.meta),
+        web.post(f"{at}/sessions", aap.create),
+        web.get(f"{at}/sessions", aap.listed),
+        web.get(f"{at}/sessions/{{id}}", aap.get),
+        web.delete(f"{at}/sessions/{{id}}", aap.delete),
+        web.get(f"{at}/sessions/{{id}}/history", aap.history),
+        web.post(f"{at}/sessions/{{id}}/turns", aap.turn),
+    ]
+
+
+class AapRoutes:
+    """One method per route."""
+
+    def __init__(self, context: Context) -> None:
+        self.house = context
+
+    @public
+    async def meta(self, request: web.Request) -> web.Response:
+        return reply(views.meta(self.house.table, self.house.agents.values()))
+
+    async def create(self, request: web.Request) -> web.Response:
+        body = await read_as(request, NewSession)
+        card = self.house.agents.get(body.agent.name)
+        if card is None:
+            raise Invalid(f"agent.name: there is no agent '{body.agent.name}'", param="agent.name")
+        view = await self.house.sessions.create(
+            request[OWNER], card.name, settings=inbound.settings_of(body), history=inbound.seed_of(body, card),
+        )
+        return reply(self.house.table.object("created", session_id=view.session_id), 201)
+
+    async def listed(self, request: web.Request) -> web.Response:
+        before = ordinal_of(request.query.get("after"))
+        page, more = await self.house.sessions.list(
+            request[OWNER], before=before, limit=self.house.settings.page_size,
+        )
+        told = [views.session(self.house.table, view, self.house.agent(view.agent)) for view in page]
+        return reply(self.house.table.object("sessions", sessions=told, next=cursor_of(more)))
+
+    async def get(self, request: web.Request) -> web.Response:
+        view = await self.house.sessions.get(request[OWNER], request.match_info["id"])
+        return reply(views.session(self.house.table, view, self.house.agent(view.agent)))
+
+    async def delete(self, request: web.Request) -> web.Response:
+        await self.house.sessions.delete(request[OWNER], request.match_info["id"])
+        return web.Response(status=204)
+
+    async def history(self, request: web.Request) -> web.Response:
+        view = await self.house.sessions.get(request[OWNER], request.match_info["id"])
+        kind = request.query.get("type")
+        if kind not in ("full", "compacted"):
+            raise Invalid("type: say 'full' or 'compacted'", param="type")
+        if kind not in self.house.agent(view.agent).capabilities.history:
+            raise NotFound(f"agent '{view.agent}' keeps no {kind} history")
+        entries = view.entries if kind == "full" else view.compacted
+        return reply(views.history(self.house.table, kind, entries))
+
+    async def turn(self, request: web.Request) -> web.StreamResponse:
+        session_id, house = request.match_info["id"], self.house
+        view = await house.sessions.get(request[OWNER], session_id)
+        body = await read_as(request, NewTurn)
+        commands = inbound.commands_of(body, view, house.agent(view.agent), house.table)
+        receipt = await house.sessions.submit(request[OWNER], session_id, commands)
+        if not receipt.begun:
+            return self._still_waiting(body.stream)
+        if body.stream == "none":
+            answer = await house.await_turn(request, session_id, receipt, "none")
+            return web.Response(body=answer, content_type="application/json")
+        return await house.stream_turn(request, session_id, receipt, body.stream)
+
+    def _still_waiting(self, stream: str) -> web.Response:
+        """The answers were taken, but others are still pending."""
+        table = self.house.table
+        if stream == "none":
+            return reply(table.object("turn", stop_reason=StopReason.NEEDS_INPUT, messages=[]))
+        frames = table.speaker("sse").cue("turn.waiting", None)
+        return web.Response(body=b"".join(frames), content_type="text/event-stream")

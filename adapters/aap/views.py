@@ -1,0 +1,141 @@
+"""AAP's bodies: sessions, agents and history as the table spells them."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from gateway.model import (
+    ROOT,
+    AgentCard,
+    AgentOption,
+    AnyPart,
+    Content,
+    DataPart,
+    Entry,
+    FilePart,
+    ImagePart,
+    OptionKind,
+    Permission,
+    Role,
+    SessionView,
+    TextPart,
+    ToolOrigin,
+    ToolSpec,
+)
+from mappings.language import Table
+
+OBJECTS = {
+    "meta": ("agents",),
+    "agent": ("name", "version", "title", "description", "tools", "options", "capabilities"),
+    "tool": ("name", "title", "description", "parameters"),
+    "option.text": ("name", "title", "description", "choices", "default"),
+    "option.secret": ("name", "title", "description", "choices", "default"),
+    "option.select": ("name", "title", "description", "choices", "default"),
+    "created": ("session_id",),
+    "session": ("session_id", "agent", "tools"),
+    "session.agent": ("name", "tools", "options"),
+    "server_tool": ("name", "trust"),
+    "sessions": ("sessions", "next"),
+    "history.full": ("messages",),
+    "history.compacted": ("messages",),
+    "message.system": ("content",),
+    "message.user": ("content",),
+    "message.assistant": ("content",),
+    "message.tool": ("call_id", "content"),
+    "turn": ("stop_reason", "messages"),
+}
+MASK = "***"
+
+
+# -- agents -----------------------------------------------------------------------------------------------------------
+
+def meta(table: Table, cards: Iterable[AgentCard]) -> Any:
+    return table.object("meta", agents=[_agent(table, card) for card in cards])
+
+
+def _agent(table: Table, card: AgentCard) -> Any:
+    return table.object(
+        "agent", name=card.name, version=card.version, title=card.title, description=card.description,
+        tools=[_tool(table, tool.spec) for tool in card.tools], options=[_option(table, o) for o in card.options],
+        capabilities=_capabilities(card),
+    )
+
+
+def _tool(table: Table, spec: ToolSpec) -> Any:
+    return table.object(
+        "tool", name=spec.name, title=spec.title, description=spec.description,
+        parameters=spec.parameters or {"type": "object"},
+    )
+
+
+def _option(table: Table, option: AgentOption) -> Any:
+    hidden = option.kind is OptionKind.SECRET and option.default
+    return table.object(
+        f"option.{option.kind}", name=option.name, title=option.title, description=option.description,
+        choices=option.choices, default=MASK if hidden else option.default,
+    )
+
+
+def _capabilities(card: AgentCard) -> dict[str, Any]:
+    """Words as empty objects; what the agent cannot do is not there."""
+    can = card.capabilities
+    groups = {"history": can.history, "stream": can.streaming, "image": can.images}
+    told: dict[str, Any] = {group: {word: {} for word in words} for group, words in groups.items() if words}
+    return told | ({"application": {"tools": {}}} if can.client_tools else {})
+
+
+# -- sessions ---------------------------------------------------------------------------------------------------------
+
+def session(table: Table, view: SessionView, card: AgentCard) -> Any:
+    filled = card.filled(view.settings)
+    hidden = {name: MASK if value else "" for name, value in filled.secrets.items()}
+    tools = {t.spec.name: t.permission for t in card.tools} if filled.tools is None else filled.tools
+    agent = table.object(
+        "session.agent", name=view.agent, options=filled.options | hidden,
+        tools=[
+            table.object("server_tool", name=name, trust=permission is Permission.ALLOW)
+            for name, permission in tools.items() if permission is not Permission.DENY
+        ],
+    )
+    client_tools = [_tool(table, spec) for spec in view.settings.client_tools]
+    return table.object("session", session_id=view.session_id, agent=agent, tools=client_tools or None)
+
+
+# -- history ----------------------------------------------------------------------------------------------------------
+
+def history(table: Table, kind: str, entries: Sequence[Entry]) -> Any:
+    return table.object(f"history.{kind}", messages=messages(table, entries))
+
+
+def messages(table: Table, entries: Iterable[Entry], *, own_only: bool = False) -> list[Any]:
+    """The agent's own voice and what was said to it; with `own_only`, without what the client itself said."""
+    return [
+        _message(table, entry, content) for entry in entries
+        if entry.scope_id == ROOT and not (own_only and _by_client(entry))
+        for content in [_spoken(entry)] if content or entry.role is not Role.ASSISTANT
+    ]
+
+
+def _by_client(entry: Entry) -> bool:
+    return entry.role is Role.USER or entry.origin is ToolOrigin.CLIENT
+
+
+def _message(table: Table, entry: Entry, content: Content) -> Any:
+    if entry.role is Role.TOOL:
+        return table.object("message.tool", call_id=entry.call_id, content=content)
+    return table.object(f"message.{entry.role}", content=content)
+
+
+def _spoken(entry: Entry) -> Content:
+    """What an agent shows becomes words, as it does on the stream; what a client sent stays as it was."""
+    if entry.role is not Role.ASSISTANT or isinstance(entry.content, str) or entry.turn_id is None:
+        return entry.content
+    return tuple(_in_words(part) for part in entry.content if not isinstance(part, DataPart | FilePart))
+
+
+def _in_words(part: AnyPart) -> AnyPart:
+    return TextPart(text=shown(part)) if isinstance(part, ImagePart) else part
+
+
+def shown(image: ImagePart) -> str:
+    """A picture in a stream of words."""
+    return f"![image]({image.url})"

@@ -1,0 +1,157 @@
+"""The only place where everything meets: settings → agents, log, engine and dialects → one aiohttp application."""
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from aiohttp import web
+
+from gateway.config import Config
+from gateway.engine import House, Hub, SessionService
+from gateway.errors import GatewayError
+from gateway.ids import minting
+from gateway.journal import masked
+from gateway.log import MemoryLog
+from gateway.model import Record, encode
+from gateway.ports import Outbound
+from gateway.resources import KeyStore
+from gateway.web import OWNER, Context, Guard, Refusals
+from gateway.web import health as health_routes
+from gateway.web import metrics as metrics_routes
+from mappings.language import FEATURES, Level, Table, feature_of
+
+from .parts import Parts, load_parts
+
+LOST = (Level.DROPPED, Level.REJECTED)
+
+
+class Gateway:
+    """A server's inside: made from parts, served by `web`, and able to take new parts while it runs."""
+
+    def __init__(self, parts: Parts) -> None:
+        config = parts.config
+        self.parts = parts
+        self.metrics = metrics_routes.Metrics()
+        self.readiness = health_routes.Readiness()
+        self.house = House(
+            log=MemoryLog(), clock=time.time, mint=minting(), limits=config.limits, agents=parts.cards,
+            backends=parts.backends, observer=self.metrics, cancel_on_leave=config.on_disconnect == "cancel",
+        )
+        self.hub = Hub(
+            log=self.house.log, projector=self._projector, start_of=self._start_of, clock=time.time, watching=self,
+            max_lag=lambda: self.parts.config.limits.max_lag_events,
+        )
+        self.sessions = SessionService(self.house, self.hub)
+        self.metrics.ask(sessions=lambda: len(self.sessions), running=lambda: self.sessions.running)
+        self.guard = Guard(KeyStore(config.data) if config.auth == "keys" else None)
+        self.contexts = {name: self._context(name) for name in parts.dialects}
+        self.web = self._web()
+
+    def take(self, parts: Parts) -> None:
+        """Put new parts in the place of the old ones; turns and streams that run go on as they are."""
+        self.parts = parts
+        self.house.limits, self.house.agents, self.house.backends = parts.config.limits, parts.cards, parts.backends
+        self.house.cancel_on_leave = parts.config.on_disconnect == "cancel"
+        for name, context in self.contexts.items():
+            context.table, context.agents = parts.tables[name], parts.cards
+            context.settings = parts.settings[name]
+            context.heartbeat = parts.config.limits.heartbeat_seconds
+            context.patience = parts.config.limits.send_seconds
+
+    async def close(self) -> None:
+        for backend in self.parts.backends.values():
+            await backend.close()
+        await self.house.log.close()
+
+    # -- wiring ---------------------------------------------------------------------------------------------------
+
+    def _context(self, name: str) -> Context:
+        config = self.parts.config
+        return Context(
+            dialect=name, mount=config.dialects[name].mount or self.parts.dialects[name].mount, sessions=self.sessions,
+            agents=self.parts.cards, table=self.parts.tables[name], settings=self.parts.settings[name],
+            guard=self.guard, heartbeat=config.limits.heartbeat_seconds, patience=config.limits.send_seconds,
+        )
+
+    def _web(self) -> web.Application:
+        refusals = Refusals(self._spell)
+        app = web.Application(
+            client_max_size=self.parts.config.limits.body_bytes,
+            middlewares=[refusals.middleware, self.guard.middleware],
+        )
+        for name, context in self.contexts.items():
+            app.add_routes(self.parts.dialects[name].routes(context))
+        app.add_routes(health_routes.routes(self.readiness))
+        app.add_routes(metrics_routes.routes(self.metrics))
+        app.router.add_get("/replay/{session}", self._replay)
+        return app
+
+    def _spell(self, path: str, error: GatewayError) -> tuple[int, Any]:
+        """A refusal in the words of the dialect that is mounted there, or in our own."""
+        at = [context for context in self.contexts.values() if f"{path}/".startswith(f"{context.mount}/")]
+        if not at:
+            return error.code.status, {"error": {"code": error.code, "message": error.message}}
+        table: Table = max(at, key=lambda context: len(context.mount)).table
+        return table.error(error.code, message=error.message, param=error.param, details=error.details)
+
+    async def _replay(self, request: web.Request) -> web.Response:
+        """The records of a session, one JSON object a line, secrets masked."""
+        records = await self.sessions.records(request[OWNER], request.match_info["session"])
+        lines = b"".join(encode(masked(record)) + b"\n" for record in records)
+        return web.Response(body=lines, content_type="application/jsonl")
+
+    # -- what the hub asks ----------------------------------------------------------------------------------------
+
+    def _projector(self, dialect: str, options: str) -> Outbound:
+        return self.parts.dialects[dialect].outbound(self.parts.tables[dialect], options)
+
+    def _start_of(self, session_id: str, dialect: str, cursor: int) -> int:
+        by_turn = self.parts.dialects[dialect].needs == "turn"
+        return self.sessions.start_of_turn(session_id, cursor) if by_turn else 0
+
+    def events(self, dialect: str, count: int) -> None:
+        self.metrics.events(dialect, count)
+
+    def subscribed(self, change: int) -> None:
+        self.metrics.subscribed(change)
+
+    def cut(self) -> None:
+        self.metrics.cut()
+
+    def unsaid(self, dialect: str, record: Record) -> None:
+        """Silence is a loss where the dialect's table says that it drops the feature."""
+        feature = feature_of(record.event)
+        if feature is not None and self.parts.tables[dialect].support[feature] in LOST:
+            self.metrics.lost(self.sessions.agent_of(record.session_id), dialect, feature)
+
+
+# -- what can be asked without serving --------------------------------------------------------------------------------
+
+def check(config: Config) -> list[str]:
+    """One line for each thing that is in order; raises `Problems` for all that is not."""
+    parts = load_parts(config)
+    return [
+        *(f"dialect {name}: {context.mount}, table for version {parts.tables[name].spec}"
+          for name, context in Gateway(parts).contexts.items()),
+        *(f"agent {card.name}: {config.agents[card.name].backend}, {len(card.tools)} tools, {len(card.options)} options"
+          for card in parts.cards.values()),
+    ]
+
+
+def matrix(config: Config) -> list[list[str]]:
+    """What is lost from each dialect (rows) to each other (columns); the first row is the head."""
+    tables = load_parts(config).tables
+    return [["from / to", *tables], *([source, *_losses(tables, source)] for source in tables)]
+
+
+def _losses(tables: Mapping[str, Table], source: str) -> Iterator[str]:
+    """Features that the one carries and the other drops; those it carries in a lesser form are marked with a tilde."""
+    for target in tables.values():
+        lost, lesser = list[str](), list[str]()
+        for feature in FEATURES:
+            said, heard = tables[source].support[feature], target.support[feature]
+            if said not in LOST and heard in LOST:
+                lost.append(feature)
+            elif said is Level.FULL and heard is not Level.FULL:
+                lesser.append(f"~{feature}")
+        yield ", ".join([*lost, *lesser]) or "nothing"

@@ -1,0 +1,121 @@
+"""What the demo agent's directives do with tools: one small function each."""
+
+from contextlib import aclosing
+from typing import Any
+
+from gateway.model import Permission, ToolOrigin, ToolSpec
+
+from .directives import Directive
+from .pen import Speech
+from .sample import sample
+from .stage import Stage
+from .tools import Out, Result, Tool
+
+# -- tools ------------------------------------------------------------------------------------------------------------
+
+HARMLESS: dict[str, dict[str, Any]] = {"clock": {}, "calc": {"expression": "6 * 7"}, "search": {"query": "dragoman"}}
+"""What a tool is called with where nothing is given."""
+
+Wanted = tuple[str, Permission, ToolOrigin]
+
+
+async def tool(stage: Stage, directive: Directive) -> Speech:
+    """The tool named, or the first there is; a client's own tool will do as well."""
+    name = directive.word or next((name for name in HARMLESS if name in stage.enabled), "clock")
+    client = next((spec for spec in stage.turn.settings.client_tools if spec.name == name), None)
+    if client is not None:
+        act = _call_client(stage, client, directive.input)
+    elif name not in HARMLESS or name not in stage.enabled:
+        stage.notes.append(f"I do not have the tool {name}.")
+        return
+    else:
+        input = HARMLESS[name] if directive.input is None else directive.input
+        act = stage.call(name, input, stage.enabled[name])
+    async with aclosing(act) as events:
+        async for said in events:
+            yield said
+
+
+async def client_tool(stage: Stage, directive: Directive) -> Speech:
+    for spec in stage.turn.settings.client_tools[:1]:
+        async with aclosing(_call_client(stage, spec, directive.input)) as events:
+            async for said in events:
+                yield said
+        return
+    stage.notes.append("The client has declared no tools.")
+
+
+def _call_client(stage: Stage, spec: ToolSpec, input: dict[str, Any] | None) -> Speech:
+    permission = stage.enabled.get(spec.name, Permission.ALLOW)
+    return stage.call(spec.name, _client_input(spec) if input is None else input, permission, ToolOrigin.CLIENT)
+
+
+def _client_input(spec: ToolSpec) -> dict[str, Any]:
+    made = sample(spec.parameters)
+    return made if isinstance(made, dict) else {}
+
+
+async def permit(stage: Stage, directive: Directive) -> Speech:
+    name = _to_be_asked(stage)
+    if name is None:
+        stage.notes.append("I have no tool that needs permission.")
+        return
+    async with aclosing(stage.call(name, HARMLESS[name], Permission.ASK)) as events:
+        async for said in events:
+            yield said
+
+
+def _to_be_asked(stage: Stage) -> str | None:
+    """A tool that needs permission: one the session made so, or the calculator where it said nothing."""
+    if stage.turn.settings.tools is None:
+        return "calc"
+    asked = [name for name in ("calc", "clock", "search") if stage.enabled.get(name) is Permission.ASK]
+    return asked[0] if asked else None
+
+
+async def parallel(stage: Stage, directive: Directive) -> Speech:
+    """One message, three calls: one allowed, one to be permitted, one for the client."""
+    asked = _to_be_asked(stage)
+    allowed = (name for name in HARMLESS if stage.enabled.get(name) is Permission.ALLOW and name != asked)
+    client = stage.turn.settings.client_tools[:1]
+    calls = [(name, HARMLESS[name], Permission.ALLOW, ToolOrigin.BUILTIN) for name in [*allowed][:1]]
+    calls += [(asked, HARMLESS[asked], Permission.ASK, ToolOrigin.BUILTIN)] if asked else []
+    calls += [(spec.name, _client_input(spec), Permission.ALLOW, ToolOrigin.CLIENT) for spec in client]
+    if not calls:
+        stage.notes.append("I have no tools to call.")
+        return
+    for said in stage.open():
+        yield said
+    for call in calls:
+        for said in stage.write_call(*call):
+            yield said
+    async with aclosing(stage.carry_out()) as events:
+        async for said in events:
+            yield said
+
+
+# -- tools whose results the page acts upon ---------------------------------------------------------------------------
+
+async def _bridge(input: dict[str, Any], out: Out) -> Result:
+    return Result(content="The page was told.", meta={"bridge": {"action": "map.highlight", "payload": input}})
+
+
+async def _card(input: dict[str, Any], out: Out) -> Result:
+    html = "<!doctype html><title>Demo</title><p>A card from the demo agent.</p>"
+    card = {"resourceHTML": html, "target": "inline", "height": 120, "title": "Demo card"}
+    return Result(content="The card is shown.", meta={"ui": card})
+
+
+PROPS = {
+    "highlight": Tool(ToolSpec(name="highlight", title="Highlight", parameters={"type": "object"}), _bridge),
+    "show_card": Tool(ToolSpec(name="show_card", title="Show a card", parameters={"type": "object"}), _card),
+}
+"""The demo agent's own means: nobody has to enable them."""
+
+
+def bridge(stage: Stage, directive: Directive) -> Speech:
+    return stage.call("highlight", {"place": "Pera"})
+
+
+def ui(stage: Stage, directive: Directive) -> Speech:
+    return stage.call("show_card", {}, origin=ToolOrigin.MCP)

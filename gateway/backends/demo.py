@@ -1,0 +1,142 @@
+"""The embedded demo agent: offline, always the same, and able to bring about any situation by what is typed to it."""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from pydantic import BaseModel, ConfigDict, Field
+
+from gateway.model import (
+    AgentCard,
+    AgentOption,
+    AgentTool,
+    Capabilities,
+    Compact,
+    OptionKind,
+    StopReason,
+    Trigger,
+)
+from gateway.ports import Clock, Said, Turn
+
+from . import acts, acts_people, acts_tools
+from .directives import Directive
+from .pen import FRAGMENT, Speech
+from .sample import sample
+from .stage import MODEL, Sleep, Stage
+from .tools import CALC, CLOCK, SEARCH, builtin
+
+DEMO_CARD = AgentCard(
+    name="demo",
+    title="Demo agent",
+    description="Repeats what it is told, and obeys directives such as /think, /tool and /ask.",
+    model=MODEL,
+    tools=tuple(AgentTool(spec=spec) for spec in (CLOCK, CALC, SEARCH)),
+    options=(
+        AgentOption(name="greeting", title="Greeting", description="What a reply begins with, for “You said:”."),
+        AgentOption(name="mood", kind=OptionKind.SELECT, default="plain", choices=("plain", "loud"), title="Mood"),
+        AgentOption(name="api_key", kind=OptionKind.SECRET, title="API key", description="Taken, and never used."),
+    ),
+    capabilities=Capabilities(images=("http", "data"), client_tools=True),
+)
+
+Act = Callable[[Stage, Directive], Iterator[Said] | Speech]
+ACTS: dict[str, Act] = {
+    "think": acts.think,
+    "tool": acts_tools.tool,
+    "client-tool": acts_tools.client_tool,
+    "provider-tool": acts.provider_tool,
+    "permit": acts_tools.permit,
+    "parallel": acts_tools.parallel,
+    "ask": acts_people.ask,
+    "fork": acts_people.fork,
+    "fork-ask": acts_people.fork_ask,
+    "continue": acts_people.go_on,
+    "rollback": acts_people.rollback,
+    "fail": acts.fail,
+    "fail-start": acts.fail_start,
+    "refuse": acts.refuse,
+    "max-tokens": acts.max_tokens,
+    "slow": acts.slow,
+    "burst": acts.burst,
+    "annotate": acts.annotate,
+    "bridge": acts_tools.bridge,
+    "ui": acts_tools.ui,
+    "image": acts.image,
+    "plan": acts.plan,
+    "title": acts.title,
+    "compact": acts.compact,
+    "json": acts.json,
+}
+
+
+class DemoSettings(BaseModel):
+    """What config may say about a demo agent."""
+
+    model_config = ConfigDict(extra="forbid")
+    delay: float = Field(0.0, ge=0, le=60, description="Seconds between the words of a reply.")
+
+
+class DemoBackend:
+    """Answers with what it was told, word by word, after doing what the directives say."""
+
+    def __init__(
+        self, *, delay: float = 0.0, clock: Clock = time.time, sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._delay, self._clock, self._sleep = delay, clock, sleep
+        self._tools = {**builtin(clock), **acts_tools.PROPS}
+
+    async def run(self, turn: Turn) -> Speech:
+        command = turn.command
+        if isinstance(command, Compact):
+            yield acts.compaction(turn, Trigger.MANUAL)
+            return
+        stage = Stage(turn, command, self._tools, clock=self._clock, sleep=self._sleep, delay=self._delay)
+        for directive in stage.script.directives:
+            act = ACTS[directive.name](stage, directive)
+            if isinstance(act, AsyncGenerator):
+                async with aclosing(act) as events:
+                    async for said in events:
+                        yield said
+            else:
+                for said in act:
+                    yield said
+            if stage.over:
+                return
+        async with aclosing(_reply(stage)) as events:
+            async for said in events:
+                yield said
+
+    async def close(self) -> None:
+        pass
+
+
+async def _reply(stage: Stage) -> Speech:
+    for said in stage.open():
+        yield said
+    yield stage.pen.start()
+    for piece in _json_pieces(stage) if stage.json else _WORD.findall(stage.reply()):
+        if stage.delay:
+            await stage.sleep(stage.delay)
+        yield stage.pen.delta(piece)
+    yield stage.pen.end()
+    for said in stage.shut(StopReason.END_TURN):
+        yield said
+
+
+def _json_pieces(stage: Stage) -> list[str]:
+    schema = stage.command.output_schema
+    value: Any = {"ok": True} if schema is None else sample(schema, stage.script.text or "sample")
+    text = msgspec.json.encode(value).decode()
+    return [text[at:at + FRAGMENT] for at in range(0, len(text), FRAGMENT)]
+
+
+_WORD = re.compile(r"\S+\s*|\s+")
+
+
+def demo(settings: DemoSettings, base: Path) -> DemoBackend:
+    return DemoBackend(delay=settings.delay)

@@ -1,0 +1,104 @@
+"""What a message asks of the demo agent: the directives in it, in the order written, and the words around them."""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+
+MOST = 1_000_000
+"""More deltas than this nobody gets, however many they ask for."""
+
+
+class Directive(NamedTuple):
+    """One directive with what was written after it."""
+
+    name: str
+    word: str | None = None
+    input: dict[str, Any] | None = None
+    number: int | None = None
+
+
+class Script(NamedTuple):
+    """A message read: what to do, and what to repeat."""
+
+    directives: tuple[Directive, ...]
+    text: str
+
+
+Reading = tuple[Directive, int] | None
+"""A directive and where it ends; None where what stands there is not one after all."""
+
+
+def parse(message: str) -> Script:
+    found: list[Directive] = []
+    kept: list[str] = []
+    at = 0
+    for match in _DIRECTIVE.finditer(message):
+        reading = READERS[match[1]](match[1], message, match.end()) if match.start() >= at else None
+        if reading is not None:
+            kept.append(message[at:match.start()])
+            found.append(reading[0])
+            at = _SPACE.match(message, reading[1]).end()  # type: ignore[union-attr]
+    kept.append(message[at:])
+    return Script(tuple(found), "".join(kept).strip())
+
+
+# -- one reader per way of writing arguments --------------------------------------------------------------------------
+
+def _bare(name: str, message: str, at: int) -> Reading:
+    return Directive(name), at
+
+
+def _number(name: str, message: str, at: int) -> Reading:
+    match = _NUMBER.match(message, at)
+    return (Directive(name, number=min(int(match[1]), MOST)), match.end()) if match else (Directive(name), at)
+
+
+def _line(name: str, message: str, at: int) -> Reading:
+    match = _LINE.match(message, at)
+    return (Directive(name, word=match[1].strip()), match.end()) if match else None
+
+
+def _input(name: str, message: str, at: int, word: str | None = None) -> Reading:
+    found = _object(message, at)
+    return (Directive(name, word, found[0]), found[1]) if found else (Directive(name, word), at)
+
+
+def _word_and_input(name: str, message: str, at: int) -> Reading:
+    match = _WORD.match(message, at)
+    return _input(name, message, match.end(), match[1]) if match else _input(name, message, at)
+
+
+def _object(message: str, at: int) -> tuple[dict[str, Any], int] | None:
+    """A JSON object that survives being written and read again: no NaN, no number that is too large."""
+    start = _SPACE.match(message, at).end()  # type: ignore[union-attr]
+    if not message.startswith("{", start):
+        return None
+    try:
+        value, end = _JSON.raw_decode(message, start)
+        same = msgspec.json.decode(msgspec.json.encode(value)) == value
+    except (ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
+        return None
+    return (value, end) if same else None
+
+
+READERS: dict[str, Callable[[str, str, int], Reading]] = {
+    **dict.fromkeys((
+        "think", "permit", "parallel", "ask", "fork", "fork-ask", "continue", "rollback", "fail", "fail-start",
+        "refuse", "max-tokens", "annotate", "bridge", "ui", "image", "plan", "compact", "json", "provider-tool",
+    ), _bare),
+    **dict.fromkeys(("slow", "burst"), _number),
+    "title": _line,
+    "tool": _word_and_input,
+    "client-tool": _input,
+}
+"""Every directive there is, and how its arguments are read."""
+
+_DIRECTIVE = re.compile(rf"(?<!\S)/({'|'.join(sorted(READERS, key=len, reverse=True))})(?!\S)")
+_SPACE = re.compile(r"\s*")
+_NUMBER = re.compile(r"[ \t]+([0-9]{1,12})(?!\S)")
+_LINE = re.compile(r"[ \t]+([^\n]*\S[^\n]*)")
+_WORD = re.compile(r"[ \t]+([A-Za-z_][\w.:-]*)(?![^\s{])")
+_JSON = json.JSONDecoder(parse_constant=float)

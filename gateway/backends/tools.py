@@ -1,0 +1,177 @@
+"""Tools a server carries out itself: what one is, which of them a session has, and the three that are built in."""
+
+import ast
+import math
+import operator
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+import jsonschema_rs
+from msgspec import Struct
+
+from gateway.model import Content, Permission, ToolSpec
+from gateway.ports import Clock, Turn
+
+Out = Callable[[str], None]
+"""Where a running tool prints."""
+
+
+class ToolFailed(Exception):
+    """A tool could not do what it was asked; the message is its result."""
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """What a tool gave back."""
+
+    content: Content = ""
+    is_error: bool = False
+    meta: dict[str, Any] | None = None
+
+
+class Tool:
+    """A tool and the function that carries it out; its input is held to the parameters it declares."""
+
+    def __init__(self, spec: ToolSpec, work: Callable[[dict[str, Any], Out], Awaitable[Result]]) -> None:
+        self.spec = spec
+        self._work = work
+
+    async def run(self, input: dict[str, Any], out: Out) -> Result:
+        try:
+            self._check(input)
+            return await self._work(input, out)
+        except ToolFailed as failed:
+            return Result(content=str(failed), is_error=True)
+
+    def _check(self, input: dict[str, Any]) -> None:
+        for error in self._validator.iter_errors(input):
+            field = ".".join(map(str, error.instance_path))
+            raise ToolFailed(f"{self.spec.name}: {field + ': ' if field else ''}{error.message}")
+
+    @cached_property
+    def _validator(self) -> Any:
+        return jsonschema_rs.validator_for(self.spec.parameters or True)
+
+
+def enabled(turn: Turn) -> dict[str, Permission]:
+    """The server tools a session has: what it chose, or the agent's own where it said nothing."""
+    if turn.settings.tools is not None:
+        return turn.settings.tools
+    return {tool.spec.name: tool.permission for tool in turn.agent.tools}
+
+
+# -- the three that are built in --------------------------------------------------------------------------------------
+
+def _parameters(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+CLOCK = ToolSpec(
+    name="clock", title="Clock", description="The time of day, in UTC.",
+    parameters={"type": "object", "properties": {}, "additionalProperties": False},
+)
+CALC = ToolSpec(
+    name="calc", title="Calculator", description="Works out an arithmetic expression.",
+    parameters=_parameters(expression={"type": "string", "description": "Numbers, + - * / // % ** and parentheses."}),
+)
+SEARCH = ToolSpec(
+    name="search", title="Search", description="Finds passages in a small library about interpreters.",
+    parameters=_parameters(query={"type": "string", "minLength": 1, "description": "Words to look for."}),
+)
+
+
+def builtin(clock: Clock) -> dict[str, Tool]:
+    """The built-in tools by name; `clock` is what the first of them reads."""
+    async def tell(input: dict[str, Any], out: Out) -> Result:
+        return Result(content=datetime.fromtimestamp(clock(), UTC).isoformat(timespec="seconds"))
+
+    tools = (Tool(CLOCK, tell), Tool(CALC, _calculate), Tool(SEARCH, _search))
+    return {tool.spec.name: tool for tool in tools}
+
+
+async def _calculate(input: dict[str, Any], out: Out) -> Result:
+    return Result(content=str(calculate(input["expression"])))
+
+
+# -- arithmetic, without eval -----------------------------------------------------------------------------------------
+
+LONGEST, WIDEST = 200, 1024
+"""An expression has at most so many characters, a number at most so many bits."""
+
+Number = int | float
+_BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow,
+}
+_UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
+
+
+def calculate(expression: str) -> Number:
+    """The value of an arithmetic expression; raises `ToolFailed`, and nothing else, where it has none."""
+    if len(expression) > LONGEST:
+        raise ToolFailed(f"expression: longer than {LONGEST} characters")
+    try:
+        return _value(ast.parse(expression.strip(), mode="eval").body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ToolFailed(f"expression: not arithmetic: {expression!r}") from None
+    except (ZeroDivisionError, OverflowError) as error:
+        raise ToolFailed(f"expression: {error}") from None
+
+
+def _value(node: ast.expr) -> Number:
+    match node:
+        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+            return _sane(value)
+        case ast.UnaryOp(op, operand) if type(op) in _UNARY:
+            return _sane(_UNARY[type(op)](_value(operand)))
+        case ast.BinOp(left, op, right) if type(op) in _BINARY:
+            return _sane(_apply(type(op), _value(left), _value(right)))
+    raise ToolFailed("expression: only numbers, + - * / // % ** and parentheses are understood")
+
+
+def _apply(op: type[ast.operator], left: Number, right: Number) -> Any:
+    if op is ast.Pow and isinstance(left, int) and isinstance(right, int) and left.bit_length() * right > WIDEST:
+        raise OverflowError("the result is too large")
+    return _BINARY[op](left, right)
+
+
+def _sane(value: Any) -> Number:
+    if isinstance(value, complex) or not math.isfinite(value):
+        raise OverflowError("the result is not a finite real number")
+    if isinstance(value, int) and value.bit_length() > WIDEST:
+        raise OverflowError("the result is too large")
+    return value  # type: ignore[no-any-return]
+
+
+# -- a library of six sentences ---------------------------------------------------------------------------------------
+
+LIBRARY = {
+    "Dragoman": "A dragoman was an interpreter and guide between the courts of Europe and the Ottoman Porte.",
+    "Interpreter": "An interpreter carries speech from one language into another while it is being spoken.",
+    "Lingua franca": "A lingua franca is a language shared by people whose own languages differ.",
+    "Phrasebook": "A phrasebook lists what a traveller may need to say, spelled in two languages.",
+    "Rosetta Stone": "The Rosetta Stone says one decree in three scripts, and so opened one of them to readers.",
+    "Treaty": "A treaty drawn up in two languages says which of its texts is authoritative.",
+}
+
+
+async def _search(input: dict[str, Any], out: Out) -> Result:
+    out(f"Searching {len(LIBRARY)} passages.\n")
+    hits = search(input["query"])
+    for title in hits:
+        out(f"Found {title}.\n")
+    lines = [f"{number}. {title}: {LIBRARY[title]}" for number, title in enumerate(hits, 1)]
+    return Result(content="\n".join(lines) or "Nothing was found.")
+
+
+def search(query: str) -> list[str]:
+    """Titles of the passages that share words with the query, the closest first."""
+    wanted = _words(query)
+    shared = {title: len(wanted & _words(f"{title} {passage}")) for title, passage in LIBRARY.items()}
+    return sorted((title for title, count in shared.items() if count), key=lambda title: (-shared[title], title))
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[a-z]{3,}", text.lower()))

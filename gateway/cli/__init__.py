@@ -1,0 +1,76 @@
+"""The command line: serve · check · replay · keys · conform. Each command imports what it needs when it runs."""
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from .check import check
+from .keys import keys
+from .replay import replay
+from .serve import serve
+
+ELSEWHERE = {"conform": ("conformance.command", "conform")}
+"""Commands that live in another package, which is imported only when they are asked for."""
+
+
+class Commands(TyperGroup):
+    """The commands of this package, and those of others by name."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*super().list_commands(ctx), *ELSEWHERE]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return _fetched(cmd_name) if cmd_name in ELSEWHERE else super().get_command(ctx, cmd_name)
+
+
+def _fetched(name: str) -> Any:
+    from importlib import import_module
+
+    module, function = ELSEWHERE[name]
+    try:
+        found = getattr(import_module(module), function)
+    except ModuleNotFoundError as error:
+        if error.name and module.startswith(error.name):
+            return None  # installed without it
+        raise
+    alone = typer.Typer(add_completion=False)
+    alone.command(name)(found)
+    command = get_command(alone)
+    command.name = name
+    return command
+
+
+app = typer.Typer(
+    name="dragoman", cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("serve")(serve)
+app.command("check")(check)
+app.command("replay")(replay)
+app.add_typer(keys, name="keys")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"dragoman {version('dragoman')}")
+        raise typer.Exit
+
+
+@app.callback()
+def dragoman(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version this is.")
+    ] = False,
+) -> None:
+    """One agent, every client protocol.
+
+    Example: [b]dragoman serve[/b]
+    """
+
+
+def main() -> None:
+    app()

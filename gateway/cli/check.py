@@ -1,0 +1,46 @@
+"""`dragoman check`: everything that can be found wrong without serving, and what each pair of dialects loses."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from .common import CONFIG, ConfigFile, settings, telling
+
+
+def check(
+    config: ConfigFile = CONFIG,
+    matrix: Annotated[bool, typer.Option("--matrix", help="Show what each pair of dialects cannot carry.")] = False,
+) -> None:
+    """Read the settings and the tables, and list every mistake with its file, line and column.
+
+    Example: [b]dragoman check --config config.yaml --matrix[/b]
+
+    The exit code is 0 if there is nothing to mend, and 2 otherwise.
+    """
+    with telling():
+        chosen = settings(config)
+
+        from gateway import app as house
+
+        for line in house.check(chosen):
+            typer.echo(line)
+        if matrix:
+            _show(house.matrix(chosen))
+
+
+def _show(rows: Sequence[Sequence[str]]) -> None:
+    """A table whose first row is its head; for a pipe it is as wide as it needs to be."""
+    from rich.box import SIMPLE
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=max(80, sum(max(map(len, column)) + 3 for column in zip(*rows, strict=True))))
+    head, *body = rows
+    table = Table(*map(escape, head), box=SIMPLE)
+    for row in body:
+        table.add_row(*map(escape, row))
+    console.print(table)

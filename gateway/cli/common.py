@@ -1,0 +1,49 @@
+"""What the commands have in common: how settings are found, and how a mistake is told."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from gateway.config import Config
+
+MISTAKE = 2
+"""The exit code where the user can do something about it."""
+
+ConfigFile = Annotated[
+    Path, typer.Option("--config", "-c", envvar="DRAGOMAN_CONFIG", help="The file with the settings.")
+]
+DataFolder = Annotated[
+    Path | None, typer.Option("--data", help="The data folder, in place of the one in the settings.")
+]
+CONFIG = Path("config.yaml")
+
+
+def settings(file: Path, *, data: Path | None = None, host: str | None = None, port: int | None = None) -> "Config":
+    """The settings with those of the command line on top; a path given here is meant from where the user stands."""
+    from gateway.config import load_config
+
+    return load_config(file, {"host": host, "port": port, "data": data.absolute() if data else None})
+
+
+def fail(message: str) -> NoReturn:
+    """Say it once, on standard error, and leave."""
+    typer.echo(message, err=True)
+    raise typer.Exit(MISTAKE)
+
+
+@contextmanager
+def telling() -> Iterator[None]:
+    """Mistakes that the user can mend are told without a traceback, all at once."""
+    from gateway.errors import GatewayError
+    from gateway.marks import Problems
+
+    try:
+        yield
+    except Problems as problems:
+        fail(str(problems))
+    except GatewayError as error:
+        fail(error.message)

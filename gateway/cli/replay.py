@@ -1,0 +1,86 @@
+"""`dragoman replay`: what happened in a session, record by record, secrets masked."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .common import CONFIG, ConfigFile, fail, settings, telling
+
+if TYPE_CHECKING:
+    from gateway.config import Config
+
+PATIENCE = 30.0
+"""Seconds to wait for the server to say something."""
+
+
+def replay(
+    session: Annotated[str, typer.Argument(help="The session's id.", metavar="SESSION")],
+    config: ConfigFile = CONFIG,
+    url: Annotated[
+        str | None, typer.Option(help="The server to ask, in place of the one that the settings describe.")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option(envvar="DRAGOMAN_KEY", help="The key to ask with, where keys are needed.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line, nothing shortened.")] = False,
+) -> None:
+    """Show what happened in a session, record by record; secrets are shown as *** always.
+
+    Example: [b]dragoman replay sess_4f2a --json[/b]
+
+    With `log: memory` the records live in the running server, so that it is asked for them.
+    """
+    from msgspec import MsgspecError
+
+    from gateway.journal import masked
+    from gateway.model import decode, encode
+
+    from .rendering import render
+
+    with telling():
+        chosen = settings(config) if url is None else None
+        address = url or _address(chosen)
+        for line in _lines(address.rstrip("/"), session, key):
+            try:
+                record = masked(decode(line))
+            except MsgspecError as error:
+                fail(f"{address} sent what is no record: {error}; is it a server of this version?")
+            typer.echo(encode(record).decode() if as_json else render(record))
+
+
+def _address(config: "Config | None") -> str:
+    """Where the server of these settings is reached from this machine."""
+    assert config is not None
+    if config.port == 0:
+        fail("the settings say `port: 0`, so the port is not known; name the server with --url http://HOST:PORT")
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(config.host, config.host)  # noqa: S104
+    return f"http://[{host}]:{config.port}" if ":" in host else f"http://{host}:{config.port}"
+
+
+def _lines(address: str, session: str, key: str | None) -> Iterator[bytes]:
+    from http.client import HTTPException
+    from urllib.error import HTTPError
+    from urllib.parse import quote
+    from urllib.request import ProxyHandler, Request, build_opener
+
+    if not address.startswith(("http://", "https://")):
+        fail(f"'{address}' is not an http or https address")
+    request = Request(f"{address}/replay/{quote(session, safe='')}")  # noqa: S310  # the scheme was looked at above
+    if key:
+        request.add_header("Authorization", f"Bearer {key}")
+    try:
+        with build_opener(ProxyHandler({})).open(request, timeout=PATIENCE) as answer:
+            yield from filter(None, map(bytes.strip, answer))
+    except HTTPError as error:
+        fail(_REFUSALS.get(error.code, f"{address} answered {error.code} {error.reason}").format(session=session))
+    except (OSError, HTTPException) as error:
+        fail(f"{address} cannot be asked: {getattr(error, 'reason', error)}; is it running (`dragoman serve`), "
+             "or is it elsewhere (--url)?")
+
+
+_REFUSALS = {
+    401: "a key is required; give one with --key or in DRAGOMAN_KEY",
+    403: "this key may not see session '{session}'",
+    404: "there is no session '{session}'",
+}

@@ -1,0 +1,78 @@
+"""`dragoman serve`: the server itself, until it is told to stop."""
+
+import errno
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .common import CONFIG, ConfigFile, DataFolder, fail, settings, telling
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+    from collections.abc import Callable, Mapping
+
+    from gateway.config import Config
+
+
+def serve(
+    config: ConfigFile = CONFIG,
+    host: Annotated[str | None, typer.Option(help="The address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = None,
+    data: DataFolder = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Read settings and tables again when they change.")] = False,
+) -> None:
+    """Serve the agents of the settings in the dialects of the settings.
+
+    Example: [b]dragoman serve --port 8080 --watch[/b]
+
+    Ctrl-C stops it: running turns may finish first. SIGHUP has the settings and tables read again.
+    """
+    with telling():
+        chosen = settings(config, host=host, port=port, data=data)
+        given = {"host": host, "port": port, "data": data.absolute() if data else None}
+        try:
+            code = _run(chosen, watch, given)
+        except OSError as error:
+            fail(_explained(error, chosen))
+        except KeyboardInterrupt:
+            code = 0
+    raise typer.Exit(code)
+
+
+def _run(config: "Config", watch: bool, given: "Mapping[str, object]") -> int:
+    import asyncio
+
+    from gateway import journal, serving
+
+    journal.configure(config.journal.format, config.journal.level)
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        return runner.run(serving.run(config, watch=watch, announce=_announce, overrides=given))
+
+
+def _loop_factory() -> "Callable[[], AbstractEventLoop] | None":
+    try:
+        from uvloop import new_event_loop
+    except ImportError:  # where uvloop cannot be had, asyncio's own loop does the same more slowly
+        return None
+    return new_event_loop
+
+
+def _announce(line: str) -> None:
+    print(line, flush=True)
+
+
+def _explained(error: OSError, config: "Config") -> str:
+    """What kept the server from listening; any other trouble of the system is not for this place to explain away."""
+    import socket
+
+    where = f"{config.host}:{config.port}"
+    if isinstance(error, socket.gaierror):
+        return f"cannot listen on {where}: there is no host '{config.host}'; choose another with --host"
+    reasons = {
+        errno.EADDRINUSE: "the port is in use; stop what uses it, or choose another with --port (0 takes a free one)",
+        errno.EACCES: "the system does not allow it; ports below 1024 are for the administrator, choose with --port",
+        errno.EADDRNOTAVAIL: "this machine does not have that address; choose another with --host",
+    }
+    if error.errno not in reasons:
+        raise error
+    return f"cannot listen on {where}: {reasons[error.errno]}"

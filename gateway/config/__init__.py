@@ -1,0 +1,27 @@
+"""config.yaml and DRAGOMAN_* variables → typed settings; problems with their places, all at once."""
+
+from .cards import merge_card
+from .reading import load_config
+from .settings import (
+    AgentSettings,
+    CapabilitySettings,
+    Config,
+    DialectSettings,
+    JournalSettings,
+    Limits,
+    OptionSettings,
+    ToolSettings,
+)
+
+__all__ = [
+    "AgentSettings",
+    "CapabilitySettings",
+    "Config",
+    "DialectSettings",
+    "JournalSettings",
+    "Limits",
+    "OptionSettings",
+    "ToolSettings",
+    "load_config",
+    "merge_card",
+]

@@ -1,0 +1,146 @@
+"""The shape of the settings; config.yaml says in its comments what each one is for."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PositiveFloat,
+    PositiveInt,
+    PrivateAttr,
+)
+
+from gateway.model import OptionKind, Permission
+
+Name = Annotated[str, Field(min_length=1)]
+
+
+def _empty_if_bare(value: Any) -> Any:
+    """A name with nothing after it (`demo:`) stands for a name with no settings."""
+    return {} if value is None else value
+
+
+def _without_slash(mount: str) -> str:
+    """Routes are hung below a mount, and begin with a slash of their own."""
+    return mount.rstrip("/")
+
+
+class Shape(BaseModel):
+    """Settings are read once and never change; what is not known is refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+
+class DialectSettings(Shape):
+    """Where a dialect is served; whatever else is said of it is the dialect's own to understand."""
+
+    model_config = ConfigDict(extra="allow")
+
+    mount: Annotated[str, AfterValidator(_without_slash)] | None = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+class ToolSettings(Shape):
+    """A tool that the server carries out."""
+
+    name: Name
+    title: str | None = None
+    description: str = ""
+    parameters: dict[str, Any] = {}
+    permission: Permission = Permission.ALLOW
+
+
+class OptionSettings(Shape):
+    """Something a client may set for its session; `options` are the choices of a select."""
+
+    name: Name
+    type: OptionKind = OptionKind.TEXT
+    default: str = ""
+    title: str | None = None
+    description: str | None = None
+    options: tuple[str, ...] = ()
+
+
+class CapabilitySettings(Shape):
+    """What the agent can do; what is not said here is as the backend says."""
+
+    streaming: tuple[Literal["delta", "message", "none"], ...] | None = None
+    history: tuple[Literal["full", "compacted"], ...] | None = None
+    images: tuple[Literal["http", "data"], ...] | None = None
+    client_tools: bool | None = None
+
+
+class AgentSettings(Shape):
+    """An agent: its backend, the backend's own settings, and what clients are told in place of the backend's card."""
+
+    backend: Name
+    settings: dict[str, Any] = {}
+    title: str | None = None
+    description: str | None = None
+    version: str | None = None
+    model: str | None = None
+    tools: tuple[ToolSettings, ...] | None = None
+    options: tuple[OptionSettings, ...] | None = None
+    capabilities: CapabilitySettings = CapabilitySettings()
+
+
+class Limits(Shape):
+    """How much, how long and how many."""
+
+    body_bytes: PositiveInt = 10 * 1024 * 1024
+    history_messages: PositiveInt = 10_000
+    turn_seconds: PositiveFloat = 3600
+    ask_seconds: PositiveFloat = 86_400
+    send_seconds: PositiveFloat = 30
+    heartbeat_seconds: PositiveFloat = 10
+    drain_seconds: PositiveFloat = 10
+    max_lag_events: PositiveInt = 100_000
+    max_sessions: PositiveInt = 100_000
+    max_subscribers: PositiveInt = 10_000
+
+
+class JournalSettings(Shape):
+    """What the server says about itself on standard error."""
+
+    format: Literal["auto", "json", "console"] = "auto"
+    level: Literal["debug", "info", "warning", "error"] = "info"
+
+
+class Config(Shape):
+    """All settings of one server, checked; `data` and the files of `mappings` are whole paths."""
+
+    host: Name = "127.0.0.1"
+    port: int = Field(default=18900, ge=0, le=65535)
+    data: Path = Path("data")
+    log: str = "memory"
+    auth: Literal["none", "keys"] = "none"
+    on_disconnect: Literal["continue", "cancel"] = "continue"
+    dialects: dict[str, Annotated[DialectSettings, BeforeValidator(_empty_if_bare)]] = {}
+    agents: dict[str, AgentSettings] = {}
+    mappings: dict[str, Path] = {}
+    limits: Annotated[Limits, BeforeValidator(_empty_if_bare)] = Limits()
+    journal: Annotated[JournalSettings, BeforeValidator(_empty_if_bare)] = JournalSettings()
+
+    _file: Path | None = PrivateAttr(default=None)
+
+    @property
+    def file(self) -> Path | None:
+        """The file this was read from."""
+        return self._file
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Every file that these settings come from or name: what a watcher watches."""
+        return ((self._file,) if self._file else ()) + tuple(self.mappings.values())
+
+    @property
+    def default_agent(self) -> str:
+        """The first one in the file."""
+        return next(iter(self.agents))

@@ -1,0 +1,218 @@
+"""One session and its owner: commands in order, all or nothing; one running turn; every record goes through `say`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import structlog
+
+from gateway.errors import Busy, Conflict, NotFound, Overloaded
+from gateway.ids import Mint
+from gateway.model import (
+    ANSWERS,
+    ROOT,
+    AgentCard,
+    Answer,
+    AnyCommand,
+    AnyEvent,
+    Compact,
+    Configure,
+    Grammar,
+    InputAccepted,
+    InputResolved,
+    Interrupt,
+    Record,
+    Resolution,
+    SendMessage,
+    SessionStatus,
+    SessionUpdated,
+    SessionView,
+    TurnEnded,
+    TurnStarted,
+    Withdraw,
+)
+from gateway.ports import Backend, Clock, EventLog, Receipt
+
+from .fitting import fitted
+from .turn import TurnRun
+
+log = structlog.get_logger("dragoman.session")
+
+
+class Limits(Protocol):
+    """What the engine wants to know of the limits in the settings."""
+
+    @property
+    def turn_seconds(self) -> float: ...
+    @property
+    def ask_seconds(self) -> float: ...
+    @property
+    def history_messages(self) -> int: ...
+    @property
+    def max_sessions(self) -> int: ...
+    @property
+    def max_subscribers(self) -> int: ...
+    @property
+    def max_lag_events(self) -> int: ...
+
+
+class Observer(Protocol):
+    """Who counts turns; nothing depends on it."""
+
+    def turn_ended(self, outcome: str, seconds: float) -> None: ...
+
+
+@dataclass(kw_only=True, slots=True)
+class House:
+    """What all sessions share."""
+
+    log: EventLog
+    clock: Clock
+    mint: Mint
+    limits: Limits
+    agents: Mapping[str, AgentCard]
+    backends: Mapping[str, Backend]
+    observer: Observer
+    cancel_on_leave: bool = False
+    closing: bool = False
+    """Set when the server is about to stop: no new turns."""
+
+    def card(self, agent: str) -> AgentCard:
+        card = self.agents.get(agent)
+        if card is None:
+            raise NotFound(f"there is no agent '{agent}'")
+        return card
+
+
+class Session:
+    """The one writer of its log. Everything up to the log is one step of the event loop, so nothing needs a lock."""
+
+    __slots__ = ("grammar", "house", "run", "view")
+
+    def __init__(self, session_id: str, house: House) -> None:
+        self.house = house
+        self.view = SessionView(session_id=session_id)
+        self.grammar = Grammar()
+        self.run: TurnRun | None = None
+
+    def now(self) -> float:
+        """The time, which never goes back within a session."""
+        return max(self.house.clock(), self.view.at)
+
+    def say(self, event: AnyEvent, scope_id: str = ROOT, turn_id: str | None = None) -> Record:
+        """Check the event, give it its place, and put it into the log."""
+        view = self.view
+        self.grammar.check(event, scope_id)
+        record = Record(
+            seq=view.head + 1, at=max(self.house.clock(), view.at), session_id=view.session_id, event=event,
+            turn_id=turn_id, scope_id=scope_id,
+        )
+        view.apply(record)
+        self.house.log.append(record)
+        return record
+
+    # -- commands -------------------------------------------------------------------------------------------------
+
+    def submit(self, commands: Sequence[AnyCommand]) -> Receipt:
+        """Accept all the commands, or raise and change nothing."""
+        commands = self._checked(commands)
+        records, turn_id, after, begun = [], self.view.turn_id, self.view.head, False
+        for command in commands:
+            record, begins = self._accept(command)
+            records.append(record)
+            turn_id = record.turn_id or turn_id
+            after, begun = (after, begun) if begins is None else (begins, True)
+        log.info("commands accepted", session=self.view.session_id, turn=turn_id, kinds=[c.kind for c in commands])
+        return Receipt(turn_id=turn_id, records=tuple(records), after=after, begun=begun)
+
+    def _checked(self, commands: Sequence[AnyCommand]) -> list[AnyCommand]:
+        """Every command fits the state that those before it leave behind."""
+        if self.view.closed is not None:
+            raise Conflict(f"the session is {self.view.closed}")
+        card, status, checked = self.house.card(self.view.agent), self.view.status, list[AnyCommand]()
+        pending = set(self.view.asks)
+        for command in commands:
+            if isinstance(command, SendMessage | Compact):
+                if self.house.closing:
+                    raise Overloaded("the server is about to stop and starts no new turns")
+                if status is SessionStatus.RUNNING:
+                    raise Busy("a turn is running in this session; wait for its end or interrupt it")
+                status, pending = SessionStatus.RUNNING, set()
+            elif isinstance(command, ANSWERS):
+                self._check_answer(command, pending)  # type: ignore[arg-type]  # ANSWERS are the members of Answer
+                pending.discard(command.request_id)  # type: ignore[union-attr]
+                status = status if pending else SessionStatus.RUNNING
+            elif isinstance(command, Interrupt):
+                status, pending = SessionStatus.IDLE, set()
+            elif isinstance(command, Configure):
+                command = Configure(settings=fitted(card, command.settings))
+            checked.append(command)
+        return checked
+
+    def _check_answer(self, answer: Answer, pending: set[str]) -> None:
+        if self.run is None or answer.request_id not in pending:
+            raise Conflict(f"nothing is pending under '{answer.request_id}'")
+        self.run.desk.check(answer)
+
+    def _accept(self, command: AnyCommand) -> tuple[Record, int | None]:
+        """Log the command, then bring about what it asks for; and tell where a stream of its turn begins, if anew."""
+        mint = self.house.mint
+        starts = isinstance(command, SendMessage | Compact)
+        turn_id = mint("turn") if starts else self.view.turn_id
+        command_id = mint("cmd")
+        accepted = self.say(InputAccepted(command_id=command_id, command=command), turn_id=turn_id)
+        if isinstance(command, SendMessage | Compact):
+            assert turn_id is not None
+            return accepted, self._start(turn_id, command_id, command)
+        if isinstance(command, ANSWERS):
+            return accepted, self._settle(command)  # type: ignore[arg-type]
+        if isinstance(command, Interrupt):
+            self._interrupt(command)
+        elif isinstance(command, Configure):
+            self.say(SessionUpdated(settings=command.settings))
+        return accepted, None
+
+    def _start(self, turn_id: str, command_id: str, command: SendMessage | Compact) -> int:
+        if self.run is not None:
+            self.run.stop()  # it was waiting for people, and they have gone on
+        agent = self.house.card(self.view.agent)
+        begins = self.view.head
+        self.say(TurnStarted(command_id=command_id), turn_id=turn_id)
+        self.run = TurnRun(self, turn_id, command, self.house.backends[agent.name], agent)
+        self.run.start()
+        return begins
+
+    def _settle(self, answer: Answer, resolution: Resolution | None = None) -> int | None:
+        run = self.run
+        assert run is not None, "an answer was checked against a run"
+        resolution = resolution or run.desk.settle(answer)
+        ask = self.view.asks[answer.request_id]
+        self.say(
+            InputResolved(request_id=ask.request_id, resolution=resolution, call_id=ask.call_id),
+            ask.scope_id, run.turn_id,
+        )
+        if run.desk.pending:
+            return None
+        begins = self.view.head
+        run.resume()
+        return begins
+
+    def expire(self, run: TurnRun, withdrawals: Sequence[Withdraw]) -> None:
+        """Nobody answered in time: the turn goes on without."""
+        for withdrawal in withdrawals:
+            run.desk.settle(withdrawal)
+            self._settle(withdrawal, Resolution.EXPIRED)
+
+    def _interrupt(self, command: Interrupt) -> None:
+        if self.run is not None and command.turn_id in (None, self.run.turn_id):
+            self.run.stop()
+
+    def turn_over(self, run: TurnRun, ended: TurnEnded) -> None:
+        if self.run is run:
+            self.run = None
+        self.house.observer.turn_ended(ended.outcome, ended.duration_ms / 1000)
+        log.info(
+            "turn ended", session=self.view.session_id, turn=run.turn_id, outcome=ended.outcome,
+            stop_reason=ended.stop_reason, duration_ms=ended.duration_ms,
+            fault=ended.fault.code if ended.fault else None,
+        )

@@ -1,0 +1,137 @@
+"""All sessions: made, found, listed, deleted, commanded and watched; what adapters know as the session service."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from gateway.errors import NotFound, Overloaded, TooLarge
+from gateway.ids import unguessable
+from gateway.model import (
+    AnyCommand,
+    CloseReason,
+    Interrupt,
+    Record,
+    SeedMessage,
+    SessionClosed,
+    SessionCreated,
+    SessionStatus,
+    SessionView,
+    Settings,
+)
+from gateway.ports import Receipt
+
+from .fitting import fitted
+from .hub import Cursor, Hub
+from .session import House, Session
+from .turn import LET_GO_SECONDS, TurnRun
+
+
+class SessionService:
+    """The engine's door; other people's sessions are not found here."""
+
+    def __init__(self, house: House, hub: Hub) -> None:
+        self._house = house
+        self._hub = hub
+        self._sessions: dict[str, Session] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    @property
+    def running(self) -> int:
+        return sum(session.run is not None for session in self._sessions.values())
+
+    async def create(
+        self, owner: str, agent: str, *, settings: Settings = Settings(), history: Sequence[SeedMessage] = (),  # noqa: B008
+        title: str | None = None, metadata: dict[str, Any] | None = None,
+    ) -> SessionView:
+        limits = self._house.limits
+        if len(self._sessions) >= limits.max_sessions:
+            raise Overloaded(f"there are {limits.max_sessions} sessions already, and no more are allowed")
+        if len(history) > limits.history_messages:
+            raise TooLarge(f"a session may start with {limits.history_messages} messages, not {len(history)}")
+        settings = fitted(self._house.card(agent), settings)
+        session = Session(unguessable("sess"), self._house)
+        created = session.say(SessionCreated(
+            agent=agent, owner=owner, title=title, metadata=metadata or {}, settings=settings, history=tuple(history),
+        ))
+        self._sessions[session.view.session_id] = session
+        await self._house.log.settled(session.view.session_id, created.seq)
+        return session.view
+
+    async def get(self, owner: str, session_id: str) -> SessionView:
+        return self._find(owner, session_id).view
+
+    async def list(
+        self, owner: str, *, before: int | None = None, limit: int = 50,
+    ) -> tuple[list[SessionView], int | None]:
+        heads = await self._house.log.sessions(owner, before, limit + 1)
+        more, heads = len(heads) > limit, heads[:limit]
+        views = [self._sessions[head.session_id].view for head in heads if head.session_id in self._sessions]
+        return views, heads[-1].ordinal if more else None
+
+    async def delete(self, owner: str, session_id: str) -> None:
+        session = self._find(owner, session_id)
+        del self._sessions[session_id]
+        if session.run is not None:
+            session.run.stop()
+        session.say(SessionClosed(reason=CloseReason.DELETED))
+        await self._house.log.forget(session_id)
+
+    async def submit(self, owner: str, session_id: str, commands: Sequence[AnyCommand]) -> Receipt:
+        session = self._find(owner, session_id)
+        receipt = session.submit(commands)
+        await self._house.log.settled(session_id, session.view.head)
+        return receipt
+
+    async def watch(self, owner: str, session_id: str, dialect: str, options: str = "", *, after: int = 0) -> Cursor:
+        session = self._find(owner, session_id)
+        most = self._house.limits.max_subscribers
+        if self._hub.subscribers >= most:
+            raise Overloaded(f"{most} clients are watching already, and no more are allowed")
+        return self._hub.watch(session_id, session.view.head, dialect, options, after)
+
+    async def leave(self, owner: str, session_id: str, turn_id: str) -> None:
+        session = self._sessions.get(session_id)
+        if self._house.cancel_on_leave and session is not None and session.run is not None:
+            session.submit([Interrupt(turn_id=turn_id)])
+
+    async def records(self, owner: str, session_id: str) -> Sequence[Record]:
+        """All that the log has of a session."""
+        self._find(owner, session_id)
+        return await self._house.log.read(session_id)
+
+    async def drain(self, seconds: float, hurry: asyncio.Event) -> None:
+        """Start nothing new; let running turns finish for so long, or until somebody is in a hurry; then end them."""
+        self._house.closing = True
+        done = asyncio.gather(*(run.gone(seconds) for run in self._talking))
+        hurried = asyncio.ensure_future(hurry.wait())
+        waits: list[asyncio.Future[Any]] = [done, hurried]
+        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        hurried.cancel()
+        runs = [session.run for session in self._sessions.values() if session.run is not None]
+        for run in runs:
+            run.stop()
+        await asyncio.gather(*(run.gone(LET_GO_SECONDS) for run in runs))
+
+    @property
+    def _talking(self) -> Iterator[TurnRun]:
+        """The turns that do not merely wait for people."""
+        for session in self._sessions.values():
+            if session.run is not None and session.view.status is SessionStatus.RUNNING:
+                yield session.run
+
+    def _find(self, owner: str, session_id: str) -> Session:
+        session = self._sessions.get(session_id)
+        if session is None or session.view.owner != owner:
+            raise NotFound(f"there is no session '{session_id}'")
+        return session
+
+    def start_of_turn(self, session_id: str, cursor: int) -> int:
+        """After which record to begin, so that the turn at the cursor is seen from its start."""
+        session = self._sessions.get(session_id)
+        return session.view.turn_start(cursor) if session is not None else 0
+
+    def agent_of(self, session_id: str) -> str:
+        session = self._sessions.get(session_id)
+        return session.view.agent if session is not None else ""

@@ -1,0 +1,233 @@
+"""One turn: runs the backend, puts what it says into the session's log, and ends exactly once, whatever happens."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Coroutine, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+import structlog
+
+from gateway.errors import GatewayError, TimedOut
+from gateway.model import (
+    BACKEND_EVENTS,
+    ROOT,
+    AgentCard,
+    Answer,
+    AnyAsk,
+    AnyEvent,
+    BlockDelta,
+    Compact,
+    Entry,
+    Fault,
+    FaultCode,
+    FaultRaised,
+    GrammarError,
+    InputRequested,
+    MessageEnded,
+    Outcome,
+    SendMessage,
+    Settings,
+    StopReason,
+    TurnEnded,
+    TurnResumed,
+    TurnSuspended,
+    Usage,
+    Withdraw,
+    call_of,
+)
+from gateway.ports import Backend, Said, Scoped
+
+from .closing import missing_ends
+from .desk import Desk
+
+if TYPE_CHECKING:
+    from .session import Session
+
+log = structlog.get_logger("dragoman.turn")
+
+BREATH = 32
+"""After so many events in a row a turn lets others run, so that a burst reaches its readers while it lasts."""
+
+_NOT_AN_END = (StopReason.TOOL_USE, StopReason.NEEDS_INPUT)
+
+
+LET_GO_SECONDS = 10.0
+"""How long a backend may take to clean up after its turn has ended."""
+
+
+class TurnOver(Exception):
+    """The turn has ended; nothing said after that counts."""
+
+
+class TurnRun:
+    """A turn while it runs or waits; to its backend it is a `gateway.ports.Turn`."""
+
+    def __init__(
+        self, session: "Session", turn_id: str, command: SendMessage | Compact, backend: Backend, agent: AgentCard,
+    ) -> None:
+        self.turn_id = turn_id
+        self.command = command
+        self.agent = agent
+        self.history: Sequence[Entry] = tuple(e for e in session.view.compacted if e.scope_id == ROOT)
+        self.desk = Desk()
+        self.over = False
+        self._session = session
+        self._backend = backend
+        self._usage = Usage()
+        self._stop_reason = StopReason.END_TURN
+        self._started_at = session.now()
+        self._timer: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def session_id(self) -> str:
+        return self._session.view.session_id
+
+    @property
+    def settings(self) -> Settings:
+        return self.agent.filled(self._session.view.settings)
+
+    def mint(self, prefix: str) -> str:
+        return self._session.house.mint(prefix)
+
+    def start(self) -> None:
+        self._wind(self._session.house.limits.turn_seconds)
+        self._task = asyncio.create_task(self._run(), name=f"turn {self.turn_id}")
+
+    # -- what the backend says ------------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        stream = self._backend.run(self)
+        await self._guarded(self._listen(stream))
+        await self._guarded(self._let_go(stream))
+
+    async def _guarded(self, step: Coroutine[None, None, None]) -> None:
+        """Whatever happens in the step, the turn ends well."""
+        try:
+            await step
+        except (TurnOver, asyncio.CancelledError):
+            self.finish(Outcome.INTERRUPTED, StopReason.INTERRUPTED)
+        except GatewayError as error:
+            self.fail(error.fault)
+        except GrammarError as error:
+            log.error("the agent broke a law", turn=self.turn_id, agent=self.agent.name, law=str(error))
+            self.fail(Fault(code=FaultCode.BACKEND, message=f"The agent broke the laws of the stream: {error}."))
+        except Exception:  # whatever an agent throws must not reach a client's stream
+            log.exception("the agent failed", turn=self.turn_id, agent=self.agent.name)
+            self.fail(Fault(code=FaultCode.INTERNAL, message="The agent failed unexpectedly."))
+
+    async def _listen(self, stream: AsyncGenerator[Said, None]) -> None:
+        say, turn_id, spoken = self._session.say, self.turn_id, 0
+        async for said in stream:
+            if self.over:
+                raise TurnOver
+            event, scope_id = (said.event, said.scope_id) if isinstance(said, Scoped) else (said, ROOT)
+            if type(event) is not BlockDelta or type(event.delta) is not str:
+                _check_spoken(event)
+            say(event, scope_id, turn_id)
+            if type(event) is MessageEnded:
+                self._take_stock(event, scope_id)
+            spoken += 1
+            if spoken % BREATH == 0:
+                await asyncio.sleep(0)
+        self.finish(Outcome.COMPLETED, self._stop_reason)
+
+    async def _let_go(self, stream: AsyncGenerator[Said, None]) -> None:
+        async with asyncio.timeout(LET_GO_SECONDS):
+            await stream.aclose()
+
+    def _take_stock(self, event: MessageEnded, scope_id: str) -> None:
+        self._usage += event.usage
+        if scope_id == ROOT:
+            self._stop_reason = StopReason.END_TURN if event.stop_reason in _NOT_AN_END else event.stop_reason
+
+    # -- asking people --------------------------------------------------------------------------------------------
+
+    async def ask(self, *asks: AnyAsk, scope_id: str = ROOT) -> list[Answer]:
+        if self.over:
+            raise TurnOver
+        requests = {self.mint("ask"): ask for ask in asks}
+        expires_at = self._session.now() + self._session.house.limits.ask_seconds
+        for request_id, ask in requests.items():
+            call = call_of(ask)
+            self._say(InputRequested(
+                request_id=request_id, ask=ask, call_id=call.call_id if call else None, expires_at=expires_at,
+            ), scope_id)
+        self._say(TurnSuspended(pending=tuple(requests)))
+        self.desk.open(requests)
+        self._wind(self._session.house.limits.ask_seconds)
+        answers = await self.desk.answers()
+        return [answers[request_id] for request_id in requests]
+
+    def resume(self) -> None:
+        """Every ask is settled: say so and let the backend go on."""
+        self._say(TurnResumed(settled=self.desk.settled))
+        self._wind(self._session.house.limits.turn_seconds)
+        self.desk.resume()
+
+    # -- ending ---------------------------------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """End the turn at once; the backend is told afterwards and cannot delay it."""
+        self.finish(Outcome.INTERRUPTED, StopReason.INTERRUPTED)
+        if self._task is not None:
+            self._task.cancel()
+
+    async def gone(self, seconds: float) -> None:
+        """Wait until the backend has let go, or for so long."""
+        if self._task is not None:
+            await asyncio.wait([self._task], timeout=seconds)
+
+    def fail(self, fault: Fault) -> None:
+        late = fault.code is FaultCode.TIMEOUT
+        self.finish(Outcome.FAILED, StopReason.TIMEOUT if late else StopReason.ERROR, fault)
+
+    def finish(self, outcome: Outcome, stop_reason: StopReason, fault: Fault | None = None) -> None:
+        """Say what is missing and `turn.ended`; a second call does nothing."""
+        if self.over:
+            return
+        self.over = True
+        self._unwind()
+        for scope_id, event in missing_ends(self._session.grammar, outcome, stop_reason):
+            self._say(event, scope_id)  # type: ignore[arg-type]  # closing says events only
+        if fault is not None:
+            self._say(FaultRaised(fault=fault))
+        took = round((self._session.now() - self._started_at) * 1000)
+        ended = TurnEnded(
+            outcome=outcome, stop_reason=stop_reason, fault=fault, usage=self._usage, duration_ms=took,
+        )
+        self._say(ended)
+        self._session.turn_over(self, ended)
+
+    def _say(self, event: AnyEvent, scope_id: str = ROOT) -> None:
+        self._session.say(event, scope_id, self.turn_id)
+
+    # -- every wait has an end ------------------------------------------------------------------------------------
+
+    def _wind(self, seconds: float) -> None:
+        self._unwind()
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._expire)
+
+    def _unwind(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _expire(self) -> None:
+        if self.desk.pending:
+            self._session.expire(self, [Withdraw(request_id=request_id) for request_id in self.desk.pending])
+            return
+        seconds = self._session.house.limits.turn_seconds
+        self.fail(TimedOut(f"The turn took longer than {seconds:g} seconds.").fault)
+        if self._task is not None:
+            self._task.cancel()
+
+
+def _check_spoken(event: AnyEvent) -> None:
+    """An agent may say anything; only a backend's events, with fields of the right types, get into the log."""
+    kind = type(event)
+    if kind not in BACKEND_EVENTS:
+        raise GrammarError(f"{getattr(kind, 'name', kind.__name__)} is not a backend's to say")
+    try:
+        msgspec.json.decode(msgspec.json.encode(event), type=kind)
+    except (msgspec.MsgspecError, TypeError, ValueError, OverflowError) as error:
+        raise GrammarError(f"{kind.name} has a field of the wrong type: {error}") from None

@@ -1,0 +1,129 @@
+"""The process: a socket, signals, reloading, and an orderly end."""
+
+import asyncio
+import gc
+import signal
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from aiohttp import web
+
+from gateway import journal
+from gateway.config import Config, load_config
+from gateway.marks import Place, Problem, Problems
+from gateway.web.metrics import LagWatch
+from mappings.language import builtin_path
+
+from .app import Gateway
+from .parts import load_parts
+from .watch import keep_current
+
+log = journal.get("dragoman.serve")
+
+Announce = Callable[[str], None]
+FIXED = ("host", "port", "data", "log", "auth")
+"""Settings that are read once, when the server starts."""
+
+
+async def run(
+    config: Config, *, watch: bool, announce: Announce, overrides: Mapping[str, object] | None = None,
+) -> int:
+    """Serve until SIGINT or SIGTERM; the exit code. Raises `Problems`, or `OSError` if it cannot listen."""
+    gateway = Gateway(load_parts(config))
+    config.data.mkdir(parents=True, exist_ok=True)
+    stop, hurry = _signals()
+    runner = web.AppRunner(gateway.web, handler_cancellation=True, access_log=None, shutdown_timeout=2.0)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, config.host, config.port)
+        await site.start()
+        lag = LagWatch(gateway.metrics)
+        lag.start()
+        gateway.readiness.ready()
+        gc.collect()
+        gc.freeze()
+        for line in greeting(gateway, _address(config, runner)):
+            announce(line)
+        await _until(stop, keep_current(_reload(gateway, overrides or {}), _files(gateway) if watch else None))
+        gateway.readiness.draining()
+        await gateway.sessions.drain(gateway.parts.config.limits.drain_seconds, hurry)
+        lag.stop()
+    finally:
+        await runner.cleanup()
+        await gateway.close()
+    log.info("stopped")
+    return 0
+
+
+def _signals() -> tuple[asyncio.Event, asyncio.Event]:
+    """The first SIGINT or SIGTERM asks for an end, the second for a quick one."""
+    stop, hurry = asyncio.Event(), asyncio.Event()
+
+    def told() -> None:
+        (hurry if stop.is_set() else stop).set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, told)
+    return stop, hurry
+
+
+async def _until(stop: asyncio.Event, meanwhile: Awaitable[None]) -> None:
+    other = asyncio.ensure_future(meanwhile)
+    await stop.wait()
+    other.cancel()
+    with suppress(asyncio.CancelledError):
+        await other
+
+
+def _address(config: Config, runner: web.AppRunner) -> str:
+    port = runner.addresses[0][1]
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(config.host, config.host)  # noqa: S104  # to connect to, not bind
+    return f"http://[{host}]:{port}" if ":" in host and not host.startswith("[") else f"http://{host}:{port}"
+
+
+# -- reading the settings again ---------------------------------------------------------------------------------------
+
+def _reload(gateway: Gateway, overrides: Mapping[str, object]) -> Callable[[], Awaitable[None]]:
+    async def reload() -> None:
+        old = gateway.parts
+        assert old.config.file is not None, "only settings from a file can be read again"
+        config = load_config(old.config.file, overrides)
+        _must_stay(old.config, config)
+        gateway.take(load_parts(config, old))
+        journal.configure(config.journal.format, config.journal.level)
+
+    return reload
+
+
+def _must_stay(old: Config, new: Config) -> None:
+    """Some settings cannot change under a running server; better to say so than to obey by half."""
+    place, hint = Place(str(new.file)), "restart the server to change it"
+    changed = [name for name in FIXED if getattr(old, name) != getattr(new, name)]
+    if _mounts(old) != _mounts(new):
+        changed.append("dialects")
+    if changed:
+        raise Problems(Problem(place, f"'{name}' cannot change while the server runs", hint) for name in changed)
+
+
+def _mounts(config: Config) -> dict[str, str | None]:
+    return {name: dialect.mount for name, dialect in config.dialects.items()}
+
+
+def _files(gateway: Gateway) -> Callable[[], list[Path]]:
+    return lambda: [*gateway.parts.config.files, *(builtin_path(name) for name in gateway.parts.dialects)]
+
+
+# -- what to try ------------------------------------------------------------------------------------------------------
+
+def greeting(gateway: Gateway, address: str) -> list[str]:
+    config = gateway.parts.config
+    lines = [f"Dragoman serves {', '.join(gateway.parts.cards)} on {address}"]
+    lines += [f"  {name:<8} {address}{context.mount}" for name, context in gateway.contexts.items()]
+    lines += [f"  data     {config.data}", f"  metrics  {address}/metrics"]
+    first = next(iter(gateway.contexts.values()), None)
+    examples = gateway.parts.dialects[first.dialect].examples if first else None
+    if first and examples:
+        key = ' -H "Authorization: Bearer $KEY"' if config.auth == "keys" else ""
+        lines += ["Try:", *(f"  {line}" for line in examples(f"{address}{first.mount}", config.default_agent, key))]
+    return lines

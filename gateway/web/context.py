@@ -1,0 +1,72 @@
+"""What the handlers of one dialect may use: the house's services, and the dialect's own table and settings."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+
+from gateway.errors import NotFound
+from gateway.model import AgentCard
+from gateway.ports import Receipt, Sessions, Subscription
+
+from .guard import OWNER, Guard
+from .sse import pump
+
+
+@dataclass(kw_only=True, slots=True)
+class Context:
+    """Handed to a dialect's routes; `table` and `agents` are exchanged when the settings are read again."""
+
+    dialect: str
+    mount: str
+    sessions: Sessions
+    agents: Mapping[str, AgentCard]
+    table: Any
+    settings: Any
+    guard: Guard
+    heartbeat: float
+    patience: float
+
+    def agent(self, name: str) -> AgentCard:
+        card = self.agents.get(name)
+        if card is None:
+            known = ", ".join(f"'{known}'" for known in self.agents)
+            raise NotFound(f"there is no agent '{name}'; there are {known}")
+        return card
+
+    @asynccontextmanager
+    async def following(
+        self, owner: str, session_id: str, receipt: Receipt, options: str,
+    ) -> AsyncIterator[Subscription]:
+        """Watch the turn that a receipt is for; a client that goes before the turn yields is said to have left."""
+        subscription = await self.sessions.watch(owner, session_id, self.dialect, options, after=receipt.after)
+        gone = True
+        try:
+            yield subscription
+            gone = False
+        finally:
+            subscription.close()
+            if gone and receipt.turn_id is not None:
+                await self.sessions.leave(owner, session_id, receipt.turn_id)
+
+    async def stream_turn(
+        self, request: web.Request, session_id: str, receipt: Receipt, options: str,
+    ) -> web.StreamResponse:
+        """The turn as server-sent events, up to where it yields."""
+        async with self.following(request[OWNER], session_id, receipt, options) as subscription:
+            return await pump(
+                request, subscription, heartbeat=self.heartbeat, patience=self.patience, until_yield=True,
+            )
+
+    async def await_turn(self, request: web.Request, session_id: str, receipt: Receipt, options: str) -> bytes:
+        """What the dialect says where the turn yields."""
+        async with self.following(request[OWNER], session_id, receipt, options) as subscription:
+            frames: list[bytes] = []
+            while chunks := await subscription.chunks():
+                for chunk in chunks:
+                    frames += chunk.frames
+                    if chunk.yields:
+                        return b"".join(frames)
+            raise NotFound(f"session '{session_id}' was deleted")

@@ -1,0 +1,52 @@
+"""Whether the server lives, and whether it should be sent work: `/healthz` and `/readyz`."""
+
+from enum import StrEnum
+
+from aiohttp import web
+
+from .guard import public
+
+
+class State(StrEnum):
+    STARTING = "starting"
+    READY = "ready"
+    DRAINING = "draining"
+
+
+class Readiness:
+    """Where the server is between its start and its end; it goes one way only."""
+
+    def __init__(self) -> None:
+        self.state = State.STARTING
+
+    @property
+    def is_ready(self) -> bool:
+        return self.state is State.READY
+
+    def ready(self) -> None:
+        """Everything is wired; a server that is draining stays so."""
+        if self.state is State.STARTING:
+            self.state = State.READY
+
+    def draining(self) -> None:
+        """No new work, please: running turns may finish."""
+        self.state = State.DRAINING
+
+
+def routes(readiness: Readiness) -> list[web.RouteDef]:
+    """`GET /healthz` answers while the process lives; `GET /readyz` is 503 while it starts or drains."""
+    @public
+    @public
+    async def alive(request: web.Request) -> web.Response:
+        return web.json_response({"status": "alive"}, headers=_FRESH)
+
+    @public
+    @public
+    async def ready(request: web.Request) -> web.Response:
+        status = 200 if readiness.is_ready else 503
+        return web.json_response({"status": readiness.state}, status=status, headers=_FRESH)
+
+    return [web.get("/healthz", alive), web.get("/readyz", ready)]
+
+
+_FRESH = {"Cache-Control": "no-store"}

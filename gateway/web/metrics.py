@@ -1,0 +1,126 @@
+"""What the server counts about itself, for Prometheus; counting costs next to nothing where events flow."""
+
+import asyncio
+from collections.abc import Callable
+
+from aiohttp import web
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.gc_collector import GCCollector
+from prometheus_client.platform_collector import PlatformCollector
+from prometheus_client.process_collector import ProcessCollector
+
+TURN_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
+LAG_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
+LAG_EVERY = 0.25
+"""Seconds between two measurements of the loop's lag: often enough to see a stall, too seldom to be one."""
+
+
+class Metrics:
+    """The counters of one server; label children are looked up in a dict of our own and bound once."""
+
+    def __init__(self) -> None:
+        registry = self.registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        PlatformCollector(registry=registry)
+        GCCollector(registry=registry)
+        space = "dragoman"
+        self._sessions = Gauge("sessions", "Sessions that are kept.", (), space, registry=registry)
+        self._running = Gauge("running_turns", "Turns that run or wait for people.", (), space, registry=registry)
+        self._subscribers = Gauge("subscribers", "Streams that are open.", (), space, registry=registry)
+        self._cut = Counter("cut_subscribers", "Streams cut for being too slow.", (), space, registry=registry)
+        self._events = Counter("events", "Events handed to clients.", ("dialect",), space, registry=registry)
+        self._turns = Counter("turns", "Turns that have ended.", ("outcome",), space, registry=registry)
+        self._seconds = Histogram(
+            "turn_seconds", "How long turns took.", (), space, registry=registry, buckets=TURN_SECONDS,
+        )
+        self._lag = Histogram(
+            "loop_lag_seconds", "How late the event loop runs what is due.", (), space, registry=registry,
+            buckets=LAG_SECONDS,
+        )
+        self._losses = Counter(
+            "translation_loss", "What one dialect says and another cannot.", ("from", "to", "feature"), space,
+            registry=registry,
+        )
+        self._by_dialect: dict[str, Counter] = {}
+        self._by_outcome: dict[str, Counter] = {}
+        self._by_loss: dict[tuple[str, str, str], Counter] = {}
+
+    # -- where events flow ----------------------------------------------------------------------------------------
+
+    def events(self, dialect: str, count: int) -> None:
+        """So many events went to one client; call it once per write, not once per event."""
+        child = self._by_dialect.get(dialect)
+        if child is None:
+            child = self._by_dialect[dialect] = self._events.labels(dialect)
+        child.inc(count)
+
+    def subscribed(self, change: int) -> None:
+        """A stream was opened (+1) or closed (-1)."""
+        self._subscribers.inc(change)
+
+    def cut(self) -> None:
+        """A stream was cut for being too slow."""
+        self._cut.inc()
+
+    def turn_ended(self, outcome: str, seconds: float) -> None:
+        child = self._by_outcome.get(outcome)
+        if child is None:
+            child = self._by_outcome[outcome] = self._turns.labels(outcome)
+        child.inc()
+        self._seconds.observe(seconds)
+
+    def lost(self, source: str, target: str, feature: str, count: int = 1) -> None:
+        """Something said in (or for) one dialect could not be said in another."""
+        key = (source, target, feature)
+        child = self._by_loss.get(key)
+        if child is None:
+            child = self._by_loss[key] = self._losses.labels(*key)
+        child.inc(count)
+
+    def lagged(self, seconds: float) -> None:
+        self._lag.observe(max(0.0, seconds))
+
+    # -- what is asked for only when somebody looks ---------------------------------------------------------------
+
+    def ask(self, *, sessions: Callable[[], float], running: Callable[[], float]) -> None:
+        """Where to ask how many there are; nothing is counted in between, so nothing can drift."""
+        self._sessions.set_function(sessions)
+        self._running.set_function(running)
+
+    def page(self) -> bytes:
+        """All of it, as Prometheus reads it."""
+        return generate_latest(self.registry)
+
+
+class LagWatch:
+    """Measures how late the loop is: one timer that winds itself up again, until it is stopped."""
+
+    def __init__(self, metrics: Metrics, every: float = LAG_EVERY) -> None:
+        self._metrics = metrics
+        self._every = every
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        self._wind(asyncio.get_running_loop())
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _wind(self, loop: asyncio.AbstractEventLoop) -> None:
+        due = loop.time() + self._every
+        self._timer = loop.call_at(due, self._measure, loop, due)
+
+    def _measure(self, loop: asyncio.AbstractEventLoop, due: float) -> None:
+        self._metrics.lagged(loop.time() - due)
+        self._wind(loop)
+
+
+def routes(metrics: Metrics) -> list[web.RouteDef]:
+    """`GET /metrics`."""
+    async def show(request: web.Request) -> web.Response:
+        return web.Response(body=metrics.page(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    return [web.get("/metrics", show)]

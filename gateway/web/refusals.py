@@ -1,0 +1,66 @@
+"""Refusals in the words of the dialect that was spoken to: one border where errors become HTTP answers."""
+
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+from aiohttp import web
+
+from gateway.errors import GatewayError
+from gateway.model import FaultCode
+
+from .guard import Handler
+from .jsonio import reply
+
+log = structlog.get_logger("dragoman.web")
+
+Spell = Callable[[str, GatewayError], tuple[int, Any]]
+"""(path, error) → status and body, as the dialect mounted there spells them."""
+
+_CODES = {code.status: code for code in FaultCode} | {405: FaultCode.INVALID, 415: FaultCode.INVALID}
+
+
+class Refused(GatewayError):
+    """An error that came from the HTTP server itself, under the code that fits its status."""
+
+    def __init__(self, error: web.HTTPException) -> None:
+        super().__init__(error.reason or error.text or "refused")
+        self.code = _CODES.get(error.status, FaultCode.INVALID)  # type: ignore[misc]
+        self.status = error.status
+
+
+class Refusals:
+    """A middleware that answers every error in the right shape."""
+
+    def __init__(self, spell: Spell) -> None:
+        self._spell = spell
+
+    @web.middleware
+    async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except GatewayError as error:
+            return self._answer(request, error)
+        except web.HTTPException as error:
+            if error.status < 400:
+                raise
+            response = self._answer(request, _told(request, error))
+            response.set_status(error.status)
+            response.headers.update({name: error.headers[name] for name in ("Allow",) if name in error.headers})
+            return response
+        except Exception:  # a mistake of ours: the client gets the dialect's 500, the journal gets the traceback
+            log.exception("a request failed", method=request.method, path=request.path)
+            return self._answer(request, GatewayError("an internal error occurred"))
+
+    def _answer(self, request: web.Request, error: GatewayError) -> web.Response:
+        status, body = self._spell(request.path, error)
+        return reply(body, status)
+
+
+def _told(request: web.Request, error: web.HTTPException) -> Refused:
+    refused = Refused(error)
+    if isinstance(error, web.HTTPMethodNotAllowed):
+        refused.message = f"{request.method} is not possible here; possible: {', '.join(sorted(error.allowed_methods))}"
+    elif isinstance(error, web.HTTPNotFound):
+        refused.message = f"there is nothing at {request.path}"
+    return refused

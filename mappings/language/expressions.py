@@ -1,0 +1,141 @@
+"""The right-hand sides of a table, parsed: constants, slots, objects and lists, each knowing its place."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.marks import Path_
+
+SPLICE = "<<"
+WIRE, BODY = "wire", "body"
+_SLOT = re.compile(r"\$([a-z_]\w*)((?:\.\w+)*)((?:\s*\|\s*[\w@]+)*)\s*")
+
+Report = Callable[[Path_, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    value: Any
+    path: Path_ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """`$name.attribute | filter`: what is filled in when the frame is made."""
+
+    name: str
+    steps: tuple[str, ...]
+    filters: tuple[str, ...]
+    path: Path_ = ()
+
+    def __str__(self) -> str:
+        return "$" + ".".join((self.name, *self.steps))
+
+    @property
+    def is_optional(self) -> bool:
+        return "optional" in self.filters
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """Keys and values in order; a key `<<` splices its value in, and keys written out win over spliced ones."""
+
+    items: tuple[tuple[str, "Node"], ...]
+    path: Path_ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    items: tuple["Node", ...]
+    path: Path_ = ()
+
+
+Node = Constant | Slot | Object | Array
+
+
+def parse(value: Any, path: Path_, report: Report) -> Node:
+    """What a YAML value says; whatever is wrong with it is reported and stands as null."""
+    if isinstance(value, dict):
+        return _object(value, path, report)
+    if isinstance(value, list):
+        return Array(tuple(parse(item, (*path, index), report) for index, item in enumerate(value)), path)
+    if isinstance(value, str) and value.startswith("$"):
+        return _slot(value, path, report)
+    if value is None or isinstance(value, str | int | float):
+        return Constant(value, path)
+    report(path, f"'{value}' is not a JSON value; put it in quotes")
+    return Constant(None, path)
+
+
+def _object(value: dict[Any, Any], path: Path_, report: Report) -> Object:
+    items: list[tuple[str, Node]] = []
+    for key, item in value.items():
+        if not isinstance(key, str):
+            report((*path, key), f"the key {key!r} is not a word; put it in quotes")
+            continue
+        items.append((key, parse(item, (*path, key), report)))
+    return Object(_inlined(items), path)
+
+
+def _slot(text: str, path: Path_, report: Report) -> Node:
+    if text.startswith("$$"):
+        return Constant(text[1:], path)
+    found = _SLOT.fullmatch(text)
+    if found is None:
+        report(path, f"'{text}' is not an expression; it should look like '$name.attribute | filter'")
+        return Constant(None, path)
+    name, steps, filters = found.groups()
+    return Slot(name, tuple(steps.split(".")[1:]), tuple(filters.replace(" ", "").split("|")[1:]), path)
+
+
+def _inlined(items: list[tuple[str, Node]]) -> tuple[tuple[str, Node], ...]:
+    """Splices of what is already known become ordinary keys."""
+    flat = [pair for key, node in items for pair in _spread(key, node)]
+    written = {key for key, _ in items if key != SPLICE}
+    return tuple({
+        (key if key != SPLICE else (key, number)): (key, node)
+        for number, (key, node, spliced) in enumerate(flat)
+        if not (spliced and key in written)
+    }.values())
+
+
+def _spread(key: str, node: Node) -> Iterator[tuple[str, Node, bool]]:
+    if key == SPLICE and isinstance(node, Object):
+        yield from ((inner, value, True) for inner, value in node.items)
+    elif key == SPLICE and isinstance(node, Array):
+        for item in node.items:
+            yield from _spread(SPLICE, item)
+    else:
+        yield key, node, False
+
+
+def envelop(envelope: Node, wire: str, body: Node) -> Node:
+    """The envelope with `$wire` and `$body` put in."""
+    if isinstance(envelope, Slot):
+        return {WIRE: Constant(wire, envelope.path), BODY: body}.get(envelope.name, envelope)
+    if isinstance(envelope, Object):
+        return Object(_inlined([(key, envelop(node, wire, body)) for key, node in envelope.items]), envelope.path)
+    if isinstance(envelope, Array):
+        return Array(tuple(envelop(node, wire, body) for node in envelope.items), envelope.path)
+    return envelope
+
+
+def slots(node: Node) -> Iterator[tuple[Slot, str | None]]:
+    """Every slot, with the key whose value it is; None where it is no key's value."""
+    if isinstance(node, Slot):
+        yield node, None
+    elif isinstance(node, Object):
+        for key, child in node.items:
+            yield from ((slot, key if slot is child else inner) for slot, inner in slots(child))
+    elif isinstance(node, Array):
+        for child in node.items:
+            yield from slots(child)
+
+
+def splices_body(node: Node) -> bool:
+    """Does the envelope take the body apart, rather than hold it?"""
+    if isinstance(node, Object):
+        return any((key == SPLICE and isinstance(child, Slot) and child.name == BODY) or splices_body(child)
+                   for key, child in node.items)
+    return isinstance(node, Array) and any(map(splices_body, node.items))

@@ -1,0 +1,126 @@
+"""What a dialect can carry or lose: the closed list of features, and which event is an instance of which."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from gateway.model import (
+    EVENTS,
+    Content,
+    Event,
+    FilePart,
+    ImagePart,
+    InputAccepted,
+    MessageEnded,
+    SendMessage,
+    SessionCreated,
+    SessionUpdated,
+    Usage,
+)
+
+
+class Level(StrEnum):
+    """How well a dialect carries a feature."""
+
+    FULL = "full"  # nothing is lost
+    PARTIAL = "partial"  # some of it arrives, in its own form
+    FALLBACK = "fallback"  # it arrives as something else: a picture as a link, a question as a tool call
+    DROPPED = "dropped"  # a client of this dialect never learns of it
+    REJECTED = "rejected"  # asking for it is refused
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One thing an agent conversation can have; `carriers` are the events that each bring one instance of it."""
+
+    meaning: str
+    carriers: tuple[str, ...] = ()
+
+
+FEATURES: dict[str, Feature] = {
+    "text": Feature("words of the agent, as they come", ("block.ended.text",)),
+    "thinking": Feature("the agent's reasoning", ("block.ended.thinking",)),
+    "tool_calls": Feature("which tool is called, with what input", ("block.ended.tool_use",)),
+    "tool_results": Feature("what the server's own tools gave back",
+                            ("tool.returned.builtin", "tool.returned.mcp", "tool.returned.provider")),
+    "tool_output": Feature("what a tool prints while it runs", ("tool.output",)),
+    "parallel_tools": Feature("several calls open at once, told apart by their ids"),
+    "client_tools": Feature("tools that the client carries out", ("input.requested.client_tool",)),
+    "permissions": Feature("the agent asks before it uses a tool", ("input.requested.permission",)),
+    "questions": Feature("the agent asks a person, with choices", ("input.requested.question",)),
+    "continuations": Feature("long work asks whether to go on", ("input.requested.continuation",)),
+    "rollbacks": Feature("failed work asks where to go back to", ("input.requested.rollback",)),
+    "subagents": Feature("the voices of sub-agents, told apart", ("scope.opened", "scope.message")),
+    "images_in": Feature("pictures from a person"),
+    "images_out": Feature("pictures from the agent", ("block.ended.image",)),
+    "files": Feature("files from a person"),
+    "data_blocks": Feature("typed pieces: cards, plans, changes of mode", ("block.ended.data",)),
+    "annotations": Feature("what is known about a message beside its words", ("message.annotated",)),
+    "notices": Feature("notices that belong to no message", ("notice.posted",)),
+    "compaction": Feature("the history was summed up", ("session.compacted",)),
+    "titles": Feature("the session has a new title"),
+    "history_seed": Feature("a session starts with messages said elsewhere"),
+    "usage": Feature("tokens spent"),
+    "stop_reasons": Feature("why a turn ended", ("turn.ended",)),
+    "faults": Feature("what went wrong, with code and words", ("fault.raised",)),
+    "interrupts": Feature("a person stops a turn", ("input.accepted.interrupt",)),
+    "structured_output": Feature("an answer that fits a schema"),
+    "custom": Feature("events and commands of one dialect that the house only carries",
+                      ("custom", "input.accepted.custom")),
+}
+
+
+def feature_of(event: Event) -> str | None:
+    """The feature that this event is an instance of, so that its loss can be counted; most events are none."""
+    by_variant = _CARRIED.get(type(event))
+    if by_variant is None:
+        return None
+    found = by_variant.get(event.variant)
+    return found(event) if callable(found) else found
+
+
+def _of_message(event: InputAccepted) -> str | None:
+    assert isinstance(event.command, SendMessage)
+    if event.command.output_schema is not None:
+        return "structured_output"
+    return _of_content(event.command.content)
+
+
+def _of_content(content: Content) -> str | None:
+    kinds = {type(part) for part in content} if not isinstance(content, str) else set()
+    return "files" if FilePart in kinds else "images_in" if ImagePart in kinds else None
+
+
+def _of_end(event: MessageEnded) -> str | None:
+    return "usage" if event.usage != Usage() else None
+
+
+def _of_update(event: SessionUpdated) -> str | None:
+    return "titles" if event.title is not None else None
+
+
+def _of_creation(event: SessionCreated) -> str | None:
+    return "history_seed" if event.history else None
+
+
+Carried = str | Callable[[Any], str | None] | None
+
+
+def _carried() -> dict[type[Event], dict[str, Carried]]:
+    by_cue: dict[str, Carried] = {cue: name for name, feature in FEATURES.items() for cue in feature.carriers}
+    by_cue |= {
+        "input.accepted.send_message": _of_message,
+        "message.ended": _of_end,
+        "session.updated": _of_update,
+        "session.created": _of_creation,
+    }
+    found = {
+        event: {variant: by_cue.get(f"{event.name}.{variant}", by_cue.get(event.name))
+                for variant in event.variants or ("",)}
+        for event in EVENTS
+    }
+    return {event: variants for event, variants in found.items() if any(variants.values())}
+
+
+_CARRIED = _carried()

@@ -1,0 +1,101 @@
+"""A small file laid over a table: rename, add or drop what one deployment wants otherwise."""
+
+from typing import Any
+
+from gateway.marks import Marked, Path_, Problem, nearest
+
+from .shape import ENVELOPE
+
+DROP = "$drop"
+
+
+def lay_over(base: Marked, override: Marked) -> Marked:
+    """The table as the override wants it; everything knows in which of the two files it is written."""
+    merged = Marked(base.file)
+    merged.keys, merged.values = dict(base.keys), dict(base.values)
+    merged.problems = [*base.problems, *override.problems]
+    merged.value = base.value
+    if isinstance(override.value, dict) and isinstance(base.value, dict):
+        merged.value = _Merge(merged, override).mapping(base.value, override.value, (), ())
+        _same_dialect(base, override, merged)
+    elif override.value is not None:
+        merged.problems.append(Problem(override.place(()), "an override is a mapping of sections, like the table"))
+    return merged
+
+
+def _same_dialect(base: Marked, override: Marked, merged: Marked) -> None:
+    ours, theirs = base.value.get("dialect"), override.value.get("dialect", base.value.get("dialect"))
+    if ours != theirs:
+        message = f"this is an override for '{theirs}', laid over the table of '{ours}'"
+        merged.problems.append(Problem(override.place(("dialect",)), message))
+
+
+class _Merge:
+    def __init__(self, merged: Marked, override: Marked) -> None:
+        self._merged = merged
+        self._override = override
+
+    def mapping(self, base: dict[Any, Any], over: dict[Any, Any], path: Path_, source: Path_) -> dict[Any, Any]:
+        """Key by key; `path` is where it will stand, `source` where the override has it."""
+        result = dict(base)
+        for key, value in over.items():
+            here, there = (*path, key), (*source, key)
+            if value == DROP:
+                self._drop(result, key, path, there)
+            elif path == ("frames",) and isinstance(value, dict):
+                result[key] = self._frames(result.get(key), value, here, there)
+            elif isinstance(value, dict) and isinstance(result.get(key), dict):
+                result[key] = self.mapping(result[key], value, here, there)
+            else:
+                result[key] = self._taken(value, here, there)
+        return result
+
+    def _frames(self, base: Any, over: dict[Any, Any], path: Path_, source: Path_) -> Any:
+        """A mapping over a list of frames changes the frames of those wire names; the others stay."""
+        if not isinstance(base, list):
+            self._problem(source, f"'{path[-1]}' is not spelled in the table", "write a list of frames")
+            return []
+        wires = [wire for frame in base for wire in frame if wire != ENVELOPE]
+        for wire in over:
+            if wire not in wires:
+                self._problem((*source, wire), f"'{path[-1]}' has no frame '{wire}'", nearest(wire, wires))
+        kept: list[dict[Any, Any]] = []
+        for index, frame in enumerate(base):
+            changed = {wire: change for wire, change in over.items() if wire in frame}
+            if DROP in changed.values():
+                continue
+            self._moved((*path, index), (*path, len(kept)))
+            kept.append(self.mapping(frame, changed, (*path, len(kept)), source))
+        return kept
+
+    def _drop(self, result: dict[Any, Any], key: Any, path: Path_, source: Path_) -> None:
+        if key not in result:
+            self._problem(source, f"there is no '{key}' to drop", nearest(key, result))
+        elif path:  # what is missed from now on is missing because of this line
+            self._merged.keys[path] = self._override.place(source, key=True)
+        result.pop(key, None)
+
+    def _taken(self, value: Any, path: Path_, source: Path_) -> Any:
+        """The value as the override has it, with its places."""
+        for ours, theirs in ((self._merged.keys, self._override.keys), (self._merged.values, self._override.values)):
+            for old in [old for old in ours if old[: len(path)] == path]:
+                del ours[old]
+            depth = len(source)
+            ours.update({(*path, *at[depth:]): place for at, place in theirs.items() if at[:depth] == source})
+        return self._without_drops(value, source)
+
+    def _without_drops(self, value: Any, source: Path_) -> Any:
+        if isinstance(value, dict):
+            for key in [key for key, item in value.items() if item == DROP]:
+                self._problem((*source, key), f"there is no '{key}' to drop")
+            return {k: self._without_drops(v, (*source, k)) for k, v in value.items() if v != DROP}
+        return value
+
+    def _moved(self, old: Path_, new: Path_) -> None:
+        if old == new:
+            return
+        for places in (self._merged.keys, self._merged.values):
+            places.update({(*new, *at[len(old):]): place for at, place in list(places.items()) if at[:len(old)] == old})
+
+    def _problem(self, source: Path_, message: str, hint: str = "") -> None:
+        self._merged.problems.append(Problem(self._override.place(source, key=True), message, hint))
