@@ -9,28 +9,38 @@ from pydantic import BaseModel
 from gateway.model import AgentCard
 from gateway.ports import Backend
 
-from .demo import DEMO_CARD, DemoBackend, DemoSettings, demo
+from .demo import DEMO_CARD, DemoBackend, DemoSettings
 from .pen import Pen
 from .round import Round
+from .scenario import Scenario, ScriptedSettings
+from .scenario import load as load_scenario
+from .scripted import ScriptedBackend
 from .tools import Result, Tool, ToolFailed, builtin, enabled
 
 Factory = Callable[[Mapping[str, Any], Path], Backend]
 """(what config says about the agent, the folder its paths start from) → the agent."""
 
-SETTINGS: dict[str, type[BaseModel]] = {"demo": DemoSettings}
+SETTINGS: dict[str, type[BaseModel]] = {"demo": DemoSettings, "scripted": ScriptedSettings}
 """What config may say about each kind of backend."""
 
-BACKENDS: dict[str, Factory] = {
-    "demo": lambda settings, base: demo(DemoSettings.model_validate(settings), base),
-}
+
+def _demo(settings: Mapping[str, Any], base: Path) -> Backend:
+    return DemoBackend(delay=DemoSettings.model_validate(settings).delay)
+
+
+def _scripted(settings: Mapping[str, Any], base: Path) -> Backend:
+    return ScriptedBackend(load_scenario(base / ScriptedSettings.model_validate(settings).scenario))
+
+
+BACKENDS: dict[str, Factory] = {"demo": _demo, "scripted": _scripted}
 """Every kind of backend, by the word config uses for it."""
 
-CARDS: dict[str, AgentCard] = {"demo": DEMO_CARD}
+_CARDS = {"demo": DEMO_CARD, "scripted": AgentCard(name="scripted", title="Scripted agent")}
 
 
 def card_of(kind: str, settings: Mapping[str, Any]) -> AgentCard:
     """What an agent of that kind is known as, unless config says more."""
-    return CARDS[kind]
+    return _CARDS[kind]
 
 
 __all__ = [
@@ -43,9 +53,13 @@ __all__ = [
     "Pen",
     "Result",
     "Round",
+    "Scenario",
+    "ScriptedBackend",
+    "ScriptedSettings",
     "Tool",
     "ToolFailed",
     "builtin",
     "card_of",
     "enabled",
+    "load_scenario",
 ]

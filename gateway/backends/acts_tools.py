@@ -22,7 +22,7 @@ Wanted = tuple[str, Permission, ToolOrigin]
 async def tool(stage: Stage, directive: Directive) -> Speech:
     """The tool named, or the first there is; a client's own tool will do as well."""
     name = directive.word or next((name for name in HARMLESS if name in stage.enabled), "clock")
-    client = next((spec for spec in stage.turn.settings.client_tools if spec.name == name), None)
+    client = next((spec for spec in stage.settings.client_tools if spec.name == name), None)
     if client is not None:
         act = _call_client(stage, client, directive.input)
     elif name not in HARMLESS or name not in stage.enabled:
@@ -37,7 +37,7 @@ async def tool(stage: Stage, directive: Directive) -> Speech:
 
 
 async def client_tool(stage: Stage, directive: Directive) -> Speech:
-    for spec in stage.turn.settings.client_tools[:1]:
+    for spec in stage.settings.client_tools[:1]:
         async with aclosing(_call_client(stage, spec, directive.input)) as events:
             async for said in events:
                 yield said
@@ -67,7 +67,7 @@ async def permit(stage: Stage, directive: Directive) -> Speech:
 
 def _to_be_asked(stage: Stage) -> str | None:
     """A tool that needs permission: one the session made so, or the calculator where it said nothing."""
-    if stage.turn.settings.tools is None:
+    if stage.settings.tools is None:
         return "calc"
     asked = [name for name in ("calc", "clock", "search") if stage.enabled.get(name) is Permission.ASK]
     return asked[0] if asked else None
@@ -77,7 +77,7 @@ async def parallel(stage: Stage, directive: Directive) -> Speech:
     """One message, three calls: one allowed, one to be permitted, one for the client."""
     asked = _to_be_asked(stage)
     allowed = (name for name in HARMLESS if stage.enabled.get(name) is Permission.ALLOW and name != asked)
-    client = stage.turn.settings.client_tools[:1]
+    client = stage.settings.client_tools[:1]
     calls = [(name, HARMLESS[name], Permission.ALLOW, ToolOrigin.BUILTIN) for name in [*allowed][:1]]
     calls += [(asked, HARMLESS[asked], Permission.ASK, ToolOrigin.BUILTIN)] if asked else []
     calls += [(spec.name, _client_input(spec), Permission.ALLOW, ToolOrigin.CLIENT) for spec in client]

@@ -5,7 +5,6 @@ import re
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -137,6 +136,3 @@ def _json_pieces(stage: Stage) -> list[str]:
 
 _WORD = re.compile(r"\S+\s*|\s+")
 
-
-def demo(settings: DemoSettings, base: Path) -> DemoBackend:
-    return DemoBackend(delay=settings.delay)

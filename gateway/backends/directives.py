@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import msgspec
+import orjson
 
 MOST = 1_000_000
 """More deltas than this nobody gets, however many they ask for."""
@@ -78,8 +78,8 @@ def _object(message: str, at: int) -> tuple[dict[str, Any], int] | None:
         return None
     try:
         value, end = _JSON.raw_decode(message, start)
-        same = msgspec.json.decode(msgspec.json.encode(value)) == value
-    except (ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
+        same = orjson.loads(orjson.dumps(value)) == value
+    except (ValueError, TypeError, RecursionError):
         return None
     return (value, end) if same else None
 

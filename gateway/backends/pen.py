@@ -93,7 +93,7 @@ class Pen:
     ) -> Said:
         self._between_blocks()
         message_id, self.message_id = self.message_id, ""
-        duration = round((self._clock() - self._since) * 1000)
+        duration = max(0, round((self._clock() - self._since) * 1000))
         return self.say(MessageEnded(
             message_id=message_id, outcome=outcome, stop_reason=stop_reason, usage=usage, duration_ms=duration,
         ))

@@ -113,7 +113,7 @@ class Round:
         since = self._clock()
         try:
             result = await self._result(call, heard)
-            duration = round((self._clock() - since) * 1000)
+            duration = max(0, round((self._clock() - since) * 1000))
             heard.put_nowait(self._note(call, result, duration))
         finally:
             heard.put_nowait(None)

@@ -133,10 +133,13 @@ def _extra(schema: Schema) -> Schema | bool:
 
 
 def _shallowest(alternatives: Iterable[Schema | bool]) -> Schema | bool:
-    """The first alternative that refers to nothing, so that what is recursive comes to an end; else the first."""
-    alternatives = list(alternatives)
-    plain = (one for one in alternatives if isinstance(one, Mapping) and "$ref" not in one and _type(one) != "null")
-    return next(plain, alternatives[0])
+    """The first alternative that refers to nothing, so that recursion ends; null before a reference."""
+    return min(alternatives, key=_depth)
+
+
+def _depth(schema: Schema | bool) -> int:
+    plain = schema if isinstance(schema, Mapping) else {}
+    return 2 if "$ref" in plain else 1 if _type(plain) == "null" else 0
 
 
 def _without(schema: Schema, key: str) -> Schema:

@@ -3,12 +3,11 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, Field, ValidationError
 
 from gateway.marks import Marked, Path_, Problem, Problems, nearest, read, shape_problems
-from gateway.model import AgentCard
 
 from .steps import STEPS, Shape
 
@@ -23,22 +22,17 @@ class Rule(Shape):
 class Scenario(Shape):
     """Rules are tried first, in order; a turn that fits none takes the next of `turns`, the last one over and over."""
 
-    name: str = "scripted"
-    title: str | None = None
-    description: str | None = None
-    rules: list[Rule] = []
-    turns: list[Any] = []
-
-    @property
-    def card(self) -> AgentCard:
-        return AgentCard(name=self.name, title=self.title, description=self.description)
+    rules: list[Any] = Field(default_factory=list)
+    turns: list[Any] = Field(default_factory=list)
 
     def steps(self, message: str, number: int) -> Sequence[Shape] | None:
         """What to do in the session's turn of that number (from 1); None where the scenario has run out."""
-        for rule in self.rules:
-            if rule.when is None or rule.when.search(message):
-                return rule.steps
-        return self.turns[min(number, len(self.turns)) - 1] if self.turns else None
+        fitting = (rule.steps for rule in self.rules if rule.when is None or rule.when.search(message))
+        last: list[Shape] | None = self.turns[min(number, len(self.turns)) - 1] if self.turns else None
+        return next(fitting, last)
+
+
+Model = TypeVar("Model", bound=BaseModel)
 
 
 def load(file: Path | str, text: str | None = None) -> Scenario:
@@ -59,17 +53,23 @@ class _Reader:
         self._marked = marked
 
     def scenario(self) -> Scenario | None:
-        scenario = self._shape(Scenario, self._marked.value or {}, ())
-        if not isinstance(scenario, Scenario):
-            return None
-        if not scenario.rules and not scenario.turns:
+        """All of it is looked at, whatever is wrong at the top."""
+        written = self._marked.value or {}
+        scenario = self._shape(Scenario, written, ())
+        rules, turns = _listed(written, "rules"), _listed(written, "turns")
+        if scenario is not None and not rules and not turns:
             self._problem((), "a scenario needs rules or turns")
-        rules = [
-            rule.model_copy(update={"steps": self._steps(rule.steps, ("rules", at, "steps"))})
-            for at, rule in enumerate(scenario.rules)
-        ]
-        turns = [self._steps(steps, ("turns", at)) for at, steps in enumerate(scenario.turns)]
-        return scenario.model_copy(update={"rules": rules, "turns": turns})
+        made = {
+            "rules": [self._rule(rule, ("rules", at)) for at, rule in enumerate(rules)],
+            "turns": [self._steps(steps, ("turns", at)) for at, steps in enumerate(turns)],
+        }
+        return None if scenario is None else scenario.model_copy(update=made)
+
+    def _rule(self, rule: Any, path: Path_) -> Rule | None:
+        shaped = self._shape(Rule, rule, path)
+        steps = rule.get("steps") if isinstance(rule, dict) else None
+        made = self._steps(steps, (*path, "steps")) if isinstance(steps, list) else []
+        return shaped and shaped.model_copy(update={"steps": made})
 
     def _steps(self, steps: Any, path: Path_) -> list[BaseModel]:
         if not isinstance(steps, list):
@@ -88,16 +88,30 @@ class _Reader:
             return made
         return made.model_copy(update={"steps": self._steps(made.steps, (*path, "steps"))})
 
-    def _shape(self, model: type[BaseModel], value: Any, path: Path_) -> BaseModel | None:
+    def _shape(self, model: type[Model], value: Any, path: Path_) -> Model | None:
         try:
             return model.model_validate(value)
         except ValidationError as error:
-            words = [field.alias or name for name, field in model.model_fields.items()]
-            self.problems.extend(shape_problems(error, _below(self._marked, path), {"": words}))
+            self.problems.extend(shape_problems(error, _below(self._marked, path), {**_words(model)}))
             return None
 
     def _problem(self, path: Path_, message: str, hint: str = "") -> None:
         self.problems.append(Problem(self._marked.place(path), message, hint))
+
+
+def _listed(written: Any, name: str) -> list[Any]:
+    part = written.get(name) if isinstance(written, dict) else None
+    return part if isinstance(part, list) else []
+
+
+def _words(model: type[BaseModel]) -> dict[str, list[str]]:
+    """What may be written in a step, and in what it holds; for hints."""
+    words = {"": [field.alias or name for name, field in model.model_fields.items()]}
+    for name, field in model.model_fields.items():
+        for kind in (field.annotation, *get_args(field.annotation)):
+            if isinstance(kind, type) and issubclass(kind, BaseModel):
+                words[name] = list(kind.model_fields)
+    return words
 
 
 def _no_verb(step: Any, verbs: list[str]) -> tuple[str, str]:

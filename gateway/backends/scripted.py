@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -25,6 +25,7 @@ from gateway.model import (
     ScopeStatusChanged,
     StopReason,
     ToolCall,
+    ToolOrigin,
     ToolReturned,
     Trigger,
     text_of,
@@ -36,7 +37,10 @@ from .acts import compaction
 from .pen import Pen, Speech
 from .round import Round
 from .scenario import Scenario
-from .tools import builtin
+from .stage import Sleep
+from .tools import Tool, builtin
+
+Says = Iterable[Said]
 
 FAULTS: dict[FaultCode, type[GatewayError]] = {
     FaultCode.INTERNAL: GatewayError,
@@ -49,9 +53,7 @@ FAULTS: dict[FaultCode, type[GatewayError]] = {
 class ScriptedBackend:
     """Does in each turn what its scenario says."""
 
-    def __init__(
-        self, scenario: Scenario, *, clock: Clock = time.time, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
+    def __init__(self, scenario: Scenario, *, clock: Clock = time.time, sleep: Sleep = asyncio.sleep) -> None:
         self._scenario, self._sleep, self._tools = scenario, sleep, builtin(clock)
 
     async def run(self, turn: Turn) -> Speech:
@@ -67,9 +69,6 @@ class ScriptedBackend:
         async with aclosing(player.play(steps)) as said:
             async for event in said:
                 yield event
-        async with aclosing(player.finish(StopReason.END_TURN)) as said:
-            async for event in said:
-                yield event
 
     async def close(self) -> None:
         pass
@@ -78,43 +77,36 @@ class ScriptedBackend:
 class _Player:
     """Plays steps with one pen; a message is opened by what is said in it, and ended by what cannot be."""
 
-    def __init__(self, turn: Turn, pen: Pen, tools: Any, sleep: Callable[[float], Awaitable[None]], message: str) -> None:
-        self.over = False
+    def __init__(self, turn: Turn, pen: Pen, tools: Mapping[str, Tool], sleep: Sleep, message: str) -> None:
         self._turn, self._pen, self._tools, self._sleep = turn, pen, tools, sleep
         self._calls: list[ToolCall] = []
         self._names = {"message": message, "answer": ""}
 
     async def play(self, steps: Sequence[Any]) -> Speech:
-        for step in steps:
-            if self.over:
-                return
-            async with aclosing(_PLAYS[type(step)](self, step)) as said:
-                async for event in said:
+        """All the steps, and what they left to be done."""
+        for step in (*unrolled(steps), words.Stop(stop=StopReason.END_TURN)):
+            if type(step) not in _AMID_CALLS:
+                async with aclosing(self._carried_out()) as said:
+                    async for event in said:
+                        yield event
+            if (ends := _ENDS.get(type(step))) is not None:
+                for event in self._pen.close(stop_reason=ends(step)):
                     yield event
-
-    async def finish(self, stop_reason: StopReason) -> Speech:
-        """Carry out what calls are left, and end the message."""
-        async with aclosing(self._carried_out()) as said:
-            async for event in said:
+            if isinstance(step, words.Fork):
+                async with aclosing(self._fork(step)) as said:
+                    async for event in said:
+                        yield event
+                continue
+            for event in await _PLAYS[type(step)](self, step):
                 yield event
-        for event in self._shut(stop_reason):
-            yield event
-
-    def _open(self) -> Iterator[Said]:
-        if not self._pen.in_message:
-            yield self._pen.start_message(model="scripted")
-
-    def _shut(self, stop_reason: StopReason) -> Iterator[Said]:
-        yield from self._pen.close(stop_reason=stop_reason)
-
-    def _filled(self, text: str) -> str:
-        """The text with `{message}` and `{answer}` in it put in."""
-        return re.sub(r"\{(message|answer)\}", lambda match: self._names[match[1]], text)
+            if isinstance(step, words.Stop):
+                return
 
     async def _carried_out(self) -> Speech:
+        """The calls whose results the scenario does not give."""
         if not self._calls:
             return
-        for event in self._shut(StopReason.TOOL_USE):
+        for event in self._pen.close(stop_reason=StopReason.TOOL_USE):
             yield event
         calls, self._calls = self._calls, []
         round = Round(self._turn, self._pen, self._tools)
@@ -123,121 +115,120 @@ class _Player:
                 yield event
         self._names["answer"] = "; ".join(text_of(back.content) for back in round.returned.values())
 
-    async def _say(self, step: words.Say | words.Think) -> Speech:
-        async with aclosing(self._carried_out()) as said:
-            async for event in said:
-                yield event
-        for event in self._open():
-            yield event
-        thinking = isinstance(step, words.Think)
-        yield self._pen.start(BlockKind.THINKING if thinking else BlockKind.TEXT)
-        for piece in pieces(self._filled(step.think if isinstance(step, words.Think) else step.say), step.chunks):
-            yield self._pen.delta(piece)
-        yield self._pen.end(signature=step.signature if isinstance(step, words.Think) else None)
-
-    async def _show(self, step: words.Image | words.Data | words.Annotate) -> Speech:
-        async with aclosing(self._carried_out()) as said:
-            async for event in said:
-                yield event
-        for event in (*self._open(), *self._shown(step)):
-            yield event
-
-    def _shown(self, step: words.Image | words.Data | words.Annotate) -> list[Said]:
-        if isinstance(step, words.Image):
-            return self._pen.image(step.image)
-        if isinstance(step, words.Data):
-            return self._pen.data(step.data.type, step.data.content)
-        return [self._pen.annotate(topic, content) for topic, content in step.annotate.items()]
-
-    async def _end(self, step: words.End) -> Speech:
-        async with aclosing(self.finish(step.end)) as said:
-            async for event in said:
-                yield event
-
-    async def _stop(self, step: words.Stop) -> Speech:
-        self.over = True
-        async with aclosing(self.finish(step.stop)) as said:
-            async for event in said:
-                yield event
-
-    async def _call(self, step: words.Call) -> Speech:
-        call = step.call
-        for event in (*self._open(), *self._pen.call(
-            call.name, call.input, call_id=call.id, origin=call.origin, permission=call.permission,
-            display_name=call.display_name, server=call.server,
-        )):
-            yield event
-        self._calls.append(self._pen.calls[-1])
-
-    async def _result(self, step: words.Returned) -> Speech:
-        result = words.ResultShape(content=step.result) if isinstance(step.result, str) else step.result
-        for event in self._shut(StopReason.TOOL_USE):
-            yield event
-        call = next((call for call in self._calls if result.of in (None, call.call_id)), None)
-        if call is not None:
-            self._calls.remove(call)
-        self._names["answer"] = self._filled(result.content)
-        yield self._pen.say(ToolReturned(
-            call_id=call.call_id if call else result.of or "", content=self._names["answer"], is_error=result.is_error,
-            duration_ms=result.duration_ms, meta=result.meta, **({"origin": call.origin} if call else {}),
-        ))
-
-    async def _ask(self, step: words.Asking) -> Speech:
-        async with aclosing(self.finish(StopReason.NEEDS_INPUT)) as said:
-            async for event in said:
-                yield event
-        answers = await self._turn.ask(*step.ask, scope_id=self._pen.scope_id)
-        self._names["answer"] = "; ".join(map(in_words, answers))
-
-    async def _delay(self, step: words.Delay) -> Speech:
-        await self._sleep(step.delay)
-        for event in ():
-            yield event
-
-    async def _hang(self, step: words.Hang) -> Speech:
-        await asyncio.Event().wait()
-        for event in ():
-            yield event
-
-    async def _fail(self, step: words.Fail) -> Speech:
-        for event in ():
-            yield event
-        raise FAULTS[step.fail.code](step.fail.message)
-
-    async def _raise(self, step: words.Raise) -> Speech:
-        for event in ():
-            yield event
-        raise RuntimeError(step.error)
-
-    async def _event(self, step: words.Raw) -> Speech:
-        yield self._pen.say(step.event) if step.scope is None else Scoped(step.scope, step.event)
-
-    async def _repeat(self, step: words.Repeat) -> Speech:
-        for _ in range(step.repeat):
-            async with aclosing(self.play(step.steps)) as said:
-                async for event in said:
-                    yield event
-
     async def _fork(self, step: words.Fork) -> Speech:
-        """A sub-agent with a pen of its own; the words it knows are the same."""
+        """A sub-agent with a pen of its own."""
         pen = Pen(self._turn, self._turn.mint("scope"))
         yield pen.say(ScopeOpened(parent=self._pen.scope_id, agent=step.fork, title=step.fork))
         yield pen.say(ScopeStatusChanged(status=ScopeStatus.RUNNING))
         child = _Player(self._turn, pen, self._tools, self._sleep, self._names["message"])
-        for speech in (child.play(step.steps), child.finish(StopReason.END_TURN)):
-            async with aclosing(speech) as said:
-                async for event in said:
-                    yield event
+        async with aclosing(child.play(step.steps)) as said:
+            async for event in said:
+                yield event
         yield pen.say(ScopeStatusChanged(status=ScopeStatus.ENDED, stop_reason=StopReason.END_TURN))
 
+    # -- one short method per step ----------------------------------------------------------------------------------
 
-_PLAYS: dict[type[words.Shape], Callable[[_Player, Any], Speech]] = {
-    words.Say: _Player._say, words.Think: _Player._say, words.Image: _Player._show, words.Data: _Player._show,
-    words.Annotate: _Player._show, words.End: _Player._end, words.Stop: _Player._stop, words.Call: _Player._call,
+    def _open(self) -> list[Said]:
+        return [] if self._pen.in_message else [self._pen.start_message(model="scripted")]
+
+    def _filled(self, text: str) -> str:
+        """The text with `{message}` and `{answer}` in it put in."""
+        return re.sub(r"\{(message|answer)\}", lambda match: self._names[match[1]], text)
+
+    async def _say(self, step: words.Say) -> Says:
+        deltas = pieces(self._filled(step.say), step.chunks)
+        return [*self._open(), self._pen.start(), *map(self._pen.delta, deltas), self._pen.end()]
+
+    async def _think(self, step: words.Think) -> Says:
+        deltas = pieces(self._filled(step.think), step.chunks)
+        start = [*self._open(), self._pen.start(BlockKind.THINKING)]
+        return [*start, *map(self._pen.delta, deltas), self._pen.end(signature=step.signature)]
+
+    async def _image(self, step: words.Image) -> Says:
+        return [*self._open(), *self._pen.image(step.image)]
+
+    async def _data(self, step: words.Data) -> Says:
+        return [*self._open(), *self._pen.data(step.data.type, step.data.content)]
+
+    async def _annotate(self, step: words.Annotate) -> Says:
+        return [*self._open(), *(self._pen.annotate(topic, content) for topic, content in step.annotate.items())]
+
+    async def _call(self, step: words.Call) -> Says:
+        call = step.call
+        said = [*self._open(), *self._pen.call(
+            call.name, call.input, call_id=call.id, origin=call.origin, permission=call.permission,
+            display_name=call.display_name, server=call.server,
+        )]
+        self._calls.append(self._pen.calls[-1])
+        return said
+
+    async def _result(self, step: words.Returned) -> Says:
+        """A result that belongs to no call is said all the same: nonsense is what scenarios are for."""
+        result = words.ResultShape(content=step.result) if isinstance(step.result, str) else step.result
+        call = next((call for call in self._calls if result.of in (None, call.call_id)), None)
+        if call is not None:
+            self._calls.remove(call)
+        self._names["answer"] = self._filled(result.content)
+        returned = ToolReturned(
+            call_id=call.call_id if call else result.of or "", origin=call.origin if call else ToolOrigin.BUILTIN,
+            content=self._names["answer"], is_error=result.is_error, duration_ms=result.duration_ms, meta=result.meta,
+        )
+        return [*self._pen.close(stop_reason=StopReason.TOOL_USE), self._pen.say(returned)]
+
+    async def _ask(self, step: words.Asking) -> Says:
+        answers = await self._turn.ask(*step.ask, scope_id=self._pen.scope_id)
+        self._names["answer"] = "; ".join(map(in_words, answers))
+        return ()
+
+    async def _end(self, step: words.End | words.Stop) -> Says:
+        return ()
+
+    async def _delay(self, step: words.Delay) -> Says:
+        await self._sleep(step.delay)
+        return ()
+
+    async def _hang(self, step: words.Hang) -> Says:
+        await asyncio.Event().wait()
+        return ()
+
+    async def _fail(self, step: words.Fail) -> Says:
+        raise FAULTS[step.fail.code](step.fail.message)
+
+    async def _raise(self, step: words.Raise) -> Says:
+        raise RuntimeError(step.error)
+
+    async def _event(self, step: words.Raw) -> Says:
+        return [self._pen.say(step.event) if step.scope is None else Scoped(step.scope, step.event)]
+
+
+_PLAYS: dict[type[words.Shape], Callable[[_Player, Any], Awaitable[Says]]] = {
+    words.Say: _Player._say, words.Think: _Player._think, words.Image: _Player._image, words.Data: _Player._data,
+    words.Annotate: _Player._annotate, words.End: _Player._end, words.Stop: _Player._end, words.Call: _Player._call,
     words.Returned: _Player._result, words.Asking: _Player._ask, words.Delay: _Player._delay, words.Hang: _Player._hang,
-    words.Fail: _Player._fail, words.Raise: _Player._raise, words.Raw: _Player._event, words.Repeat: _Player._repeat,
-    words.Fork: _Player._fork,
+    words.Fail: _Player._fail, words.Raise: _Player._raise, words.Raw: _Player._event,
 }
+_AMID_CALLS = frozenset((
+    words.Call, words.Returned, words.Raw, words.Delay, words.Hang, words.Fail, words.Raise,
+))
+"""Steps that leave open calls as they are; before any other, calls without a result are carried out."""
+
+_ENDS: dict[type[words.Shape], Callable[[Any], StopReason]] = {
+    words.End: lambda step: step.end,
+    words.Stop: lambda step: step.stop,
+    words.Asking: lambda step: StopReason.NEEDS_INPUT,
+    words.Fork: lambda step: StopReason.TOOL_USE,
+}
+"""Steps before which the message ends, and why it does."""
+
+
+def unrolled(steps: Sequence[Any]) -> Iterator[Any]:
+    """The steps with what is repeated written out."""
+    for step in steps:
+        if isinstance(step, words.Repeat):
+            for _ in range(step.repeat):
+                yield from unrolled(step.steps)
+        else:
+            yield step
 
 
 def pieces(text: str, count: int | None) -> list[str]:

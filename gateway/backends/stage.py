@@ -39,6 +39,7 @@ class Stage:
         clock: Clock, sleep: Sleep, delay: float = 0.0,
     ) -> None:
         self.turn, self.command, self.tools = turn, command, tools
+        self.settings = turn.settings
         self.sleep, self.delay, self.clock = sleep, delay, clock
         self.pen = Pen(turn, clock=clock)
         self.script: Script = parse(text_of(command.content))
@@ -105,10 +106,10 @@ class Stage:
         """What the turn ends with: its notes, then the words it was given."""
         lines = list(self.notes)
         if (text := _seen(self.script.text, self.command.content)) or not lines:
-            greeting = self.turn.settings.options.get("greeting") or "You said:"
+            greeting = self.settings.options.get("greeting") or "You said:"
             lines.append(f"{greeting} {text or '(nothing)'}")
         reply = "\n".join(lines)
-        return reply.upper() if self.turn.settings.options.get("mood") == "loud" else reply
+        return reply.upper() if self.settings.options.get("mood") == "loud" else reply
 
 
 def _seen(text: str, content: Content) -> str:

@@ -38,7 +38,7 @@ def _show(rows: Sequence[Sequence[str]]) -> None:
 
     console = Console()
     if not console.is_terminal:
-        console = Console(width=max(80, sum(max(map(len, column)) + 3 for column in zip(*rows, strict=True))))
+        console = Console(width=max(80, 4 + sum(max(map(len, column)) + 3 for column in zip(*rows, strict=True))))
     head, *body = rows
     table = Table(*map(escape, head), box=SIMPLE)
     for row in body:

@@ -1,6 +1,6 @@
 """What the commands have in common: how settings are found, and how a mistake is told."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -22,11 +22,15 @@ DataFolder = Annotated[
 CONFIG = Path("config.yaml")
 
 
-def settings(file: Path, *, data: Path | None = None, host: str | None = None, port: int | None = None) -> "Config":
-    """The settings with those of the command line on top; a path given here is meant from where the user stands."""
+def given(*, data: Path | None = None, **others: object) -> dict[str, object]:
+    """What the command line says of the settings; a path is meant from where the user stands."""
+    return {"data": data.absolute() if data else None, **others}
+
+
+def settings(file: Path, overrides: Mapping[str, object] | None = None) -> "Config":
     from gateway.config import load_config
 
-    return load_config(file, {"host": host, "port": port, "data": data.absolute() if data else None})
+    return load_config(file, overrides)
 
 
 def fail(message: str) -> NoReturn:

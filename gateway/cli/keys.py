@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import CONFIG, ConfigFile, DataFolder, settings, telling
+from .common import CONFIG, ConfigFile, DataFolder, given, settings, telling
 
 if TYPE_CHECKING:
     from gateway.resources.keys import KeyStore
@@ -64,4 +64,4 @@ def remove(name: KeyName, config: ConfigFile = CONFIG, data: DataFolder = None) 
 def _store(config: Path, data: Path | None) -> "KeyStore":
     from gateway.resources.keys import KeyStore
 
-    return KeyStore(settings(config, data=data).data)
+    return KeyStore(settings(config, given(data=data)).data)

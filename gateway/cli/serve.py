@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import CONFIG, ConfigFile, DataFolder, fail, settings, telling
+from .common import CONFIG, ConfigFile, DataFolder, fail, given, settings, telling
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -28,10 +28,10 @@ def serve(
     Ctrl-C stops it: running turns may finish first. SIGHUP has the settings and tables read again.
     """
     with telling():
-        chosen = settings(config, host=host, port=port, data=data)
-        given = {"host": host, "port": port, "data": data.absolute() if data else None}
+        overrides = given(host=host, port=port, data=data)
+        chosen = settings(config, overrides)
         try:
-            code = _run(chosen, watch, given)
+            code = _run(chosen, watch, overrides)
         except OSError as error:
             fail(_explained(error, chosen))
         except KeyboardInterrupt:
@@ -39,14 +39,14 @@ def serve(
     raise typer.Exit(code)
 
 
-def _run(config: "Config", watch: bool, given: "Mapping[str, object]") -> int:
+def _run(config: "Config", watch: bool, overrides: "Mapping[str, object]") -> int:
     import asyncio
 
     from gateway import journal, serving
 
     journal.configure(config.journal.format, config.journal.level)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(serving.run(config, watch=watch, announce=_announce, overrides=given))
+        return runner.run(serving.run(config, watch=watch, announce=_announce, overrides=overrides))
 
 
 def _loop_factory() -> "Callable[[], AbstractEventLoop] | None":

@@ -121,18 +121,20 @@ class Cursor:
         self._place = 0
         self._alone: Channel | None = None
         self._waiter: asyncio.Future[None] | None = None
+        self._was_live = False
         self.open = True
         self.cut_at: int | None = None
         """Where a reader that was too slow should resume."""
 
     async def chunks(self) -> Sequence[Chunk]:
-        while self.open:
+        while self.open and not self._too_slow():
             if self._shared is None and not self._join():
                 ready = await self._read_log()
             else:
                 ready = self._take()
             if ready:
                 self._after = ready[-1].seq
+                self._was_live = self._was_live or self._after == self._feed.head
                 self._hub.watching.events(self._key[0], len(ready))
                 return ready
             if self._shared is not None and self._shared.seq == self._feed.head:
@@ -149,6 +151,14 @@ class Cursor:
             self._hub.leave(self._feed)
             if self._waiter is not None:
                 _wake(self._waiter)
+
+    def _too_slow(self) -> bool:
+        """Whether a reader that had once caught up has fallen too far behind; it is cut then."""
+        if self._was_live and self._feed.head - self._after > self._hub.max_lag():
+            self.cut_at = self._after
+            self._hub.watching.cut()
+            self.close()
+        return not self.open
 
     async def _news(self, until: float | None) -> None:
         """Wait for the next record, or until that time of the loop's clock."""
@@ -193,7 +203,7 @@ class Cursor:
         assert channel is not None
         news = feed.since(channel.seq)
         if news is None or self._place < channel.base:
-            self._fall_behind()
+            self._part()
             return ()
         channel.take(news)
         channel.flush(self._hub.clock())
@@ -203,13 +213,6 @@ class Cursor:
         self._place = channel.end
         channel.handed_out()
         return ready
-
-    def _fall_behind(self) -> None:
-        self._part()
-        if self._feed.head - self._after > self._hub.max_lag():
-            self.cut_at = self._after
-            self._hub.watching.cut()
-            self.close()
 
     # -- catching up ----------------------------------------------------------------------------------------------
 
@@ -226,6 +229,7 @@ class Cursor:
         alone.take(records)
         ready = [chunk for chunk in alone.chunks if chunk.seq > self._after]
         alone.base, alone.chunks = alone.end, []
+        self._join()  # now, if this was the last page: what comes next must not be read from the log again
         return ready
 
 

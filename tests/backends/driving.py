@@ -1,0 +1,170 @@
+"""A turn for backends under test: every event is held to the grammar, every ask has an answer at hand."""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import count
+from typing import Any
+
+from gateway.backends import DEMO_CARD, DemoBackend
+from gateway.model import (
+    BACKEND_EVENTS,
+    ROOT,
+    AgentCard,
+    Answer,
+    AnswerQuestion,
+    AnyAsk,
+    BlockEnded,
+    ClientToolAsk,
+    Compact,
+    ContinuationAsk,
+    ContinueTurn,
+    DecidePermission,
+    Entry,
+    Event,
+    Grammar,
+    InputRequested,
+    InputResolved,
+    MessageEnded,
+    Outcome,
+    PermissionAsk,
+    QuestionAsk,
+    Record,
+    Resolution,
+    ReturnResult,
+    RollBack,
+    SendMessage,
+    SessionView,
+    Settings,
+    StopReason,
+    ToolReturned,
+    TurnEnded,
+    TurnResumed,
+    TurnStarted,
+    TurnSuspended,
+    call_of,
+    decode,
+    encode,
+    fold,
+)
+from gateway.ports import Backend, Scoped
+
+Answering = Callable[[AnyAsk, str], Answer]
+
+
+def kindly(ask: AnyAsk, request_id: str) -> Answer:
+    """Yes to everything."""
+    match ask:
+        case QuestionAsk():
+            return AnswerQuestion(request_id=request_id, selections={"0": (1,), "1": (0, 2)})
+        case PermissionAsk():
+            return DecidePermission(request_id=request_id, granted=True)
+        case ClientToolAsk():
+            return ReturnResult(request_id=request_id, content="done by the client")
+        case ContinuationAsk():
+            return ContinueTurn(request_id=request_id)
+    return RollBack(request_id=request_id, option="step")
+
+
+class FakeTurn:
+    """Ports' Turn, recording; ids are counted."""
+
+    session_id, turn_id = "sess_1", "turn_1"
+
+    def __init__(
+        self, command: SendMessage | Compact, *, settings: Settings | None = None, agent: AgentCard = DEMO_CARD,
+        history: Sequence[Entry] = (), answering: Answering = kindly,
+    ) -> None:
+        self.command, self.agent, self.history = command, agent, history
+        self.settings = settings or Settings()
+        self.grammar = Grammar()
+        self.records: list[Record] = []
+        self.asks: list[tuple[AnyAsk, ...]] = []
+        self._answering, self._numbers = answering, count(1)
+        self.record(TurnStarted(command_id="cmd_1"))
+
+    def record(self, event: Event, scope_id: str = ROOT) -> None:
+        self.grammar.check(event, scope_id)
+        record = Record(
+            seq=len(self.records) + 1, at=1.0, session_id=self.session_id, turn_id=self.turn_id,
+            scope_id=scope_id, event=event,  # type: ignore[arg-type]
+        )
+        if not event.name.endswith(".delta"):
+            assert decode(encode(record)) == record, "what is said can be written to the log and read back"
+        self.records.append(record)
+
+    def mint(self, prefix: str) -> str:
+        return f"{prefix}_{next(self._numbers)}"
+
+    async def ask(self, *asks: AnyAsk, scope_id: str = ROOT) -> list[Answer]:
+        self.asks.append(asks)
+        ids = [self.mint("ask") for _ in asks]
+        for ask, request_id in zip(asks, ids, strict=True):
+            call = call_of(ask)
+            self.record(InputRequested(request_id=request_id, ask=ask, call_id=call and call.call_id), scope_id)
+        self.record(TurnSuspended(pending=tuple(ids)))
+        for request_id in ids:
+            self.record(InputResolved(request_id=request_id, resolution=Resolution.ANSWERED), scope_id)
+        self.record(TurnResumed(settled=tuple(ids)))
+        return [self._answering(ask, request_id) for ask, request_id in zip(asks, ids, strict=True)]
+
+    # -- what was said --------------------------------------------------------------------------------------------
+
+    @property
+    def events(self) -> list[Any]:
+        return [record.event for record in self.records]
+
+    def all(self, kind: type[Event]) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    @property
+    def text(self) -> str:
+        """All that the agent itself said in text blocks."""
+        return "".join(
+            record.event.text or "" for record in self.records
+            if isinstance(record.event, BlockEnded) and record.event.kind == "text" and record.scope_id == ROOT
+        )
+
+    @property
+    def stops(self) -> list[StopReason]:
+        return [event.stop_reason for event in self.all(MessageEnded)]
+
+    @property
+    def results(self) -> list[str]:
+        return [str(event.content) for event in self.all(ToolReturned)]
+
+    @property
+    def view(self) -> SessionView:
+        return fold(self.session_id, self.records)
+
+    @property
+    def outline(self) -> list[str]:
+        """Names and variants, deltas left out."""
+        return [f"{e.name}.{e.variant}".rstrip(".") for e in self.events if e.name != "block.delta"]
+
+
+async def play(backend: Backend, turn: FakeTurn) -> FakeTurn:
+    """Run the backend to its end; the turn must then be fit to be ended."""
+    async for said in backend.run(turn):
+        event, scope_id = (said.event, said.scope_id) if isinstance(said, Scoped) else (said, ROOT)
+        assert type(event) in BACKEND_EVENTS
+        turn.record(event, scope_id)
+    turn.record(TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN))
+    return turn
+
+
+async def tell(message: Any, *, backend: Backend | None = None, **given: Any) -> FakeTurn:
+    """What the demo agent makes of a message."""
+    command = message if isinstance(message, SendMessage | Compact) else SendMessage(content=message)
+    return await play(backend or demo(), FakeTurn(command, **given))
+
+
+def demo(sleeps: list[float] | None = None, delay: float = 0.0) -> DemoBackend:
+    """The demo agent with a clock that stands still and sleeps that take no time."""
+    async def sleep(seconds: float) -> None:
+        if sleeps is not None:
+            sleeps.append(seconds)
+
+    return DemoBackend(delay=delay, clock=lambda: 1_700_000_000.0, sleep=sleep)
+
+
+def kinds(events: Iterable[Event]) -> set[tuple[str, str]]:
+    return {(event.name, event.variant) for event in events}

@@ -1,0 +1,40 @@
+"""The page about backends keeps its word."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from gateway.backends import BACKENDS, SETTINGS, load_scenario
+from gateway.backends.directives import READERS
+from gateway.backends.scripted import ScriptedBackend
+from gateway.backends.steps import STEPS
+from gateway.model import Permission, SendMessage, Settings
+from tests.backends.driving import FakeTurn, play, tell
+
+PAGE = (Path(__file__).parents[2] / "docs" / "backends.md").read_text("utf-8")
+EXAMPLES = dict(re.findall(r"```(python|yaml)\n(rules:.*?|from .*?)```", PAGE, re.DOTALL))
+
+
+async def test_the_example_backend_works() -> None:
+    names: dict[str, Any] = {}
+    exec(EXAMPLES["python"], names)
+    for permission, text in (
+        (Permission.ASK, "Your message has 5 characters."),
+        (Permission.DENY, "Your message has Tool call denied: the session does not allow it characters."),
+    ):
+        turn = FakeTurn(SendMessage(content="seven"), settings=Settings(tools={"measure": permission}))
+        assert (await play(names["Surveyor"](), turn)).text == text
+        await names["Surveyor"]().close()
+
+
+async def test_the_example_scenario_works() -> None:
+    backend = ScriptedBackend(load_scenario("page.yaml", EXAMPLES["yaml"]))
+    turn = await tell("A refund, please", backend=backend)
+    assert turn.text == "The order says: done by the clientYou decided: proceed"
+    assert (await tell("ahoy", backend=backend)).text == "Hello, ahoy"
+
+
+def test_every_backend_setting_directive_and_step_is_on_the_page() -> None:
+    rows = set(re.findall(r"^\| `/?([a-z-]+)", PAGE, re.MULTILINE))
+    assert not (set(BACKENDS) | set(READERS) | set(STEPS)) - rows
+    assert all(f"`{field}`" in PAGE for settings in SETTINGS.values() for field in settings.model_fields)

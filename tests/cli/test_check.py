@@ -1,0 +1,53 @@
+"""`dragoman check` lists every mistake, and what each pair of dialects loses."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+from gateway import app
+
+Run = Callable[..., Result]
+WRONG = "hots: x\nport: many\ndialects: {aap: {mount: /aap}}\nagents: {demo: {backend: demo}}\n"
+
+
+def test_good_settings_are_exit_code_zero(dragoman: Run) -> None:
+    result = dragoman("check")
+    assert result.exit_code == 0
+    assert "agent demo" in result.stdout
+
+
+def test_all_mistakes_go_to_standard_error_without_a_traceback(
+    home: Path, real: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    (home / "config.yaml").write_text(WRONG)
+    result = real("check")
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr.splitlines() == [
+        "config.yaml:1:1: there is no setting 'hots'; did you mean 'host'?",
+        "config.yaml:2:7: port: input should be a valid integer, unable to parse string as an integer, not 'many'",
+    ]
+
+
+def test_a_file_that_is_not_there_is_told(dragoman: Run) -> None:
+    result = dragoman("check", "--config", "nowhere.yaml")
+    assert result.exit_code == 2
+    assert result.stderr == "nowhere.yaml:1:1: there is no such file; name another with --config\n"
+
+
+def test_a_variable_may_name_the_file(dragoman: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_CONFIG", "nowhere.yaml")
+    assert "nowhere.yaml" in dragoman("check").stderr
+
+
+def test_the_matrix_is_a_table(dragoman: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    losses = [["from / to", "speech", "song"], ["speech", "nothing", "[thinking], " + "very " * 40 + "long"]]
+    monkeypatch.setattr(app, "matrix", lambda config: losses)
+    result = dragoman("check", "--matrix")
+    assert result.exit_code == 0
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["from", "/", "to", "speech", "song"] in lines
+    assert ["speech", "nothing", "[thinking],", *["very"] * 40, "long"] in lines

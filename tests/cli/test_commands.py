@@ -1,0 +1,51 @@
+"""Every command explains itself; those of other packages are fetched when they are asked for."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+from typer.testing import Result
+
+from gateway import cli
+
+Run = Callable[..., Result]
+COMMANDS = ["serve", "check", "replay", "keys", "keys add", "keys list", "keys remove", "conform"]
+
+
+def test_the_help_names_every_command(dragoman: Run) -> None:
+    result = dragoman("--help")
+    assert result.exit_code == 0
+    assert all(command in result.stdout for command in ("serve", "check", "replay", "keys", "conform"))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_an_example(dragoman: Run, command: str) -> None:
+    result = dragoman(*command.split(), "--help")
+    assert result.exit_code == 0
+    assert "Example: " in result.stdout
+
+
+def test_it_knows_its_version(dragoman: Run) -> None:
+    result = dragoman("--version")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("dragoman 0.")
+
+
+def test_a_wrong_word_is_exit_code_two(dragoman: Run) -> None:
+    assert dragoman("srve").exit_code == 2
+    assert dragoman("serve", "--prot", "1").exit_code == 2
+
+
+def test_a_command_of_a_package_that_is_not_there_is_not_there(dragoman: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(cli.ELSEWHERE, "conform", ("nowhere.command", "conform"))
+    assert "conform" not in dragoman("--help").stdout
+    assert dragoman("conform").exit_code == 2
+
+
+def test_the_command_line_itself_imports_little() -> None:
+    """Each of these takes longer to import than the whole command line."""
+    heavy = ("aiohttp", "pydantic", "structlog", "prometheus_client", "watchfiles", "conformance", "rich.console")
+    code = f"import sys, gateway.cli; print([name for name in {heavy!r} if name in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    assert found.stdout.strip() == "[]"

@@ -1,0 +1,234 @@
+"""Commands are taken in order, all or none; inputs are logged before their effects; a turn waits and goes on."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from gateway.errors import Busy, Conflict, GatewayError, Invalid, NotPending, Overloaded
+from gateway.model import (
+    Answer,
+    BlockEnded,
+    BlockKind,
+    BlockStarted,
+    ClientToolAsk,
+    CloseReason,
+    Compact,
+    Configure,
+    DecidePermission,
+    InputAccepted,
+    Interrupt,
+    MessageEnded,
+    MessageStarted,
+    Outcome,
+    PermissionAsk,
+    ReturnResult,
+    SendMessage,
+    SessionClosed,
+    SessionStatus,
+    Settings,
+    StopReason,
+    ToolCall,
+    ToolOrigin,
+    ToolReturned,
+    TurnEnded,
+    TurnResumed,
+    TurnSuspended,
+)
+from gateway.ports import Said, Turn
+from tests.house import Stage, lawful, names, refolded
+
+CALLS = (ToolCall(call_id="c1", name="calc"), ToolCall(call_id="c2", name="mine", origin=ToolOrigin.CLIENT))
+
+
+async def two_asks(turn: Turn) -> AsyncGenerator[Said, None]:
+    """Calls two tools at once: one needs leave, the other is the client's."""
+    yield MessageStarted(message_id="m1")
+    for call in CALLS:
+        yield BlockStarted(block_id=call.call_id, message_id="m1", kind=BlockKind.TOOL_USE, call=call)
+        yield BlockEnded(block_id=call.call_id, message_id="m1", kind=BlockKind.TOOL_USE, call=call)
+    yield MessageEnded(message_id="m1", stop_reason=StopReason.TOOL_USE)
+    answers: list[Answer] = await turn.ask(PermissionAsk(call=CALLS[0]), ClientToolAsk(call=CALLS[1]))
+    for call, answer in zip(CALLS, answers, strict=True):
+        yield ToolReturned(call_id=call.call_id, origin=call.origin, content=type(answer).__name__)
+
+
+async def patient(turn: Turn) -> AsyncGenerator[Said, None]:
+    """Never says anything and never ends."""
+    await asyncio.Event().wait()
+    yield MessageStarted(message_id="never")
+
+
+async def waiting(stage: Stage):
+    session = await stage.session()
+    session.submit([SendMessage(content="go")])
+    await stage.until(session, TurnSuspended)
+    granted, returned = session.view.asks.values()
+    return session, granted.request_id, returned.request_id
+
+
+async def test_a_turn_waits_under_its_id_and_goes_on_when_all_is_answered() -> None:
+    stage = Stage(two_asks)
+    session, first, second = await waiting(stage)
+    assert session.view.status is SessionStatus.SUSPENDED
+    turn_id = session.view.turn_id
+    receipt = session.submit([DecidePermission(request_id=first, granted=True)])
+    assert not receipt.begun
+    assert session.view.status is SessionStatus.SUSPENDED
+    receipt = session.submit([ReturnResult(request_id=second, content="done")])
+    assert receipt.begun
+    await stage.until(session, TurnEnded)
+    records = await stage.records(session)
+    lawful(records)
+    assert {r.turn_id for r in records if r.turn_id} == {turn_id}
+    assert isinstance(records[receipt.after].event, TurnResumed), "its stream begins where the turn resumes"
+    assert [r.event.content for r in records if isinstance(r.event, ToolReturned)] == [
+        "DecidePermission", "ReturnResult",
+    ]
+
+
+async def test_answers_in_one_list_are_taken_together_and_logged_before_their_effects() -> None:
+    stage = Stage(two_asks)
+    session, first, second = await waiting(stage)
+    before = session.view.head
+    session.submit([ReturnResult(request_id=second), DecidePermission(request_id=first, granted=False, reason="no")])
+    logged = names((await stage.records(session))[before:])
+    assert logged[:5] == ["input.accepted", "input.resolved", "input.accepted", "input.resolved", "turn.resumed"]
+
+
+GRANT = DecidePermission(request_id="FIRST", granted=True)
+
+
+@pytest.mark.parametrize(("commands", "error"), [
+    ([DecidePermission(request_id="ask_none", granted=True)], Conflict),
+    ([ReturnResult(request_id="FIRST")], Invalid),
+    ([GRANT, GRANT], Conflict),
+    ([GRANT, SendMessage(content="x"), SendMessage(content="y")], Busy),
+    ([SendMessage(content="x"), GRANT], Conflict),
+    ([Configure(settings=Settings(options={"nope": "x"})), GRANT], Invalid),
+])
+async def test_a_list_with_one_bad_command_changes_nothing(commands: list, error: type[GatewayError]) -> None:
+    stage = Stage(two_asks)
+    session, first, _ = await waiting(stage)
+    before = await stage.records(session)
+    commands = [
+        type(c)(**{f: first if getattr(c, f) == "FIRST" else getattr(c, f) for f in c.__struct_fields__})
+        for c in commands
+    ]
+    with pytest.raises(error):
+        session.submit(commands)
+    assert await stage.records(session) == before
+    assert session.view.status is SessionStatus.SUSPENDED
+
+
+async def test_a_second_answer_is_refused_and_harmless() -> None:
+    stage = Stage(two_asks)
+    session, first, _ = await waiting(stage)
+    session.submit([DecidePermission(request_id=first, granted=True)])
+    before = await stage.records(session)
+    with pytest.raises((NotPending, Conflict)):
+        session.submit([DecidePermission(request_id=first, granted=False)])
+    assert await stage.records(session) == before
+
+
+async def test_a_message_while_a_turn_runs_is_refused_and_disturbs_nothing() -> None:
+    stage = Stage(patient)
+    session = await stage.session()
+    session.submit([SendMessage(content="one")])
+    before = await stage.records(session)
+    for command in (SendMessage(content="two"), Compact()):
+        with pytest.raises(Busy):
+            session.submit([command])
+    assert await stage.records(session) == before
+
+
+async def test_a_message_while_a_turn_waits_abandons_what_was_asked() -> None:
+    stage = Stage(two_asks)
+    session, first, _ = await waiting(stage)
+    old = session.view.turn_id
+    receipt = session.submit([SendMessage(content="never mind")])
+    await stage.until(session, TurnSuspended)
+    records = await stage.records(session)
+    lawful(records)
+    ends = [r for r in records if isinstance(r.event, TurnEnded)]
+    assert [(r.turn_id, r.event.outcome) for r in ends] == [(old, Outcome.INTERRUPTED)]
+    assert records[receipt.after].event.name == "turn.started"
+    assert session.view.turn_id == receipt.turn_id != old
+    assert first not in session.view.asks
+
+
+async def test_interrupt_then_message_in_one_list_starts_anew() -> None:
+    stage = Stage(patient)
+    session = await stage.session()
+    session.submit([SendMessage(content="one")])
+    receipt = session.submit([Interrupt(), SendMessage(content="two")])
+    records = await stage.records(session)
+    lawful(records)
+    assert [r.event.name for r in records[3:]] == ["input.accepted", "turn.ended", "input.accepted", "turn.started"]
+    assert receipt.turn_id == records[-1].turn_id
+
+
+async def test_interrupting_an_idle_session_is_accepted_and_nothing_happens() -> None:
+    stage = Stage(patient)
+    session = await stage.session()
+    session.submit([Interrupt()])
+    assert names(await stage.records(session)) == ["session.created", "input.accepted"]
+
+
+async def test_an_interrupt_for_another_turn_is_not_for_this_one() -> None:
+    stage = Stage(patient)
+    session = await stage.session()
+    session.submit([SendMessage(content="one")])
+    session.submit([Interrupt(turn_id="turn_of_yesterday")])
+    assert session.view.status is SessionStatus.RUNNING
+
+
+async def test_a_command_and_everything_of_its_turn_carry_one_turn_id() -> None:
+    stage = Stage(two_asks)
+    session = await stage.session()
+    receipt = session.submit([SendMessage(content="go")])
+    assert {r.turn_id for r in (await stage.records(session))[1:]} == {receipt.turn_id}
+    assert isinstance(receipt.records[0].event, InputAccepted)
+
+
+async def test_settings_are_fitted_before_anything_is_logged() -> None:
+    stage = Stage(two_asks)
+    session = await stage.session()
+    session.submit([Configure(settings=Settings(options={"api_key": "hush", "tone": "loud"}))])
+    assert session.view.settings.options == {"tone": "loud"}
+    assert session.view.settings.secrets == {"api_key": "hush"}
+
+
+async def test_a_closed_session_takes_no_commands() -> None:
+    stage = Stage(patient)
+    session = await stage.session()
+    session.say(SessionClosed(reason=CloseReason.ARCHIVED))
+    with pytest.raises(Conflict, match="archived"):
+        session.submit([SendMessage(content="hello?")])
+
+
+async def test_a_server_about_to_stop_starts_no_turns() -> None:
+    stage = Stage(patient)
+    session = await stage.session()
+    stage.house.closing = True
+    with pytest.raises(Overloaded):
+        session.submit([SendMessage(content="hello?")])
+    assert names(await stage.records(session)) == ["session.created"]
+
+
+async def test_the_live_view_equals_the_fold_of_the_log() -> None:
+    stage = Stage(two_asks)
+    session, first, second = await waiting(stage)
+    assert refolded(session.view, await stage.records(session)) == session.view
+    session.submit([DecidePermission(request_id=first, granted=True), ReturnResult(request_id=second)])
+    await stage.until(session, TurnEnded)
+    assert refolded(session.view, await stage.records(session)) == session.view
+
+
+async def test_time_never_goes_back_in_a_session() -> None:
+    stage = Stage(two_asks)
+    session = await stage.session()
+    stage.now -= 1000
+    session.submit([SendMessage(content="go")])
+    await stage.until(session, TurnSuspended)
+    lawful(await stage.records(session))

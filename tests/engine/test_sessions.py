@@ -1,0 +1,121 @@
+"""Sessions are made, found, listed and deleted; other people's do not exist."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from gateway.errors import NotFound, Overloaded, TooLarge
+from gateway.model import MessageStarted, Role, SeedMessage, SendMessage, TurnEnded
+from gateway.ports import Said, Turn
+from tests.house import Stage
+
+
+async def patient(turn: Turn) -> AsyncGenerator[Said, None]:
+    yield MessageStarted(message_id="m1")
+    await asyncio.Event().wait()
+
+
+async def test_another_users_session_does_not_exist() -> None:
+    stage = Stage(patient)
+    view = await stage.service.create("ann", "agent")
+    calls = [
+        stage.service.get("bob", view.session_id),
+        stage.service.delete("bob", view.session_id),
+        stage.service.submit("bob", view.session_id, [SendMessage(content="hi")]),
+        stage.service.watch("bob", view.session_id, "plain"),
+        stage.service.records("bob", view.session_id),
+    ]
+    for call in calls:
+        with pytest.raises(NotFound):
+            await call
+    assert (await stage.service.list("bob"))[0] == []
+    assert (await stage.service.get("ann", view.session_id)) is view
+
+
+async def test_an_unknown_agent_is_not_found() -> None:
+    with pytest.raises(NotFound, match="no agent 'nobody'"):
+        await Stage(patient).service.create("", "nobody")
+
+
+async def test_pages_follow_each_other() -> None:
+    stage = Stage(patient)
+    made = [(await stage.service.create("", "agent")).session_id for _ in range(5)]
+    seen, before = [], None
+    while True:
+        page, before = await stage.service.list("", before=before, limit=2)
+        seen += [view.session_id for view in page]
+        if before is None:
+            break
+    assert seen == made[::-1]
+
+
+async def test_deleting_ends_the_turn_and_forgets_everything() -> None:
+    stage = Stage(patient)
+    session = await stage.session()
+    session.submit([SendMessage(content="go")])
+    cursor = await stage.service.watch("", session.view.session_id, "plain")
+    await stage.until(session, MessageStarted)
+    await stage.service.delete("", session.view.session_id)
+    said = [frame for chunk in await cursor.chunks() for frame in chunk.frames]
+    assert await cursor.chunks() == ()
+    assert not any(b"turn.started" in frame for frame in said) or said[-1].endswith(b"session.closed\n")
+    with pytest.raises(NotFound):
+        await stage.service.get("", session.view.session_id)
+    assert list(await stage.house.log.read(session.view.session_id)) == []
+    assert len(stage.service) == 0
+
+
+async def test_there_is_a_limit_to_sessions_watchers_and_seeds() -> None:
+    stage = Stage(patient, max_sessions=1, max_subscribers=1, history_messages=1)
+    with pytest.raises(TooLarge):
+        await stage.service.create("", "agent", history=[SeedMessage(role=Role.USER, content="x")] * 2)
+    view = await stage.service.create("", "agent")
+    with pytest.raises(Overloaded):
+        await stage.service.create("", "agent")
+    await stage.service.watch("", view.session_id, "plain")
+    with pytest.raises(Overloaded):
+        await stage.service.watch("", view.session_id, "plain")
+
+
+@pytest.mark.parametrize(("cancel", "running"), [(False, 1), (True, 0)])
+async def test_what_a_turn_does_when_its_client_leaves_is_a_setting(cancel: bool, running: int) -> None:
+    stage = Stage(patient)
+    stage.house.cancel_on_leave = cancel
+    session = await stage.session()
+    receipt = session.submit([SendMessage(content="go")])
+    assert receipt.turn_id is not None
+    await stage.service.leave("", session.view.session_id, receipt.turn_id)
+    assert stage.service.running == running
+
+
+async def test_draining_waits_for_turns_and_then_ends_them() -> None:
+    stage = Stage(patient)
+    session = await stage.session()
+    session.submit([SendMessage(content="go")])
+    await stage.until(session, MessageStarted)
+    await stage.service.drain(0.01, asyncio.Event())
+    assert isinstance((await stage.records(session))[-1].event, TurnEnded)
+    assert stage.service.running == 0
+
+
+async def test_draining_in_a_hurry_does_not_wait() -> None:
+    stage, hurry = Stage(patient), asyncio.Event()
+    session = await stage.session()
+    session.submit([SendMessage(content="go")])
+    hurry.set()
+    async with asyncio.timeout(5):
+        await stage.service.drain(3600, hurry)
+    assert stage.service.running == 0
+
+
+async def test_a_session_knows_its_agent_and_its_turns() -> None:
+    stage = Stage(patient)
+    session = await stage.session()
+    session.submit([SendMessage(content="go")])
+    session_id = session.view.session_id
+    assert stage.service.agent_of(session_id) == "agent"
+    assert stage.service.agent_of("sess_none") == ""
+    assert stage.service.start_of_turn(session_id, session.view.head) == 2
+    assert stage.service.start_of_turn(session_id, 0) == 0
+    assert stage.service.start_of_turn("sess_none", 9) == 0

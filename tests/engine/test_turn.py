@@ -1,0 +1,291 @@
+"""A turn ends exactly once and well-formed, whatever its backend does."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.errors import BackendFailed, RateLimited
+from gateway.model import (
+    ROOT,
+    BlockDelta,
+    BlockEnded,
+    BlockKind,
+    BlockStarted,
+    FaultCode,
+    FaultRaised,
+    InputResolved,
+    Interrupt,
+    MessageEnded,
+    MessageStarted,
+    Outcome,
+    PermissionAsk,
+    Record,
+    Resolution,
+    ScopeOpened,
+    SendMessage,
+    StopReason,
+    ToolCall,
+    ToolReturned,
+    Turn,
+    TurnEnded,
+    TurnResumed,
+    TurnStarted,
+    Usage,
+    Withdraw,
+)
+from gateway.ports import Said, Scoped
+from gateway.ports import Turn as TurnPort
+from tests.house import Stage, lawful, names
+from tests.streams import backend_turns
+
+HELLO = [
+    MessageStarted(message_id="m1"),
+    BlockStarted(block_id="b1", message_id="m1", kind=BlockKind.TEXT),
+    BlockDelta(block_id="b1", message_id="m1", kind=BlockKind.TEXT, delta="hel"),
+    BlockDelta(block_id="b1", message_id="m1", kind=BlockKind.TEXT, delta="lo"),
+    BlockEnded(block_id="b1", message_id="m1", kind=BlockKind.TEXT, text="hello"),
+    MessageEnded(message_id="m1", usage=Usage(output_tokens=2)),
+]
+CALL = ToolCall(call_id="c1", name="clock")
+CALLING = [
+    MessageStarted(message_id="m1"),
+    BlockStarted(block_id="b1", message_id="m1", kind=BlockKind.TOOL_USE, call=CALL),
+    BlockEnded(block_id="b1", message_id="m1", kind=BlockKind.TOOL_USE, call=CALL),
+    MessageEnded(message_id="m1", stop_reason=StopReason.TOOL_USE),
+]
+
+
+async def played(play: object, **limits: float) -> list[Record]:
+    """The records of one turn of a backend."""
+    stage = Stage(play, **limits)  # type: ignore[arg-type]
+    session = await stage.session()
+    session.submit([SendMessage(content="go")])
+    await stage.until(session, TurnEnded)
+    records = await stage.records(session)
+    assert lawful(records).turn is Turn.IDLE
+    assert names(records).count("turn.ended") == 1
+    assert stage.watchman.ended == [records[-1].event.outcome]
+    return records
+
+
+def ended(records: list[Record]) -> TurnEnded:
+    event = records[-1].event
+    assert isinstance(event, TurnEnded)
+    return event
+
+
+async def test_a_plain_turn_is_logged_as_it_was_said() -> None:
+    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+        for event in HELLO:
+            yield event
+
+    records = await played(play)
+    assert [r.event for r in records[3:-1]] == HELLO
+    assert ended(records).outcome is Outcome.COMPLETED
+    assert ended(records).stop_reason is StopReason.END_TURN
+    assert ended(records).usage == Usage(output_tokens=2)
+
+
+@pytest.mark.parametrize("said", range(len(HELLO) + 1))
+async def test_an_exception_at_any_point_becomes_a_fault(said: int) -> None:
+    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+        for event in HELLO[:said]:
+            yield event
+        raise ZeroDivisionError("the secret is 42")
+
+    records = await played(play)
+    assert ended(records).outcome is Outcome.FAILED
+    assert ended(records).stop_reason is StopReason.ERROR
+    fault = ended(records).fault
+    assert fault is not None
+    assert fault.code is FaultCode.INTERNAL
+    assert "42" not in fault.message, "what an agent throws is not for clients"
+    assert isinstance(records[-2].event, FaultRaised)
+
+
+async def test_an_error_of_ours_keeps_its_code_and_words() -> None:
+    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+        yield HELLO[0]
+        raise RateLimited("slow down")
+
+    fault = ended(await played(play)).fault
+    assert fault is not None
+    assert (fault.code, fault.message, fault.retryable) == (FaultCode.RATE_LIMITED, "slow down", True)
+
+
+async def test_a_call_that_was_being_written_is_torn_and_not_carried_out() -> None:
+    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+        yield CALLING[0]
+        yield CALLING[1]
+        yield BlockDelta(block_id="b1", message_id="m1", kind=BlockKind.TOOL_USE, delta='{"a":')
+        raise BackendFailed("gone")
+
+    records = await played(play)
+    torn = next(r.event for r in records if isinstance(r.event, BlockEnded))
+    assert torn.torn
+    assert torn.variant == "torn"
+
+
+async def test_a_call_left_open_comes_back_as_an_error() -> None:
+    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+        for event in CALLING:
+            yield event
+
+    records = await played(play)
+    back = next(r.event for r in records if isinstance(r.event, ToolReturned))
+    assert (back.call_id, back.is_error) == ("c1", True)
+    assert ended(records).stop_reason is StopReason.END_TURN, "nobody waits for a tool any more"
+
+
+async def test_a_sub_agent_left_talking_is_ended_too() -> None:
+    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+        yield Scoped("child", ScopeOpened(parent=ROOT))
+        yield Scoped("child", MessageStarted(message_id="m9"))
+        yield Scoped("child", BlockStarted(block_id="b9", message_id="m9", kind=BlockKind.TEXT))
+        raise BackendFailed("gone")
+
+    records = await played(play)
+    closing = [(r.scope_id, r.event.name) for r in records[-5:]]
+    assert closing == [
+        ("child", "block.ended"), ("child", "message.ended"), ("child", "scope.status"),
+        (ROOT, "fault.raised"), (ROOT, "turn.ended"),
+    ]
+
+
+@pytest.mark.parametrize("nonsense", [
+    BlockDelta(block_id="b1", message_id="m1", kind=BlockKind.TEXT, delta="no message"),
+    MessageEnded(message_id="m1"),
+    TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN),
+    TurnStarted(command_id="c"),
+    InputResolved(request_id="ask_1", resolution=Resolution.GRANTED),
+    ToolReturned(call_id="never made"),
+    MessageStarted(message_id=7),  # type: ignore[arg-type]
+    MessageStarted(message_id="m", model=object()),  # type: ignore[arg-type]
+    "a bare string",
+    None,
+    42,
+])
+async def test_nonsense_is_a_fault_of_the_turn_and_not_in_the_log(nonsense: object) -> None:
+    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+        yield nonsense  # type: ignore[misc]
+
+    records = await played(play)
+    assert names(records)[2:] == ["turn.started", "fault.raised", "turn.ended"]
+    fault = ended(records).fault
+    assert fault is not None
+    assert fault.code is FaultCode.BACKEND
+
+
+async def test_a_delta_that_is_no_text_does_not_get_out() -> None:
+    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+        yield HELLO[0]
+        yield HELLO[1]
+        yield BlockDelta(block_id="b1", message_id="m1", kind=BlockKind.TEXT, delta=5)  # type: ignore[arg-type]
+
+    records = await played(play)
+    assert "block.delta" not in names(records)
+    assert ended(records).outcome is Outcome.FAILED
+
+
+@given(backend_turns(), st.data())
+async def test_a_stream_that_breaks_anywhere_is_closed(said: list[Record], data: st.DataObject) -> None:
+    cut = data.draw(st.integers(0, len(said)))
+    how = data.draw(st.sampled_from(["raise", "return", "nonsense", "repeat"]))
+
+    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+        for record in said[:cut]:
+            yield Scoped(record.scope_id, record.event) if record.scope_id != ROOT else record.event
+        if how == "raise":
+            raise RuntimeError("broke")
+        if how == "nonsense":
+            yield TurnStarted(command_id="x")
+        if how == "repeat" and cut:
+            yield said[cut - 1].event
+
+    records = await played(play)
+    assert [r.event for r in records[3:3 + cut]] == [r.event for r in said[:cut]]
+
+
+async def test_an_interrupt_ends_the_turn_at_once_even_if_the_backend_will_not_stop() -> None:
+    stubborn = asyncio.Event()
+
+    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+        yield HELLO[0]
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await stubborn.wait()
+            yield HELLO[1]
+
+    stage = Stage(play)
+    session = await stage.session()
+    session.submit([SendMessage(content="go")])
+    await stage.until(session, MessageStarted)
+    run = session.run
+    session.submit([Interrupt()])
+    records = await stage.records(session)
+    assert names(records)[-3:] == ["input.accepted", "message.ended", "turn.ended"]
+    assert ended(records).outcome is Outcome.INTERRUPTED
+    stubborn.set()
+    assert run is not None
+    await run.gone(5)
+    assert await stage.records(session) == records, "what a stopped backend still says does not count"
+
+
+async def test_a_turn_that_never_ends_is_timed_out() -> None:
+    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+        yield HELLO[0]
+        await asyncio.Event().wait()
+
+    records = await played(play, turn_seconds=0.01)
+    assert ended(records).stop_reason is StopReason.TIMEOUT
+    fault = ended(records).fault
+    assert fault is not None
+    assert fault.code is FaultCode.TIMEOUT
+
+
+async def test_a_backend_that_raises_while_it_is_closed_does_no_harm() -> None:
+    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+        try:
+            yield HELLO[0]
+            await asyncio.Event().wait()
+        finally:
+            raise OSError("cleanup failed")
+
+    stage = Stage(play)
+    session = await stage.session()
+    session.submit([SendMessage(content="go")])
+    await stage.until(session, MessageStarted)
+    run = session.run
+    session.submit([Interrupt()])
+    assert run is not None
+    await run.gone(5)
+    assert names(await stage.records(session)).count("turn.ended") == 1
+
+
+async def test_an_ask_nobody_answers_expires_and_the_turn_goes_on() -> None:
+    answers: list[object] = []
+
+    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+        for event in CALLING:
+            yield event
+        answers.extend(await turn.ask(PermissionAsk(call=CALL)))
+        yield ToolReturned(call_id="c1", is_error=True)
+
+    records = await played(play, ask_seconds=0.01)
+    assert isinstance(answers[0], Withdraw)
+    resolved = next(r.event for r in records if isinstance(r.event, InputResolved))
+    assert resolved.resolution is Resolution.EXPIRED
+    assert any(isinstance(r.event, TurnResumed) for r in records)
+    assert ended(records).outcome is Outcome.COMPLETED
+
+
+async def test_asking_in_the_middle_of_a_message_is_a_fault() -> None:
+    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+        yield HELLO[0]
+        await turn.ask(PermissionAsk(call=CALL))
+
+    assert ended(await played(play)).outcome is Outcome.FAILED

@@ -1,0 +1,94 @@
+"""Two tables with what their code promises them, and records to say."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.model import AnyEvent, Record
+from mappings.language import Table, Vocabulary, builtin_path, load_table
+
+OPTION = ("name", "title", "description", "choices", "default")
+AAP = Vocabulary(
+    cues={
+        "whole.text": ("text",),
+        "whole.thinking": ("text",),
+        "image.delta": ("text",),
+        "image.whole": ("text",),
+        "child.asked": ("call",),
+        "turn.waiting": (),
+    },
+    messages={
+        "message.user": ("content",),
+        "message.tool": ("request_id", "content"),
+        "message.tool_permission": ("request_id", "granted", "reason"),
+        "answer.question": ("request_id", "custom"),
+        "answer.continuation": ("request_id", "proceed"),
+        "answer.rollback": ("request_id", "option"),
+    },
+    objects={
+        "meta": ("agents",),
+        "agent": ("name", "version", "title", "description", "tools", "options", "capabilities"),
+        "tool": ("name", "title", "description", "parameters"),
+        "option.text": OPTION,
+        "option.secret": OPTION,
+        "option.select": OPTION,
+        "session": ("session_id", "agent", "tools"),
+        "session.agent": ("name", "tools", "options"),
+        "server_tool": ("name", "trust"),
+        "sessions": ("sessions", "next"),
+        "created": ("session_id",),
+        "history.full": ("messages",),
+        "history.compacted": ("messages",),
+        "message.system": ("content",),
+        "message.user": ("content",),
+        "message.assistant": ("content",),
+        "message.tool": ("call_id", "content"),
+        "turn": ("stop_reason", "messages"),
+    },
+)
+
+
+PLAIN = Vocabulary(
+    cues={"mood.changed": ("mood", "card")},
+    names={"block.delta": ("index",), "input.accepted.send_message": ("author",)},
+    messages={"say": ("words",), "decide": ("id", "answer", "why")},
+    objects={"card": ("title", "at", "body"), "reason": ("reason",)},
+)
+TABLES = Path(__file__).parent / "tables"
+
+
+@pytest.fixture(scope="session")
+def plain_words() -> Vocabulary:
+    return PLAIN
+
+
+@pytest.fixture(scope="session")
+def plain_path() -> Path:
+    return TABLES / "plain.yaml"
+
+
+@pytest.fixture(scope="session")
+def plain(plain_path: Path) -> Table:
+    """A small complete table that uses every part of the language."""
+    return load_table(plain_path, PLAIN)
+
+
+@pytest.fixture(scope="session")
+def aap_words() -> Vocabulary:
+    return AAP
+
+
+@pytest.fixture(scope="session")
+def aap() -> Table:
+    return load_table(builtin_path("aap"), AAP)
+
+
+@pytest.fixture
+def record() -> Callable[..., Record]:
+    def make(event: AnyEvent, **placed: Any) -> Record:
+        place = {"seq": 7, "at": 1767225600.25, "session_id": "ses_1", "turn_id": "turn_1"}
+        return Record(event=event, **place | placed)
+
+    return make

@@ -1,0 +1,190 @@
+"""AAP's table against the wire forms of its schema page."""
+
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+import pytest
+
+from gateway.model import (
+    AnswerQuestion,
+    BlockDelta,
+    BlockEnded,
+    BlockKind,
+    ClientToolAsk,
+    ContinuationAsk,
+    ContinueTurn,
+    DataPart,
+    DecidePermission,
+    Event,
+    Fault,
+    FaultCode,
+    FaultRaised,
+    FilePart,
+    ImagePart,
+    InputRequested,
+    Outcome,
+    Record,
+    ReturnResult,
+    RollBack,
+    RollbackAsk,
+    SendMessage,
+    SessionCompacted,
+    StopReason,
+    TextPart,
+    ThinkingPart,
+    ToolCall,
+    ToolOrigin,
+    ToolReturned,
+    ToolUsePart,
+    TurnEnded,
+    TurnResumed,
+    TurnStarted,
+    TurnSuspended,
+)
+from mappings.language import FEATURES, Level, Table
+
+CALL = ToolCall(call_id="call_1", name="search", input={"q": "x"})
+MakeRecord = Callable[..., Record]
+
+
+def words(kind: BlockKind, delta: str) -> BlockDelta:
+    return BlockDelta(block_id="b", message_id="m", kind=kind, delta=delta)
+
+
+def ended(stop_reason: StopReason) -> TurnEnded:
+    return TurnEnded(outcome=Outcome.COMPLETED, stop_reason=stop_reason)
+
+
+def whole(**block: Any) -> BlockEnded:
+    return BlockEnded(block_id="b", message_id="m", kind=BlockKind.TOOL_USE, **block)
+
+
+SAID: list[tuple[Event, list[bytes]]] = [
+    (TurnStarted(command_id="c"), [b"event: turn_start\ndata: {}\n\n"]),
+    (TurnResumed(), [b"event: turn_start\ndata: {}\n\n"]),
+    (TurnSuspended(pending=("r",)), [b'event: turn_stop\ndata: {"stopReason":"tool_use"}\n\n']),
+    (ended(StopReason.END_TURN), [b'event: turn_stop\ndata: {"stopReason":"end_turn"}\n\n']),
+    (words(BlockKind.TEXT, "Hi"), [b'event: text_delta\ndata: {"delta":"Hi"}\n\n']),
+    (words(BlockKind.TEXT, "a\nb\r\n"), [b'event: text_delta\ndata: {"delta":"a\\nb\\r\\n"}\n\n']),
+    (words(BlockKind.THINKING, "Hm"), [b'event: thinking_delta\ndata: {"delta":"Hm"}\n\n']),
+    (words(BlockKind.TOOL_USE, '{"q"'), []),
+    (whole(call=CALL), [b'event: tool_call\ndata: {"toolCallId":"call_1","name":"search","input":{"q":"x"}}\n\n']),
+    (whole(call=CALL, torn=True), []),
+    (ToolReturned(call_id="call_1", content="found"),
+     [b'event: tool_result\ndata: {"toolCallId":"call_1","content":"found"}\n\n']),
+    (ToolReturned(call_id="call_1", content=(TextPart(text="t"), ImagePart(url="https://x/y")), origin=ToolOrigin.MCP),
+     [b'event: tool_result\ndata: {"toolCallId":"call_1","content":[{"type":"text","text":"t"},'
+      b'{"type":"image","url":"https://x/y"}]}\n\n']),
+    (ToolReturned(call_id="call_1", content="mine", origin=ToolOrigin.CLIENT), []),
+    (InputRequested(request_id="r", ask=ClientToolAsk(call=CALL), call_id="call_1"), []),
+    (InputRequested(request_id="r", ask=ContinuationAsk(turn=20, message="Go on?")),
+     [b'event: tool_call\ndata: {"toolCallId":"r","name":"confirm_continue",'
+      b'"input":{"message":"Go on?","turn":20}}\n\n']),
+    (InputRequested(request_id="r", ask=RollbackAsk(task_id="t", options=({"id": "a"},), reason="broke")),
+     [b'event: tool_call\ndata: {"toolCallId":"r","name":"choose_rollback",'
+      b'"input":{"task_id":"t","options":[{"id":"a"}],"reason":"broke"}}\n\n']),
+    (FaultRaised(fault=Fault(code=FaultCode.BACKEND, message="gone")), []),
+    (SessionCompacted(compaction_id="c", summary="s"), []),
+]
+
+
+@pytest.mark.parametrize(("event", "frames"), SAID, ids=lambda value: getattr(value, "name", ""))
+def test_an_event_is_said_as_the_schema_says(aap: Table, record: MakeRecord, event: Event, frames: list[bytes]) -> None:
+    assert list(aap.speaker("sse").record(record(event))) == frames
+    assert aap.silent(event) is (frames == [])
+
+
+@pytest.mark.parametrize("reason", StopReason)
+def test_every_stop_reason_is_one_of_aaps(aap: Table, record: MakeRecord, reason: StopReason) -> None:
+    (frame,) = aap.speaker("json").record(record(ended(reason)))
+    assert orjson.loads(frame)["data"]["stopReason"] in {"end_turn", "tool_use", "max_tokens", "refusal", "error"}
+
+
+@pytest.mark.parametrize(("reason", "word"), [
+    (StopReason.MAX_TOKENS, "max_tokens"), (StopReason.REFUSAL, "refusal"), (StopReason.NEEDS_INPUT, "tool_use"),
+    (StopReason.INTERRUPTED, "error"), (StopReason.TIMEOUT, "error"), (StopReason.ERROR, "error"),
+    (StopReason.MAX_STEPS, "error"),
+])
+def test_stop_reasons_by_word(aap: Table, reason: StopReason, word: str) -> None:
+    assert aap.word("stop_reason", reason) == word
+
+
+def test_cues_of_its_own(aap: Table, record: MakeRecord) -> None:
+    say, at = aap.speaker("sse").cue, record(TurnResumed())
+    assert say("whole.text", at, {"text": "Hi"}) == (b'event: text\ndata: {"text":"Hi"}\n\n',)
+    assert say("whole.thinking", at, {"text": "Hm"}) == (b'event: thinking\ndata: {"thinking":"Hm"}\n\n',)
+    assert say("image.delta", at, {"text": "![](u)"}) == (b'event: text_delta\ndata: {"delta":"![](u)"}\n\n',)
+    assert say("image.whole", at, {"text": "![](u)"}) == (b'event: text\ndata: {"text":"![](u)"}\n\n',)
+    assert say("child.asked", at, {"call": CALL}) == (
+        b'event: tool_call\ndata: {"toolCallId":"call_1","name":"search","input":{"q":"x"}}\n\n',)
+    assert say("turn.waiting", None) == (
+        b"event: turn_start\ndata: {}\n\n", b'event: turn_stop\ndata: {"stopReason":"tool_use"}\n\n')
+
+
+def test_history_messages(aap: Table) -> None:
+    content = (ThinkingPart(text="Hm"), TextPart(text="Hi"), ToolUsePart(call=CALL), ImagePart(url="data:x"),
+               DataPart(type="card"), FilePart(name="a.txt"))
+    assert aap.object("message.assistant", content=content) == {"role": "assistant", "content": [
+        {"type": "thinking", "thinking": "Hm"},
+        {"type": "text", "text": "Hi"},
+        {"type": "tool_use", "toolCallId": "call_1", "name": "search", "input": {"q": "x"}},
+        {"type": "image", "url": "data:x"},
+        {"type": "text", "text": "a.txt"},
+    ]}
+    assert aap.object("message.user", content="Hi") == {"role": "user", "content": "Hi"}
+    assert aap.object("message.system", content=(TextPart(text="Be"), TextPart(text=" kind"))) == {
+        "role": "system", "content": "Be kind"}
+    assert aap.object("message.tool", call_id="call_1", content="found") == {
+        "role": "tool", "toolCallId": "call_1", "content": "found"}
+
+
+def test_meta_and_its_parts(aap: Table) -> None:
+    assert aap.object("meta", agents=[]) == {"version": 3, "agents": []}
+    bare = {"title": None, "description": None, "tools": None, "options": None, "capabilities": None}
+    assert aap.object("agent", name="demo", version="1.0.0", **bare) == {"name": "demo", "version": "1.0.0"}
+    assert aap.object("tool", name="t", title=None, description="d", parameters={"type": "object"}) == {
+        "name": "t", "description": "d", "parameters": {"type": "object"}}
+    given = {"name": "o", "title": "T", "description": None, "choices": ("a", "b"), "default": "a"}
+    assert aap.object("option.text", **given) == {"type": "text", "name": "o", "title": "T", "default": "a"}
+    assert aap.object("option.secret", **given)["type"] == "secret"
+    assert orjson.loads(orjson.dumps(aap.object("option.select", **given))) == {
+        "type": "select", "name": "o", "title": "T", "options": ["a", "b"], "default": "a"}
+
+
+def test_sessions_history_and_turn(aap: Table) -> None:
+    agent = aap.object("session.agent", name="demo", options={"o": "***"},
+                       tools=[aap.object("server_tool", name="t", trust=True)])
+    assert aap.object("session", session_id="ses_1", agent=agent, tools=None) == {
+        "sessionId": "ses_1",
+        "agent": {"name": "demo", "tools": [{"name": "t", "trust": True}], "options": {"o": "***"}}}
+    assert aap.object("sessions", sessions=[], next=None) == {"sessions": []}
+    assert aap.object("sessions", sessions=[], next="9") == {"sessions": [], "next": "9"}
+    assert aap.object("created", session_id="ses_1") == {"sessionId": "ses_1"}
+    assert aap.object("history.full", messages=[]) == {"history": {"full": []}}
+    assert aap.object("history.compacted", messages=[]) == {"history": {"compacted": []}}
+    assert aap.object("turn", stop_reason=StopReason.NEEDS_INPUT, messages=[]) == {
+        "stopReason": "tool_use", "messages": []}
+
+
+def test_client_messages_become_commands(aap: Table) -> None:
+    assert aap.command("message.user", content="Hi") == SendMessage(content="Hi")
+    assert aap.command("message.tool", request_id="r", content="ok") == ReturnResult(request_id="r", content="ok")
+    assert aap.command("message.tool_permission", request_id="r", granted=False, reason="no") == DecidePermission(
+        request_id="r", granted=False, reason="no")
+    assert aap.command("answer.question", request_id="r", custom={"0": "blue"}) == AnswerQuestion(
+        request_id="r", custom={"0": "blue"})
+    assert aap.command("answer.continuation", request_id="r", proceed=False) == ContinueTurn(
+        request_id="r", proceed=False)
+    assert aap.command("answer.rollback", request_id="r", option="a") == RollBack(request_id="r", option="a")
+
+
+@pytest.mark.parametrize("code", FaultCode)
+def test_every_fault_is_an_error_with_its_status(aap: Table, code: FaultCode) -> None:
+    assert aap.error(code, message="so it is") == (code.status, {"error": "so it is"})
+
+
+def test_its_support_is_complete_and_what_it_loses_is_explained(aap: Table) -> None:
+    assert aap.support.keys() == FEATURES.keys()
+    in_between = {name for name, level in aap.support.items() if level in (Level.PARTIAL, Level.FALLBACK)}
+    assert in_between <= aap.notes.keys()

@@ -1,0 +1,54 @@
+"""The filters, one by one."""
+
+import pytest
+
+from gateway.model import ImagePart, StopReason, TextPart, ToolCall
+from mappings.language.filters import FILTERS, UnknownWord, content_filters, word_map
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_null_passes_every_filter(name: str) -> None:
+    assert FILTERS[name](None) is None
+
+
+@pytest.mark.parametrize(("seconds", "written"), [
+    (0, "1970-01-01T00:00:00.000Z"),
+    (1767225600.25, "2026-01-01T00:00:00.250Z"),
+    (1767225599.9996, "2026-01-01T00:00:00.000Z"),
+])
+def test_a_moment_as_iso(seconds: float, written: str) -> None:
+    assert FILTERS["iso"](seconds) == written
+
+
+def test_a_moment_in_milliseconds() -> None:
+    assert FILTERS["ms"](1767225600.001) == 1767225600001
+
+
+def test_json_in_a_string() -> None:
+    assert FILTERS["json"](ToolCall(call_id="c", name="n")) == '{"call_id":"c","name":"n"}'
+    assert FILTERS["json"]("a\n") == '"a\\n"'
+
+
+def test_the_words_of_a_content() -> None:
+    assert FILTERS["text"]("bare") == "bare"
+    assert FILTERS["text"]((TextPart(text="a"), ImagePart(url="u"), TextPart(text="b"))) == "ab"
+    assert FILTERS["text"]({"a": 1}) == '{"a":1}'
+
+
+def test_a_map_of_words() -> None:
+    look = word_map({"error": "bad", "*": "fine"})
+    assert [look(StopReason.ERROR), look("refusal"), look(None)] == ["bad", "fine", None]
+
+
+def test_a_map_without_a_rest_knows_only_its_words() -> None:
+    with pytest.raises(UnknownWord) as unknown:
+        word_map({"a": 1, "b": 2})(["a"])
+    assert unknown.value.known == ("a", "b")
+
+
+def test_parts_of_a_kind_spelled_none_are_left_out() -> None:
+    filters = content_filters({TextPart: lambda part: part.text, ImagePart: None})
+    content = (TextPart(text="a"), ImagePart(url="u"))
+    assert filters["content"](content) == filters["parts"](content) == ["a"]
+    assert filters["content"]("bare") == "bare"
+    assert filters["parts"]("bare") == ["bare"]
