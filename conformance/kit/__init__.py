@@ -1,1 +1,1 @@
-"""What every examination shares: requirements, cases, clients, expectations, transcripts, the runner and its reports."""
+"""What every examination shares: requirements, cases, clients, expectations, transcripts, runner and reports."""

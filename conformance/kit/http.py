@@ -15,7 +15,7 @@ from conformance.kit.expect import Failed, Unanswered
 from conformance.kit.sse import ServerEvent, SseParser
 from conformance.kit.transcript import Incoming, Transcript
 
-LARGEST = 16 * 1024 * 1024
+LARGEST = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True)

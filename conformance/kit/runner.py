@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pydantic import BaseModel
+from yarl import URL
 
 from conformance.kit.case import Case
 from conformance.kit.expect import Failed, NotTestable, Unanswered
@@ -25,17 +26,17 @@ Watcher = Callable[[CaseResult], None]
 
 @dataclass
 class Patience:
-    """Counts the cases in a row that got no answer at all; when there are too many, the rest is not asked."""
+    """Counts the cases in a row in which the server said nothing at all; after too many, the rest is not asked."""
 
-    unanswered: int = 0
+    silent: int = 0
 
     @property
     def is_lost(self) -> bool:
-        return self.unanswered >= GIVE_UP_AFTER
+        return self.silent >= GIVE_UP_AFTER
 
-    def note(self, was_unanswered: bool) -> None:
+    def note(self, error: BaseException | None, transcript: Transcript) -> None:
         if not self.is_lost:
-            self.unanswered = self.unanswered + 1 if was_unanswered else 0
+            self.silent = self.silent + 1 if isinstance(error, Unanswered) and not transcript.has_answer else 0
 
 
 class Runner:
@@ -81,7 +82,7 @@ class Runner:
             task.cancel()
             await asyncio.wait({task})
         error = TimeoutError() if task.cancelled() else task.exception()
-        self._patience.note(isinstance(error, Unanswered))
+        self._patience.note(error, transcript)
         return _result(case, error, transcript, time.monotonic() - start, limit)
 
     async def _attempt(self, case: Case, transcript: Transcript, limit: float) -> None:
@@ -94,18 +95,18 @@ class Runner:
         return CaseResult(case.name, case.sentence, case.requirements, Outcome.NOT_TESTABLE, 0.0, "", reason=reason)
 
 
-async def is_reachable(url: str, timeout: float) -> bool:
-    """Whether anything listens there; what it says is the cases' business."""
-    from yarl import URL
-
-    place = URL(url)
+async def obstacle(url: str, within: float) -> str | None:
+    """What keeps the address from being reached, if anything; what the server says is the cases' business."""
     try:
-        async with asyncio.timeout(timeout):
+        place = URL(url)
+        async with asyncio.timeout(within):
             _, writer = await asyncio.open_connection(place.host, place.port, ssl=place.scheme == "https" or None)
-    except (TimeoutError, OSError):
-        return False
+    except TimeoutError:
+        return f"no connection within {within:g} s"
+    except (OSError, ValueError) as error:
+        return str(error)
     writer.close()
-    return True
+    return None
 
 
 def _result(

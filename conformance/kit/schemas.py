@@ -41,3 +41,15 @@ class Schemas:
 
 def _place(path: list[str | int]) -> str:
     return "/" + "/".join(str(step) for step in path)
+
+
+DRAFTS = (
+    "https://json-schema.org/draft/2020-12/schema",
+    "http://json-schema.org/draft-07/schema#",
+    "http://json-schema.org/draft-04/schema#",
+)
+
+
+def is_schema(value: dict[str, Any]) -> bool:
+    """Whether the object is a JSON Schema of any usual draft."""
+    return any(jsonschema_rs.meta.is_valid({**value, "$schema": draft}) for draft in DRAFTS)

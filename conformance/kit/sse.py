@@ -1,7 +1,10 @@
 """Server-sent events, inward: bytes in, events out. No clock, no socket."""
 
 import codecs
+import re
 from dataclasses import dataclass
+
+LINE_END = re.compile("\r\n|\r|\n")
 
 
 @dataclass(frozen=True)
@@ -18,7 +21,7 @@ class SseParser:
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._line: list[str] = []
+        self._rest = ""
         self._at_start = True
         self._after_cr = False
         self._event = ""
@@ -38,20 +41,16 @@ class SseParser:
 
     def _lines(self, text: str) -> list[str]:
         """Lines end in CR, LF or CRLF; a CR at the end of a piece may be half of a CRLF."""
-        if self._at_start and text:
-            self._at_start = False
+        if not text:
+            return []
+        if self._at_start:
             text = text.removeprefix("\ufeff")
-        lines: list[str] = []
-        for char in text:
-            if char == "\n" and self._after_cr:
-                self._after_cr = False
-                continue
-            self._after_cr = char == "\r"
-            if char in "\r\n":
-                lines.append("".join(self._line))
-                self._line.clear()
-            else:
-                self._line.append(char)
+        if self._after_cr:
+            text = text.removeprefix("\n")
+        self._at_start = False
+        self._after_cr = text.endswith("\r")
+        first, *others = LINE_END.split(text)
+        *lines, self._rest = [self._rest + first, *others]
         return lines
 
     def _take(self, line: str) -> ServerEvent | None:

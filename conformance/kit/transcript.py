@@ -41,6 +41,11 @@ class Transcript:
     def remark(self, text: str) -> None:
         self._keep("*", text)
 
+    @property
+    def has_answer(self) -> bool:
+        """Whether anything came back."""
+        return any(entry.mark == "<" for entry in self.entries)
+
     def redact(self, text: str) -> str:
         """The text with every secret struck out."""
         for form in self._spellings:

@@ -91,9 +91,9 @@ async def connect(client: HttpClient, path: str, key: str | EllipsisType | None 
         await _leave(socket, client.timeout)
 
 
-async def _leave(socket: aiohttp.ClientWebSocketResponse, timeout: float) -> None:
+async def _leave(socket: aiohttp.ClientWebSocketResponse, within: float) -> None:
     try:
-        async with asyncio.timeout(timeout):
+        async with asyncio.timeout(within):
             await socket.close()
     except TimeoutError:
         pass

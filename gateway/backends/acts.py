@@ -114,10 +114,10 @@ def title(stage: Stage, directive: Directive) -> Iterator[Said]:
 
 
 def compact(stage: Stage, directive: Directive) -> Iterator[Said]:
-    yield compaction(stage.turn, Trigger.MANUAL)
+    yield compaction(stage.turn)
 
 
-def compaction(turn: Turn, trigger: Trigger) -> SessionCompacted:
+def compaction(turn: Turn) -> SessionCompacted:
     """The history in a sentence, and what was saved by it."""
     history = turn.history
     last = text_of(history[-1].content).strip() if history else ""
@@ -126,7 +126,7 @@ def compaction(turn: Turn, trigger: Trigger) -> SessionCompacted:
     return SessionCompacted(
         compaction_id=turn.mint("cmp"), summary=summary, preview=summary[:40], archived=len(history),
         tokens_before=sum(words(text_of(entry.content)) for entry in history), tokens_after=words(summary),
-        trigger=command.trigger if isinstance(command, Compact) else trigger,
+        trigger=command.trigger if isinstance(command, Compact) else Trigger.MANUAL,
     )
 
 

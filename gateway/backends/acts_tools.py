@@ -16,8 +16,6 @@ from .tools import Out, Result, Tool
 HARMLESS: dict[str, dict[str, Any]] = {"clock": {}, "calc": {"expression": "6 * 7"}, "search": {"query": "dragoman"}}
 """What a tool is called with where nothing is given."""
 
-Wanted = tuple[str, Permission, ToolOrigin]
-
 
 async def tool(stage: Stage, directive: Directive) -> Speech:
     """The tool named, or the first there is; a client's own tool will do as well."""

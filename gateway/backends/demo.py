@@ -18,7 +18,6 @@ from gateway.model import (
     Compact,
     OptionKind,
     StopReason,
-    Trigger,
 )
 from gateway.ports import Clock, Said, Turn
 
@@ -92,7 +91,7 @@ class DemoBackend:
     async def run(self, turn: Turn) -> Speech:
         command = turn.command
         if isinstance(command, Compact):
-            yield acts.compaction(turn, Trigger.MANUAL)
+            yield acts.compaction(turn)
             return
         stage = Stage(turn, command, self._tools, clock=self._clock, sleep=self._sleep, delay=self._delay)
         for directive in stage.script.directives:

@@ -40,7 +40,7 @@ def parse(message: str) -> Script:
         if reading is not None:
             kept.append(message[at:match.start()])
             found.append(reading[0])
-            at = _SPACE.match(message, reading[1]).end()  # type: ignore[union-attr]
+            at = _past_space(message, reading[1])
     kept.append(message[at:])
     return Script(tuple(found), "".join(kept).strip())
 
@@ -73,7 +73,7 @@ def _word_and_input(name: str, message: str, at: int) -> Reading:
 
 def _object(message: str, at: int) -> tuple[dict[str, Any], int] | None:
     """A JSON object that survives being written and read again: no NaN, no number that is too large."""
-    start = _SPACE.match(message, at).end()  # type: ignore[union-attr]
+    start = _past_space(message, at)
     if not message.startswith("{", start):
         return None
     try:
@@ -82,6 +82,11 @@ def _object(message: str, at: int) -> tuple[dict[str, Any], int] | None:
     except (ValueError, TypeError, RecursionError):
         return None
     return (value, end) if same else None
+
+
+def _past_space(message: str, at: int) -> int:
+    match = _SPACE.match(message, at)
+    return match.end() if match else at
 
 
 READERS: dict[str, Callable[[str, str, int], Reading]] = {

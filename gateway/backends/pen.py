@@ -53,10 +53,9 @@ class Pen:
         self.wholes: list[tuple[BlockKind, str]] = []
         """What the last message has said in words."""
         self._turn, self._clock, self._since = turn, clock, 0.0
-        self._block_id, self._kind, self._call = "", BlockKind.TEXT, None
+        self._block_id, self._kind = "", BlockKind.TEXT
+        self._call: ToolCall | None = None
         self._deltas: list[str] = []
-
-    _call: ToolCall | None
 
     @property
     def in_message(self) -> bool:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from math import ceil, floor
 from typing import Any
 
-DEEPEST = 24
-"""A schema that still refers to itself at this depth is taken at its emptiest."""
+DEEPEST, MOST = 24, 1000
+"""Schemas come from strangers: below this depth, or after so many looks, everything is taken at its emptiest."""
 
 Schema = Mapping[str, Any]
 
@@ -19,31 +19,31 @@ class _Sampler:
     """One document: its root is what local references are looked up in."""
 
     def __init__(self, root: Schema, word: str) -> None:
-        self._root, self._word = root, word
+        self._root, self._word, self._looks = root, word, 0
 
     def value(self, schema: Schema | bool, depth: int) -> Any:
         schema = self._plain(schema, depth)
         for fixed in ("const", "default"):
             if fixed in schema:
                 return schema[fixed]
-        if schema.get("enum"):
-            return schema["enum"][0]
+        if enum := _list(schema, "enum"):
+            return enum[0]
         return _MAKERS[_type(schema)](self, schema, depth)
 
     def _plain(self, schema: Schema | bool, depth: int) -> Schema:
         """The schema with its references followed, its parts put together and its alternatives chosen."""
         plain: Schema = schema if isinstance(schema, Mapping) else {}
-        if depth > DEEPEST:
+        self._looks += 1
+        if depth > DEEPEST or self._looks > MOST:
             return {key: plain[key] for key in plain if key not in _ENDLESS}
         if "$ref" in plain:
-            plain = _joined([self._looked_up(plain["$ref"]), _without(plain, "$ref")])
+            plain = _joined([self._looked_up(str(plain["$ref"])), _without(plain, "$ref")])
             return self._plain(plain, depth + 1)
         for key in ("anyOf", "oneOf"):
-            if plain.get(key):
-                plain = _joined([_without(plain, key), self._plain(_shallowest(plain[key]), depth + 1)])
-        if plain.get("allOf"):
-            plain = _joined([_without(plain, "allOf"), *(self._plain(part, depth + 1) for part in plain["allOf"])])
-        return plain
+            if among := _list(plain, key):
+                plain = _joined([_without(plain, key), self._plain(min(among, key=_depth), depth + 1)])
+        parts = [self._plain(part, depth + 1) for part in _list(plain, "allOf")]
+        return _joined([_without(plain, "allOf"), *parts]) if parts else plain
 
     def _looked_up(self, reference: str) -> Schema:
         found: Any = self._root if reference.startswith("#") else {}
@@ -53,29 +53,26 @@ class _Sampler:
         return found if isinstance(found, Mapping) else {}
 
     def _object(self, schema: Schema, depth: int) -> dict[str, Any]:
-        properties = schema.get("properties", {})
-        names = list(dict.fromkeys(schema.get("required", ())))
+        properties, least = _map(schema, "properties"), _count(schema, "minProperties", 0)
+        names = list(dict.fromkeys(str(name) for name in _list(schema, "required")))
         spare = [name for name in properties if name not in names]
-        names += spare[:max(0, schema.get("minProperties", 0) - len(names))]
+        names += spare[:max(0, least - len(names))]
         made = {name: self.value(properties.get(name, _extra(schema)), depth + 1) for name in names}
-        for number in range(schema.get("minProperties", 0) - len(made)):
+        for number in range(least - len(made)):
             made[f"extra_{number + 1}"] = self.value(_extra(schema), depth + 1)
         return made
 
     def _array(self, schema: Schema, depth: int) -> list[Any]:
-        shown = schema.get("prefixItems", ())
-        items = schema.get("items", {})
-        least = schema.get("minItems", len(shown))
+        shown, items = _list(schema, "prefixItems"), _map(schema, "items")
+        least = _count(schema, "minItems", len(shown))
         made = [self.value(shown[at] if at < len(shown) else items, depth + 1) for at in range(least)]
         return _distinct(made, self._plain(items, depth + 1)) if schema.get("uniqueItems") else made
 
     def _string(self, schema: Schema, depth: int) -> str:
-        if (known := _FORMATS.get(schema.get("format", ""))) is not None:
+        if (known := _FORMATS.get(str(schema.get("format")))) is not None:
             return known
-        least = schema.get("minLength", 0)
-        text: str = self._word + "." * max(0, least - len(self._word))
-        most: int = schema.get("maxLength", len(text))
-        return text[:most]
+        text = self._word + "." * max(0, _count(schema, "minLength", 0) - len(self._word))
+        return text[:_count(schema, "maxLength", len(text))]
 
     def _integer(self, schema: Schema, depth: int) -> int:
         return int(_number(schema, 1))
@@ -111,33 +108,51 @@ def _type(schema: Schema) -> str:
     named = schema.get("type")
     if isinstance(named, list):
         named = next((kind for kind in named if kind != "null"), "null")
-    return named if named in _MAKERS else next((_HINTS[key] for key in schema if key in _HINTS), "object")
+    if isinstance(named, str) and named in _MAKERS:
+        return named
+    return next((_HINTS[key] for key in schema if key in _HINTS), "object")
 
 
 def _number(schema: Schema, step: int) -> float | int:
     """The number nearest to nought that is allowed; `step` is 1 where only whole numbers will do."""
-    grid = schema.get("multipleOf", step)
-    low, high = schema.get("minimum"), schema.get("maximum")
-    above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
+    grid = _bound(schema, "multipleOf") or step
+    low, high = _bound(schema, "minimum"), _bound(schema, "maximum")
+    above, below = _bound(schema, "exclusiveMinimum"), _bound(schema, "exclusiveMaximum")
     nudge = grid or (abs(above - below) / 2 if above is not None and below is not None else 0.5)
     low = max((bound for bound in (low, None if above is None else above + nudge) if bound is not None), default=None)
     high = min((bound for bound in (high, None if below is None else below - nudge) if bound is not None), default=None)
     value = low if low is not None and low > 0 else high if high is not None and high < 0 else 0
-    if not grid:
+    if not grid or abs(value) > abs(grid) * 2**53:
         return value
-    return grid * (ceil(value / grid) if value > 0 else floor(value / grid))  # type: ignore[no-any-return]
+    return grid * (ceil(value / grid) if value > 0 else floor(value / grid))
 
 
-def _extra(schema: Schema) -> Schema | bool:
-    return schema.get("additionalProperties") or {"type": "string"}
+def _bound(schema: Schema, key: str) -> float | int | None:
+    value = schema.get(key)
+    return value if isinstance(value, int | float) and abs(value) < 2**63 else None
 
 
-def _shallowest(alternatives: Iterable[Schema | bool]) -> Schema | bool:
-    """The first alternative that refers to nothing, so that recursion ends; null before a reference."""
-    return min(alternatives, key=_depth)
+def _count(schema: Schema, key: str, otherwise: int) -> int:
+    value = schema.get(key)
+    return min(max(value, 0), MOST) if isinstance(value, int) else otherwise
+
+
+def _list(schema: Schema, key: str) -> list[Any]:
+    value = schema.get(key)
+    return value if isinstance(value, list) else []
+
+
+def _map(schema: Schema, key: str) -> Schema:
+    value = schema.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _extra(schema: Schema) -> Schema:
+    return _map(schema, "additionalProperties") or {"type": "string"}
 
 
 def _depth(schema: Schema | bool) -> int:
+    """The shallowest alternative is taken, so that recursion ends: plain ones first, null before a reference."""
     plain = schema if isinstance(schema, Mapping) else {}
     return 2 if "$ref" in plain else 1 if _type(plain) == "null" else 0
 
@@ -150,8 +165,8 @@ def _joined(parts: Iterable[Schema]) -> Schema:
     """Several schemas as one: properties and requirements add up, of anything else the later word counts."""
     joined: dict[str, Any] = {}
     for part in parts:
-        properties = {**joined.get("properties", {}), **part.get("properties", {})}
-        required = [*joined.get("required", ()), *part.get("required", ())]
+        properties = {**_map(joined, "properties"), **_map(part, "properties")}
+        required = [*_list(joined, "required"), *_list(part, "required")]
         joined |= {**part, **({"properties": properties} if properties else {}),
                    **({"required": required} if required else {})}
     return joined
@@ -159,7 +174,7 @@ def _joined(parts: Iterable[Schema]) -> Schema:
 
 def _distinct(values: list[Any], items: Schema) -> list[Any]:
     """Items that must differ: the choices of an enum in turn, else numbers counted up and words numbered."""
-    choices = items.get("enum", ())
+    choices = _list(items, "enum")
     made = []
     for at, value in enumerate(values):
         if at < len(choices):
@@ -167,7 +182,7 @@ def _distinct(values: list[Any], items: Schema) -> list[Any]:
         elif isinstance(value, bool):
             value = at == 0
         elif isinstance(value, int | float):
-            value = value + at * items.get("multipleOf", 1)
+            value = value + at * (_bound(items, "multipleOf") or 1)
         elif isinstance(value, str) and at:
             value = f"{value}{at}"
         made.append(value)

@@ -27,7 +27,6 @@ from gateway.model import (
     ToolCall,
     ToolOrigin,
     ToolReturned,
-    Trigger,
     text_of,
 )
 from gateway.ports import Clock, Said, Scoped, Turn
@@ -58,7 +57,7 @@ class ScriptedBackend:
 
     async def run(self, turn: Turn) -> Speech:
         if isinstance(turn.command, Compact):
-            yield compaction(turn, Trigger.MANUAL)
+            yield compaction(turn)
             return
         message = text_of(turn.command.content)
         number = sum(entry.role is Role.USER for entry in turn.history) or 1

@@ -151,7 +151,10 @@ class SessionView(Struct, kw_only=True):
         self.updated_at = record.at
 
     def _compacted(self, record: Record, event: SessionCompacted) -> None:
-        self.compaction, self.compacted_to, self.updated_at = event, len(self.entries), record.at
+        kept = len(self.entries)
+        while kept and record.turn_id is not None and self.entries[kept - 1].turn_id == record.turn_id:
+            kept -= 1  # what this turn has said so far is not yet history
+        self.compaction, self.compacted_to, self.updated_at = event, kept, record.at
 
     def _closed(self, record: Record, event: SessionClosed) -> None:
         self.closed, self.status, self.updated_at = event.reason, SessionStatus.CLOSED, record.at

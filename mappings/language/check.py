@@ -1,5 +1,6 @@
 """Is everything said that must be said, and nothing that nobody knows? Finds all that is not so."""
 
+from collections.abc import Collection, Iterable
 from typing import get_type_hints
 
 import msgspec
@@ -39,7 +40,7 @@ def check(draft: Draft, vocabulary: Vocabulary, findings: Findings) -> None:
 def scope_of(cue: str, vocabulary: Vocabulary) -> Scope | None:
     """The names a cue's frames may use; None for a cue nobody raises."""
     if cue in vocabulary.cues:
-        return cue_scope(vocabulary.cues[cue])
+        return cue_scope(cue, vocabulary)
     return house_scope(*HOUSE_CUES[cue], vocabulary) if cue in HOUSE_CUES else None
 
 
@@ -69,7 +70,7 @@ class _Check:
         return needed - self.draft.shape.model_fields_set - self.draft.broken
 
     def _whole_section(self, section: str) -> None:
-        wanted = {
+        wanted: dict[str, Iterable[str]] = {
             "frames": [*(event.name for event in EVENTS), *self.vocabulary.cues], "errors": list(FaultCode),
             "inputs": self.vocabulary.messages, "objects": self.vocabulary.objects, "support": FEATURES,
         }
@@ -104,7 +105,7 @@ class _Check:
             if at and framing != "sse":
                 self.add(("envelopes", name), f"there is no framing '{framing}'", "'@sse' is the only one", key=True)
             elif at and (mistake := sse_mistake(envelope)):
-                self.add(*mistake)
+                self.add(*mistake, key=True)
 
     def _frames(self) -> None:
         for cue, frames in self.draft.frames.items():
@@ -163,7 +164,9 @@ class _Check:
         self._every("inputs", self.vocabulary.messages, "client message")
         self._unknown("inputs", None, self.draft.inputs, self.vocabulary.messages, "no client says")
         for message, spelled in self.draft.inputs.items():
-            self.slots.look(spelled.given, bound(self.vocabulary.messages.get(message, ())), message, inputs=True)
+            if message not in self.vocabulary.messages:
+                continue
+            self.slots.look(spelled.given, bound(self.vocabulary.messages[message]), message, inputs=True)
             if spelled.command in COMMAND_OF:
                 self._given(message, spelled)
             else:
@@ -184,7 +187,7 @@ class _Check:
                     self.add(node.path, f"'{key}' of {spelled.command}: {error}".replace("Expected", "expected"))
         required = [f.name for f in msgspec.structs.fields(command) if f.required]
         if missing := [name for name in required if name not in dict(spelled.given.items)]:
-            self.add(("inputs", message), f"{spelled.command} needs {', '.join(missing)}", key=True)
+            self.add(("inputs", message, "given"), f"{spelled.command} needs {', '.join(missing)}", key=True)
 
     def _objects(self) -> None:
         self._every("objects", self.vocabulary.objects, "object")
@@ -217,13 +220,15 @@ class _Check:
 
     # -- lists --------------------------------------------------------------------------------------------------------
 
-    def _every(self, section: str, wanted: object, what: str, hint: str = "") -> None:
-        for name in wanted:  # type: ignore[attr-defined]
+    def _every(self, section: str, wanted: Iterable[str], what: str, hint: str = "") -> None:
+        for name in wanted:
             if name not in getattr(self.draft, section):
                 self.add((section,), f"the {what} '{name}' is not spelled", hint, key=True)
 
-    def _unknown(self, section: str, entry: str | None, words: object, known: object, what: str) -> None:
-        for word in words:  # type: ignore[attr-defined]
-            if word not in list(known):  # type: ignore[call-overload]
+    def _unknown(
+        self, section: str, entry: str | None, words: Iterable[str], known: Collection[str], what: str,
+    ) -> None:
+        for word in words:
+            if word not in known:
                 path = (section, word) if entry is None else (section, entry, word)
-                self.add(path, f"{what} '{word}'", nearest(word, known), key=True)  # type: ignore[arg-type]
+                self.add(path, f"{what} '{word}'", nearest(word, known), key=True)

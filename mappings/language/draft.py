@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.marks import Marked, Path_, Problem
+from gateway.marks import Marked, Path_, Place, Problem
 
 from .expressions import Node, Object, parse
 from .shape import ENVELOPE, Shaped, TableShape
@@ -17,6 +17,9 @@ class Findings:
     def __init__(self, marked: Marked) -> None:
         self._marked = marked
         self.problems: list[Problem] = []
+
+    def place(self, path: Path_) -> Place:
+        return self._marked.place(path)
 
     def add(self, path: Path_, message: str, hint: str = "", *, key: bool = False) -> None:
         problem = Problem(self._marked.place(path, key=key), message, hint)

@@ -14,11 +14,15 @@ from gateway.model import EVENTS, AnyPart, Event, Record
 from .expressions import BODY, WIRE
 
 Names = Mapping[str, tuple[str, ...]]
+EVERYWHERE = "*"
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What a dialect's code promises its table: cues, extra names, client messages, objects, and what each binds."""
+    """What a dialect's code promises its table: cues, extra names, client messages, objects, and what each binds.
+
+    `names` is by event, or by event and variant; what stands under `*` is bound for every event and cue.
+    """
 
     cues: Names = field(default_factory=dict)
     names: Names = field(default_factory=dict)
@@ -81,12 +85,13 @@ def house_scope(event: type[Event], variant: str, vocabulary: Vocabulary) -> Sco
     """The record's names, the event's fields, and what the dialect adds; the later win."""
     hints = get_type_hints(event)
     fields = {name: Name(Source.SUBJECT, _narrow(hints[name], variant)) for name in event.__struct_fields__}
-    added = (*vocabulary.names.get(event.name, ()), *vocabulary.names.get(f"{event.name}.{variant}", ()))
+    added = [name for key in (EVERYWHERE, event.name, f"{event.name}.{variant}")
+             for name in vocabulary.names.get(key, ())]
     return {**_RECORD, **fields, **bound(added)}
 
 
-def cue_scope(names: Iterable[str]) -> Scope:
-    return {**_RECORD, **bound(names)}
+def cue_scope(cue: str, vocabulary: Vocabulary) -> Scope:
+    return {**_RECORD, **bound((*vocabulary.names.get(EVERYWHERE, ()), *vocabulary.cues[cue]))}
 
 
 def bound(names: Iterable[str]) -> Scope:

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from typing import Any
 
-from gateway.marks import Path_, nearest
+from gateway.marks import Path_, Place, nearest
 from gateway.model import Content
 
 from .draft import Draft, Findings
@@ -19,12 +19,13 @@ class SlotChecker:
         self._broken = draft.broken
         self._enums, self._reads = draft.shape.enums, draft.shape.reads
         self._findings = findings
-        self._missing: dict[tuple[Path_, str, str], list[str]] = defaultdict(list)
+        self._missing: dict[tuple[Place, str], list[tuple[Path_, str, str]]] = defaultdict(list)
 
     def look(self, node: Node, scope: Scope, where: str, *, inputs: bool = False) -> None:
         for slot, key in slots(node):
             if slot.name not in scope:
-                self._missing[slot.path, slot.name, nearest(slot.name, scope)].append(where)
+                place = self._findings.place(slot.path)
+                self._missing[place, slot.name].append((slot.path, where, nearest(slot.name, scope)))
                 hint = None
             else:
                 hint = self._step(slot, scope[slot.name])
@@ -34,11 +35,13 @@ class SlotChecker:
 
     def tell(self) -> None:
         """What was unknown, and where."""
-        for (path, name, hint), cues in self._missing.items():
+        for (_, name), misses in self._missing.items():
+            path, _, hint = misses[0]
             if name in (WIRE, BODY):
                 self._findings.add(path, f"'${name}' is known in envelopes only")
             else:
-                self._findings.add(path, f"there is no name '${name}' in {_listed(cues)}", hint)
+                where = _listed([where for _, where, _ in misses])
+                self._findings.add(path, f"there is no name '${name}' in {where}", hint)
 
     def _step(self, slot: Slot, name: Name) -> Any:
         """The type at the end of the dots; None where it is unknown or wrong."""

@@ -130,4 +130,4 @@ class Table:
                 if (envelope := self._envelope(frame, "sse"))}
         mistakes = [mistake for envelope in used.values() if (mistake := sse_mistake(envelope))]
         if mistakes:
-            raise Problems(Problem(self._marked.place(path), message) for path, message in mistakes)
+            raise Problems(Problem(self._marked.place(path, key=True), message) for path, message in mistakes)

@@ -93,3 +93,31 @@ def test_any_sample_fits(schema: dict[str, Any], by_reference: bool) -> None:
     if by_reference:
         schema = {"$defs": {"x": schema}, "allOf": [{"$ref": "#/$defs/x"}]}
     jsonschema_rs.validator_for(schema, validate_formats=True).validate(sample(schema))
+
+
+WORDS = (
+    "type", "properties", "required", "items", "enum", "anyOf", "allOf", "$ref", "minItems", "minLength", "maxLength",
+    "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "uniqueItems", "prefixItems",
+    "minProperties", "additionalProperties", "format",
+)
+VALUES = st.sampled_from(
+    ("#", "#/properties/a", "object", "array", "string", "integer", 0, -1, 3, 0.5, 10**12, True, None),
+)
+NONSENSE = st.recursive(VALUES, lambda inner: st.one_of(
+    st.lists(inner, max_size=3), st.dictionaries(st.sampled_from((*WORDS, "a", "b")), inner, max_size=5),
+), max_leaves=20)
+
+
+@given(st.dictionaries(st.sampled_from(WORDS), NONSENSE, max_size=6))
+def test_no_schema_is_too_strange(schema: dict[str, Any]) -> None:
+    assert len(str(sample(schema))) < 2_000_000
+
+
+@pytest.mark.parametrize("schema", [
+    {"type": "object", "required": ["a", "b"], "properties": {"a": {"$ref": "#"}, "b": {"$ref": "#"}}},
+    {"allOf": [{"$ref": "#"}, {"$ref": "#"}]},
+    {"type": "array", "minItems": 10**9, "items": {"type": "array", "minItems": 10**9, "items": {"$ref": "#"}}},
+    {"type": "string", "minLength": 10**12},
+])
+def test_a_greedy_schema_gets_little(schema: dict[str, Any]) -> None:
+    assert len(str(sample(schema))) < 2_000_000

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,6 +21,7 @@ from gateway.model import (
     Interrupt,
     MessageEnded,
     MessageStarted,
+    NoticePosted,
     Outcome,
     PermissionAsk,
     Record,
@@ -164,6 +166,8 @@ async def test_a_sub_agent_left_talking_is_ended_too() -> None:
     ToolReturned(call_id="never made"),
     MessageStarted(message_id=7),  # type: ignore[arg-type]
     MessageStarted(message_id="m", model=object()),  # type: ignore[arg-type]
+    NoticePosted(topic="t", title="x", detail=2**70),
+    NoticePosted(topic="t", title="\udfff"),
     "a bare string",
     None,
     42,
@@ -179,11 +183,12 @@ async def test_nonsense_is_a_fault_of_the_turn_and_not_in_the_log(nonsense: obje
     assert fault.code is FaultCode.BACKEND
 
 
-async def test_a_delta_that_is_no_text_does_not_get_out() -> None:
+@pytest.mark.parametrize("delta", [5, None, b"bytes", "half a \ud800 pair"])
+async def test_a_delta_that_cannot_be_written_does_not_get_out(delta: Any) -> None:
     async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
         yield HELLO[0]
         yield HELLO[1]
-        yield BlockDelta(block_id="b1", message_id="m1", kind=BlockKind.TEXT, delta=5)  # type: ignore[arg-type]
+        yield BlockDelta(block_id="b1", message_id="m1", kind=BlockKind.TEXT, delta=delta)
 
     records = await played(play)
     assert "block.delta" not in names(records)

@@ -1,0 +1,24 @@
+"""AAP, the Agent Application Protocol (version 3): its requirements, its cases and its default profile."""
+
+from pathlib import Path
+
+from conformance.kit.suite import Suite
+
+HERE = Path(__file__).parent
+
+
+def suite() -> Suite:
+    """Everything needed to examine an AAP server."""
+    from conformance.aap import errors, history, listing, meta, sessions, streaming, tools, turns
+    from conformance.aap.examination import opening
+    from conformance.aap.profile import AapProfile
+    from conformance.kit.case import collect
+    from conformance.kit.requirement import read_catalogue
+
+    return Suite(
+        catalogue=read_catalogue(HERE / "requirements.yaml"),
+        cases=collect((meta, sessions, listing, history, turns, streaming, tools, errors)),
+        profile_model=AapProfile,
+        default_profile=HERE / "profile.yaml",
+        opening=opening,
+    )

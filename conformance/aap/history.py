@@ -1,0 +1,117 @@
+"""Section history: what was said can be read back, exactly."""
+
+from typing import Any
+
+from conformance.aap.agent import HISTORY_TYPES
+from conformance.aap.conversation import permission, result, user
+from conformance.aap.examination import AapExamination
+from conformance.aap.exchange import blocks, exact
+from conformance.kit import expect
+from conformance.kit.case import requirement
+from conformance.kit.expect import NotTestable
+
+
+@requirement("AAP-HIST-01")
+async def only_the_asked_type_is_given(exam: AapExamination) -> None:
+    """Each declared history type is given, alone, and holds what was said."""
+    agent = await exam.agent()
+    if not agent.history_types:
+        raise NotTestable(f"the agent {agent.name!r} declares no history type")
+    talk = await exam.open()
+    await talk.say(exam.profile.prompt("text"))
+    for kind in agent.history_types:
+        reply = await exam.http.ask("GET", f"{talk.path}/history", query={"type": kind})
+        body = expect.status(reply, 200).json()
+        exam.schemas.fit("history", body, f"the answer to {reply.asked}")
+        expect.equal(f"the types in the answer to {reply.asked}", [kind], sorted(body["history"]))
+        expect.that(bool(body["history"][kind]), f"the history `{kind}` not to be empty after a turn", body)
+
+
+@requirement("AAP-HIST-02")
+async def a_history_must_be_asked_for_rightly(exam: AapExamination) -> None:
+    """No type, an unknown type: 400. An undeclared type: 404. An unknown session: 404."""
+    talk = await exam.open()
+    expect.status(await exam.http.ask("GET", f"{talk.path}/history"), 400)
+    for word in ("everything", "", "Full"):
+        expect.status(await exam.http.ask("GET", f"{talk.path}/history", query={"type": word}), 400)
+    for kind in HISTORY_TYPES:
+        path = f"/sessions/{exam.stranger()}/history"
+        expect.status(await exam.http.ask("GET", path, query={"type": kind}), 404)
+
+
+@requirement("AAP-HIST-02")
+async def an_undeclared_history_is_a_404(exam: AapExamination) -> None:
+    """Of every agent, a history type it does not declare is a 404."""
+    for agent in await exam.agents():
+        talk = await exam.open(agent=agent)
+        for kind in set(HISTORY_TYPES) - set(agent.history_types):
+            expect.status(await exam.http.ask("GET", f"{talk.path}/history", query={"type": kind}), 404)
+
+
+@requirement("AAP-HIST-03")
+async def what_was_said_is_kept_exactly(exam: AapExamination) -> None:
+    """Two turns of text, the second in several blocks, are kept to the letter with the replies the client was given."""
+    talk = await exam.open()
+    talk.agent.needs_mode("none")
+    contents: list[Any] = [
+        f"{exam.profile.prompt('text')}\n\t«ÄÖ 中文 😀 \u2028» \"quoted\" \\ and  spaced ",
+        [{"type": "text", "text": "First part. "}, {"type": "text", "text": " Second part."}],
+    ]
+    told: list[Any] = []
+    for content in contents:
+        turn = await talk.say(content, "none")
+        told += [user(content), *(turn.body or {})["messages"]]
+    expect.equal("the full history", exact(told), exact(await talk.history()))
+
+
+@requirement("AAP-HIST-03")
+async def calls_and_results_are_kept_exactly(exam: AapExamination) -> None:
+    """Inline calls, client results and granted calls are all kept, in order; no tool_permission is among them."""
+    one, other, spec = exam.profile.server_tool("first_tool"), exam.profile.server_tool("second_tool"), None
+    prompts: list[tuple[str, str]] = [(one.name, one.prompt), (other.name, other.prompt)]
+    if (await exam.agent()).takes_client_tools:
+        spec = exam.profile.client_spec
+        prompts.append((spec["name"], exam.profile.prompt("client_tool")))
+    talk = await exam.open(tools={one.name: True, other.name: False}, client_tools=[spec] if spec else None)
+    talk.agent.needs_mode("none")
+    told: list[Any] = []
+    for name, prompt in prompts:
+        turn = await talk.say(prompt, "none")
+        told += [user(prompt), *(turn.body or {})["messages"]]
+        call = turn.call(name)
+        if turn.stop == "tool_use":
+            answer = permission(call, True) if name == other.name else result(call, "found «it»")
+            turn = await talk.post([answer], "none")
+            told += [answer] if answer["role"] == "tool" else []
+            told += (turn.body or {})["messages"]
+    history = await talk.history()
+    expect.equal("the full history", exact(told), exact(history))
+    expect.that("tool_permission" not in str(history), "no tool_permission in the history", history)
+
+
+@requirement("AAP-HIST-04")
+async def a_client_can_resume_from_the_history(exam: AapExamination) -> None:
+    """After a tool_use stop the history ends with the open call; a client that knows only the history answers it."""
+    spec = exam.profile.client_spec
+    talk = await exam.open(client_tools=[spec])
+    (await talk.say(exam.profile.prompt("client_tool"))).stopped("tool_use")
+    history = await talk.history()
+    last = history[-1]
+    expect.equal("the role of the last message", "assistant", last["role"])
+    calls = [dict(block) for block in blocks(last["content"]) if block["type"] == "tool_use"]
+    answered = {message.get("toolCallId") for message in history if message["role"] == "tool"}
+    waiting = [call for call in calls if call["toolCallId"] not in answered]
+    expect.that(bool(waiting), f"the last message to hold the open call of {spec['name']}", last)
+    (await talk.post([result(call, "from the history alone") for call in waiting])).stopped("end_turn").spoke()
+
+
+@requirement("AAP-HIST-04")
+async def a_permission_can_be_given_from_the_history(exam: AapExamination) -> None:
+    """A call that waits for permission is in the history with its id, name and input, and can be granted from there."""
+    tool = exam.profile.server_tool("second_tool")
+    talk = await exam.open(tools={tool.name: False})
+    told = (await talk.say(tool.prompt)).stopped("tool_use").call(tool.name)
+    kept = [block for block in blocks((await talk.history())[-1]["content"]) if block["type"] == "tool_use"]
+    found = [{name: block[name] for name in told} for block in kept]
+    expect.equal("the open calls in the last message", [told], found)
+    (await talk.post([permission(found[0], True)])).stopped("end_turn").spoke()

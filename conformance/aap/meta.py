@@ -1,0 +1,83 @@
+"""Section meta: what GET /meta says of the server's agents, and whether it is true."""
+
+from collections import Counter
+from typing import Any
+
+from conformance.aap.agent import MODES
+from conformance.aap.examination import AapExamination
+from conformance.kit import expect
+from conformance.kit.case import requirement
+from conformance.kit.expect import preparing
+from conformance.kit.schemas import is_schema
+
+
+async def _agents(exam: AapExamination) -> list[dict[str, Any]]:
+    with preparing("the list of agents"):
+        body = expect.status(await exam.http.ask("GET", "/meta"), 200).json()
+        exam.schemas.fit("meta", body | {"version": 3} if isinstance(body, dict) else body, "the answer to GET /meta")
+    agents: list[dict[str, Any]] = body["agents"]
+    return agents
+
+
+def _listed(agents: list[dict[str, Any]], member: str) -> list[tuple[str, Any]]:
+    """Every entry of a list all agents may have, with the name of its agent."""
+    return [(str(agent.get("name")), item) for agent in agents for item in agent.get(member) or []]
+
+
+@requirement("AAP-META-01")
+async def meta_is_version_three(exam: AapExamination) -> None:
+    """GET /meta gives the version as the integer 3 and a list of agents."""
+    body = expect.status(await exam.http.ask("GET", "/meta"), 200).json()
+    exam.schemas.fit("meta", body, "the answer to GET /meta")
+    expect.that(type(body["version"]) is int, "version to be the integer 3", body["version"])
+
+
+@requirement("AAP-META-02")
+async def agents_are_described(exam: AapExamination) -> None:
+    """Every agent has a name of its own and a semantic version."""
+    agents = await _agents(exam)
+    for agent in agents:
+        exam.schemas.fit("agent", agent, "an agent of /meta")
+    twice = [name for name, count in Counter(agent["name"] for agent in agents).items() if count > 1]
+    expect.equal("names that more than one agent has", [], twice)
+
+
+@requirement("AAP-META-03")
+async def options_are_described(exam: AapExamination) -> None:
+    """Every option is a text, a secret or a select with a default that can be chosen."""
+    for agent, option in _listed(await _agents(exam), "options"):
+        exam.schemas.fit("option", option, f"an option of the agent {agent!r}")
+        if option["type"] == "select":
+            expect.member(f"the default of the option {option['name']!r}", option["options"], option["default"])
+
+
+@requirement("AAP-META-04")
+async def capabilities_are_empty_objects(exam: AapExamination) -> None:
+    """Every known leaf of the capabilities is an empty object."""
+    for agent in await _agents(exam):
+        if "capabilities" in agent:
+            exam.schemas.fit("capabilities", agent["capabilities"], f"the capabilities of {agent.get('name')!r}")
+
+
+@requirement("AAP-META-04")
+async def what_is_declared_is_supported(exam: AapExamination) -> None:
+    """Declared stream modes run a turn, declared history types can be read; no stream means only the mode none."""
+    talk = await exam.open()
+    for mode in talk.agent.modes:
+        (await talk.say(exam.profile.prompt("text"), mode)).stopped("end_turn")
+    for agent in await exam.agents():
+        talk = await exam.open(agent=agent)
+        for kind in agent.history_types:
+            await talk.history(kind)
+        for mode in set(MODES) - set(agent.modes):
+            body = {"messages": [{"role": "user", "content": "Hello"}], "stream": mode}
+            expect.refused(await talk.attempt(body), f"{agent.name} does not declare the mode {mode}")
+
+
+@requirement("AAP-META-05")
+async def tools_are_described(exam: AapExamination) -> None:
+    """Every server tool has a name, a description and parameters that are a JSON Schema."""
+    for agent, tool in _listed(await _agents(exam), "tools"):
+        exam.schemas.fit("tool", tool, f"a tool of the agent {agent!r}")
+        what = f"the parameters of the tool {tool['name']!r} to be a JSON Schema"
+        expect.that(is_schema(tool["parameters"]), what, tool["parameters"])

@@ -1,0 +1,228 @@
+"""Section sessions: creating, configuring, showing and deleting them."""
+
+from typing import Any
+from uuid import uuid4
+
+from conformance.aap.conversation import user
+from conformance.aap.examination import AapExamination
+from conformance.aap.exchange import exact
+from conformance.aap.listing import all_sessions
+from conformance.kit import expect
+from conformance.kit.case import requirement
+from conformance.kit.expect import NotTestable
+
+
+@requirement("AAP-SESS-01")
+async def a_session_is_created(exam: AapExamination) -> None:
+    """POST /sessions gives 201 and an id of its own to every session."""
+    body = {"agent": {"name": (await exam.agent()).name}}
+    first = expect.status(await exam.create(body), 201).json()["sessionId"]
+    second = expect.status(await exam.create(body), 201).json()["sessionId"]
+    expect.that(first != second, "two sessions to have different ids", [first, second])
+
+
+@requirement("AAP-SESS-01")
+async def creating_does_not_run_the_agent(exam: AapExamination) -> None:
+    """A session created with a user message holds that message and nothing else; the agent answers only turns."""
+    seed = [user(exam.profile.prompt("text"))]
+    talk = await exam.admit(messages=seed)
+    expect.equal("the history of a new session", exact(seed), exact(await talk.history()))
+    turn = await talk.say(exam.profile.prompt("text"))
+    said = len([message for message in await talk.history() if message["role"] == "user"])
+    expect.equal("how many user messages there are after one turn", 2, said)
+    roles = [message["role"] for message in exact(await talk.history())]
+    expect.equal("the roles after the first turn", ["user", "user", "assistant"], roles)
+    turn.spoke()
+
+
+@requirement("AAP-SESS-02")
+async def the_agent_must_be_known(exam: AapExamination) -> None:
+    """Without an agent, without its name, or with a name /meta does not list, no session is created."""
+    wrong: list[tuple[Any, str]] = [
+        ({}, "it names no agent"),
+        ({"agent": {}}, "the agent has no name"),
+        ({"agent": {"name": 7}}, "the agent's name is not a string"),
+        ({"agent": {"name": f"nobody-{uuid4().hex}"}}, "/meta lists no such agent"),
+    ]
+    for body, why in wrong:
+        reply = expect.refused(await exam.create(body), why)
+        told = reply.json()
+        expect.that(isinstance(told, dict) and bool(told), f"a JSON object saying that {why}", reply.told)
+
+
+@requirement("AAP-SESS-03")
+async def without_tools_none_is_enabled(exam: AapExamination) -> None:
+    """With agent.tools absent or empty, the agent calls no server tool even when prompted to."""
+    tool = exam.profile.server_tool("first_tool")
+    choices: tuple[dict[str, bool] | None, ...] = (None, {})
+    for tools in choices:
+        turn = await (await exam.open(tools=tools)).say(tool.prompt)
+        names = [call["name"] for call in turn.calls]
+        expect.that(tool.name not in names, f"no call of {tool.name}, which is not enabled", turn.shown)
+
+
+@requirement("AAP-SESS-03")
+async def exactly_the_named_tools_are_enabled(exam: AapExamination) -> None:
+    """Of two server tools the one that is named is called, the other one is not."""
+    one, other = exam.profile.server_tool("first_tool"), exam.profile.server_tool("second_tool")
+    talk = await exam.admit(tools={one.name: True})
+    (await talk.say(one.prompt)).call(one.name)
+    turn = await talk.say(other.prompt)
+    names = [call["name"] for call in turn.calls]
+    expect.that(other.name not in names, f"no call of {other.name}, which is not enabled", turn.shown)
+
+
+@requirement("AAP-SESS-03")
+async def an_undeclared_tool_cannot_be_enabled(exam: AapExamination) -> None:
+    """A tool name that /meta does not declare is refused."""
+    config = {"name": (await exam.agent()).name, "tools": [{"name": f"no_such_tool_{uuid4().hex}"}]}
+    expect.refused(await exam.create({"agent": config}), "/meta declares no such tool")
+
+
+@requirement("AAP-SESS-04")
+async def options_have_defaults(exam: AapExamination) -> None:
+    """Sessions are created with no, empty and partial options; options not given show their default if at all."""
+    agent = await exam.agent()
+    defaults = {option["name"]: option["default"] for option in agent.options() if option["type"] != "secret"}
+    given = dict(list(defaults.items())[:1])
+    configs: tuple[dict[str, Any], ...] = ({}, {"options": {}}, {"options": given})
+    for config in configs:
+        talk = await exam.admit(agent_config=config)
+        shown = (await talk.info())["agent"].get("options", {})
+        wrong = {name: shown[name] for name, default in defaults.items() if shown.get(name, default) != default}
+        expect.equal("shown options that differ from their default", {}, wrong)
+        (await talk.say(exam.profile.prompt("text"))).stopped("end_turn")
+
+
+@requirement("AAP-SESS-04")
+async def an_unknown_option_is_refused(exam: AapExamination) -> None:
+    """An option the agent does not declare is refused."""
+    config = {"name": (await exam.agent()).name, "options": {f"no_such_option_{uuid4().hex}": "x"}}
+    expect.refused(await exam.create({"agent": config}), "the agent declares no such option")
+
+
+@requirement("AAP-SESS-04")
+async def a_select_takes_only_its_options(exam: AapExamination) -> None:
+    """Every listed value of a select is taken, any other is refused."""
+    agent = await exam.agent()
+    select = agent.option("select", exam.profile.options.select)
+    for value in select["options"]:
+        config = {"name": agent.name, "options": {select["name"]: value}}
+        expect.status(await exam.create({"agent": config}), 201)
+    config = {"name": agent.name, "options": {select["name"]: f"not-listed-{uuid4().hex}"}}
+    expect.refused(await exam.create({"agent": config}), f"{select['name']} does not list this value")
+
+
+@requirement("AAP-SESS-05")
+async def seed_messages_begin_the_history(exam: AapExamination) -> None:
+    """System, user and assistant messages a session is created with are the start of its history, and stay it."""
+    seed = [
+        {"role": "system", "content": "You are under examination."},
+        user([{"type": "text", "text": "One."}, {"type": "text", "text": "Two."}]),
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "Three?"}, {"type": "text", "text": "3"}]},
+        user("Was sonst noch? 还有什么?"),
+        {"role": "assistant", "content": "Nothing."},
+    ]
+    talk = await exam.admit(messages=seed)
+    expect.equal("the history of a new session", exact(seed), exact(await talk.history()))
+    await talk.say(exam.profile.prompt("text"))
+    expect.equal("the start of the history", exact(seed), exact(await talk.history())[: len(seed)])
+
+
+@requirement("AAP-SESS-06")
+async def tool_names_do_not_clash(exam: AapExamination) -> None:
+    """Two client tools of one name, or a client tool named like an enabled server tool, are refused; others are not."""
+    agent, spec = await exam.agent(), exam.profile.client_spec
+    if not agent.takes_client_tools:
+        raise NotTestable(f"the agent {agent.name!r} does not declare application.tools")
+    twice = {"agent": {"name": agent.name}, "tools": [spec, spec]}
+    expect.refused(await exam.create(twice), "two client tools have the same name")
+    if not agent.tools:
+        raise NotTestable(f"the agent {agent.name!r} has no server tool to clash with")
+    clashing = {**spec, "name": agent.tools[0]}
+    both = {"agent": {"name": agent.name, "tools": [{"name": agent.tools[0]}]}, "tools": [clashing]}
+    expect.refused(await exam.create(both), "a client tool is named like an enabled server tool")
+    expect.status(await exam.create({"agent": {"name": agent.name}, "tools": [clashing]}), 201)
+
+
+@requirement("AAP-SESS-06")
+async def a_turn_cannot_bring_a_clash(exam: AapExamination) -> None:
+    """A turn whose tools clash with those enabled is refused."""
+    tool, spec = exam.profile.server_tool("first_tool"), exam.profile.client_spec
+    talk = await exam.open(tools={tool.name: True}, client_tools=[spec])
+    messages = [user(exam.profile.prompt("text"))]
+    clashing = {"messages": messages, "tools": [{**spec, "name": tool.name}]}
+    expect.refused(await talk.attempt(clashing), "a client tool is named like an enabled server tool")
+    expect.refused(await talk.attempt({"messages": messages, "tools": [spec, spec]}), "two tools have one name")
+
+
+@requirement("AAP-SESS-07")
+async def a_session_is_shown(exam: AapExamination) -> None:
+    """GET /sessions/:id shows the id, the agent's name, exactly the enabled tools, the options and the client tools."""
+    agent, spec = await exam.agent(), exam.profile.client_spec
+    visible = [option for option in agent.options() if option["type"] != "secret"]
+    options = {option["name"]: exam.value(option) for option in visible}
+    tools = dict.fromkeys(agent.tools[:1], True) | dict.fromkeys(agent.tools[1:2], False)
+    clients = [spec] if agent.takes_client_tools else None
+    talk = await exam.open(tools=tools, client_tools=clients, agent_config={"options": options})
+    info = await talk.info()
+    expect.equal("sessionId", talk.session, info["sessionId"])
+    expect.equal("agent.name", agent.name, info["agent"]["name"])
+    trusted = {tool["name"]: tool.get("trust", False) for tool in info["agent"].get("tools", [])}
+    expect.equal("the enabled tools and their trust", tools, trusted)
+    shown = info["agent"].get("options", {})
+    expect.equal("the options that were given", options, {name: shown.get(name) for name in options})
+    told = [{name: tool.get(name) for name in spec} for tool in info.get("tools", [])]
+    expect.equal("the client tools", clients or [], told)
+
+
+@requirement("AAP-SESS-07")
+async def a_bare_session_is_shown_bare(exam: AapExamination) -> None:
+    """A session created with nothing but an agent shows no enabled tool and no client tool; an unknown one is a 404."""
+    info = await (await exam.open()).info()
+    expect.equal("the enabled tools", [], info["agent"].get("tools", []))
+    expect.equal("the client tools", [], info.get("tools", []))
+    expect.status(await exam.http.ask("GET", f"/sessions/{exam.stranger()}"), 404)
+
+
+@requirement("AAP-SESS-08")
+async def secrets_stay_secret(exam: AapExamination) -> None:
+    """A secret given at creation or in a turn is shown neither with its session nor in the list."""
+    agent = await exam.agent()
+    option = agent.option("secret", exam.profile.options.secret)
+    name, first, second = option["name"], exam.value(option), exam.value(option)
+    talk = await exam.open(agent_config={"options": {name: first}})
+    await _expect_hidden(exam, talk.path, first)
+    await talk.say(exam.profile.prompt("text"), agent={"options": {name: second}})
+    await _expect_hidden(exam, talk.path, second)
+
+
+async def _expect_hidden(exam: AapExamination, path: str, secret: str) -> None:
+    one = expect.status(await exam.http.ask("GET", path), 200)
+    expect.that(secret not in one.text, f"{one.asked} not to show the value of a secret option", one.told)
+    for session in await all_sessions(exam):
+        expect.that(secret not in str(session), "GET /sessions not to show the value of a secret option", session)
+
+
+@requirement("AAP-SESS-10")
+async def a_session_is_deleted(exam: AapExamination) -> None:
+    """DELETE gives 204; then the session, its history, its turns and its place in the list are gone."""
+    talk = await exam.open(messages=[user("Forget me.")])
+    expect.status(await exam.http.ask("DELETE", talk.path), 204)
+    expect.status(await exam.http.ask("GET", talk.path), 404)
+    for kind in talk.agent.history_types:
+        expect.status(await exam.http.ask("GET", f"{talk.path}/history", query={"type": kind}), 404)
+    expect.status(await talk.attempt({"messages": [user("Hello?")]}), 404)
+    expect.status(await exam.http.ask("DELETE", talk.path), 404)
+    listed = [session["sessionId"] for session in await all_sessions(exam)]
+    expect.that(talk.session not in listed, "a deleted session not to be listed", talk.session)
+
+
+@requirement("AAP-SESS-10")
+async def deleting_an_unknown_session_is_a_404(exam: AapExamination) -> None:
+    """DELETE of an id nobody has is a 404, and other sessions stay."""
+    talk = await exam.open(tools=None)
+    expect.status(await exam.http.ask("DELETE", f"/sessions/{exam.stranger()}"), 404)
+    await talk.info()
+
+

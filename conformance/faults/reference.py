@@ -1,0 +1,155 @@
+"""A small correct AAP server, in memory, written for being broken: every rule is a method that a fault can override."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from conformance.faults.desk import Desk, Handler
+from conformance.faults.ledger import Refusal, Session, as_blocks
+from conformance.faults.performer import Performer
+from conformance.faults.telling import Happening, Stopped, in_deltas, in_messages, in_one_body
+from conformance.faults.wire import NewTurn, ToolMessage, ToolPermission, UserMessage
+
+
+class ReferenceServer(Desk):
+    """All of AAP, with an agent that knows the directives and one that declares nothing."""
+
+    performer_type: type[Performer] = Performer
+
+    def __init__(self, key: str | None = None) -> None:
+        super().__init__(key)
+        self.performer = self.performer_type()
+
+    def app(self) -> web.Application:
+        @web.middleware
+        async def answering(request: web.Request, handler: Handler) -> web.StreamResponse:
+            return await self.answer(request, handler)
+
+        app = web.Application(middlewares=[answering])
+        app.add_routes(
+            [
+                web.get("/aap/meta", self.get_meta),
+                web.post("/aap/sessions", self.post_session),
+                web.get("/aap/sessions", self.get_sessions),
+                web.get("/aap/sessions/{id}", self.get_session),
+                web.delete("/aap/sessions/{id}", self.delete_session),
+                web.get("/aap/sessions/{id}/history", self.get_history),
+                web.post("/aap/sessions/{id}/turns", self.post_turn),
+            ]
+        )
+        return app
+
+    async def post_turn(self, request: web.Request) -> web.StreamResponse:
+        session = self.find(request)
+        turn: NewTurn = await self.read(request, NewTurn)
+        self.check_room(session)
+        self.check_mode(session, turn)
+        self.check_messages(session, turn)
+        self.reconfigure(session, turn)
+        session.running = True
+        return await self.tell(request, turn.stream, self.take(session, turn))
+
+    def check_room(self, session: Session) -> None:
+        if session.running:
+            raise Refusal(409, "a turn is running")
+
+    def check_mode(self, session: Session, turn: NewTurn) -> None:
+        if turn.stream not in (self.declared(session.agent, "stream") or {"none"}):
+            raise Refusal(400, f"the agent does not stream {turn.stream}")
+
+    def check_messages(self, session: Session, turn: NewTurn) -> None:
+        users = [message for message in turn.messages if isinstance(message, UserMessage)]
+        if users and len(turn.messages) > 1:
+            raise Refusal(400, "a turn takes one user message, or answers")
+        for message in users:
+            self.check_images(session, message)
+        self.check_answers(session, turn)
+
+    def check_answers(self, session: Session, turn: NewTurn) -> None:
+        answers = [item.toolCallId for item in turn.messages if not isinstance(item, UserMessage)]
+        if strange := set(answers) - set(session.pending):
+            raise Refusal(400, f"not pending: {', '.join(sorted(strange))}")
+
+    def check_images(self, session: Session, message: UserMessage) -> None:
+        for block in as_blocks(message.model_dump()["content"]):
+            kind = "data" if block.get("url", "").startswith("data:") else "http"
+            if block["type"] == "image" and kind not in self.declared(session.agent, "image"):
+                raise Refusal(400, f"the agent takes no {kind} images")
+
+    def reconfigure(self, session: Session, turn: NewTurn) -> None:
+        """Lay the turn's configuration over the session's, for good, if it is sound."""
+        changed = session.copy()
+        if turn.agent.name not in (None, session.agent):
+            raise Refusal(400, "the agent cannot change")
+        changed.options = self.merged(session, turn)
+        if turn.agent.tools is not None:
+            changed.tools = {tool.name: tool.trust for tool in turn.agent.tools}
+        if turn.tools is not None:
+            changed.client_tools = [tool.model_dump(exclude_none=True) for tool in turn.tools]
+        self.check_configuration(changed)
+        session.tools, session.options = changed.tools, changed.options
+        session.client_tools = changed.client_tools
+
+    def merged(self, session: Session, turn: NewTurn) -> dict[str, str]:
+        return session.options | turn.agent.options
+
+    async def take(self, session: Session, turn: NewTurn) -> AsyncIterator[Happening]:
+        """Enter the client's messages into the history and let the agent go on."""
+        for message in turn.messages:
+            match message:
+                case UserMessage():
+                    self.performer.hear(session, self.remembered(message))
+                case ToolMessage():
+                    self.performer.receive(session, message.model_dump())
+                case ToolPermission():
+                    async for happening in self.performer.decide(session, message):
+                        yield happening
+        async for happening in self.performer.go_on(session):
+            if isinstance(happening, Stopped):
+                self.make_room(session)
+            yield happening
+
+    def make_room(self, session: Session) -> None:
+        """The turn is over before the client can know it."""
+        session.running = False
+
+    def remembered(self, message: UserMessage) -> dict[str, Any]:
+        return message.model_dump()
+
+    async def tell(
+        self, request: web.Request, mode: str, happenings: AsyncIterator[Happening]
+    ) -> web.StreamResponse:
+        if mode == "none":
+            return web.json_response(await self.in_one_body(happenings))
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        events = self.in_deltas(happenings) if mode == "delta" else self.in_messages(happenings)
+        async for name, body in self.framed(events):
+            with suppress(ConnectionResetError):
+                await response.write(self.frame(name, body))
+            await asyncio.sleep(0)
+        with suppress(ConnectionResetError):
+            await response.write_eof()
+        return response
+
+    def in_deltas(self, happenings: AsyncIterator[Happening]) -> AsyncIterator[tuple[str, Any]]:
+        return in_deltas(happenings)
+
+    def in_messages(self, happenings: AsyncIterator[Happening]) -> AsyncIterator[tuple[str, Any]]:
+        return in_messages(happenings)
+
+    async def in_one_body(self, happenings: AsyncIterator[Happening]) -> dict[str, Any]:
+        return await in_one_body(happenings)
+
+    async def framed(self, events: AsyncIterator[tuple[str, Any]]) -> AsyncIterator[tuple[str, Any]]:
+        """The whole stream, turn_start first."""
+        yield "turn_start", {}
+        async for event in events:
+            yield event
+
+    def frame(self, name: str, body: Any) -> bytes:
+        return b"event: %s\ndata: %s\n\n" % (name.encode(), orjson.dumps(body))

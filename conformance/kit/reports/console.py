@@ -1,0 +1,72 @@
+"""The report on the console: progress while it runs, findings at the end; plain lines where there is no terminal."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from conformance.kit.verdict import CaseResult, Finding, Outcome, Report, Verdict
+
+STYLES = {Outcome.PASSED: "green", Outcome.FAILED: "bold red", Outcome.NOT_TESTABLE: "yellow"}
+VERDICT_STYLES = {Verdict.CONFORMS: "bold green", Verdict.FAILS: "bold red", Verdict.INCOMPLETE: "bold yellow"}
+
+
+@contextmanager
+def progress(console: Console, total: int) -> Iterator[Callable[[CaseResult], None]]:
+    """Tell of every case as it ends."""
+    if not console.is_terminal:
+        yield lambda result: console.print(f"{result.outcome:<12} {result.name}", markup=False, soft_wrap=True)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("examining", total=total)
+
+        def note(result: CaseResult) -> None:
+            bar.update(task, advance=1, description=result.name)
+
+        yield note
+
+
+def conclude(console: Console, report: Report) -> None:
+    """Failures, what could not be tested, the counts and the verdict."""
+    for outcome in (Outcome.FAILED, Outcome.NOT_TESTABLE):
+        for finding in report.of(outcome):
+            _tell(console, finding)
+    console.print()
+    console.print(_counts(report))
+    console.print()
+    line = f"{report.verdict}: {report.title} at {report.url} ({len(report.results)} cases in {report.seconds:.1f} s)"
+    console.print(Text(line, style=VERDICT_STYLES[report.verdict]), soft_wrap=True)
+
+
+def _tell(console: Console, finding: Finding) -> None:
+    requirement, outcome = finding.requirement, finding.outcome
+    console.print()
+    heading = Text.assemble((f"{outcome} ", STYLES[outcome]), (requirement.id, "bold"), f" ({requirement.level})")
+    console.print(heading)
+    _line(console, f"  {requirement.sentence}")
+    for result in finding.grave:
+        _line(console, f"  in {result.name}")
+        if result.outcome is Outcome.FAILED:
+            _line(console, f"    expected  {result.expected}")
+            _line(console, f"    seen      {result.seen}")
+        else:
+            _line(console, f"    {result.reason}")
+
+
+def _line(console: Console, text: str) -> None:
+    console.print(Text(text), soft_wrap=True)
+
+
+def _counts(report: Report) -> Table:
+    table = Table("", box=None)
+    for outcome in Outcome:
+        table.add_column(outcome.value, header_style=STYLES[outcome], justify="right")
+    for rows in (report.by_level(), report.by_section()):
+        for name, row in rows.items():
+            table.add_row(name, *(str(row[outcome]) for outcome in Outcome))
+        table.add_section()
+    return table

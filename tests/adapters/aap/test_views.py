@@ -1,0 +1,105 @@
+"""AAP's bodies: what a client reads of agents, sessions and history."""
+
+import orjson
+from msgspec.structs import replace
+
+from adapters.aap import views
+from gateway.model import (
+    AgentOption,
+    Capabilities,
+    DataPart,
+    Entry,
+    FilePart,
+    ImagePart,
+    OptionKind,
+    Permission,
+    Role,
+    SessionView,
+    Settings,
+    TextPart,
+    ToolSpec,
+)
+from gateway.web import dumps
+from tests.house import CARD
+from tests.tables import table
+
+AAP = table("aap")
+
+
+def read(body: object) -> dict:
+    """The body as a client reads it."""
+    return orjson.loads(dumps(body))
+
+
+def entry(role: Role, content: object, **more: object) -> Entry:
+    return Entry(role=role, content=content, seq=1, at=0, turn_id="t", **more)  # type: ignore[arg-type]
+
+
+def session(settings: Settings, **card: object) -> dict:
+    view = SessionView(session_id="sess_1", agent="agent", settings=settings)
+    return read(views.session(AAP, view, replace(CARD, **card)))
+
+
+def test_meta_tells_what_an_agent_has() -> None:
+    card = replace(CARD, title="The agent", version="2.0.1")
+    told = read(views.meta(AAP, [card]))
+    assert told["version"] == 3
+    [agent] = told["agents"]
+    assert (agent["name"], agent["title"], agent["version"]) == ("agent", "The agent", "2.0.1")
+    assert "description" not in agent
+    assert agent["tools"][0] == {"name": "clock", "description": "", "parameters": {"type": "object"}}
+    assert agent["options"] == [
+        {"type": "text", "name": "tone", "default": "plain"},
+        {"type": "secret", "name": "api_key", "default": ""},
+        {"type": "select", "name": "size", "options": ["small", "large"], "default": "small"},
+    ]
+
+
+def test_capabilities_are_empty_objects_and_what_is_missing_is_not_there() -> None:
+    told = views.meta(AAP, [CARD])["agents"][0]["capabilities"]
+    assert told == {
+        "history": {"full": {}, "compacted": {}}, "stream": {"delta": {}, "message": {}, "none": {}},
+        "application": {"tools": {}},
+    }
+    bare = replace(CARD, capabilities=Capabilities(streaming=(), history=(), images=("http",), client_tools=False))
+    assert views.meta(AAP, [bare])["agents"][0]["capabilities"] == {"image": {"http": {}}}
+
+
+def test_a_secret_is_masked_even_as_a_default() -> None:
+    secret = AgentOption(name="api_key", kind=OptionKind.SECRET, default="hush")
+    assert views.meta(AAP, [replace(CARD, options=(secret,))])["agents"][0]["options"][0]["default"] == "***"
+    assert session(Settings(secrets={"api_key": "hush"}))["agent"]["options"]["api_key"] == "***"
+    assert session(Settings())["agent"]["options"] == {"tone": "plain", "size": "small", "api_key": ""}
+
+
+def test_tools_are_told_with_their_trust() -> None:
+    tools = {"clock": Permission.ALLOW, "calc": Permission.ASK}
+    told = session(Settings(tools=tools, client_tools=(ToolSpec(name="mine", description="d"),)))
+    assert told["agent"]["tools"] == [{"name": "clock", "trust": True}, {"name": "calc", "trust": False}]
+    assert told["tools"] == [{"name": "mine", "description": "d", "parameters": {"type": "object"}}]
+    assert "tools" not in session(Settings())
+    assert session(Settings(tools={"clock": Permission.DENY}))["agent"]["tools"] == []
+    assert len(session(Settings())["agent"]["tools"]) == 2, "where nobody said anything, the agent's own are on"
+
+
+def test_history_keeps_what_clients_said_as_it_was() -> None:
+    image = ImagePart(url="https://x.test/p.png")
+    told = views.history(AAP, "full", [
+        entry(Role.SYSTEM, "be kind"), entry(Role.USER, "hi"), entry(Role.USER, (TextPart(text="see"), image)),
+        entry(Role.TOOL, "42", call_id="call_1"),
+    ])
+    assert told == {"history": {"full": [
+        {"role": "system", "content": "be kind"},
+        {"role": "user", "content": "hi"},
+        {"role": "user", "content": [{"type": "text", "text": "see"}, {"type": "image", "url": "https://x.test/p.png"}]},
+        {"role": "tool", "toolCallId": "call_1", "content": "42"},
+    ]}}
+
+
+def test_what_aap_cannot_say_of_an_agent_is_left_out_as_in_the_stream() -> None:
+    shown = (ImagePart(url="https://x.test/p.png"), DataPart(type="plan"), FilePart(name="f"))
+    told = views.messages(AAP, [
+        entry(Role.ASSISTANT, shown), entry(Role.ASSISTANT, (DataPart(type="plan"),)),
+        entry(Role.ASSISTANT, (TextPart(text="psst"),), scope_id="kid"),
+    ])
+    assert told == [{"role": "assistant", "content": [{"type": "text", "text": "![image](https://x.test/p.png)"}]}]

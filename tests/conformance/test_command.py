@@ -1,0 +1,114 @@
+"""The command: arguments, reports, exit codes, and a quick start."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from conformance.command import conform
+from conformance.faults.aap import FAULTS
+from conformance.faults.reference import ReferenceServer
+
+KEY = "the-key-of-the-examiners"
+Serve = Callable[[ReferenceServer], str]
+
+
+def run(*arguments: str) -> Result:
+    app = typer.Typer()
+    app.command()(conform)
+    return CliRunner().invoke(app, list(arguments))
+
+
+def test_a_server_that_conforms_gives_zero_and_all_reports(in_background: Serve, tmp_path: Path) -> None:
+    url = in_background(ReferenceServer(key=KEY))
+    wire, page, xml, told = (tmp_path / name for name in ("wire", "a.html", "a.txt", "deep/a.json"))
+    reports = [f"--report={page}", f"--report=junit={xml}", f"--report={told}", f"--transcripts={wire}"]
+    result = run("aap", url, "--key", KEY, *reports)
+    assert result.exit_code == 0, result.output
+    assert "conforms" in result.output
+    body = json.loads(told.read_text())
+    assert len(body["requirements"]) == 40
+    assert page.read_text().startswith("<!doctype html>")
+    assert xml.read_text().startswith("<?xml")
+    assert len(list(wire.iterdir())) == len(body["cases"])
+    for path in (page, xml, told, *wire.iterdir()):
+        assert KEY not in path.read_text()
+
+
+def test_a_server_that_fails_gives_one(in_background: Serve) -> None:
+    url = in_background(FAULTS["version-as-text"].server())
+    result = run("aap", url, "--only", "AAP-META-01", "--only", "AAP-META-02")
+    assert result.exit_code == 1
+    assert "failed AAP-META-01" in result.output
+    assert "failed AAP-META-02" not in result.output
+
+
+def test_a_server_that_cannot_be_tested_gives_three(in_background: Serve, tmp_path: Path) -> None:
+    profile = tmp_path / "profile.yaml"
+    profile.write_text("prompts: {text: Hello}\n")
+    url = in_background(ReferenceServer())
+    result = run("aap", url, "--profile", str(profile), "--only", "AAP-SSE-09")
+    assert result.exit_code == 3
+    assert "the profile has no entry `prompts.fail`" in result.output
+
+
+def test_a_failed_should_still_gives_zero(in_background: Serve) -> None:
+    url = in_background(FAULTS["blocks-refused"].server())
+    result = run("aap", url, "--only", "AAP-TOOL-06", "--only", "AAP-META-01")
+    assert result.exit_code == 0
+    assert "failed AAP-TOOL-06" in result.output
+
+
+def test_the_level_bounds_what_is_asked(in_background: Serve) -> None:
+    url = in_background(FAULTS["blocks-refused"].server())
+    result = run("aap", url, "--only", "AAP-TOOL-06", "--only", "AAP-META-01", "--level", "must")
+    assert result.exit_code == 0
+    assert "AAP-TOOL-06" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("esperanto", "http://127.0.0.1:1"), "there is no suite for 'esperanto'; there is one for: aap"),
+        (("aap", "127.0.0.1:1"), "is not an http or https address"),
+        (("aap", "http://127.0.0.1:1/aap"), "cannot be reached"),
+        (("aap", "http://127.0.0.1:1/aap", "--only", "AAP-NO-99"), "no such requirement: AAP-NO-99"),
+        (("aap", "http://127.0.0.1:1/aap", "--level", "ought"), "there is no level 'ought'"),
+        (("aap", "http://127.0.0.1:1/aap", "--report", "a.pdf"), "say json=PATH"),
+        (("aap", "http://127.0.0.1:1/aap", "--profile", "/no/such.yaml"), "cannot be read"),
+        (("aap", "http://127.0.0.1:1/aap", "--timeout", "0"), "timeout"),
+        (("aap",), "Missing argument"),
+    ],
+)
+def test_what_cannot_begin_gives_two_and_says_why(arguments: tuple[str, ...], words: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert words in " ".join(result.output.replace("│", " ").split())
+
+
+def test_a_report_that_cannot_be_written_gives_two(in_background: Serve, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    url = in_background(ReferenceServer())
+    result = run("aap", url, "--only", "AAP-META-01", "--report", str(tmp_path / "file" / "a.json"))
+    assert result.exit_code == 2
+    assert "cannot write the report" in result.output
+
+
+def test_help_has_an_example_and_the_module_runs() -> None:
+    command = [sys.executable, "-m", "conformance", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+    assert "conform aap http://localhost:8080/aap" in " ".join(done.stdout.split())
+    for option in ("--key", "--profile", "--only", "--level", "--report", "--transcripts", "--timeout"):
+        assert option in done.stdout
+
+
+def test_importing_the_command_loads_nothing_heavy() -> None:
+    heavy = ["aiohttp", "pydantic", "jsonschema_rs", "yaml", "conformance.aap", "conformance.kit.runner"]
+    code = f"import sys, conformance.command; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,66 @@
+"""The correct server passes entirely, in every way of being correct; the suite leaves nothing behind."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from conformance.aap.profile import AapProfile
+from conformance.faults.liberties import LIBERTIES
+from conformance.faults.reference import ReferenceServer
+from conformance.kit.verdict import Outcome, Report, Verdict
+
+Examine = Callable[..., Awaitable[Report]]
+KEY = "the-key-of-the-examiners"
+
+
+def troubles(report: Report) -> list[str]:
+    return [f"{result.name}: {result.remark}" for result in report.results if result.outcome is not Outcome.PASSED]
+
+
+async def test_the_reference_server_conforms_and_is_left_clean(examine: Examine) -> None:
+    server = ReferenceServer(key=KEY)
+    report = await examine(server)
+    assert troubles(report) == []
+    assert (report.verdict, report.exit_code) == (Verdict.CONFORMS, 0)
+    assert server.sessions == {}
+
+
+async def test_cases_one_by_one_give_the_same(examine: Examine) -> None:
+    assert troubles(await examine(ReferenceServer(key=KEY), at_once=1)) == []
+
+
+@pytest.mark.parametrize("server", LIBERTIES, ids=lambda server: server.__name__)
+async def test_liberties_are_not_held_against_a_server(examine: Examine, server: type[ReferenceServer]) -> None:
+    assert troubles(await examine(server())) == []
+
+
+class BareServer(ReferenceServer):
+    """Has only the agent that declares nothing."""
+
+    def agents(self) -> list[dict[str, Any]]:
+        return super().agents()[1:]
+
+
+async def test_an_agent_that_can_do_little_is_incomplete_but_not_wrong(examine: Examine) -> None:
+    report = await examine(BareServer())
+    assert report.of(Outcome.FAILED) == ()
+    assert (report.verdict, report.exit_code) == (Verdict.INCOMPLETE, 3)
+    assert {item.requirement.id for item in report.of(Outcome.PASSED)} >= {"AAP-META-01", "AAP-SESS-02", "AAP-SESS-09"}
+
+
+async def test_an_empty_profile_makes_things_not_testable_and_nothing_wrong(examine: Examine) -> None:
+    report = await examine(ReferenceServer(), profile=AapProfile())
+    assert report.of(Outcome.FAILED) == ()
+    assert not any("stumbled" in (result.reason or "") for result in report.results)
+    assert len(report.of(Outcome.NOT_TESTABLE)) > 25
+
+
+async def test_an_agent_nobody_has_is_not_testable(examine: Examine) -> None:
+    report = await examine(ReferenceServer(), "AAP-SESS-01", profile=AapProfile(agent="nobody"))
+    assert "no agent named 'nobody'" in report.results[0].remark
+
+
+async def test_the_profile_chooses_the_agent(examine: Examine) -> None:
+    report = await examine(ReferenceServer(), "AAP-SESS-08", profile=AapProfile(agent="plain"))
+    assert "'plain' does not declare a secret option" in report.results[0].remark

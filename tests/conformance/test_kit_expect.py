@@ -1,0 +1,62 @@
+"""Expectations: silent when met, and saying both sides when not."""
+
+import pytest
+
+from conformance.kit import expect
+from conformance.kit.expect import Failed, NotTestable, Unanswered
+from conformance.kit.http import Reply
+
+
+def reply(status: int, body: bytes = b"{}") -> Reply:
+    return Reply("GET /x", status, {"Content-Type": "application/json; charset=utf-8"}, body)
+
+
+def test_what_is_met_is_silent() -> None:
+    expect.that(True, "a", "b")
+    expect.equal("x", [1], [1])
+    expect.member("x", {"a", "b"}, "a")
+    expect.subset("x", ["a"], {"a", "b"})
+    assert expect.status(reply(201), 200, 201).status == 201
+    assert expect.refused(reply(422), "it is wrong").status == 422
+    assert expect.parsed(b'{"a": 1}', "it") == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("attempt", "expected", "seen"),
+    [
+        (lambda: expect.that(False, "rain", {"sun": 1}), "rain", '{"sun":1}'),
+        (lambda: expect.equal("the count", 1, 2), "the count: 1", "2"),
+        (lambda: expect.member("the mode", {"b", "a"}, "c"), "the mode to be one of a, b", "c"),
+        (lambda: expect.member("the mode", {"b", "a"}, 7), "the mode to be one of a, b", "7"),
+        (lambda: expect.subset("it", ["a", "c"], ["a"]), "it to include c", '["a"]'),
+        (lambda: expect.status(reply(500, b"oops"), 200), "GET /x to be answered with 200", "500 oops"),
+        (lambda: expect.refused(reply(500), "no"), "GET /x to be refused with a 4xx, because no", "500 {}"),
+        (lambda: expect.refused(reply(200), "no"), "GET /x to be refused with a 4xx, because no", "200 {}"),
+    ],
+)
+def test_what_is_not_met_says_both_sides(attempt: object, expected: str, seen: str) -> None:
+    with pytest.raises(Failed) as caught:
+        attempt()  # type: ignore[operator]
+    assert (caught.value.expected, caught.value.seen) == (expected, seen)
+
+
+def test_what_is_not_json_is_shown() -> None:
+    with pytest.raises(Failed, match=r"the body of the answer to GET /x to be JSON .* seen: <html>"):
+        reply(200, b"<html>").json()
+
+
+def test_long_values_are_shortened() -> None:
+    assert expect.show("x" * 5000).endswith("(4400 more characters)")
+    assert expect.show({1, 2}) == "{1, 2}"
+
+
+def test_a_scene_that_cannot_be_set_is_not_testable() -> None:
+    with pytest.raises(NotTestable, match="could not prepare a session: expected a; seen: b"), expect.preparing(
+        "a session"
+    ):
+        raise Failed("a", "b")
+
+
+def test_silence_stays_a_failure() -> None:
+    with pytest.raises(Unanswered), expect.preparing("a session"):
+        raise Unanswered("an answer", "none came")

@@ -1,0 +1,41 @@
+"""Catalogues: requirements as data, checked as they are read."""
+
+from pathlib import Path
+
+import pytest
+
+from conformance.kit.documents import DocumentError
+from conformance.kit.requirement import Level, read_catalogue
+
+ENTRY = "  - {id: %s, level: %s, section: one, source: here, sentence: Something must be so.}\n"
+HEAD = "dialect: demo\ntitle: Demo\nrequirements:\n"
+
+
+def written(folder: Path, *entries: tuple[str, str]) -> Path:
+    path = folder / "requirements.yaml"
+    path.write_text(HEAD + "".join(ENTRY % entry for entry in entries))
+    return path
+
+
+def test_a_catalogue_is_read_in_order(tmp_path: Path) -> None:
+    catalogue = read_catalogue(written(tmp_path, ("D-B-01", "must"), ("D-A-01", "may")))
+    assert [item.id for item in catalogue.requirements] == ["D-B-01", "D-A-01"]
+    assert catalogue.ids == {"D-A-01", "D-B-01"}
+    assert catalogue.sections == ("one",)
+
+
+def test_an_id_is_listed_once(tmp_path: Path) -> None:
+    with pytest.raises(DocumentError, match="more than once: D-A-01"):
+        read_catalogue(written(tmp_path, ("D-A-01", "must"), ("D-A-01", "may")))
+
+
+@pytest.mark.parametrize("entry", [("d-a-01", "must"), ("D-A-01", "ought"), ("D-A-1", "must")])
+def test_ids_and_levels_have_their_form(tmp_path: Path, entry: tuple[str, str]) -> None:
+    with pytest.raises(DocumentError, match=r"requirements\.0"):
+        read_catalogue(written(tmp_path, entry))
+
+
+def test_a_level_includes_those_that_bind_more() -> None:
+    assert [level for level in Level if Level.SHOULD.includes(level)] == [Level.MUST, Level.SHOULD]
+    assert [level for level in Level if Level.MUST.includes(level)] == [Level.MUST]
+    assert all(Level.MAY.includes(level) for level in Level)

@@ -1,0 +1,187 @@
+"""The runner: whatever the server does, there is a finished report that says why."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from conformance.faults.reference import ReferenceServer
+from conformance.kit.case import Case
+from conformance.kit.expect import NotTestable
+from conformance.kit.runner import GIVE_UP_AFTER, Runner, obstacle
+from conformance.kit.suite import Suite, Target
+from conformance.kit.verdict import CaseResult, Outcome, Report, Verdict
+
+Examine = Callable[..., Awaitable[Report]]
+Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def listening(talk: Talk) -> AsyncIterator[str]:
+    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/aap"
+    finally:
+        server.close()
+
+
+async def _hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read()
+    writer.close()
+
+
+async def _gibberish(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"\x00\x01\x02 this is not HTTP \xff\r\n\r\n")
+    writer.close()
+
+
+async def _web_page(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.readuntil(b"\r\n\r\n")
+    page = b"<html>Welcome!</html>"
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(page), page))
+    await writer.drain()
+    writer.close()
+
+
+def unasked(report: Report) -> list[CaseResult]:
+    return [result for result in report.results if (result.reason or "").startswith("not asked")]
+
+
+def stumbled(report: Report) -> list[str]:
+    return [result.remark for result in report.results if "stumbled" in result.remark]
+
+
+@pytest.mark.parametrize(("talk", "word"), [(_hang, "none came"), (_gibberish, "Bad")])
+async def test_a_server_that_never_answers_is_given_up(examine: Examine, aap: Suite, talk: Talk, word: str) -> None:
+    async with listening(talk) as url:
+        report = await examine(url, within=0.15)
+    assert report.verdict is Verdict.FAILS
+    assert len(report.results) == len(aap.cases)
+    failed = [result for result in report.results if result.outcome is Outcome.FAILED]
+    assert len(failed) >= GIVE_UP_AFTER
+    assert all(word in result.remark for result in failed)
+    assert len(unasked(report)) >= len(aap.cases) - GIVE_UP_AFTER - 4
+    assert stumbled(report) == []
+
+
+async def test_a_server_of_web_pages_is_examined_to_the_end(examine: Examine, aap: Suite) -> None:
+    async with listening(_web_page) as url:
+        report = await examine(url, within=1.0)
+    assert (report.verdict, len(report.results)) == (Verdict.FAILS, len(aap.cases))
+    assert not any(result.outcome is Outcome.PASSED for result in report.results)
+    assert "<html>" in next(result.remark for result in report.results)
+    assert stumbled(report) == unasked(report) == []
+
+
+JUNK: list[Any] = [None, 7, "x", [], {}, {"agents": [{}]}, {"agents": [{"name": "a"}], "version": 3}]
+
+
+class JunkServer(ReferenceServer):
+    """Answers everything with the same piece of JSON."""
+
+    junk: Any = None
+
+    async def answer(self, request: web.Request, handler: Any) -> web.StreamResponse:
+        return web.json_response(self.junk)
+
+
+@pytest.mark.parametrize("junk", JUNK, ids=repr)
+async def test_a_server_of_junk_makes_no_examiner_stumble(examine: Examine, junk: Any) -> None:
+    server = JunkServer()
+    server.junk = junk
+    report = await examine(server, within=1.0)
+    assert report.verdict is Verdict.FAILS
+    assert stumbled(report) == []
+
+
+class DyingServer(ReferenceServer):
+    """Works for a while, then cuts every connection."""
+
+    left = 60
+
+    async def answer(self, request: web.Request, handler: Any) -> web.StreamResponse:
+        self.left -= 1
+        if self.left < 0 and request.transport is not None:
+            request.transport.abort()
+        return await super().answer(request, handler)
+
+
+async def test_a_server_that_dies_midway_is_reported(examine: Examine, aap: Suite) -> None:
+    report = await examine(DyingServer(), within=1.0)
+    outcomes = {result.outcome for result in report.results}
+    assert outcomes == {Outcome.PASSED, Outcome.FAILED, Outcome.NOT_TESTABLE}
+    assert (report.verdict, len(report.results)) == (Verdict.FAILS, len(aap.cases))
+    assert any("ServerDisconnected" in result.remark or "reset" in result.remark for result in report.results)
+    assert stumbled(report) == []
+
+
+class EndlessServer(ReferenceServer):
+    """Its streams send comments for ever."""
+
+    async def tell(self, request: web.Request, mode: str, happenings: Any) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        while True:
+            await response.write(b": still here\n\n")
+            await asyncio.sleep(0.02)
+
+
+async def test_a_stream_without_end_is_ended(examine: Examine) -> None:
+    report = await examine(EndlessServer(), "AAP-SSE-01", "AAP-SSE-02", within=0.1)
+    assert [result.seen for result in report.results] == ["it had not ended by then"] * 2
+
+
+def one_case(aap: Suite, check: Any) -> Suite:
+    case = Case("one.case", ("AAP-META-01",), "A case.", check)
+    return Suite(aap.catalogue, (case,), aap.profile_model, aap.default_profile, aap.opening)
+
+
+async def _run(suite: Suite, url: str = "http://127.0.0.1:9") -> CaseResult:
+    runner = Runner(suite, Target(url, "k3y", 0.05), suite.read_profile())
+    wanted = [item for item in suite.catalogue.requirements if item.id == "AAP-META-01"]
+    return (await runner.run(wanted)).results[0]
+
+
+async def test_an_examiner_that_stumbles_passes_nobody(aap: Suite) -> None:
+    async def check(exam: Any) -> None:
+        raise KeyError("oops")
+
+    result = await _run(one_case(aap, check))
+    assert (result.outcome, result.reason) == (Outcome.NOT_TESTABLE, "the examiner stumbled: KeyError: 'oops'")
+
+
+async def test_an_examiner_that_dawdles_is_stopped(aap: Suite) -> None:
+    async def check(exam: Any) -> None:
+        await asyncio.sleep(30)
+
+    result = await _run(one_case(aap, check))
+    assert (result.outcome, result.seen) == (Outcome.FAILED, "it had not ended by then")
+    assert result.seconds < 5
+
+
+async def test_the_key_is_struck_out_of_reasons_too(aap: Suite) -> None:
+    async def check(exam: Any) -> None:
+        raise NotTestable("the server said k3y")
+
+    assert (await _run(one_case(aap, check))).reason == "the server said [redacted]"
+
+
+async def test_the_watcher_hears_of_every_case(aap: Suite) -> None:
+    async def check(exam: Any) -> None:
+        return None
+
+    heard: list[CaseResult] = []
+    suite = one_case(aap, check)
+    wanted = aap.catalogue.requirements[:1]
+    await Runner(suite, Target("http://127.0.0.1:9"), suite.read_profile()).run(wanted, heard.append)
+    assert [(result.name, result.outcome) for result in heard] == [("one.case", Outcome.PASSED)]
+
+
+async def test_what_cannot_be_reached_is_named() -> None:
+    async with listening(_hang) as url:
+        assert await obstacle(url, 1.0) is None
+    assert "refused" in (await obstacle(url, 1.0) or "") or "Connect call failed" in (await obstacle(url, 1.0) or "")
+    assert await obstacle("http://127.0.0.1:999999/", 1.0) is not None

@@ -1,0 +1,152 @@
+"""Records in, the state of a session out."""
+
+from gateway.model import (
+    AnyEvent,
+    BlockEnded,
+    BlockKind,
+    BlockStarted,
+    CloseReason,
+    DataPart,
+    ImagePart,
+    InputAccepted,
+    InputRequested,
+    InputResolved,
+    MessageAnnotated,
+    MessageEnded,
+    MessageStarted,
+    Outcome,
+    PermissionAsk,
+    Record,
+    Resolution,
+    Role,
+    SeedMessage,
+    SendMessage,
+    SessionClosed,
+    SessionCompacted,
+    SessionCreated,
+    SessionStatus,
+    SessionUpdated,
+    SessionView,
+    StopReason,
+    TextPart,
+    ThinkingPart,
+    ToolCall,
+    ToolReturned,
+    ToolUsePart,
+    Topic,
+    TurnEnded,
+    TurnResumed,
+    TurnStarted,
+    TurnSuspended,
+    Usage,
+    fold,
+    part_of,
+)
+
+CALL = ToolCall(call_id="c1", name="clock")
+
+
+def told(*events: AnyEvent) -> SessionView:
+    return fold("s", [
+        Record(seq=seq, at=float(seq), session_id="s", turn_id="t1", event=event)
+        for seq, event in enumerate(events, 1)
+    ])
+
+
+def block(kind: BlockKind, **whole: object) -> BlockEnded:
+    return BlockEnded(block_id="b", message_id="m1", kind=kind, **whole)  # type: ignore[arg-type]
+
+
+TURN = (
+    SessionCreated(agent="a", title="T", history=(SeedMessage(role=Role.SYSTEM, content="be kind"),)),
+    InputAccepted(command_id="cmd", command=SendMessage(content="hi")),
+    TurnStarted(command_id="cmd"),
+    MessageStarted(message_id="m1", model="x-1"),
+    block(BlockKind.THINKING, text="hm", signature="sig"),
+    block(BlockKind.TEXT, text="hello"),
+    BlockStarted(block_id="b", message_id="m1", kind=BlockKind.TOOL_USE, call=CALL),
+    block(BlockKind.TOOL_USE, call=CALL),
+    MessageAnnotated(message_id="m1", topic=Topic.SEARCH, content="found"),
+    MessageEnded(message_id="m1", stop_reason=StopReason.TOOL_USE, usage=Usage(output_tokens=3)),
+)
+
+
+def test_history_is_what_was_said_in_order() -> None:
+    view = told(*TURN, ToolReturned(call_id="c1", content="noon"))
+    assert [(entry.role, entry.content) for entry in view.entries] == [
+        (Role.SYSTEM, "be kind"),
+        (Role.USER, "hi"),
+        (Role.ASSISTANT, (ThinkingPart(text="hm", signature="sig"), TextPart(text="hello"), ToolUsePart(call=CALL))),
+        (Role.TOOL, "noon"),
+    ]
+    said = view.entries[2]
+    assert (said.model, said.stop_reason, said.usage) == ("x-1", StopReason.TOOL_USE, Usage(output_tokens=3))
+    assert said.annotations == {Topic.SEARCH: "found"}
+    assert view.calls == {}
+
+
+def test_status_and_asks_follow_the_turn() -> None:
+    asked = InputRequested(request_id="r1", ask=PermissionAsk(call=CALL), call_id="c1")
+    assert told(*TURN).status is SessionStatus.RUNNING
+    waiting = told(*TURN, asked, TurnSuspended(pending=("r1",)))
+    assert waiting.status is SessionStatus.SUSPENDED
+    assert waiting.ask_of_call("c1") is waiting.asks["r1"]
+    assert waiting.ask_of_call("c2") is None
+    settled = (InputResolved(request_id="r1", resolution=Resolution.GRANTED), TurnResumed(settled=("r1",)))
+    resumed = told(*TURN, asked, TurnSuspended(pending=("r1",)), *settled)
+    assert resumed.status is SessionStatus.RUNNING
+    assert resumed.asks == {}
+    ended = TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN, usage=Usage(input_tokens=5))
+    over = told(*TURN, ToolReturned(call_id="c1"), ended)
+    assert (over.status, over.turn_id, over.ended, over.turns) == (SessionStatus.IDLE, None, ended, 1)
+    assert over.usage == Usage(input_tokens=5)
+
+
+def test_an_update_changes_what_it_names() -> None:
+    view = told(TURN[0], SessionUpdated(metadata={"a": 1}))
+    assert (view.title, view.metadata) == ("T", {"a": 1})
+    assert told(TURN[0], SessionUpdated(title="U")).title == "U"
+
+
+def test_a_summary_stands_for_what_it_sums_up() -> None:
+    summed = SessionCompacted(compaction_id="k", summary="they met")
+    view = told(*TURN, ToolReturned(call_id="c1", content="noon"), summed)
+    assert len(view.entries) == 4, "the full history keeps everything"
+    assert [entry.content for entry in view.compacted[:2]] == ["they met", "hi"]
+    assert len(view.compacted) == 4, "what this turn has said is not yet history"
+    assert told(TURN[0]).compacted == told(TURN[0]).entries
+
+
+def test_a_closed_session_says_why() -> None:
+    view = told(TURN[0], SessionClosed(reason=CloseReason.ARCHIVED))
+    assert (view.closed, view.status) == (CloseReason.ARCHIVED, SessionStatus.CLOSED)
+
+
+def test_what_a_block_leaves_behind() -> None:
+    image, data = ImagePart(url="https://x.test/p.png"), DataPart(type="plan")
+    assert part_of(block(BlockKind.IMAGE, image=image)) is image
+    assert part_of(block(BlockKind.DATA, data=data)) is data
+    assert part_of(block(BlockKind.TEXT, text="")) is None
+    assert part_of(block(BlockKind.THINKING, text="")) is None
+    assert part_of(block(BlockKind.TOOL_USE, call=CALL, torn=True)) is None
+
+
+def test_a_torn_call_is_not_pending() -> None:
+    view = told(*TURN[:7], block(BlockKind.TOOL_USE, call=CALL, torn=True))
+    assert view.calls == {}
+
+
+def test_a_message_that_said_nothing_leaves_nothing() -> None:
+    view = told(*TURN[:4], MessageEnded(message_id="m1"))
+    assert [entry.role for entry in view.entries] == [Role.SYSTEM, Role.USER]
+
+
+def test_entries_since_a_record() -> None:
+    view = told(*TURN, ToolReturned(call_id="c1", content="noon"))
+    assert [entry.role for entry in view.entries_since(3)] == [Role.ASSISTANT, Role.TOOL]
+    assert view.entries_since(99) == []
+
+
+def test_a_turn_is_found_by_a_place_in_it() -> None:
+    view = told(*TURN)
+    assert [view.turn_start(cursor) for cursor in (0, 1, 2, 9)] == [0, 0, 2, 2]
