@@ -1,10 +1,31 @@
 """What all tests share: a quiet journal, and property tests without a stopwatch."""
 
 import logging
+from collections.abc import Iterator
 
+import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("dragoman", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("dragoman")
-structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+quiet = structlog.make_filtering_bound_logger(logging.CRITICAL)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def journal_put_back() -> Iterator[None]:
+    """A test that sets up the journal leaves nothing behind that writes into a closed stream."""
+    structlog.configure(wrapper_class=quiet)
+    yield
+    structlog.reset_defaults()
+    structlog.configure(wrapper_class=quiet)
+
+
+@pytest.fixture
+def journal_for_a_while() -> Iterator[None]:
+    """For a test that sets up the journal for itself."""
+    handlers, level = logging.root.handlers[:], logging.root.level
+    yield
+    structlog.reset_defaults()
+    structlog.configure(wrapper_class=quiet)
+    logging.basicConfig(handlers=handlers, level=level, force=True)

@@ -12,7 +12,7 @@ def fitted(card: AgentCard, settings: Settings) -> Settings:
     """The settings with the values of secret options moved out of sight, or a refusal that names what does not fit."""
     _check_tools(card, settings)
     _check_client_tools(card, settings)
-    options = settings.options | settings.secrets
+    options = settings.secrets | settings.options  # a secret that is set anew comes as an option
     kinds = {name: _check_option(card, name, value).kind for name, value in options.items()}
     secret = {name for name, kind in kinds.items() if kind is OptionKind.SECRET}
     return replace(

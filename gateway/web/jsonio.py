@@ -27,7 +27,10 @@ async def read_bytes(request: web.Request) -> bytes:
 def parse(body: bytes, model: type[M]) -> M:
     """What orjson cannot read it could not write either: nothing gets in that cannot go out again."""
     try:
-        return model.model_validate(orjson.loads(body))
+        value = orjson.loads(body)
+        if not isinstance(value, dict):
+            raise Invalid("the body must be a JSON object")
+        return model.model_validate(value)
     except orjson.JSONDecodeError as error:
         raise Invalid(f"the body is not JSON: {error}" if body.strip() else "the body is empty") from None
     except ValidationError as error:

@@ -26,7 +26,7 @@ def examine(aap: Suite) -> Examine:
     """Put the suite, or the named requirements of it, to a server or an address."""
 
     async def run(
-        server: ReferenceServer | str, *ids: str, within: float = 2.0, profile: object = None, at_once: int = 4
+        server: ReferenceServer | str, *ids: str, within: float = 5.0, profile: object = None, at_once: int = 4
     ) -> Report:
         wanted = [item for item in aap.catalogue.requirements if not ids or item.id in ids]
         settings = profile or aap.read_profile()

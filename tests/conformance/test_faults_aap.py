@@ -15,7 +15,7 @@ KEY = "the-key-of-the-examiners"
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
 async def test_the_fault_is_caught(examine: Examine, fault: Fault) -> None:
-    report = await examine(fault.server(key=KEY), *fault.requirements, within=1.0)
+    report = await examine(fault.server(key=KEY), *fault.requirements)
     failed = {result.name for result in report.results if result.outcome is Outcome.FAILED}
     assert {item.requirement.id for item in report.of(Outcome.FAILED)} == set(fault.requirements)
     assert failed >= set(fault.cases)
@@ -40,7 +40,7 @@ def test_faults_have_names_and_sentences_of_their_own() -> None:
     "name", ["one-id-for-all", "option-without-default", "invented-reason", "no-room-ever", "calls-by-another-name"]
 )
 async def test_a_whole_examination_of_a_wrong_server_finishes(examine: Examine, aap: Suite, name: str) -> None:
-    report = await examine(FAULTS[name].server(key=KEY), within=1.0)
+    report = await examine(FAULTS[name].server(key=KEY))
     assert len(report.results) == len(aap.cases)
     assert report.verdict is Verdict.FAILS
     assert [result.reason for result in report.results if "stumbled" in (result.reason or "")] == []

@@ -118,6 +118,22 @@ async def test_a_server_that_dies_midway_is_reported(examine: Examine, aap: Suit
     assert stumbled(report) == []
 
 
+class MuteServer(ReferenceServer):
+    """Answers everything but turns."""
+
+    async def post_turn(self, request: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(5)
+        return web.Response()
+
+
+async def test_a_server_whose_turns_hang_is_still_asked_everything(examine: Examine) -> None:
+    report = await examine(MuteServer(), within=0.4, at_once=16)
+    assert unasked(report) == []
+    passed = {item.requirement.id for item in report.of(Outcome.PASSED)}
+    assert {"AAP-META-05", "AAP-SESS-02", "AAP-HIST-02"} <= passed
+    assert {"AAP-NONE-01", "AAP-SSE-01", "AAP-TOOL-04"} & passed == set()
+
+
 class EndlessServer(ReferenceServer):
     """Its streams send comments for ever."""
 

@@ -16,6 +16,10 @@ def test_secrets_are_put_apart_and_stay_so() -> None:
     assert fitted(CARD, once) == once
 
 
+def test_a_secret_can_be_set_anew() -> None:
+    assert fitted(CARD, Settings(secrets={"api_key": "old"}, options={"api_key": "new"})).secrets == {"api_key": "new"}
+
+
 @pytest.mark.parametrize(("settings", "complaint"), [
     (Settings(tools={"hammer": Permission.ALLOW}), "no tool 'hammer'; it has 'clock', 'calc'"),
     (Settings(options={"volume": "11"}), "no option 'volume'"),

@@ -1,0 +1,333 @@
+"""AAP over real HTTP: sessions, turns in three modes, tools of three kinds, and every sort of bad input."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.adapters.aap.reader import Heard, hear, read
+from tests.served import Served, serving, until
+
+MINE = {"name": "mine", "description": "A tool of the client.", "parameters": {
+    "type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"],
+}}
+
+
+@pytest.fixture
+async def aap(tmp_path: Path) -> AsyncIterator["Client"]:
+    async with serving(tmp_path) as served:
+        yield Client(served)
+
+
+class Client:
+    """A plain AAP client."""
+
+    def __init__(self, served: Served, key: str | None = None) -> None:
+        self.served = served
+        self.headers = {"Authorization": f"Bearer {key}"} if key else {}
+
+    async def call(
+        self, method: str, path: str, body: Any = None, *, raw: bytes | BytesIO | None = None,
+    ) -> tuple[int, Any]:
+        content = raw if raw is not None else orjson.dumps(body) if body is not None else None
+        async with self.served.http.request(
+            method, self.served.url(f"/aap{path}"), data=content, headers=self.headers,
+        ) as response:
+            text = await response.read()
+            return response.status, orjson.loads(text) if text else None
+
+    async def session(self, **body: Any) -> str:
+        agent = {"name": "demo", **body.pop("agent", {})}
+        status, made = await self.call("POST", "/sessions", {"agent": agent, **body})
+        assert status == 201, made
+        return str(made["sessionId"])
+
+    async def turn(self, session: str, *messages: Any, stream: str = "delta", **more: Any) -> Heard:
+        said = [{"role": "user", "content": m} if isinstance(m, str) else m for m in messages]
+        body = {"messages": said, "stream": stream, **more}
+        async with self.served.http.post(
+            self.served.url(f"/aap/sessions/{session}/turns"), json=body, headers=self.headers,
+        ) as response:
+            content = await response.read()
+            assert response.status == 200, content
+            if stream == "none":
+                assert response.content_type == "application/json"
+                return read(orjson.loads(content))
+            assert response.content_type == "text/event-stream"
+            [heard] = hear(content)
+            return heard
+
+    async def history(self, session: str, kind: str = "full") -> list[Any]:
+        status, body = await self.call("GET", f"/sessions/{session}/history?type={kind}")
+        assert status == 200, body
+        assert list(body["history"]) == [kind]
+        return list(body["history"][kind])
+
+
+@pytest.mark.parametrize("stream", ["delta", "message", "none"])
+async def test_a_turn_in_every_mode(aap: Client, stream: str) -> None:
+    session = await aap.session()
+    heard = await aap.turn(session, "/think grüß\ndich \U0001f600", stream=stream)
+    assert heard.text == "You said: grüß\ndich \U0001f600"
+    assert heard.thinking
+    assert heard.stop == "end_turn"
+
+
+async def test_the_first_thing_on_a_stream_is_a_comment(aap: Client) -> None:
+    session = await aap.session()
+    body = {"messages": [{"role": "user", "content": "/slow 50"}], "stream": "delta"}
+    async with aap.served.http.post(aap.served.url(f"/aap/sessions/{session}/turns"), json=body) as response:
+        assert (await response.content.readline()).startswith(b":")
+        assert response.headers["Cache-Control"] == "no-cache"
+
+
+async def test_three_kinds_of_tools_at_once(aap: Client) -> None:
+    tools = [{"name": "clock", "trust": True}, {"name": "calc"}]
+    session = await aap.session(agent={"tools": tools}, tools=[MINE])
+    heard = await aap.turn(session, "/parallel")
+    assert heard.stop == "tool_use"
+    calls = {name: call_id for call_id, name, _ in heard.calls}
+    assert set(calls) == {"clock", "calc", "mine"}
+    assert [call_id for call_id, _ in heard.results] == [calls["clock"]]
+    heard = await aap.turn(
+        session,
+        {"role": "tool", "toolCallId": calls["mine"], "content": [{"type": "text", "text": "sunny"}]},
+        {"role": "tool_permission", "toolCallId": calls["calc"], "granted": True},
+    )
+    assert heard.stop == "end_turn"
+    assert [call_id for call_id, _ in heard.results] == [calls["calc"]]
+    roles = [(m["role"], m.get("toolCallId")) for m in await aap.history(session)]
+    assert roles[:2] == [("user", None), ("assistant", None)]
+    assert {call_id for role, call_id in roles if role == "tool"} == set(calls.values())
+
+
+async def test_answers_may_come_one_by_one(aap: Client) -> None:
+    session = await aap.session(agent={"tools": [{"name": "calc"}]}, tools=[MINE])
+    heard = await aap.turn(session, "/parallel")
+    calls = {name: call_id for call_id, name, _ in heard.calls}
+    for stream in ("delta", "none"):
+        other = await aap.session(agent={"tools": [{"name": "calc"}]}, tools=[MINE])
+        asked = {name: call_id for call_id, name, _ in (await aap.turn(other, "/parallel")).calls}
+        waiting = await aap.turn(
+            other, {"role": "tool_permission", "toolCallId": asked["calc"], "granted": True}, stream=stream)
+        assert (waiting.stop, waiting.calls, waiting.results) == ("tool_use", [], [])
+    heard = await aap.turn(session, {"role": "tool_permission", "toolCallId": calls["calc"], "granted": True})
+    assert heard.stop == "tool_use"
+    heard = await aap.turn(session, {"role": "tool", "toolCallId": calls["mine"], "content": "ok"})
+    assert heard.stop == "end_turn"
+
+
+async def test_a_denial_enters_history_with_its_reason(aap: Client) -> None:
+    session = await aap.session(agent={"tools": [{"name": "calc"}]})
+    [(call_id, _, _)] = (await aap.turn(session, "/permit")).calls
+    denial = {"role": "tool_permission", "toolCallId": call_id, "granted": False, "reason": "too dear"}
+    heard = await aap.turn(session, denial)
+    assert heard.stop == "end_turn"
+    told = [m["content"] for m in await aap.history(session) if m["role"] == "tool"]
+    assert told == ["Tool call denied: too dear"]
+
+
+async def test_every_directive_ends_the_stream_well(aap: Client) -> None:
+    asks = {"/ask", "/fork-ask", "/continue", "/rollback", "/permit", "/client-tool", "/parallel"}
+    plain = {"/think", "/tool clock", "/fork", "/annotate", "/bridge", "/ui", "/image", "/plan", "/title Trip",
+             "/compact", "/json", "/burst 50", "/slow 2"}
+    ends = {"/fail": "error", "/fail-start": "error", "/refuse": "refusal", "/max-tokens": "max_tokens"}
+    session = await aap.session(agent={"tools": [{"name": "clock", "trust": True}, {"name": "calc"}]}, tools=[MINE])
+    for directive in sorted(asks | plain | set(ends)):
+        expected = "tool_use" if directive in asks else ends.get(directive, "end_turn")
+        heard = await aap.turn(session, directive)
+        assert heard.stop == expected, directive
+        if directive in asks:
+            assert heard.calls, f"{directive}: a client must be able to answer"
+
+
+@pytest.mark.parametrize("directive", ["/ask", "/fork-ask", "/continue", "/rollback"])
+async def test_what_an_agent_asks_can_be_answered_by_a_tool_message(aap: Client, directive: str) -> None:
+    session = await aap.session()
+    heard = await aap.turn(session, directive)
+    [(call_id, name, _)] = [call for call in heard.calls if call[1] != "Agent"]
+    heard = await aap.turn(session, {"role": "tool", "toolCallId": call_id, "content": "yes"})
+    assert heard.stop == "end_turn", name
+
+
+async def test_compacted_history_begins_with_the_summary(aap: Client) -> None:
+    session = await aap.session()
+    await aap.turn(session, "one")
+    await aap.turn(session, "/compact two")
+    full, compacted = await aap.history(session), await aap.history(session, "compacted")
+    assert [m["role"] for m in full] == ["user", "assistant", "user", "assistant"]
+    assert compacted[0]["role"] == "system"
+    assert compacted[1:] == full[2:]
+
+
+async def test_a_client_that_leaves_does_not_stop_the_turn(aap: Client) -> None:
+    session = await aap.session()
+    body = {"messages": [{"role": "user", "content": "/slow 4 still here"}], "stream": "delta"}
+    async with aap.served.http.post(aap.served.url(f"/aap/sessions/{session}/turns"), json=body) as response:
+        await response.content.readline()
+        response.close()
+    status, told = await aap.call("POST", f"/sessions/{session}/turns", body)
+    assert status == 409, told
+    await until(lambda: not aap.served.gateway.sessions.running)
+    assert "still here" in orjson.dumps(await aap.history(session)).decode()
+    assert aap.served.gateway.hub.subscribers == 0
+
+
+async def test_a_client_that_leaves_stops_the_turn_if_so_set(tmp_path: Path) -> None:
+    async with serving(tmp_path, on_disconnect="cancel") as served:
+        aap = Client(served)
+        for stream in ("delta", "none"):
+            session = await aap.session()
+            body = {"messages": [{"role": "user", "content": "/slow 10000"}], "stream": stream}
+            request = asyncio.create_task(aap.call("POST", f"/sessions/{session}/turns", body))
+            await until(lambda: served.gateway.sessions.running)
+            request.cancel()
+            await until(lambda: not served.gateway.sessions.running)
+
+
+async def test_500_clients_at_once(aap: Client) -> None:
+    async def talk(number: int) -> None:
+        session = await aap.session()
+        heard = await aap.turn(session, f"/think I am {number}")
+        assert heard.text == f"You said: I am {number}"
+
+    await asyncio.gather(*(talk(number) for number in range(500)))
+
+
+# -- bad input --------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize(("raw", "complaint"), [
+    (b"", "empty"), (b"  ", "empty"), (b"not json", "not JSON"), (b"[]", "JSON object"), (b"[1,2]", "JSON object"),
+    (b"7", "JSON object"), (b"null", "JSON object"), (b'{"agent":', "not JSON"),
+    (b'{"agent":{"name":"\xff"}}', "not JSON"),
+    (b'{"agent":{"name":"\\ud800"}}', "not JSON"), (b'{"agent":null}', "agent"),
+])
+async def test_malformed_bodies_are_refused_in_words(aap: Client, raw: bytes, complaint: str) -> None:
+    session = await aap.session()
+    for path in ("/sessions", f"/sessions/{session}/turns"):
+        status, body = await aap.call("POST", path, raw=raw)
+        assert status == 400
+        assert list(body) == ["error"]
+        assert complaint in body["error"] or "messages" in body["error"]
+
+
+async def test_ten_megabytes_are_too_much(aap: Client) -> None:
+    status, body = await aap.call("POST", "/sessions", raw=BytesIO(b'{"agent":"' + b"x" * 11_000_000 + b'"}'))
+    assert status == 413
+    assert "larger than" in body["error"]
+
+
+@pytest.mark.parametrize(("body", "complaint"), [
+    ({"agent": {"name": "nobody"}}, "no agent 'nobody'"),
+    ({"agent": {"name": "demo", "tools": [{"name": "hammer"}]}}, "no tool 'hammer'"),
+    ({"agent": {"name": "demo", "options": {"volume": "11"}}}, "no option 'volume'"),
+    ({"agent": {"name": "demo", "options": {"mood": "odd"}}}, "'mood'"),
+    ({"agent": {"name": "demo", "tools": [{"name": "calc"}]}, "tools": [{**MINE, "name": "calc"}]}, "server tool"),
+    ({"agent": {"name": "demo"}, "tools": [MINE, MINE]}, "two client tools"),
+])
+async def test_what_does_not_exist_is_named(aap: Client, body: dict[str, Any], complaint: str) -> None:
+    status, told = await aap.call("POST", "/sessions", body)
+    assert 400 <= status < 500
+    assert complaint in told["error"]
+
+
+async def test_unknown_sessions_paths_and_methods_are_refused_in_aaps_shape(aap: Client) -> None:
+    turn = {"messages": [{"role": "user", "content": "x"}]}
+    for method, path, body, status in [
+        ("GET", "/sessions/sess_none", None, 404), ("DELETE", "/sessions/sess_none", None, 404),
+        ("GET", "/sessions/sess_none/history?type=full", None, 404), ("POST", "/sessions/sess_none/turns", turn, 404),
+        ("GET", "/nothing/here", None, 404), ("PUT", "/sessions", {}, 405), ("GET", "/sessions?after=%00", None, 400),
+        ("GET", "/sessions?after=nonsense", None, 400),
+    ]:
+        got, told = await aap.call(method, path, body)
+        assert got == status, path
+        assert list(told) == ["error"]
+
+
+async def test_a_refused_turn_changes_nothing(aap: Client) -> None:
+    session = await aap.session(agent={"tools": [{"name": "calc"}]})
+    await aap.turn(session, "/permit")
+    before, info = await aap.history(session), await aap.call("GET", f"/sessions/{session}")
+    for body in [
+        {"messages": []}, {"messages": [{"role": "tool", "toolCallId": "call_none", "content": "x"}]},
+        {"messages": [{"role": "wizard", "content": "x"}]}, {"messages": "x"},
+        {"messages": [{"role": "user", "content": "x"}, {"role": "user", "content": "y"}]},
+        {"messages": [{"role": "user", "content": "x"}], "agent": {"options": {"nope": "1"}}},
+        {"messages": [{"role": "user", "content": "x"}], "agent": {"name": "other"}},
+        {"messages": [{"role": "user", "content": "x"}], "tools": [{**MINE, "name": "calc"}]},
+        {"messages": [{"role": "user", "content": "x"}], "stream": "telepathy"},
+    ]:
+        status, told = await aap.call("POST", f"/sessions/{session}/turns", body)
+        assert 400 <= status < 500, body
+        assert list(told) == ["error"]
+    assert await aap.history(session) == before
+    assert await aap.call("GET", f"/sessions/{session}") == info
+
+
+async def test_history_needs_a_kind_the_agent_keeps(tmp_path: Path) -> None:
+    agents = {"demo": {"backend": "demo", "capabilities": {"history": ["full"]}}}
+    async with serving(tmp_path, agents=agents) as served:
+        aap = Client(served)
+        session = await aap.session()
+        for query, status in [("?type=full", 200), ("?type=compacted", 404), ("?type=odd", 400), ("", 400)]:
+            assert (await aap.call("GET", f"/sessions/{session}/history{query}"))[0] == status
+
+
+# -- who may see what -------------------------------------------------------------------------------------------------
+
+async def test_a_user_sees_only_their_own(tmp_path: Path) -> None:
+    from gateway.resources import KeyStore
+
+    keys = KeyStore(tmp_path / "data")
+    ann_key, bob_key = keys.add("ann"), keys.add("bob")
+    async with serving(tmp_path, auth="keys") as served:
+        ann, bob = Client(served, ann_key), Client(served, bob_key)
+        nobody, wrong = Client(served), Client(served, "dgm_x")
+        session = await ann.session()
+        assert (await bob.call("GET", f"/sessions/{session}"))[0] == 404
+        assert (await bob.call("DELETE", f"/sessions/{session}"))[0] == 404
+        assert (await bob.call("GET", "/sessions"))[1] == {"sessions": []}
+        assert (await ann.call("GET", f"/sessions/{session}"))[0] == 200
+        for stranger in (nobody, wrong):
+            status, told = await stranger.call("GET", "/sessions")
+            assert status == 401
+            assert list(told) == ["error"]
+            assert (await stranger.call("GET", "/meta"))[0] == 200
+
+
+@pytest.mark.usefixtures("journal_for_a_while")
+async def test_secrets_are_seen_nowhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from gateway import journal
+
+    async with serving(tmp_path) as served:
+        journal.configure("json", "debug")
+        aap = Client(served)
+        session = await aap.session(agent={"options": {"api_key": "hush-hush-1"}})
+        await aap.turn(session, "hello", agent={"options": {"api_key": "hush-hush-2"}})
+        seen = [await aap.call("GET", f"/sessions/{session}"), await aap.call("GET", "/sessions"),
+                await aap.history(session)]
+        async with served.http.get(served.url(f"/replay/{session}")) as response:
+            seen.append(await response.text())
+        assert seen[0][1]["agent"]["options"]["api_key"] == "***"
+        captured = capsys.readouterr()
+        assert "hush-hush" not in f"{seen}{captured.out}{captured.err}"
+        assert served.gateway.sessions._find("", session).view.settings.secrets == {"api_key": "hush-hush-2"}
+
+
+async def test_pages_hold_while_sessions_come(tmp_path: Path) -> None:
+    async with serving(tmp_path, dialects={"aap": {"page_size": 3}}) as served:
+        aap = Client(served)
+        there = [await aap.session() for _ in range(7)]
+        seen, path = [], "/sessions"
+        while path:
+            status, page = await aap.call("GET", path)
+            assert status == 200
+            seen += [info["sessionId"] for info in page["sessions"]]
+            await aap.session()
+            path = f"/sessions?after={page['next']}" if "next" in page else ""
+        assert len(set(seen)) == len(seen)
+        assert set(there) <= set(seen)

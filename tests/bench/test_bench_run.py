@@ -1,0 +1,37 @@
+"""The smallest run from end to end: real servers, real sockets, every stream examined, no figure judged."""
+
+from pathlib import Path
+
+import pytest
+
+from bench import scenarios
+from bench.measure import Broken, choose_cores
+from bench.scenarios import COLUMNS, TINY, Bench
+from bench.servers import BARE, CONTENDERS, Contender, Server
+from bench.wire import burst
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(TINY, choose_cores(), tmp_path, lambda line: None)
+
+
+def test_both_servers_say_word_for_word_what_the_agent_says(bench: Bench) -> None:
+    rows = list(scenarios.stream_burst(bench))
+    assert [row.unit for row in rows] == ["deltas/s", "µs/delta", "% of time"]
+    assert all(set(row.figures) == set(COLUMNS) for row in rows)
+    assert all(figure.median > 0 for row in rows for figure in row.figures.values())
+
+
+def test_a_server_that_says_something_else_is_found_out(bench: Bench) -> None:
+    with bench.running(*CONTENDERS) as (ours, bare):
+        scenarios.rehearse([ours], burst(3))
+        bare.teach(burst(3), b"event: turn_start\ndata: {}\n\n")
+        with pytest.raises(Broken, match="0 deltas came, not 6"):
+            scenarios.concurrent_turns(bare, 1, burst(3))
+
+
+def test_a_server_that_does_not_start_is_told_with_its_last_words(tmp_path: Path) -> None:
+    broken = Contender("broken", lambda folder, port: ["sh", "-c", "echo no such thing >&2; exit 3"], BARE.wire)
+    with pytest.raises(Broken, match="no such thing"):
+        Server(broken, tmp_path, choose_cores().server)
