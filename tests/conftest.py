@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import structlog
@@ -9,16 +10,24 @@ from hypothesis import HealthCheck, settings
 
 settings.register_profile("dragoman", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("dragoman")
-quiet = structlog.make_filtering_bound_logger(logging.CRITICAL)
+
+
+def drop(*entry: Any) -> Any:
+    raise structlog.DropEvent
+
+
+def be_quiet() -> None:
+    """What is logged goes nowhere, unless a test captures it."""
+    structlog.reset_defaults()
+    structlog.configure(processors=[drop])
 
 
 @pytest.fixture(autouse=True, scope="module")
 def journal_put_back() -> Iterator[None]:
     """A test that sets up the journal leaves nothing behind that writes into a closed stream."""
-    structlog.configure(wrapper_class=quiet)
+    be_quiet()
     yield
-    structlog.reset_defaults()
-    structlog.configure(wrapper_class=quiet)
+    be_quiet()
 
 
 @pytest.fixture
@@ -26,6 +35,5 @@ def journal_for_a_while() -> Iterator[None]:
     """For a test that sets up the journal for itself."""
     handlers, level = logging.root.handlers[:], logging.root.level
     yield
-    structlog.reset_defaults()
-    structlog.configure(wrapper_class=quiet)
+    be_quiet()
     logging.basicConfig(handlers=handlers, level=level, force=True)

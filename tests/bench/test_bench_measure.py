@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from bench.measure import cpu_seconds, figure, paired, percentile, rss_bytes
+from bench.measure import figure, paired, percentile, rss_bytes, spent
 
 
 def test_a_figure_is_a_median_with_its_spread() -> None:
@@ -33,7 +33,10 @@ def test_a_percentile_is_one_of_the_samples(percent: float, expected: float) -> 
 
 
 def test_our_own_process_can_be_measured() -> None:
-    before = cpu_seconds(os.getpid())
+    before = spent(os.getpid())
     sum(range(200_000))
-    assert cpu_seconds(os.getpid()) >= before > 0
+    used = spent(os.getpid()) - before
+    assert before.cpu > 0
+    assert used.cpu >= 0
+    assert used.waited >= 0
     assert rss_bytes(os.getpid()) > 2**20
