@@ -14,7 +14,7 @@ from gateway.journal import masked
 from gateway.log import MemoryLog
 from gateway.model import Record, encode
 from gateway.ports import Outbound
-from gateway.resources import KeyStore
+from gateway.resources import KeyStore, MemoryResources
 from gateway.web import OWNER, Context, Guard, Refusals
 from gateway.web import health as health_routes
 from gateway.web import metrics as metrics_routes
@@ -42,6 +42,7 @@ class Gateway:
             max_lag=lambda: self.parts.config.limits.max_lag_events,
         )
         self.sessions = SessionService(self.house, self.hub)
+        self.resources = MemoryResources(time.time)
         self.metrics.ask(sessions=lambda: len(self.sessions), running=lambda: self.sessions.running)
         self.guard = Guard(KeyStore(config.data) if config.auth == "keys" else None)
         self.contexts = {name: self._context(name) for name in parts.dialects}
@@ -69,7 +70,7 @@ class Gateway:
         config = self.parts.config
         return Context(
             dialect=name, mount=config.dialects[name].mount or self.parts.dialects[name].mount, sessions=self.sessions,
-            agents=self.parts.cards, table=self.parts.tables[name], settings=self.parts.settings[name],
+            resources=self.resources, agents=self.parts.cards, table=self.parts.tables[name], settings=self.parts.settings[name],
             guard=self.guard, heartbeat=config.limits.heartbeat_seconds, patience=config.limits.send_seconds,
         )
 

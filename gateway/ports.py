@@ -159,6 +159,53 @@ class Sessions(Protocol):
         """A client that started this turn has gone; what follows is `on_disconnect`'s to say."""
 
 
+# -- what dialects share beside conversations -------------------------------------------------------------------------
+
+class Resource(Struct, frozen=True, kw_only=True):
+    """One version of one thing a user keeps here: an agent, an environment, a file, a memory …
+
+    `body` is the house's spelling of it, never a dialect's; `secrets` are never shown to anybody. `parent` is the
+    resource it belongs to, if it belongs to one. `ordinal` grows with each resource created and is never used again.
+    """
+
+    kind: str
+    resource_id: str
+    owner: str
+    ordinal: int
+    version: int
+    created_at: float
+    updated_at: float
+    body: dict[str, Any]
+    secrets: dict[str, str] = {}
+    parent: str = ""
+    archived_at: float | None = None
+
+
+class Resources(Protocol):
+    """One store behind all dialects. Other people's resources are not found; old versions are kept until deletion."""
+
+    async def create(
+        self, kind: str, owner: str, body: dict[str, Any], *, secrets: dict[str, str] | None = ..., parent: str = ...,
+        resource_id: str | None = ...,
+    ) -> Resource: ...
+    async def get(self, kind: str, owner: str, resource_id: str, version: int | None = ...) -> Resource: ...
+    async def versions(self, kind: str, owner: str, resource_id: str) -> Sequence[Resource]:
+        """Oldest first."""
+    async def list(
+        self, kind: str, owner: str, *, parent: str | None = ..., before: int | None = ..., after: int | None = ...,
+        limit: int = ..., archived: bool = ..., oldest_first: bool = ...,
+    ) -> Sequence[Resource]:
+        """A page by ordinal, newest first unless said otherwise; archived ones only if asked for."""
+    async def update(
+        self, kind: str, owner: str, resource_id: str, body: dict[str, Any], *, secrets: dict[str, str] | None = ...,
+        expected: int | None = ...,
+    ) -> Resource:
+        """A new version in the place of the old; `Conflict` if `expected` is not the current one."""
+    async def archive(self, kind: str, owner: str, resource_id: str) -> Resource: ...
+    async def delete(self, kind: str, owner: str, resource_id: str) -> None:
+        """The resource, its versions, and whatever belongs to it."""
+
+
 # -- dialects ---------------------------------------------------------------------------------------------------------
 
 class Outbound(Protocol):

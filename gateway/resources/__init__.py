@@ -1,5 +1,6 @@
-"""What dialects share beside conversations."""
+"""What dialects share beside conversations: one store, several projections."""
 
 from .keys import Key, KeyStore
+from .memory import MemoryResources
 
-__all__ = ["Key", "KeyStore"]
+__all__ = ["Key", "KeyStore", "MemoryResources"]

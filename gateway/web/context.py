@@ -9,7 +9,7 @@ from aiohttp import web
 
 from gateway.errors import NotFound
 from gateway.model import AgentCard
-from gateway.ports import Receipt, Sessions, Subscription
+from gateway.ports import Receipt, Resources, Sessions, Subscription
 
 from .guard import OWNER, Guard
 from .sse import pump
@@ -22,6 +22,7 @@ class Context:
     dialect: str
     mount: str
     sessions: Sessions
+    resources: Resources
     agents: Mapping[str, AgentCard]
     table: Any
     settings: Any

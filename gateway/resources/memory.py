@@ -1,0 +1,103 @@
+"""The store that lives as long as the process: every version of every resource, by kind."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import count
+from typing import Any
+
+from msgspec.structs import replace
+
+from gateway.errors import Conflict, NotFound
+from gateway.ids import unguessable
+from gateway.ports import Clock, Resource
+
+
+Versions = list[Resource]
+
+
+class MemoryResources:
+    """Everything in memory, nothing on disk."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._count = count(1)
+        self._versions: dict[tuple[str, str], list[Resource]] = {}
+        self._order: dict[str, list[tuple[int, str]]] = {}
+
+    async def create(
+        self, kind: str, owner: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None, parent: str = "",
+        resource_id: str | None = None,
+    ) -> Resource:
+        now, resource_id = self._clock(), resource_id or unguessable(kind)
+        if (kind, resource_id) in self._versions:
+            raise Conflict(f"there is a {kind} '{resource_id}' already")
+        made = Resource(
+            kind=kind, resource_id=resource_id, owner=owner, ordinal=next(self._count), version=1, created_at=now,
+            updated_at=now, body=body, secrets=secrets or {}, parent=parent,
+        )
+        self._versions[kind, resource_id] = [made]
+        self._order.setdefault(kind, []).append((made.ordinal, resource_id))
+        return made
+
+    async def get(self, kind: str, owner: str, resource_id: str, version: int | None = None) -> Resource:
+        versions = self._find(kind, owner, resource_id)
+        if version is None:
+            return versions[-1]
+        if not 1 <= version <= len(versions):
+            raise NotFound(f"{kind} '{resource_id}' has no version {version}; it has {len(versions)}")
+        return versions[version - 1]
+
+    async def versions(self, kind: str, owner: str, resource_id: str) -> Sequence[Resource]:
+        return tuple(self._find(kind, owner, resource_id))
+
+    async def list(
+        self, kind: str, owner: str, *, parent: str | None = None, before: int | None = None, after: int | None = None,
+        limit: int = 50, archived: bool = False, oldest_first: bool = False,
+    ) -> Sequence[Resource]:
+        order = self._order.get(kind, [])
+        start = 0 if after is None else bisect_right(order, after, key=lambda row: row[0])
+        end = len(order) if before is None else bisect_left(order, before, key=lambda row: row[0])
+        rows = order[start:end] if oldest_first else reversed(order[start:end])
+        found = []
+        for _, resource_id in rows:
+            newest = self._versions[kind, resource_id][-1]
+            if newest.owner == owner and parent in (None, newest.parent) and (archived or newest.archived_at is None):
+                found.append(newest)
+                if len(found) == limit:
+                    break
+        return found
+
+    async def update(
+        self, kind: str, owner: str, resource_id: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None,
+        expected: int | None = None,
+    ) -> Resource:
+        versions = self._find(kind, owner, resource_id)
+        newest = versions[-1]
+        if expected not in (None, newest.version):
+            raise Conflict(f"{kind} '{resource_id}' is at version {newest.version}, not {expected}")
+        versions.append(replace(
+            newest, version=newest.version + 1, body=body, updated_at=self._clock(),
+            secrets=newest.secrets if secrets is None else secrets,
+        ))
+        return versions[-1]
+
+    async def archive(self, kind: str, owner: str, resource_id: str) -> Resource:
+        versions = self._find(kind, owner, resource_id)
+        if versions[-1].archived_at is None:
+            versions[-1] = replace(versions[-1], archived_at=self._clock())
+        return versions[-1]
+
+    async def delete(self, kind: str, owner: str, resource_id: str) -> None:
+        gone = self._find(kind, owner, resource_id)[-1]
+        del self._versions[kind, resource_id]
+        order = self._order[kind]
+        del order[bisect_left(order, gone.ordinal, key=lambda row: row[0])]
+        below = [one for (_, _), (*_, one) in self._versions.items() if one.parent == resource_id]
+        for child in below:
+            await self.delete(child.kind, child.owner, child.resource_id)
+
+    def _find(self, kind: str, owner: str, resource_id: str) -> Versions:
+        versions = self._versions.get((kind, resource_id))
+        if versions is None or versions[-1].owner != owner:
+            raise NotFound(f"there is no {kind} '{resource_id}'")
+        return versions
