@@ -70,8 +70,9 @@ class Gateway:
         config = self.parts.config
         return Context(
             dialect=name, mount=config.dialects[name].mount or self.parts.dialects[name].mount, sessions=self.sessions,
-            resources=self.resources, agents=self.parts.cards, table=self.parts.tables[name], settings=self.parts.settings[name],
-            guard=self.guard, heartbeat=config.limits.heartbeat_seconds, patience=config.limits.send_seconds,
+            resources=self.resources, agents=self.parts.cards, table=self.parts.tables[name],
+            settings=self.parts.settings[name], guard=self.guard, heartbeat=config.limits.heartbeat_seconds,
+            patience=config.limits.send_seconds,
         )
 
     def _web(self) -> web.Application:

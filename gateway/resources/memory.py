@@ -11,7 +11,6 @@ from gateway.errors import Conflict, NotFound
 from gateway.ids import unguessable
 from gateway.ports import Clock, Resource
 
-
 Versions = list[Resource]
 
 
