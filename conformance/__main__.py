@@ -1,4 +1,4 @@
-"""`python -m conformance aap http://localhost:8080/aap`"""
+"""The suite by itself: `python -m conformance aap http://localhost:8080/aap`."""
 
 import typer
 

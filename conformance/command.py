@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 USAGE_ERROR = 2
 EXAMPLE = """Examine a server of a dialect, requirement by requirement.
 
-Example: conform aap http://localhost:8080/aap --key KEY --report report.html --report junit=report.xml
+Example: dragoman conform aap http://localhost:8080/aap --key KEY --report report.html --report junit=report.xml
 
 The exit code is 0 if every MUST passed, 1 if one failed, 3 if one could not be tested, and 2 if the examination could
 not begin. A server whose agent does not know the demo agent's directives needs a profile that says which prompt brings

@@ -1,0 +1,1 @@
+"""The house: knows what an agent conversation is, and no dialect by name."""

@@ -14,7 +14,7 @@ def examples(address: str, agent: str, key: str) -> list[str]:
     """Three lines that can be pasted, in this order."""
     made = f"""curl -s{key} {address}/sessions -d '{{"agent":{{"name":"{agent}"}}}}'"""
     return [
-        f"curl -s {address}/meta",
+        f"curl -s {address}/meta; echo",
         f"S=$({made} | cut -d'\"' -f4); echo $S",
         f"curl -sN{key} {address}/sessions/$S/turns -d '{TURN}'",
     ]

@@ -9,7 +9,7 @@ HERE = Path(__file__).parent
 
 def suite() -> Suite:
     """Everything needed to examine an AAP server."""
-    from conformance.aap import errors, history, listing, meta, sessions, streaming, tools, turns
+    from conformance.aap import errors, history, listing, meta, modes, sessions, streaming, tools, turns
     from conformance.aap.examination import opening
     from conformance.aap.profile import AapProfile
     from conformance.kit.case import collect
@@ -17,7 +17,7 @@ def suite() -> Suite:
 
     return Suite(
         catalogue=read_catalogue(HERE / "requirements.yaml"),
-        cases=collect((meta, sessions, listing, history, turns, streaming, tools, errors)),
+        cases=collect((meta, sessions, listing, history, turns, streaming, modes, tools, errors)),
         profile_model=AapProfile,
         default_profile=HERE / "profile.yaml",
         opening=opening,

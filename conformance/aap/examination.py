@@ -85,6 +85,12 @@ class AapExamination:
         with expect.preparing("a session"):
             return await self.admit(**wanted)
 
+    async def open_for_all_kinds(self) -> Conversation:
+        """A session with a trusted server tool, one that needs permission, and a client tool."""
+        trusted, untrusted = self.profile.server_tool("first_tool"), self.profile.server_tool("second_tool")
+        tools = {trusted.name: True, untrusted.name: False}
+        return await self.open(tools=tools, client_tools=[self.profile.client_spec])
+
     def value(self, option: Mapping[str, Any]) -> str:
         """What to set an option to: the profile's value, another one than the default, or a made-up word."""
         if option["name"] in self.profile.options.values:

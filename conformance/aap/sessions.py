@@ -27,12 +27,9 @@ async def creating_does_not_run_the_agent(exam: AapExamination) -> None:
     seed = [user(exam.profile.prompt("text"))]
     talk = await exam.admit(messages=seed)
     expect.equal("the history of a new session", exact(seed), exact(await talk.history()))
-    turn = await talk.say(exam.profile.prompt("text"))
-    said = len([message for message in await talk.history() if message["role"] == "user"])
-    expect.equal("how many user messages there are after one turn", 2, said)
+    (await talk.say(exam.profile.prompt("text"))).spoke()
     roles = [message["role"] for message in exact(await talk.history())]
     expect.equal("the roles after the first turn", ["user", "user", "assistant"], roles)
-    turn.spoke()
 
 
 @requirement("AAP-SESS-02")

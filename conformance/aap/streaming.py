@@ -1,6 +1,5 @@
 """Section streaming: the events of a turn, their order, and that every mode tells the same story."""
 
-from typing import Any
 
 from conformance.aap.conversation import Conversation, permission, result
 from conformance.aap.examination import AapExamination
@@ -8,7 +7,6 @@ from conformance.aap.exchange import blocks, of_messages
 from conformance.aap.turn import VOCABULARY, Turn, opened, streamed_turn
 from conformance.kit import expect
 from conformance.kit.case import requirement
-from conformance.kit.expect import NotTestable
 
 
 @requirement("AAP-SSE-01")
@@ -18,11 +16,29 @@ async def a_stream_opens_and_closes_once(exam: AapExamination) -> None:
     talk = await exam.open(tools={tool.name: True})
     for mode in talk.agent.streamed_modes:
         for prompt in (exam.profile.prompt("text"), tool.prompt):
-            names = [name for name, _ in (await talk.say(prompt, mode)).events]
-            ends = {"first": names[:1], "last": names[-1:]}
-            expect.equal(f"the ends of the stream ({mode})", {"first": ["turn_start"], "last": ["turn_stop"]}, ends)
-            counts = {name: names.count(name) for name in ("turn_start", "turn_stop")}
-            expect.equal(f"how often the stream ({mode}) says so", {"turn_start": 1, "turn_stop": 1}, counts)
+            _expect_ends(await talk.say(prompt, mode))
+
+
+@requirement("AAP-SSE-01")
+async def a_turn_that_waits_and_goes_on_is_two_streams(exam: AapExamination) -> None:
+    """A turn that stops for the client, and the one that goes on from the answer, both open and close once."""
+    tool, spec = exam.profile.server_tool("second_tool"), exam.profile.client_spec
+    for mode in (await exam.agent()).streamed_modes:
+        talk = await exam.open(tools={tool.name: False}, client_tools=[spec])
+        for name, prompt in ((tool.name, tool.prompt), (spec["name"], exam.profile.prompt("client_tool"))):
+            turn = _expect_ends(await talk.say(prompt, mode))
+            call = turn.call(name)
+            answer = permission(call, False) if name == tool.name else result(call, "found")
+            _expect_ends(await talk.post([answer], mode))
+
+
+def _expect_ends(turn: Turn) -> Turn:
+    names = [name for name, _ in turn.events]
+    ends = {"first": names[:1], "last": names[-1:]}
+    expect.equal(f"the ends of {turn.asked}", {"first": ["turn_start"], "last": ["turn_stop"]}, ends)
+    counts = {name: names.count(name) for name in ("turn_start", "turn_stop")}
+    expect.equal(f"how often {turn.asked} says so", {"turn_start": 1, "turn_stop": 1}, counts)
+    return turn
 
 
 @requirement("AAP-SSE-02")
@@ -89,7 +105,7 @@ async def calls_are_announced(exam: AapExamination) -> None:
 async def several_calls_come_before_the_stop(exam: AapExamination) -> None:
     """Parallel calls are announced one by one, all of them before turn_stop."""
     for mode in (await exam.agent()).streamed_modes:
-        talk = await _ready_for_all_kinds(exam)
+        talk = await exam.open_for_all_kinds()
         turn = await talk.say(exam.profile.prompt("parallel"), mode)
         expect.equal("the last event", "turn_stop", turn.events[-1][0])
         ids = {body["toolCallId"] for body in turn.named("tool_call")}
@@ -165,53 +181,6 @@ async def a_tool_use_stop_waits_for_the_client(exam: AapExamination) -> None:
             expect.equal("the calls left open", [name], [call["name"] for call in turn.open_calls])
 
 
-@requirement("AAP-SSE-08")
-async def a_stream_tells_what_the_history_keeps(exam: AapExamination) -> None:
-    """In every mode what the client was told of a turn is what the full history has of it."""
-    talk, prompts = await _repeatable_scripts(exam)
-    for mode in talk.agent.modes:
-        for prompt in prompts:
-            before = len(await talk.history())
-            turn = await talk.say(prompt, mode)
-            kept = of_messages((await talk.history())[before:])
-            expect.equal(f"the turn as the history has it ({mode})", kept.shown, turn.exchange.shown)
-
-
-@requirement("AAP-SSE-08")
-async def every_mode_tells_the_same(exam: AapExamination) -> None:
-    """The same prompts in delta, message and none give the same texts, thoughts, calls and results."""
-    if not exam.profile.repeatable:
-        raise NotTestable("the profile says that replies are not repeatable")
-    told: dict[str, Any] = {}
-    for mode in (await exam.agent()).modes:
-        talk, prompts = await _repeatable_scripts(exam)
-        told[mode] = [(await talk.say(prompt, mode)).exchange.renamed().shown for prompt in prompts]
-    if len(told) < 2:
-        raise NotTestable("the agent declares one mode only")
-    (first, wanted), *others = told.items()
-    for mode, seen in others:
-        expect.equal(f"the mode {mode} to tell what {first} tells", wanted, seen)
-
-
-@requirement("AAP-SSE-08")
-async def every_mode_tells_the_same_of_a_resumed_turn(exam: AapExamination) -> None:
-    """Parallel calls and what follows their answers are told alike in every mode."""
-    if not exam.profile.repeatable:
-        raise NotTestable("the profile says that replies are not repeatable")
-    told: dict[str, Any] = {}
-    for mode in (await exam.agent()).modes:
-        talk = await _ready_for_all_kinds(exam)
-        turn = await talk.say(exam.profile.prompt("parallel"), mode)
-        asked = turn.call(exam.profile.server_tool("second_tool").name)
-        mine = turn.call(exam.profile.client_spec["name"])
-        after = await talk.post([permission(asked, True), result(mine, "mine")], mode)
-        said = [list(item) for turn in (turn, after) for item in turn.exchange.renamed().said]
-        told[mode] = {"said": said, "results": [len(turn.exchange.results), len(after.exchange.results)]}
-    (first, wanted), *others = told.items()
-    for mode, seen in others:
-        expect.equal(f"the mode {mode} to tell what {first} tells", wanted, seen)
-
-
 @requirement("AAP-SSE-09")
 async def a_failure_ends_the_stream_in_good_order(exam: AapExamination) -> None:
     """A turn that breaks in the middle ends with turn_stop and the reason error, in every streaming mode."""
@@ -231,36 +200,3 @@ async def a_failure_at_the_start_is_told_too(exam: AapExamination) -> None:
             if stream.status < 500:
                 turn: Turn = await streamed_turn(await opened(stream), mode, exam.schemas)
                 turn.stopped("error")
-
-
-@requirement("AAP-NONE-01")
-async def none_is_one_json_body(exam: AapExamination) -> None:
-    """In the mode none the answer is application/json with the stop reason and the whole exchange, results included."""
-    tool = exam.profile.server_tool("first_tool")
-    talk = await exam.open(tools={tool.name: True})
-    talk.agent.needs_mode("none")
-    reply = await talk.attempt({"messages": [{"role": "user", "content": tool.prompt}], "stream": "none"})
-    expect.equal("the content type", "application/json", expect.status(reply, 200).content_type)
-    body = reply.json()
-    exam.schemas.fit("turn", body, f"the answer to {reply.asked}")
-    turn = Turn("none", reply.asked, body=body).stopped("end_turn")
-    call = turn.call(tool.name)["toolCallId"]
-    roles = [message["role"] for message in body["messages"]]
-    expect.equal("the order of call, result and reply", ["assistant", "tool", "assistant"], _without_repeats(roles))
-    expect.equal("the calls with a result", [call], list(turn.exchange.results))
-
-
-def _without_repeats(names: list[str]) -> list[str]:
-    return [name for place, name in enumerate(names) if place == 0 or name != names[place - 1]]
-
-
-async def _repeatable_scripts(exam: AapExamination) -> tuple[Conversation, list[str]]:
-    tool = exam.profile.server_tool("second_tool")
-    talk = await exam.open(tools={tool.name: True})
-    return talk, [exam.profile.prompt("text"), exam.profile.prompt("thinking"), tool.prompt]
-
-
-async def _ready_for_all_kinds(exam: AapExamination) -> Conversation:
-    trusted, untrusted = exam.profile.server_tool("first_tool"), exam.profile.server_tool("second_tool")
-    tools = {trusted.name: True, untrusted.name: False}
-    return await exam.open(tools=tools, client_tools=[exam.profile.client_spec])

@@ -81,7 +81,7 @@ async def three_kinds_at_once(exam: AapExamination) -> None:
     one, other = exam.profile.server_tool("first_tool"), exam.profile.server_tool("second_tool")
     spec = exam.profile.client_spec
     for mode in (await exam.agent()).modes:
-        talk = await exam.open(tools={one.name: True, other.name: False}, client_tools=[spec])
+        talk = await exam.open_for_all_kinds()
         turn = (await talk.say(exam.profile.prompt("parallel"), mode)).stopped("tool_use")
         trusted, asked, mine = turn.call(one.name), turn.call(other.name), turn.call(spec["name"])
         expect.equal("the calls with an inline result", [trusted["toolCallId"]], list(turn.exchange.results))
@@ -97,9 +97,8 @@ async def three_kinds_at_once(exam: AapExamination) -> None:
 @requirement("AAP-TOOL-04")
 async def answers_of_both_kinds_come_in_any_order(exam: AapExamination) -> None:
     """A denial and a result in one POST, the denial first, settle their calls; nothing is run for the denied one."""
-    one, other = exam.profile.server_tool("first_tool"), exam.profile.server_tool("second_tool")
-    spec = exam.profile.client_spec
-    talk = await exam.open(tools={one.name: True, other.name: False}, client_tools=[spec])
+    other, spec = exam.profile.server_tool("second_tool"), exam.profile.client_spec
+    talk = await exam.open_for_all_kinds()
     turn = (await talk.say(exam.profile.prompt("parallel"))).stopped("tool_use")
     denied, mine = turn.call(other.name), turn.call(spec["name"])
     answers = [permission(denied, False, REASON), result(mine, "mine")]

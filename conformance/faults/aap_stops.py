@@ -14,12 +14,12 @@ from conformance.faults.reference import ReferenceServer
 from conformance.faults.telling import Happening
 
 Events = AsyncIterator[tuple[str, Any]]
-SAME = "streaming.every_mode_tells_the_same"
-RESUMED = "streaming.every_mode_tells_the_same_of_a_resumed_turn"
-KEPT = "streaming.a_stream_tells_what_the_history_keeps"
+SAME = "modes.every_mode_tells_the_same"
+RESUMED = "modes.a_resumed_turn_tells_what_the_history_keeps"
+KEPT = "modes.a_stream_tells_what_the_history_keeps"
 FAILING = "streaming.a_failure_ends_the_stream_in_good_order"
 STARTING = "streaming.a_failure_at_the_start_is_told_too"
-NONE = "streaming.none_is_one_json_body"
+NONE = "modes.none_is_one_json_body"
 CONNECTION: ContextVar[BaseTransport | None] = ContextVar("connection")
 
 

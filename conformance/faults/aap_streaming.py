@@ -28,6 +28,21 @@ class NoStart(ReferenceServer):
             yield event
 
 
+@fault("AAP-SSE-01", cases="streaming.a_turn_that_waits_and_goes_on_is_two_streams")
+class ResumedWithoutStart(ReferenceServer):
+    """A turn that goes on from an answer does not open again."""
+
+    async def tell(self, request: web.Request, mode: str, happenings: AsyncIterator[Happening]) -> web.StreamResponse:
+        POSTED.set((await request.json())["messages"])
+        return await super().tell(request, mode, happenings)
+
+    async def framed(self, events: Events) -> Events:
+        answers = any(message["role"] != "user" for message in POSTED.get())
+        async for event in super().framed(events):
+            if event[0] != "turn_start" or not answers:
+                yield event
+
+
 @fault("AAP-SSE-01", cases=ENDS)
 class TwoStops(ReferenceServer):
     """turn_stop comes twice."""

@@ -2,12 +2,14 @@
 
 from collections.abc import AsyncIterator
 from typing import Any
+from uuid import uuid4
 
 from aiohttp import web
 
 from conformance.faults.ledger import Refusal, Session, text_of
 from conformance.faults.performer import Performer
 from conformance.faults.reference import ReferenceServer
+from conformance.faults.script import Speak, words
 from conformance.faults.telling import Called, Entered, Happening, Piece, Returned
 from conformance.faults.wire import ToolPermission
 
@@ -168,6 +170,25 @@ class ResultsAtOnce(ReferenceServer):
     performer_type = _Eager
 
 
+class _Moving(Performer):
+    """Has a clock that never says the same twice, and quotes it."""
+
+    def result(self, call: dict[str, Any]) -> Any:
+        return uuid4().hex if call["name"] == "clock" else super().result(call)
+
+    async def run(self, session: Session, call: dict[str, Any]) -> AsyncIterator[Happening]:
+        async for happening in super().run(session, call):
+            yield happening
+        quoted = f"{call['name']} returned {session.history[-1]['content']}. "
+        session.script.moves.insert(0, Speak("text", words(quoted)))
+
+
+class ClockMovesOn(ReferenceServer):
+    """What one of the tools returns, and what the agent then says, differs from run to run."""
+
+    performer_type = _Moving
+
+
 class NameIgnored(ReferenceServer):
     """Another agent's name in a turn is ignored instead of refused."""
 
@@ -186,5 +207,6 @@ LIBERTIES: tuple[type[ReferenceServer], ...] = (
     OtherRefusals,
     NewestFirst,
     ResultsAtOnce,
+    ClockMovesOn,
     NameIgnored,
 )

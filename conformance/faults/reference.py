@@ -18,6 +18,7 @@ from conformance.faults.wire import NewTurn, ToolMessage, ToolPermission, UserMe
 class ReferenceServer(Desk):
     """All of AAP, with an agent that knows the directives and one that declares nothing."""
 
+    mount = "/aap"
     performer_type: type[Performer] = Performer
 
     def __init__(self, key: str | None = None) -> None:

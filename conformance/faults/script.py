@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 SERVER_TOOLS = ("clock", "calc", "search")
-NAMES = "think tool client-tool permit parallel fail-start fail refuse max-tokens slow burst image"
+NAMES = "think tool client-tool permit parallel fork-ask fork fail-start fail refuse max-tokens slow burst image"
 DIRECTIVE = re.compile(rf"/({NAMES.replace(' ', '|')})\b")
 ARGUMENT = re.compile(r"\s+(\w+)(?:\s+(\{.*?\}))?")
 
@@ -48,7 +48,14 @@ class Stop:
     reason: str
 
 
-Move = Speak | Call | Show | Break | Stop
+@dataclass(frozen=True)
+class Fork:
+    """Hand something to another agent, which may have to ask before it answers."""
+
+    asking: bool
+
+
+Move = Speak | Call | Show | Break | Stop | Fork
 
 
 @dataclass
@@ -94,6 +101,8 @@ def _moves(directive: str, argument: re.Match[str] | None) -> Iterator[Move]:
             yield Speak("text", tuple(f"tick {place} " for place in range(int(word or 1))))
         case "image":
             yield Show("https://example.com/picture.png")
+        case "fork" | "fork-ask":
+            yield Fork(asking=directive == "fork-ask")
         case "fail":
             yield Speak("text", ("This will ", "not be "))
             yield Break()

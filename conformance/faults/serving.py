@@ -2,14 +2,21 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Protocol
 
 from aiohttp import web
 
-from conformance.faults.reference import ReferenceServer
+
+class Servable(Protocol):
+    """A server of any dialect, and where it is mounted."""
+
+    mount: str
+
+    def app(self) -> web.Application: ...
 
 
 @asynccontextmanager
-async def served(server: ReferenceServer) -> AsyncIterator[str]:
+async def served(server: Servable) -> AsyncIterator[str]:
     """The address at which the server can be examined for as long as the context lasts."""
     runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=0.1)
     await runner.setup()
@@ -17,6 +24,6 @@ async def served(server: ReferenceServer) -> AsyncIterator[str]:
     await site.start()
     try:
         host, port = runner.addresses[0][:2]
-        yield f"http://{host}:{port}/aap"
+        yield f"http://{host}:{port}{server.mount}"
     finally:
         await runner.cleanup()

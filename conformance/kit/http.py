@@ -1,7 +1,7 @@
 """The HTTP client of the examiners: sends what it is told, well-formed or not, and keeps a transcript."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from types import EllipsisType
@@ -16,6 +16,7 @@ from conformance.kit.sse import ServerEvent, SseParser
 from conformance.kit.transcript import Incoming, Transcript
 
 LARGEST = 8 * 1024 * 1024
+Query = Mapping[str, str] | Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,24 @@ class Stream:
             self._waiting = self.parser.feed(piece)
         return self._waiting.pop(0)
 
+    async def comment(self, within: float | None = None) -> str:
+        """The next comment; events that come before it wait for `next`."""
+        seen = len(self.parser.comments)
+        async with self._patient(within or self._timeout, "a comment"):
+            while len(self.parser.comments) == seen:
+                piece = await self._piece(within or self._timeout)
+                expect.that(bool(piece), f"{self.asked} to stay open", "the stream ended")
+                self._waiting += self.parser.feed(piece)
+        return self.parser.comments[seen]
+
+    @asynccontextmanager
+    async def _patient(self, within: float, what: str) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(within):
+                yield
+        except TimeoutError:
+            raise Failed(f"{what} on {self.asked} within {within:g} s", "none came") from None
+
     async def whole(self) -> Reply:
         """What is left of the answer, as one body: for answers that turn out not to be streams."""
         pieces: list[bytes] = []
@@ -121,17 +140,19 @@ class HttpClient:
         *,
         body: bytes | None = None,
         content_type: str | None = "application/json",
-        query: Mapping[str, str] | None = None,
+        query: Query | None = None,
         key: str | EllipsisType | None = ...,
+        headers: Mapping[str, str] | None = None,
     ) -> AsyncIterator[Stream]:
         """Send one request (`json`, or any bytes as `body`) and read its answer as it comes."""
         payload = orjson.dumps(json) if json is not ... else body
-        headers = self._heading(content_type if payload is not None else None, self.key if key is ... else key)
+        heading = self._heading(content_type if payload is not None else None, self.key if key is ... else key)
+        heading |= headers or {}
         url = self.base + path
-        asked = f"{method} {path}" + (f"?{'&'.join(f'{k}={v}' for k, v in query.items())}" if query else "")
-        self.transcript.sent(_request(asked, headers, payload))
+        asked = f"{method} {path}" + _question(query)
+        self.transcript.sent(_request(asked, heading, payload))
         request = self.session.request(
-            method, url, data=payload, headers=headers, params=query, allow_redirects=False, skip_auto_headers=_BARE
+            method, url, data=payload, headers=heading, params=query, allow_redirects=False, skip_auto_headers=_BARE
         )
         with _answering(asked, self.timeout):
             async with asyncio.timeout(self.timeout):
@@ -166,6 +187,11 @@ def _answering(asked: str, timeout: float) -> Iterator[None]:
 
 def _said(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _question(query: Query | None) -> str:
+    pairs = query.items() if isinstance(query, Mapping) else query or ()
+    return "?" + "&".join(f"{name}={value}" for name, value in pairs) if query else ""
 
 
 def _request(asked: str, headers: Mapping[str, str], payload: bytes | None) -> str:

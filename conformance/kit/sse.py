@@ -2,7 +2,7 @@
 
 import codecs
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 LINE_END = re.compile("\r\n|\r|\n")
 
@@ -14,6 +14,7 @@ class ServerEvent:
     event: str
     data: str
     id: str = ""
+    fields: tuple[str, ...] = field(default=(), compare=False)  # the names of the lines it was made of
 
 
 class SseParser:
@@ -28,7 +29,8 @@ class SseParser:
         self._data: list[str] = []
         self.last_id = ""
         self.retry: int | None = None
-        self.comments = 0
+        self.comments: list[str] = []
+        self._fields: list[str] = []
 
     def feed(self, piece: bytes) -> list[ServerEvent]:
         """The events completed by this piece; an unfinished one waits for its blank line."""
@@ -57,14 +59,15 @@ class SseParser:
         if not line:
             return self._dispatch()
         if line.startswith(":"):
-            self.comments += 1
+            self.comments.append(line[1:].strip())
             return None
-        field, _, value = line.partition(":")
-        self._set(field, value.removeprefix(" "))
+        name, _, value = line.partition(":")
+        self._fields.append(name)
+        self._set(name, value.removeprefix(" "))
         return None
 
-    def _set(self, field: str, value: str) -> None:
-        match field:
+    def _set(self, name: str, value: str) -> None:
+        match name:
             case "event":
                 self._event = value
             case "data":
@@ -76,6 +79,6 @@ class SseParser:
 
     def _dispatch(self) -> ServerEvent | None:
         """An event without data is none, as the standard has it."""
-        event, data = self._event, self._data
-        self._event, self._data = "", []
-        return ServerEvent(event or "message", "\n".join(data), self.last_id) if data else None
+        event, data, fields = self._event, self._data, tuple(self._fields)
+        self._event, self._data, self._fields = "", [], []
+        return ServerEvent(event or "message", "\n".join(data), self.last_id, fields) if data else None

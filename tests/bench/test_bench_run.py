@@ -18,7 +18,7 @@ def bench(tmp_path: Path) -> Bench:
 
 def test_both_servers_say_word_for_word_what_the_agent_says(bench: Bench) -> None:
     rows = list(scenarios.stream_burst(bench))
-    assert [row.unit for row in rows] == ["deltas/s", "µs/delta", "% of time"]
+    assert [row.unit for row in rows] == ["deltas/s", "µs/delta", "% of core"]
     assert all(set(row.figures) == set(COLUMNS) for row in rows)
     assert all(figure.median > 0 for row in rows for figure in row.figures.values())
 

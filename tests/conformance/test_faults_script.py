@@ -2,7 +2,7 @@
 
 import pytest
 
-from conformance.faults.script import Break, Call, Move, Show, Speak, Stop, script, words
+from conformance.faults.script import Break, Call, Fork, Move, Show, Speak, Stop, script, words
 
 
 def test_plain_words_are_repeated_word_by_word() -> None:
@@ -24,6 +24,8 @@ def test_words_add_up(text: str) -> None:
         ("/refuse", Stop("refusal")),
         ("/fail-start", Break()),
         ("/image", Show("https://example.com/picture.png")),
+        ("/fork", Fork(asking=False)),
+        ("/fork-ask", Fork(asking=True)),
         ("/slow 2", Speak("text", ("tick 0 ", "tick 1 "), pause=0.05)),
         ("/burst 2", Speak("text", ("tick 0 ", "tick 1 "))),
     ],

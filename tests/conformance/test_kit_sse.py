@@ -40,10 +40,10 @@ def test_a_byte_order_mark_is_dropped_once() -> None:
     assert events("data: a\n\n\ufeffdata: b\n\n".encode()) == [ServerEvent("message", "a")]
 
 
-def test_comments_say_nothing_and_are_counted() -> None:
+def test_comments_say_nothing_and_are_kept() -> None:
     parser = SseParser()
     assert parser.feed(b": hello\n:\ndata: a\n: in between\n\n") == [ServerEvent("message", "a")]
-    assert parser.comments == 3
+    assert len(parser.comments) == 3
 
 
 def test_an_id_lasts_and_retry_must_be_digits() -> None:

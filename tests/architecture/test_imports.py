@@ -1,0 +1,100 @@
+"""Who may import whom; the imports themselves are read, not the intentions."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("gateway", "adapters", "mappings", "conformance")
+EVERYBODY = ("gateway.errors", "gateway.marks")
+"""Words that every room of the house may use: they import nothing but the model."""
+
+MAY_IMPORT: dict[str, tuple[str, ...]] = {
+    "gateway.model": (),
+    "gateway.errors": ("gateway.model",),
+    "gateway.marks": (),
+    "gateway.ids": (),
+    "gateway.ports": ("gateway.model",),
+    "gateway.journal": ("gateway.model",),
+    "gateway.log": ("gateway.model", "gateway.ports", *EVERYBODY),
+    "gateway.engine": ("gateway.model", "gateway.ports", "gateway.ids", *EVERYBODY),
+    "gateway.backends": ("gateway.model", "gateway.ports", "gateway.ids", *EVERYBODY),
+    "gateway.resources": ("gateway.model", "gateway.ports", "gateway.ids", *EVERYBODY),
+    "gateway.web": ("gateway.model", "gateway.ports", "gateway.ids", *EVERYBODY),
+    "gateway.config": ("gateway.model", *EVERYBODY),
+    "gateway.watch": ("gateway.journal", *EVERYBODY),
+    "mappings": ("gateway.model", "gateway.ports", "gateway.marks"),
+    "conformance": (),
+}
+IN_ADAPTERS = ("gateway.model", "gateway.ports", "gateway.web", "gateway.resources", "gateway.ids", "mappings",
+               *EVERYBODY)
+MEETING_PLACES = ("gateway.app", "gateway.parts", "gateway.serving", "gateway.cli")
+
+
+def modules(room: str) -> Iterator[tuple[str, Path]]:
+    for path in sorted((ROOT / room).rglob("*.py")):
+        yield ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"), path
+
+
+def imported(module: str, path: Path) -> Iterator[str]:
+    """The full names of our own modules that a module imports, wherever in it."""
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names if name.name.split(".")[0] in ROOMS)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package.split(".")[:len(package.split(".")) - node.level + 1]
+                base = ".".join([*above, *([node.module] if node.module else [])])
+            if base.split(".")[0] in ROOMS:
+                names = [f"{base}.{name.name}" for name in node.names]
+                yield from (name if _is_module(name) else base for name in names)
+
+
+def _is_module(name: str) -> bool:
+    path = ROOT.joinpath(*name.split("."))
+    return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
+
+
+def inside(name: str, room: str) -> bool:
+    return name == room or name.startswith(f"{room}.")
+
+
+def rule_for(module: str) -> tuple[str, tuple[str, ...]] | None:
+    if inside(module, "adapters") and module.count("."):
+        own = ".".join(module.split(".")[:2])
+        return own, IN_ADAPTERS
+    rooms = [room for room in MAY_IMPORT if inside(module, room)]
+    return (max(rooms, key=len), MAY_IMPORT[max(rooms, key=len)]) if rooms else None
+
+
+ALL = [(module, path) for room in ROOMS for module, path in modules(room)]
+
+
+@pytest.mark.parametrize(("module", "path"), ALL, ids=[module for module, _ in ALL])
+def test_a_room_imports_only_what_it_may(module: str, path: Path) -> None:
+    rule = rule_for(module)
+    if rule is None:
+        assert module in ("gateway", "adapters") or any(inside(module, place) for place in MEETING_PLACES), (
+            f"{module} is in no room: give it a row in MAY_IMPORT"
+        )
+        return
+    own, allowed = rule
+    for name in imported(module, path):
+        assert inside(name, own) or any(inside(name, room) for room in allowed), f"{module} imports {name}"
+
+
+@pytest.mark.parametrize(("module", "path"), ALL, ids=[module for module, _ in ALL])
+def test_nothing_imports_past_the_door_of_the_model(module: str, path: Path) -> None:
+    if inside(module, "gateway.model"):
+        return
+    past = [name for name in imported(module, path) if name.startswith("gateway.model.")]
+    assert past == [], "import from gateway.model, which says what the room offers"
+
+
+def test_the_house_is_reached_by_rooms_that_exist() -> None:
+    for room in (*MAY_IMPORT, *MEETING_PLACES):
+        assert _is_module(room), f"{room} is named here and does not exist"

@@ -1,0 +1,60 @@
+"""The house knows no dialect; every module says its one sentence; every module has its test."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from adapters import known_dialects
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted(path for room in ("gateway", "adapters", "mappings", "conformance")
+                 for path in (ROOT / room).rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
+
+TESTED_BY = {
+    "gateway/ports.py": "tests/contract/test_dialects.py",
+    "gateway/cli/common.py": "tests/cli/test_commands.py",
+    "gateway/backends/acts*.py": "tests/backends/test_demo.py",
+    "gateway/backends/stage.py": "tests/backends/test_demo.py",
+    "gateway/config/*.py": "tests/config/test_load_config.py",
+    "mappings/language/*.py": "tests/mappings/test_language_diagnostics.py",
+    "conformance/aap/*.py": "tests/conformance/test_faults_aap.py",
+    "conformance/faults/*.py": "tests/conformance/test_faults_aap.py",
+}
+"""Modules whose test goes by another name: a room that is tested through its door."""
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCES if name(p).startswith("gateway/")], ids=name)
+def test_the_house_knows_no_dialect_by_name(path: Path) -> None:
+    words = re.findall(rf"\b({'|'.join(known_dialects())})\b", path.read_text(), re.IGNORECASE)
+    assert words == []
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name)
+def test_a_module_opens_with_its_sentence(path: Path) -> None:
+    sentence = ast.get_docstring(ast.parse(path.read_text()))
+    assert sentence, "say what the module is for"
+    assert sentence.splitlines()[0].endswith((".", ":", "?")), "the first line is a whole sentence"
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCES if not p.name.startswith("__")], ids=name)
+def test_a_module_has_its_test(path: Path) -> None:
+    given = next((test for pattern, test in TESTED_BY.items() if path.relative_to(ROOT).match(pattern)), None)
+    if given is not None:
+        assert (ROOT / given).is_file(), f"{given} does not exist"
+        return
+    room, module = path.parent.name, path.stem
+    imports = re.compile(rf"(from|import) [\w.]*\b{room}(\.{module}\b| import [^\n]*\b{module}\b)|{room}\.{module}\b")
+    assert any(
+        test.stem == f"test_{module}" or module in test.stem or imports.search(test.read_text()) for test in TESTS
+    ), "no test file is named after it, and none imports it"
+
+
+def test_modules_tested_under_another_name_still_exist() -> None:
+    assert [pattern for pattern in TESTED_BY if not list(ROOT.glob(pattern))] == []

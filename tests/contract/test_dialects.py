@@ -1,0 +1,77 @@
+"""What every dialect promises, whichever there are: they are found, not listed."""
+
+import inspect
+
+import pytest
+from hypothesis import given
+
+from gateway.model import EVENTS, FaultCode, Record
+from gateway.ports import Dialect
+from mappings.language import FEATURES, builtin_path
+from tests.streams import sessions
+from tests.tables import DIALECTS, dialect, table
+
+OPTIONS = {"aap": ("delta", "message", "none")}
+"""Options of a subscription to try; a dialect that is not named here has none."""
+
+
+def projections() -> list[tuple[str, str]]:
+    return [(name, options) for name in DIALECTS for options in OPTIONS.get(name, ("",))]
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_dialect_is_called_like_its_folder_and_its_table(name: str) -> None:
+    its = dialect(name)
+    assert isinstance(its, Dialect)
+    assert its.name == name
+    assert its.mount.startswith("/")
+    assert builtin_path(name).is_file()
+    assert table(name).dialect == name
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_table_says_how_well_it_carries_every_feature(name: str) -> None:
+    assert set(table(name).support) == set(FEATURES)
+    lesser = [feature for feature, level in table(name).support.items() if level in ("partial", "fallback")]
+    assert [feature for feature in lesser if feature not in table(name).notes] == [], "say what becomes of it"
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_every_fault_can_be_told(name: str) -> None:
+    for code in FaultCode:
+        status, body = table(name).error(code, message="why")
+        assert 400 <= status < 600
+        assert isinstance(body, dict)
+        assert "why" in str(body)
+
+
+@pytest.mark.parametrize(("name", "options"), projections())
+@given(records=sessions())
+def test_replay_equals_live(name: str, options: str, records: list[Record]) -> None:
+    its = dialect(name)
+    first, second = (its.outbound(table(name), options) for _ in range(2))
+    live = [first.feed(record) for record in records]
+    assert [second.feed(record) for record in records] == live
+    assert all(isinstance(frame, bytes) and frame for frames in live for frame in frames)
+
+
+@pytest.mark.parametrize(("name", "options"), projections())
+@given(records=sessions(turns=1))
+def test_nothing_is_held_back_beyond_the_end_of_a_turn(name: str, options: str, records: list[Record]) -> None:
+    outbound = dialect(name).outbound(table(name), options)
+    for record in records:
+        outbound.feed(record)
+    outbound.flush(records[-1].at + 3600)
+    assert outbound.deadline is None
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_projector_knows_no_socket_and_no_clock(name: str) -> None:
+    source = inspect.getsource(inspect.getmodule(dialect(name).outbound))  # type: ignore[arg-type]
+    for word in ("import asyncio", "import time", "aiohttp", "datetime.now", "import random", "import uuid"):
+        assert word not in source
+
+
+def test_there_are_events_to_spell() -> None:
+    assert len(EVENTS) == 26
+    assert DIALECTS

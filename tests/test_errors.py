@@ -1,0 +1,32 @@
+"""Each error carries its code, and foreign exceptions stop at the border."""
+
+import pytest
+
+from gateway import errors
+from gateway.errors import BackendFailed, GatewayError, NotFound, TimedOut, naming
+from gateway.model import Fault, FaultCode
+
+TREE = [cls for cls in vars(errors).values() if isinstance(cls, type) and issubclass(cls, GatewayError)]
+
+
+def test_every_fault_code_can_be_raised() -> None:
+    assert {cls.code for cls in TREE} == set(FaultCode)
+
+
+def test_an_error_is_a_fault_in_words() -> None:
+    error = TimedOut("too slow", details={"after": 3})
+    assert error.fault == Fault(code=FaultCode.TIMEOUT, message="too slow", retryable=True, details={"after": 3})
+    assert str(NotFound("no such thing")) == "no such thing"
+
+
+def test_a_foreign_exception_is_named() -> None:
+    with pytest.raises(TimedOut, match="slow"), naming({TimeoutError: TimedOut, OSError: BackendFailed}):
+        raise TimeoutError("slow")
+    with pytest.raises(BackendFailed, match="ConnectionResetError") as caught, naming({OSError: BackendFailed}):
+        raise ConnectionResetError
+    assert isinstance(caught.value.__cause__, ConnectionResetError)
+
+
+def test_what_has_no_name_passes() -> None:
+    with pytest.raises(ValueError), naming({OSError: BackendFailed}):
+        raise ValueError

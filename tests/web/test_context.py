@@ -1,0 +1,72 @@
+"""What handlers may use: a turn is followed until it yields, and a client that goes is said to have left."""
+
+import pytest
+
+from gateway.errors import NotFound
+from gateway.ports import Chunk, Receipt
+from gateway.web import OWNER, Context, Guard
+from tests.house import CARD
+
+RECEIPT = Receipt(turn_id="turn_1", records=(), after=7, begun=True)
+
+
+class Sessions:
+    """Remembers what was asked of it."""
+
+    def __init__(self, *chunks: Chunk) -> None:
+        self.given = list(chunks)
+        self.watched: list[tuple] = []
+        self.left: list[str] = []
+        self.closed = 0
+
+    async def watch(self, owner, session_id, dialect, options="", *, after=0):
+        self.watched.append((owner, session_id, dialect, options, after))
+        return self
+
+    async def leave(self, owner, session_id, turn_id):
+        self.left.append(turn_id)
+
+    async def chunks(self):
+        return [self.given.pop(0)] if self.given else ()
+
+    def close(self):
+        self.closed += 1
+
+
+def context(sessions: Sessions) -> Context:
+    return Context(
+        dialect="d", mount="/d", sessions=sessions, resources=None, agents={"agent": CARD}, table=None, settings=None,
+        guard=Guard(None), heartbeat=1, patience=1,
+    )
+
+
+async def test_a_turn_is_followed_from_where_its_stream_begins() -> None:
+    sessions = Sessions()
+    async with context(sessions).following("ann", "s", RECEIPT, "delta"):
+        pass
+    assert sessions.watched == [("ann", "s", "d", "delta", 7)]
+    assert (sessions.closed, sessions.left) == (1, [])
+
+
+async def test_a_client_that_goes_is_said_to_have_left() -> None:
+    sessions = Sessions()
+    with pytest.raises(ConnectionResetError):
+        async with context(sessions).following("ann", "s", RECEIPT, "delta"):
+            raise ConnectionResetError
+    assert (sessions.closed, sessions.left) == (1, ["turn_1"])
+
+
+async def test_a_turn_is_awaited_up_to_where_it_yields() -> None:
+    sessions = Sessions(Chunk(1, (b"a",), False), Chunk(2, (b"b", b"c"), True), Chunk(3, (b"d",), False))
+    assert await context(sessions).await_turn({OWNER: "ann"}, "s", RECEIPT, "none") == b"abc"
+
+
+async def test_a_session_that_goes_under_a_waiting_client_is_not_found() -> None:
+    with pytest.raises(NotFound):
+        await context(Sessions()).await_turn({OWNER: "ann"}, "s", RECEIPT, "none")
+
+
+def test_an_agent_is_found_by_name() -> None:
+    assert context(Sessions()).agent("agent") is CARD
+    with pytest.raises(NotFound, match="there are 'agent'"):
+        context(Sessions()).agent("other")

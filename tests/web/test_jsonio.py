@@ -1,0 +1,52 @@
+"""Bodies are read within limits and checked; replies are JSON."""
+
+from typing import Any
+
+import orjson
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from gateway.errors import Invalid
+from gateway.model import StopReason, TextPart
+from gateway.web import parse, reply
+
+
+class Body(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    name: str
+    items: list[int] = []
+
+
+def test_a_body_is_taken_as_its_model() -> None:
+    assert parse(b'{"name":"x","items":[1]}', Body) == Body(name="x", items=[1])
+
+
+@pytest.mark.parametrize(("body", "told", "param"), [
+    (b"", "the body is empty", None),
+    (b"{", "the body is not JSON", None),
+    (b"[]", "the body must be a JSON object", None),
+    (b'{"name":7}', "name: Input should be a valid string", "name"),
+    (b'{"name":"x","items":[1,"2"]}', "items.1: Input should be a valid integer", "items.1"),
+    (b'{"name":"x","items":["a","b","c","d","e"]}', "(and 2 more)", "items.0"),
+])
+def test_a_refusal_names_the_field(body: bytes, told: str, param: str | None) -> None:
+    with pytest.raises(Invalid) as refused:
+        parse(body, Body)
+    assert told in refused.value.message
+    assert refused.value.param == param
+
+
+def test_what_comes_in_can_go_out_again() -> None:
+    class Anything(BaseModel):
+        value: Any
+
+    taken = parse(b'{"value":123456789012345678901234567890}', Anything)
+    assert orjson.loads(orjson.dumps(taken.value)) == pytest.approx(1.2345678901234568e29)
+
+
+def test_a_reply_may_hold_structs_and_enums() -> None:
+    response = reply({"part": TextPart(text="x"), "stop": StopReason.END_TURN, "pair": (1, 2)}, 201)
+    assert (response.status, response.content_type) == (201, "application/json")
+    assert isinstance(response.body, bytes)
+    assert orjson.loads(response.body) == {"part": {"kind": "text", "text": "x"}, "stop": "end_turn", "pair": [1, 2]}

@@ -1,0 +1,72 @@
+"""A subscription is pumped into a response: several chunks in one write, up to where it is to end."""
+
+import asyncio
+from collections.abc import Sequence
+
+from aiohttp import web
+from pytest_aiohttp.plugin import AiohttpClient
+
+from gateway.ports import Chunk
+from gateway.web import pump
+
+
+class Given:
+    """A subscription that hands out what it was given, then is over."""
+
+    def __init__(self, *batches: Sequence[Chunk]) -> None:
+        self.batches = list(batches)
+        self.closed = False
+
+    async def chunks(self) -> Sequence[Chunk]:
+        return self.batches.pop(0) if self.batches else ()
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def chunk(seq: int, *frames: bytes, yields: bool = False) -> Chunk:
+    return Chunk(seq, frames, yields)
+
+
+def serving(subscription: object, **options: object) -> web.Application:
+    async def stream(request: web.Request) -> web.StreamResponse:
+        settings = {"heartbeat": 60.0, "patience": 5.0, **options}
+        return await pump(request, subscription, **settings)  # type: ignore[arg-type]
+
+    app = web.Application()
+    app.add_routes([web.post("/", stream), web.get("/", stream)])
+    return app
+
+
+async def test_frames_come_in_order_after_a_first_comment(aiohttp_client: AiohttpClient) -> None:
+    given = Given([chunk(1, b"a\n\n", b"b\n\n"), chunk(2)], [chunk(3, b"c\n\n", yields=True)], [chunk(4, b"d\n\n")])
+    client = await aiohttp_client(serving(given))
+    response = await client.post("/")
+    assert response.headers["Content-Type"] == "text/event-stream"
+    assert response.headers["X-Accel-Buffering"] == "no"
+    first, _, rest = (await response.read()).partition(b"\n\n")
+    assert first.startswith(b":")
+    assert rest == b"a\n\nb\n\nc\n\nd\n\n"
+
+
+async def test_a_turns_stream_ends_where_the_turn_yields(aiohttp_client: AiohttpClient) -> None:
+    given = Given([chunk(1, b"a\n\n"), chunk(2, b"b\n\n", yields=True), chunk(3, b"c\n\n")])
+    client = await aiohttp_client(serving(given, until_yield=True))
+    body = await (await client.get("/")).read()
+    assert body.endswith(b"a\n\nb\n\n")
+
+
+async def test_a_stream_with_nothing_to_say_shows_that_it_lives(aiohttp_client: AiohttpClient) -> None:
+    class Silent(Given):
+        async def chunks(self) -> Sequence[Chunk]:
+            await asyncio.Event().wait()
+            return ()
+
+    client = await aiohttp_client(serving(Silent(), heartbeat=0.02))
+    response = await client.get("/")
+    async with asyncio.timeout(5):
+        seen = b""
+        while seen.count(b"\n\n") < 4:
+            seen += await response.content.readany()
+    assert all(line.startswith(b":") for line in seen.split(b"\n\n") if line)
+    response.close()
