@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import signal
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -40,12 +40,15 @@ async def run(
         await site.start()
         lag = LagWatch(gateway.metrics)
         lag.start()
-        gateway.readiness.ready()
+        files = _files(gateway) if watch else None
+        current = asyncio.create_task(keep_current(_reload(gateway, overrides or {}), files))
         gc.collect()
         gc.freeze()
+        await asyncio.sleep(0)  # signals are listened to before anybody is told that we are here
+        gateway.readiness.ready()
         for line in greeting(gateway, _address(config, runner)):
             announce(line)
-        await _until(stop, keep_current(_reload(gateway, overrides or {}), _files(gateway) if watch else None))
+        await _until(stop, current)
         gateway.readiness.draining()
         await gateway.sessions.drain(gateway.parts.config.limits.drain_seconds, hurry)
         lag.stop()
@@ -68,12 +71,11 @@ def _signals() -> tuple[asyncio.Event, asyncio.Event]:
     return stop, hurry
 
 
-async def _until(stop: asyncio.Event, meanwhile: Awaitable[None]) -> None:
-    other = asyncio.ensure_future(meanwhile)
+async def _until(stop: asyncio.Event, meanwhile: asyncio.Task[None]) -> None:
     await stop.wait()
-    other.cancel()
+    meanwhile.cancel()
     with suppress(asyncio.CancelledError):
-        await other
+        await meanwhile
 
 
 def _address(config: Config, runner: web.AppRunner) -> str:
@@ -89,21 +91,27 @@ def _reload(gateway: Gateway, overrides: Mapping[str, object]) -> Callable[[], A
         old = gateway.parts
         assert old.config.file is not None, "only settings from a file can be read again"
         config = load_config(old.config.file, overrides)
-        _must_stay(old.config, config)
-        gateway.take(load_parts(config, old))
+        problems = list(_must_stay(old.config, config))
+        try:
+            parts = load_parts(config, old)
+        except Problems as found:
+            problems += found.problems
+        if problems:
+            raise Problems(problems)
+        gateway.take(parts)
         journal.configure(config.journal.format, config.journal.level)
 
     return reload
 
 
-def _must_stay(old: Config, new: Config) -> None:
+def _must_stay(old: Config, new: Config) -> Iterator[Problem]:
     """Some settings cannot change under a running server; better to say so than to obey by half."""
     place, hint = Place(str(new.file)), "restart the server to change it"
     changed = [name for name in FIXED if getattr(old, name) != getattr(new, name)]
     if _mounts(old) != _mounts(new):
         changed.append("dialects")
-    if changed:
-        raise Problems(Problem(place, f"'{name}' cannot change while the server runs", hint) for name in changed)
+    for name in changed:
+        yield Problem(place, f"'{name}' cannot change while the server runs", hint)
 
 
 def _mounts(config: Config) -> dict[str, str | None]:
