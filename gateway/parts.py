@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from adapters import known_dialects
 from gateway import backends
 from gateway.config import AgentSettings, Config, merge_card
+from gateway.errors import GatewayError
 from gateway.marks import Marked, Path_, Problem, Problems, nearest, read
 from gateway.model import AgentCard
 from gateway.ports import Backend, Dialect
@@ -101,18 +102,19 @@ def _table(config: Config, dialect: Dialect, problems: list[Problem]) -> Table |
 def _agent(
     name: str, agent: AgentSettings, config: Config, old: Parts | None, document: Marked, problems: list[Problem],
 ) -> tuple[AgentCard, Backend] | None:
-    kind, base = agent.backend, config.file.parent if config.file else Path()
-    if kind not in backends.BACKENDS:
-        hint = nearest(kind, backends.BACKENDS) or f"there are: {', '.join(backends.BACKENDS)}"
-        problems.append(Problem(document.place(("agents", name, "backend")), f"there is no backend '{kind}'", hint))
-        return None
-    kept = old.backends.get(name) if old and old.config.agents.get(name) == agent else None
+    base, at = config.file.parent if config.file else Path(), ("agents", name)
     try:
+        kind = backends.kind_of(agent.backend, base)
+        kept = old.backends.get(name) if old and old.config.agents.get(name) == agent else None
         made = kept or _shaped(
-            lambda: backends.BACKENDS[kind](agent.settings, base), backends.SETTINGS[kind].model_fields,
-            ("agents", name, "settings"), document, problems,
+            lambda: kind.make(agent.settings, base), kind.settings.model_fields if kind.settings else (),
+            (*at, "settings"), document, problems,
         )
+    except GatewayError as error:
+        hint = nearest(agent.backend, backends.KINDS) or f"there are {', '.join(backends.KINDS)}, and module:Class"
+        problems.append(Problem(document.place((*at, "backend")), error.message, hint))
+        return None
     except Problems as found:
         problems += found.problems
         return None
-    return (merge_card(backends.card_of(kind, agent.settings), name, agent), made) if made else None
+    return (merge_card(kind.card, name, agent), made) if made else None

@@ -1,27 +1,22 @@
 """Agents behind one port: the demo, scenarios, and what a third backend is made with."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
-
+from gateway.errors import NotFound
 from gateway.model import AgentCard
 from gateway.ports import Backend
 
 from .demo import DEMO_CARD, DemoBackend, DemoSettings
+from .imported import imported, is_import
+from .kind import Factory, Kind
 from .pen import Pen
 from .round import Round
 from .scenario import Scenario, ScriptedSettings
 from .scenario import load as load_scenario
 from .scripted import ScriptedBackend
 from .tools import Result, Tool, ToolFailed, builtin, enabled
-
-Factory = Callable[[Mapping[str, Any], Path], Backend]
-"""(what config says about the agent, the folder its paths start from) → the agent."""
-
-SETTINGS: dict[str, type[BaseModel]] = {"demo": DemoSettings, "scripted": ScriptedSettings}
-"""What config may say about each kind of backend."""
 
 
 def _demo(settings: Mapping[str, Any], base: Path) -> Backend:
@@ -32,24 +27,31 @@ def _scripted(settings: Mapping[str, Any], base: Path) -> Backend:
     return ScriptedBackend(load_scenario(base / ScriptedSettings.model_validate(settings).scenario))
 
 
-BACKENDS: dict[str, Factory] = {"demo": _demo, "scripted": _scripted}
-"""Every kind of backend, by the word config uses for it."""
+KINDS: dict[str, Kind] = {
+    "demo": Kind(make=_demo, card=DEMO_CARD, settings=DemoSettings),
+    "scripted": Kind(
+        make=_scripted, card=AgentCard(name="scripted", title="Scripted agent"), settings=ScriptedSettings,
+    ),
+}
+"""Every kind of backend that comes with the gateway, by the word config.yaml uses for it."""
 
-_CARDS = {"demo": DEMO_CARD, "scripted": AgentCard(name="scripted", title="Scripted agent")}
 
-
-def card_of(kind: str, settings: Mapping[str, Any]) -> AgentCard:
-    """What an agent of that kind is known as, unless config says more."""
-    return _CARDS[kind]
+def kind_of(word: str, base: Path) -> Kind:
+    """The kind a word of config.yaml stands for: one of ours, or a class of the user's as `module:Class`."""
+    if is_import(word):
+        return imported(word, base)
+    if word not in KINDS:
+        raise NotFound(f"there is no backend '{word}'")
+    return KINDS[word]
 
 
 __all__ = [
-    "BACKENDS",
     "DEMO_CARD",
-    "SETTINGS",
+    "KINDS",
     "DemoBackend",
     "DemoSettings",
     "Factory",
+    "Kind",
     "Pen",
     "Result",
     "Round",
@@ -59,7 +61,7 @@ __all__ = [
     "Tool",
     "ToolFailed",
     "builtin",
-    "card_of",
     "enabled",
+    "kind_of",
     "load_scenario",
 ]

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from gateway.backends import BACKENDS, SETTINGS, load_scenario
+from gateway.backends import KINDS, load_scenario
 from gateway.backends.directives import READERS
 from gateway.backends.scripted import ScriptedBackend
 from gateway.backends.steps import STEPS
@@ -36,5 +36,5 @@ async def test_the_example_scenario_works() -> None:
 
 def test_every_backend_setting_directive_and_step_is_on_the_page() -> None:
     rows = set(re.findall(r"^\| `/?([a-z-]+)", PAGE, re.MULTILINE))
-    assert not (set(BACKENDS) | set(READERS) | set(STEPS)) - rows
-    assert all(f"`{field}`" in PAGE for settings in SETTINGS.values() for field in settings.model_fields)
+    assert not (set(KINDS) | set(READERS) | set(STEPS)) - rows
+    assert all(f"`{field}`" in PAGE for kind in KINDS.values() if kind.settings for field in kind.settings.model_fields)

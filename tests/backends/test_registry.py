@@ -5,18 +5,21 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from gateway.backends import BACKENDS, DEMO_CARD, SETTINGS, DemoBackend, card_of
+from gateway.backends import DEMO_CARD, KINDS, DemoBackend, kind_of
+from gateway.errors import NotFound
 
 
-def test_every_backend_has_settings_and_a_card() -> None:
-    assert set(BACKENDS) == set(SETTINGS)
-    assert all(card_of(kind, {}).name == kind for kind in BACKENDS)
+def test_every_kind_has_settings_and_a_card() -> None:
+    assert all(kind.card.name == word and kind.settings for word, kind in KINDS.items())
+    assert kind_of("demo", Path()) is KINDS["demo"]
+    with pytest.raises(NotFound, match="no backend 'demmo'"):
+        kind_of("demmo", Path())
 
 
 def test_the_demo_needs_no_settings() -> None:
-    assert isinstance(BACKENDS["demo"]({}, Path()), DemoBackend)
+    assert isinstance(KINDS["demo"].make({}, Path()), DemoBackend)
     with pytest.raises(ValidationError, match="dealy"):
-        BACKENDS["demo"]({"dealy": 1}, Path())
+        KINDS["demo"].make({"dealy": 1}, Path())
 
 
 def test_the_demos_card() -> None:

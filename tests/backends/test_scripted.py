@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.backends import BACKENDS, ScriptedBackend, load_scenario
+from gateway.backends import KINDS, ScriptedBackend, load_scenario
 from gateway.backends.scripted import FAULTS, in_words, pieces
 from gateway.errors import BackendFailed, GatewayError, Overloaded
 from gateway.model import (
@@ -155,6 +155,6 @@ def test_pieces() -> None:
 
 
 async def test_the_registry_makes_one_from_its_file() -> None:
-    backend = BACKENDS["scripted"]({"scenario": "talk.yaml"}, FILE.parent)
+    backend = KINDS["scripted"].make({"scenario": "talk.yaml"}, FILE.parent)
     assert (await play(backend, FakeTurn(SendMessage(content="x")))).text == "First"
     await backend.close()
