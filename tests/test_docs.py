@@ -1,0 +1,94 @@
+"""What README and docs show is what happens: their commands are run, their answers compared."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from conformance.aap.profile import AapProfile
+from tests.test_serving import Running, running
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+OURS = "http://127.0.0.1:18900"
+ID = re.compile(r"\b(sess|call|turn|evt)_[0-9a-f_]+\b")
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def sessions(page: Path) -> Iterator[list[tuple[str, str]]]:
+    """(command, what it prints) of each console block."""
+    for block in blocks(page, "console"):
+        yield [(command, printed) for command, _, printed in
+               (part.partition("\n") for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:])]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running(tmp_path_factory.mktemp("docs")) as served:
+        yield served
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(sessions(page))], ids=lambda page: page.name)
+def test_a_session_shown_is_a_session_had(page: Path, server: Running) -> None:
+    for session in sessions(page):
+        known: dict[str, str] = {}
+        for command, printed in session:
+            command = ID.sub(lambda shown: known.get(shown[0], shown[0]), command).replace(OURS, server.address)
+            command = command.replace(".venv/bin/dragoman", f"{sys.executable} -m gateway")
+            done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=30, cwd=ROOT)
+            assert done.returncode == 0, done.stderr + done.stdout
+            if printed:
+                _same(printed, done.stdout, known)
+
+
+def _same(shown: str, had: str, known: dict[str, str]) -> None:
+    """Equal but for the ids, which are remembered for the commands that follow."""
+    assert ID.sub("ID", had.rstrip("\n")) == ID.sub("ID", shown.rstrip("\n"))
+    known.update(zip((m[0] for m in ID.finditer(shown)), (m[0] for m in ID.finditer(had)), strict=True))
+
+
+def test_the_agent_of_the_readme_answers(tmp_path: Path) -> None:
+    [code] = blocks(ROOT / "README.md", "python")
+    (tmp_path / "parrot.py").write_text(code)
+    [agents] = blocks(ROOT / "README.md", "yaml")
+    with running(tmp_path, **yaml.safe_load(agents)) as served:
+        lines = [line.strip() for line in served.greeting if "curl" in line]
+        done = subprocess.run(["bash", "-c", "\n".join(lines)], capture_output=True, text=True, timeout=20, check=True)
+        assert 'data: {"delta":"hello! "}' in done.stdout
+        assert done.stdout.rstrip().endswith('data: {"stopReason":"end_turn"}')
+
+
+def test_the_conform_command_of_the_readme_passes(server: Running, tmp_path: Path) -> None:
+    [command] = [line for block in blocks(ROOT / "README.md", "sh") for line in block.splitlines() if "conform" in line]
+    command = command.replace(OURS, server.address).replace(".venv/bin/dragoman", f"{sys.executable} -m gateway")
+    done = subprocess.run(["bash", "-c", command.replace("report.html", str(tmp_path / "report.html"))],
+                          capture_output=True, text=True, timeout=60, cwd=ROOT)
+    assert done.returncode == 0, done.stdout
+    assert "<html" in (tmp_path / "report.html").read_text()
+
+
+def test_the_profile_of_the_docs_is_one() -> None:
+    [profile] = blocks(ROOT / "docs/conformance.md", "yaml")
+    assert AapProfile.model_validate(yaml.safe_load(profile))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_settings_of_the_dialects_are_documented() -> None:
+    from tests.tables import DIALECTS, dialect
+
+    for name in DIALECTS:
+        text, shape = (ROOT / f"docs/{name}.md"), dialect(name).settings
+        for setting in shape.model_fields if shape else ():
+            assert f"{setting}:" in text.read_text(), f"docs/{name}.md does not say what {setting} is"
