@@ -6,8 +6,9 @@ ARGS   ?=
 
 .PHONY: run test lint bench clean
 
+# The server is a job of its own, so that Ctrl-C is the server's to answer, and its exit code is ours.
 run: $(VENV)/.run
-	@$(BIN)/dragoman serve $(ARGS)
+	@bash -c 'set -m; $(BIN)/dragoman serve $(ARGS); exit $$?'
 
 test: lint
 	@$(BIN)/pytest -n 2 $(ARGS)

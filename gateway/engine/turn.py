@@ -118,19 +118,21 @@ class TurnRun:
             self.fail(Fault(code=FaultCode.INTERNAL, message="The agent failed unexpectedly."))
 
     async def _listen(self, stream: AsyncGenerator[Said, None]) -> None:
-        say, turn_id, spoken = self._session.say, self.turn_id, 0
+        say, say_delta, turn_id, spoken = self._session.say, self._session.say_delta, self.turn_id, 0
         async for said in stream:
             if self.over:
                 raise TurnOver
-            event, scope_id = (said.event, said.scope_id) if isinstance(said, Scoped) else (said, ROOT)
-            if type(event) is not BlockDelta or not _is_text(event.delta):
-                event = _spoken(event)
-            say(event, scope_id, turn_id)
-            if type(event) is MessageEnded:
-                self._take_stock(event, scope_id)
             spoken += 1
             if spoken % BREATH == 0:
                 await asyncio.sleep(0)
+            if type(said) is BlockDelta and _is_text(said.delta):
+                say_delta(said, turn_id)
+                continue
+            event, scope_id = (said.event, said.scope_id) if isinstance(said, Scoped) else (said, ROOT)
+            event = _spoken(event)
+            say(event, scope_id, turn_id)
+            if type(event) is MessageEnded:
+                self._take_stock(event, scope_id)
         self.finish(Outcome.COMPLETED, self._stop_reason)
 
     async def _let_go(self, stream: AsyncGenerator[Said, None]) -> None:

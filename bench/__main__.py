@@ -1,0 +1,95 @@
+"""`python -m bench`: runs the scenarios and prints what they found; timing never makes it fail, wrong answers do."""
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from .measure import Broken, choose_cores
+from .report import Row, as_json, machine, notes, table
+from .scenarios import COLUMNS, FULL, QUICK, SCENARIOS, Bench, Effort
+
+EPILOG = """\
+example:  python -m bench --quick --only burst paced --json found.json
+
+Figures are medians, with half their spread in percent; a ratio is ours to the bare server's, of runs that lay side by
+side in time, with the lowest and the highest in brackets. The machine's noise is in the figures and mostly not in the
+ratios: read those. The exit code is 1 if a server died or a stream was not word for word what the agent says, and 0
+otherwise, whatever the figures.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _options(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    rows, started = list[Row](), time.perf_counter()
+    effort = QUICK if options.quick else FULL
+    try:
+        for row in _rows(effort, options.only):
+            rows.append(row)  # one by one, so that those found before a break are shown
+    except Broken as broken:
+        print(f"bench: {broken}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        _show(rows, time.perf_counter() - started)
+        if options.json is not None:
+            options.json.write_text(json.dumps(as_json(rows, effort.name), indent=1, ensure_ascii=False) + "\n")
+    return 0
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description="The gateway beside a bare aiohttp handler that writes the same bytes.",
+        epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--quick", action="store_true", help="less work: within a minute, in place of two")
+    parser.add_argument("--only", nargs="+", choices=SCENARIOS, metavar="NAME", default=list(SCENARIOS),
+                        help=f"only these scenarios: {', '.join(SCENARIOS)}")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was found there, too")
+    return parser.parse_args(arguments)
+
+
+def _rows(effort: Effort, names: Sequence[str]) -> Iterator[Row]:
+    """Every row of the scenarios named, with the client on its own core while they run."""
+    cores, before = choose_cores(), os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {cores.client})
+    try:
+        with TemporaryDirectory(prefix="dragoman-bench-") as folder:
+            bench = Bench(effort, cores, Path(folder), _tell)
+            for name in names:
+                yield from SCENARIOS[name](bench)
+    finally:
+        os.sched_setaffinity(0, before)
+        _tell("")
+
+
+def _tell(line: str) -> None:
+    """Progress, for who watches; a file or a pipe gets none."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
+
+
+def _show(rows: Sequence[Row], seconds: float) -> None:
+    if not rows:
+        return
+    about = machine()
+    print(", ".join(f"{name} {value}" for name, value in about.items()))
+    if about["cores"] < 2:
+        print("note: server and client share one core; the ratios are blunted")
+    print()
+    print(table(rows, COLUMNS))
+    print()
+    for note in notes(rows):
+        print(f"note: {note}")
+    print(f"{seconds:.0f} seconds")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""Clients in numbers: each with a session of its own, and everything they are told is checked."""
+
+import socket
+import time
+from bisect import bisect
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from .client import Answer, Connections, Playing, Round, play
+from .measure import Broken, Spent
+from .servers import Server
+from .wire import PAUSE, Talk
+
+RAMP_SECONDS = 1.5
+"""So long after their start paced streams have settled."""
+BATCH = 50
+"""So many connections are opened at once; more would overflow the server's queue and wait for the kernel to retry."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One measured round of turns."""
+
+    round: Round
+    deltas: int
+    spent: Spent
+    """What the server process spent on it."""
+
+    @property
+    def rate(self) -> float:
+        """Deltas a second; the time in which others had the server's core does not count."""
+        return self.deltas / max(self.spent.cpu, self.round.seconds - self.spent.waited)
+
+    @property
+    def cpu_micros(self) -> float:
+        return self.spent.cpu / self.deltas * 1e6
+
+
+@dataclass(frozen=True)
+class Window:
+    """A stretch of time in which all streams ran, and what it cost."""
+
+    whole: Sample
+    arrivals: Sequence[Sequence[float]]
+    """When the deltas of each stream came, within the window."""
+    spent: Spent
+
+    @property
+    def cpu_micros(self) -> float:
+        return self.spent.cpu / sum(map(len, self.arrivals)) * 1e6
+
+
+class Checker:
+    """Examines every stream; one that is equal to a stream already found right is right."""
+
+    def __init__(self) -> None:
+        self._right: dict[tuple[str, str], bytes] = {}
+
+    def check(self, server: Server, answer: Answer, talk: Talk) -> bytes:
+        if answer.status != 200:
+            raise Broken(f"{server.contender.name} answered {answer.status}: {answer.body()[:200]!r}")
+        body, key = answer.body(), (server.contender.name, talk.message)
+        if body != self._right.get(key):
+            server.wire.check(body, talk)
+            self._right[key] = body
+        return body
+
+
+CHECKER = Checker()
+
+
+def create_sessions(server: Server, count: int) -> list[str]:
+    """Sessions made one after the other on one connection."""
+    with Connections(server.port) as connections:
+        one = connections.open(1)
+        return [_created(server, play(one, [server.wire.create()]).answers[0]) for _ in range(count)]
+
+
+def _created(server: Server, answer: Answer) -> str:
+    if answer.status != 201:
+        raise Broken(f"{server.contender.name} answered {answer.status}: {answer.body()[:200]!r}")
+    return server.wire.session_of(answer.body())
+
+
+def concurrent_turns(server: Server, count: int, talk: Talk) -> Sample:
+    """So many turns at once, each on its own connection and in its own fresh session."""
+    with crowd(server, count) as (sockets, sessions):
+        return measured(server, sockets, sessions, talk)
+
+
+def paced_turns(server: Server, count: int, talk: Talk) -> Window:
+    """So many paced turns at once, looked at as a whole and between their start and their end."""
+    with crowd(server, count) as (sockets, sessions):
+        requests, before = [server.wire.turn(session, talk.message) for session in sessions], server.spent()
+        with Playing(sockets, requests) as playing:
+            playing.read(RAMP_SECONDS)
+            begin, settled = time.perf_counter(), server.spent()
+            playing.read(max(PAUSE, talk.paced * PAUSE - RAMP_SECONDS - 2 * PAUSE))
+            end, spent = time.perf_counter(), server.spent() - settled
+            played = playing.finish()
+    whole = _examined(server, played, talk, server.spent() - before)
+    times = [answer.arrivals(server.wire.delta_mark)[:talk.paced] for answer in played.answers]
+    seen = [each[bisect(each, begin):bisect(each, end)] for each in times]
+    if any(len(each) < 2 for each in seen):
+        raise Broken(f"{server.contender.name}: a stream of {talk.message} did not run while we looked")
+    return Window(whole, seen, spent)
+
+
+@contextmanager
+def crowd(server: Server, count: int) -> Iterator[tuple[Sequence[socket.socket], Sequence[str]]]:
+    """So many clients, each with a connection and a session."""
+    with Connections(server.port) as connections:
+        sessions = list[str]()
+        while len(sessions) < count:
+            sessions += _enter(server, connections.open(min(BATCH, count - len(sessions))))
+        yield connections.sockets, sessions
+
+
+def _enter(server: Server, sockets: Sequence[socket.socket]) -> list[str]:
+    answers = play(sockets, [server.wire.create()] * len(sockets)).answers
+    return [_created(server, answer) for answer in answers]
+
+
+def measured(server: Server, sockets: Sequence[socket.socket], sessions: Sequence[str], talk: Talk) -> Sample:
+    requests = [server.wire.turn(session, talk.message) for session in sessions]
+    before = server.spent()
+    played = play(sockets, requests)
+    return _examined(server, played, talk, server.spent() - before)
+
+
+def _examined(server: Server, played: Round, talk: Talk, spent: Spent) -> Sample:
+    for answer in played.answers:
+        CHECKER.check(server, answer, talk)
+    return Sample(played, len(played.answers) * len(talk.deltas), spent)
+
+
+def turns_in_a_row(server: Server, sessions: Sequence[str], talk: Talk) -> list[Sample]:
+    """One turn after the other on one connection, in the sessions given."""
+    with Connections(server.port) as connections:
+        one = connections.open(1)
+        return [measured(server, one, [session], talk) for session in sessions]
+
+
+def rehearse(servers: Sequence[Server], talk: Talk) -> None:
+    """Have the first server show what it writes, teach it to those that must be taught, and warm them up."""
+    first, *others = servers
+    body = CHECKER.check(first, turns_in_a_row(first, create_sessions(first, 1), talk)[0].round.answers[0], talk)
+    for server in others:
+        if server.contender.is_taught:
+            server.teach(talk, body)
+        if not talk.paced:
+            turns_in_a_row(server, create_sessions(server, 1), talk)

@@ -1,0 +1,94 @@
+"""What is measured, and how it is summed up: CPU and memory of a process, medians, spreads and paired ratios."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Broken(Exception):
+    """Something did not work, as opposed to being slow: the figures would mean nothing."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A median and how far the samples lay apart."""
+
+    median: float
+    low: float
+    high: float
+    samples: int
+
+
+def figure(samples: Sequence[float]) -> Figure:
+    if not samples:
+        raise ValueError("a figure needs at least one sample")
+    return Figure(median(samples), min(samples), max(samples), len(samples))
+
+
+def paired(ours: Sequence[float], theirs: Sequence[float]) -> Figure:
+    """The ratios of runs that lay side by side in time, so that a noisy minute hits both."""
+    return figure([mine / other for mine, other in zip(ours, theirs, strict=True)])
+
+
+def percentile(samples: Sequence[float], percent: float) -> float:
+    """The smallest sample that is at least as large as so many percent of them all."""
+    ordered = sorted(samples)
+    rank = -(-len(ordered) * percent // 100)
+    return ordered[max(0, int(rank) - 1)]
+
+
+# -- processes --------------------------------------------------------------------------------------------------------
+
+@dataclass(frozen=True)
+class Spent:
+    """What a process had of the CPU, and how long it waited for it because others had it; in seconds."""
+
+    cpu: float
+    waited: float
+
+    def __sub__(self, before: "Spent") -> "Spent":
+        return Spent(self.cpu - before.cpu, self.waited - before.waited)
+
+
+def spent(pid: int) -> Spent:
+    """All living threads together, to the nanosecond where the kernel counts them, else in its ticks."""
+    try:
+        threads = [path.read_text().split() for path in Path(f"/proc/{pid}/task").glob("*/schedstat")]
+    except OSError:
+        threads = []
+    if not threads:
+        return Spent(_ticks(pid) / TICKS, 0.0)
+    return Spent(sum(int(cpu) for cpu, _, _ in threads) / 1e9, sum(int(waited) for _, waited, _ in threads) / 1e9)
+
+
+def _ticks(pid: int) -> int:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def rss_bytes(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE_BYTES
+
+
+# -- cores ------------------------------------------------------------------------------------------------------------
+
+@dataclass(frozen=True)
+class Cores:
+    """Which core the servers have to themselves, and which the client; the same one if there is but one."""
+
+    server: int
+    client: int
+
+    @property
+    def are_apart(self) -> bool:
+        return self.server != self.client
+
+
+def choose_cores() -> Cores:
+    allowed = sorted(os.sched_getaffinity(0))
+    return Cores(server=allowed[0], client=allowed[-1])

@@ -1,0 +1,138 @@
+"""The servers under test: each in a process of its own on the servers' core, and a column of the table."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from .client import ask
+from .measure import Broken, Spent, rss_bytes, spent
+from .wire import PAUSE, Aap, Talk, Wire, post
+
+ROOT = Path(__file__).resolve().parent.parent
+READY_SECONDS = 20.0
+READYZ = b"GET /readyz HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n"
+SETTINGS = """\
+log: memory
+dialects: {aap: {mount: /aap}}
+agents: {demo: {backend: demo}}
+"""
+
+Command = Callable[[Path, int], Sequence[str]]
+"""(an empty folder, a port) → what to execute."""
+
+
+def gateway_command(folder: Path, port: int) -> Sequence[str]:
+    settings = folder / "bench.yaml"
+    settings.write_text(SETTINGS)
+    start = "from gateway.cli import main; main()"
+    return [sys.executable, "-c", start, "serve", "--config", str(settings), "--port", str(port)]
+
+
+def baseline_command(folder: Path, port: int) -> Sequence[str]:
+    return [sys.executable, "-m", "bench.baseline", str(port)]
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A column of the table: what it is called, how it is started, and how one talks to it."""
+
+    name: str
+    command: Command
+    wire: Wire
+    is_taught: bool = False
+    """Whether it plays scripts that it must be taught first."""
+
+
+DRAGOMAN = Contender("dragoman", gateway_command, Aap())
+BARE = Contender("bare aiohttp", baseline_command, Aap(), is_taught=True)
+CONTENDERS = (DRAGOMAN, BARE)
+"""The first is ours; ratios are ours to the second."""
+
+
+class Server:
+    """A running contender; leaving the `with` ends it."""
+
+    def __init__(self, contender: Contender, folder: Path, core: int) -> None:
+        self.contender = contender
+        self.wire = contender.wire
+        self.port = free_port()
+        self._errors = folder / f"{contender.name.replace(' ', '-')}-{self.port}.err"
+        started = time.perf_counter()
+        self._process = self._spawn(contender.command(folder, self.port), core)
+        try:
+            self._await_ready(started + READY_SECONDS)
+        except BaseException:
+            self.stop()
+            raise
+        self.seconds_to_ready = time.perf_counter() - started
+
+    def __enter__(self) -> "Server":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        died = self._process.poll()
+        self.stop()
+        if died is not None:
+            raise Broken(f"{self.contender.name} died with code {died}\n{self._last_words()}") from error
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def spent(self) -> Spent:
+        return spent(self._process.pid)
+
+    def rss(self) -> int:
+        return rss_bytes(self._process.pid)
+
+    def teach(self, talk: Talk, body: bytes) -> None:
+        """Have a bare server play a body event by event, with the pauses that the talk has."""
+        left, script = talk.paced, list[tuple[float, str]]()
+        for event in self.wire.events(body):
+            is_paced = left > 0 and self.wire.delta_mark in event
+            left -= is_paced
+            script.append((PAUSE if is_paced else 0.0, event.decode()))
+        if ask(self.port, post("/script", {"message": talk.message, "script": script})).status != 200:
+            raise Broken(f"{self.contender.name} did not learn {talk.message}")
+
+    def _spawn(self, command: Sequence[str], core: int) -> subprocess.Popen[bytes]:
+        with self._errors.open("wb") as errors:
+            return subprocess.Popen(
+                command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
+                env=_environment(), start_new_session=True,
+                preexec_fn=lambda: os.sched_setaffinity(0, {core}),
+            )
+
+    def _await_ready(self, until: float) -> None:
+        while time.perf_counter() < until:
+            if self._process.poll() is not None:
+                raise Broken(f"{self.contender.name} did not start\n{self._last_words()}")
+            if self._is_ready():
+                return
+            time.sleep(0.002)
+        raise Broken(f"{self.contender.name} was not ready after {READY_SECONDS:g} seconds\n{self._last_words()}")
+
+    def _is_ready(self) -> bool:
+        try:
+            return ask(self.port, READYZ).status == 200
+        except (OSError, Broken):
+            return False
+
+    def _last_words(self) -> str:
+        return "\n".join(self._errors.read_text(errors="replace").splitlines()[-20:])
+
+
+def _environment() -> dict[str, str]:
+    """Ours without the settings that somebody made for another server."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("DRAGOMAN_")}
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])

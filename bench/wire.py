@@ -1,0 +1,106 @@
+"""How a dialect is spoken by the load client: requests as ready bytes, and what was heard in an answer."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from .measure import Broken
+
+PAUSE = 0.05
+"""Seconds between the deltas of the demo agent's /slow."""
+REPLY = ("You ", "said: ", "(nothing)")
+"""What the demo agent says after its directives."""
+
+
+@dataclass(frozen=True)
+class Talk:
+    """One message to the demo agent, and every delta that must come back."""
+
+    message: str
+    deltas: Sequence[str]
+    paced: int = 0
+    """How many of the deltas are preceded by a pause."""
+
+    @property
+    def text(self) -> str:
+        return "".join(self.deltas)
+
+
+def burst(count: int) -> Talk:
+    return Talk(f"/burst {count}", ("word ",) * count + REPLY)
+
+
+def slow(count: int) -> Talk:
+    return Talk(f"/slow {count}", tuple(f"{number + 1} " for number in range(count)) + REPLY, paced=count)
+
+
+class Wire(Protocol):
+    """A dialect as the client needs it; one such object makes one more column possible."""
+
+    name: str
+    event_mark: bytes
+    """What every event has in its bytes, and no comment has."""
+    delta_mark: bytes
+    """What every text delta has in its bytes, and nothing else has."""
+
+    def create(self) -> bytes: ...
+    def session_of(self, body: bytes) -> str: ...
+    def turn(self, session: str, message: str) -> bytes: ...
+    def events(self, body: bytes) -> list[bytes]:
+        """The body cut into what a bare server would write one by one."""
+
+    def check(self, body: bytes, talk: Talk) -> None:
+        """Raise `Broken` unless the whole of the talk was heard, in order, once."""
+
+
+def post(path: str, body: object) -> bytes:
+    content = json.dumps(body).encode()
+    head = f"POST {path} HTTP/1.1", "Host: bench", "Content-Type: application/json", f"Content-Length: {len(content)}"
+    return "\r\n".join(head).encode() + b"\r\n\r\n" + content
+
+
+class Aap:
+    """AAP in stream mode `delta`."""
+
+    name = "aap"
+    event_mark = b"event: "
+    delta_mark = b"event: text_delta\n"
+
+    def create(self) -> bytes:
+        return post("/aap/sessions", {"agent": {"name": "demo"}})
+
+    def session_of(self, body: bytes) -> str:
+        return str(json.loads(body)["sessionId"])
+
+    def turn(self, session: str, message: str) -> bytes:
+        said = {"role": "user", "content": message}
+        return post(f"/aap/sessions/{session}/turns", {"stream": "delta", "messages": [said]})
+
+    def events(self, body: bytes) -> list[bytes]:
+        return [event + b"\n\n" for event in body.split(b"\n\n") if event]
+
+    def check(self, body: bytes, talk: Talk) -> None:
+        heard = [_named(event) for event in self.events(body) if not event.startswith(b":")]
+        deltas = [_field(content, "delta") for name, content in heard if name == b"text_delta"]
+        if len(deltas) != len(talk.deltas):
+            raise Broken(f"{talk.message}: {len(deltas)} deltas came, not {len(talk.deltas)}")
+        if "".join(deltas) != talk.text:
+            raise Broken(f"{talk.message}: the deltas do not add up to what the agent says")
+        if [name for name, _ in heard if name != b"text_delta"] != [b"turn_start", b"turn_stop"]:
+            raise Broken(f"{talk.message}: the stream is not one turn_start, the deltas and one turn_stop")
+        if heard[0][0] != b"turn_start" or _field(heard[-1][1], "stopReason") != "end_turn":
+            raise Broken(f"{talk.message}: the turn did not begin and end as it should")
+
+
+def _named(event: bytes) -> tuple[bytes, bytes]:
+    """The name and the content of one server-sent event."""
+    fields = dict(line.split(b": ", 1) for line in event.splitlines() if b": " in line)
+    return fields.get(b"event", b""), fields.get(b"data", b"")
+
+
+def _field(content: bytes, name: str) -> str:
+    try:
+        return str(json.loads(content)[name])
+    except (ValueError, KeyError, TypeError) as error:
+        raise Broken(f"an event without {name}: {content[:80]!r}") from error
