@@ -118,3 +118,12 @@ def _agent(
         problems += found.problems
         return None
     return (merge_card(kind.card, name, agent), made) if made else None
+
+
+def problems_of(config: Config) -> list[Problem]:
+    """Every mistake in what the settings name."""
+    try:
+        load_parts(config)
+    except Problems as found:
+        return found.problems
+    return []

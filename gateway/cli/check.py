@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .common import CONFIG, ConfigFile, settings, telling
+from .common import CONFIG, ConfigFile, checked, telling
 
 
 def check(
@@ -19,7 +19,7 @@ def check(
     The exit code is 0 if there is nothing to mend, and 2 otherwise.
     """
     with telling():
-        chosen = settings(config)
+        chosen = checked(config)
 
         from gateway import app as house
 

@@ -33,6 +33,21 @@ def settings(file: Path, overrides: Mapping[str, object] | None = None) -> "Conf
     return load_config(file, overrides)
 
 
+def checked(file: Path, overrides: Mapping[str, object] | None = None) -> "Config":
+    """The same for those who will serve it: where it is wrong, what it names is looked at too."""
+    from gateway.config import ConfigProblems, load_config
+    from gateway.marks import Problems
+
+    try:
+        return load_config(file, overrides)
+    except ConfigProblems as found:
+        if found.rest is None:
+            raise
+        from gateway.parts import problems_of
+
+        raise Problems({*found.problems, *problems_of(found.rest)}) from None
+
+
 def fail(message: str) -> NoReturn:
     """Say it once, on standard error, and leave."""
     typer.echo(message, err=True)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import CONFIG, ConfigFile, DataFolder, fail, given, settings, telling
+from .common import CONFIG, ConfigFile, DataFolder, checked, fail, given, telling
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -29,7 +29,7 @@ def serve(
     """
     with telling():
         overrides = given(host=host, port=port, data=data)
-        chosen = settings(config, overrides)
+        chosen = checked(config, overrides)
         try:
             code = _run(chosen, watch, overrides)
         except OSError as error:

@@ -1,7 +1,7 @@
 """config.yaml and DRAGOMAN_* variables → typed settings; problems with their places, all at once."""
 
 from .cards import merge_card
-from .reading import load_config
+from .reading import ConfigProblems, load_config
 from .settings import (
     AgentSettings,
     CapabilitySettings,
@@ -17,6 +17,7 @@ __all__ = [
     "AgentSettings",
     "CapabilitySettings",
     "Config",
+    "ConfigProblems",
     "DialectSettings",
     "JournalSettings",
     "Limits",

@@ -1,7 +1,7 @@
 """From a file, the environment and the command line to a Config: read, lay over, shape, check; all problems at once."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -37,8 +37,26 @@ def load_config(path: Path | str, overrides: Mapping[str, Any] | None = None) ->
     lay_over(document, _given(overrides or {}), lambda at: f"option --{'-'.join(map(str, at))}")
     config = _shaped(document)
     if document.problems or config is None:
-        raise Problems(document.problems)
+        rest = _rest(document)
+        raise ConfigProblems(document.problems, _at_home(rest, Path(path)) if rest else None)
     return _at_home(config, Path(path))
+
+
+class ConfigProblems(Problems):
+    """What is wrong with the settings; `rest` is what can be made of them, so that more mistakes can be looked for."""
+
+    def __init__(self, problems: Iterable[Problem], rest: Config | None) -> None:
+        super().__init__(problems)
+        self.rest = rest
+
+
+def _rest(document: Marked) -> Config | None:
+    """The dialects and agents alone, if they at least have the right shape."""
+    try:
+        return Config.model_validate({name: document.value[name] for name in ("dialects", "agents", "mappings")
+                                      if name in document.value})
+    except ValidationError:
+        return None
 
 
 def _must_be_settings(document: Marked) -> None:

@@ -103,7 +103,16 @@ class Limits(Shape):
     drain_seconds: PositiveFloat = 10
     max_lag_events: PositiveInt = 100_000
     max_sessions: PositiveInt = 100_000
+    max_resources: PositiveInt = 100_000
     max_subscribers: PositiveInt = 10_000
+
+
+class UploadSettings(Shape):
+    """Which files clients may leave here, and how long a link to one holds."""
+
+    max_bytes: PositiveInt = 100 * 1024 * 1024
+    types: tuple[Name, ...] = ("*/*",)
+    link_seconds: PositiveFloat = 900
 
 
 class JournalSettings(Shape):
@@ -126,6 +135,7 @@ class Config(Shape):
     agents: dict[str, AgentSettings] = {}
     mappings: dict[str, Path] = {}
     limits: Annotated[Limits, BeforeValidator(_empty_if_bare)] = Limits()
+    uploads: Annotated[UploadSettings, BeforeValidator(_empty_if_bare)] = UploadSettings()
     journal: Annotated[JournalSettings, BeforeValidator(_empty_if_bare)] = JournalSettings()
 
     _file: Path | None = PrivateAttr(default=None)

@@ -51,3 +51,21 @@ def test_the_matrix_is_a_table(dragoman: Run, monkeypatch: pytest.MonkeyPatch) -
     lines = [line.split() for line in result.stdout.splitlines()]
     assert ["from", "/", "to", "speech", "song"] in lines
     assert ["speech", "nothing", "[thinking],", *["very"] * 40, "long"] in lines
+
+
+def test_mistakes_in_the_settings_hide_none_in_what_they_name(home: Path, dragoman: Run) -> None:
+    (home / "config.yaml").write_text("""\
+hots: 127.0.0.1
+port: 99999
+dialects:
+  aap: {page_sise: 3}
+  app: {}
+agents:
+  demo: {backend: demmo, version: one}
+limits: {turn_seconds: soon}
+""")
+    told = dragoman("check").stderr.splitlines()
+    assert [line.split(": ", 1)[0].rpartition("/")[2] for line in told] == [
+        "config.yaml:1:1", "config.yaml:2:7", "config.yaml:4:9", "config.yaml:5:3", "config.yaml:7:18",
+        "config.yaml:7:35", "config.yaml:8:24",
+    ]
