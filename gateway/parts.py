@@ -32,7 +32,7 @@ class Parts:
 
 def load_parts(config: Config, old: Parts | None = None) -> Parts:
     """Raises `Problems`. Agents whose settings are as they were in `old` are kept."""
-    document = read(config.file) if config.file else Marked("the settings")
+    document = read(config.shown) if config.shown else Marked("the settings")
     problems: list[Problem] = []
     dialects = dict(_dialects(config, document, problems))
     settings = {name: _own_settings(config, dialect, document, problems) for name, dialect in dialects.items()}

@@ -158,5 +158,5 @@ def _at_home(config: Config, file: Path) -> Config:
         "data": home / config.data,
         "mappings": {name: home / table for name, table in config.mappings.items()},
     })
-    whole._file = file.absolute()
+    whole._file, whole._shown = file.absolute(), file
     return whole

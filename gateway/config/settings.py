@@ -139,11 +139,17 @@ class Config(Shape):
     journal: Annotated[JournalSettings, BeforeValidator(_empty_if_bare)] = JournalSettings()
 
     _file: Path | None = PrivateAttr(default=None)
+    _shown: Path | None = PrivateAttr(default=None)
 
     @property
     def file(self) -> Path | None:
         """The file this was read from."""
         return self._file
+
+    @property
+    def shown(self) -> Path | None:
+        """The same as the user called it: what problems are told with."""
+        return self._shown
 
     @property
     def files(self) -> tuple[Path, ...]:
