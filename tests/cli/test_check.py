@@ -66,6 +66,6 @@ limits: {turn_seconds: soon}
 """)
     told = dragoman("check").stderr.splitlines()
     assert [line.split(": ", 1)[0].rpartition("/")[2] for line in told] == [
-        "config.yaml:1:1", "config.yaml:2:7", "config.yaml:4:9", "config.yaml:5:3", "config.yaml:7:18",
+        "config.yaml:1:1", "config.yaml:2:7", "config.yaml:4:9", "config.yaml:5:3", "config.yaml:7:19",
         "config.yaml:7:35", "config.yaml:8:24",
     ]
