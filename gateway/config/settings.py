@@ -97,6 +97,7 @@ class Limits(Shape):
     body_bytes: PositiveInt = 10 * 1024 * 1024
     history_messages: PositiveInt = 10_000
     turn_seconds: PositiveFloat = 3600
+    turn_events: PositiveInt = 2_000_000
     ask_seconds: PositiveFloat = 86_400
     send_seconds: PositiveFloat = 30
     heartbeat_seconds: PositiveFloat = 10

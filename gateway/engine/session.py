@@ -46,6 +46,8 @@ class Limits(Protocol):
     @property
     def turn_seconds(self) -> float: ...
     @property
+    def turn_events(self) -> int: ...
+    @property
     def ask_seconds(self) -> float: ...
     @property
     def history_messages(self) -> int: ...
@@ -113,7 +115,7 @@ class Session:
         return record
 
     def say_delta(self, event: BlockDelta, turn_id: str) -> None:
-        """The same for the agent's own words, nine events of ten: a delta leaves its number in the view, and no more."""
+        """The same for the agent's own words, nine events of ten; a delta leaves in the view only its number."""
         view, now = self.view, self.house.clock()
         self.grammar.check(event)
         view.head += 1

@@ -8,7 +8,7 @@ import msgspec
 import orjson
 import structlog
 
-from gateway.errors import GatewayError, TimedOut
+from gateway.errors import BackendFailed, GatewayError, TimedOut
 from gateway.model import (
     BACKEND_EVENTS,
     ROOT,
@@ -119,12 +119,15 @@ class TurnRun:
 
     async def _listen(self, stream: AsyncGenerator[Said, None]) -> None:
         say, say_delta, turn_id, spoken = self._session.say, self._session.say_delta, self.turn_id, 0
+        most = self._session.house.limits.turn_events
         async for said in stream:
-            if self.over:
-                raise TurnOver
             spoken += 1
             if spoken % BREATH == 0:
                 await asyncio.sleep(0)
+                if spoken > most:
+                    raise BackendFailed(f"The agent said more than {most} things in one turn.")
+            if self.over:
+                raise TurnOver
             if type(said) is BlockDelta and _is_text(said.delta):
                 say_delta(said, turn_id)
                 continue
@@ -226,8 +229,16 @@ class TurnRun:
 
 
 def _is_text(delta: str) -> bool:
-    """Nine events of ten need no more than this: a string that is ASCII can be written everywhere."""
-    return type(delta) is str and delta.isascii()
+    """Nine events of ten need no more than this: a string that can be written everywhere."""
+    return type(delta) is str and (delta.isascii() or _is_unicode(delta))
+
+
+def _is_unicode(delta: str) -> bool:
+    try:
+        delta.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False
+    return True
 
 
 def _spoken(event: AnyEvent) -> AnyEvent:

@@ -294,3 +294,31 @@ async def test_asking_in_the_middle_of_a_message_is_a_fault() -> None:
         await turn.ask(PermissionAsk(call=CALL))
 
     assert ended(await played(play)).outcome is Outcome.FAILED
+
+
+async def test_a_turn_that_never_stops_talking_is_ended() -> None:
+    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+        yield HELLO[0]
+        yield HELLO[1]
+        while True:
+            yield HELLO[2]
+
+    records = await played(play, turn_events=1000)
+    assert ended(records).outcome is Outcome.FAILED
+    assert len(records) < 1100
+
+
+async def test_words_of_every_script_take_the_short_way() -> None:
+    words = ("你", "好\U0001f600")
+    said = [BlockDelta(block_id="b1", message_id="m1", kind=BlockKind.TEXT, delta=word) for word in words]
+
+    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+        for event in (*HELLO[:2], *said):
+            yield event
+        yield BlockEnded(block_id="b1", message_id="m1", kind=BlockKind.TEXT, text="你好\U0001f600")
+        yield HELLO[5]
+
+    records = await played(play)
+    assert [r.event for r in records if isinstance(r.event, BlockDelta)] == said
+    assert records[5].event is said[0], "not copied on the way"
+    assert ended(records).outcome is Outcome.COMPLETED
