@@ -52,7 +52,7 @@ class Tool:
 
     @cached_property
     def _validator(self) -> Any:
-        return jsonschema_rs.validator_for(self.spec.parameters or True)
+        return jsonschema_rs.validator_for(self.spec.parameters or True, offline=True)
 
 
 def enabled(turn: Turn) -> dict[str, Permission]:

@@ -35,6 +35,7 @@ from gateway.model import (
 from gateway.ports import Backend, Clock, EventLog, Receipt
 
 from .fitting import fitted
+from .output import check_schema
 from .turn import TurnRun
 
 log = structlog.get_logger("dragoman.session")
@@ -149,6 +150,8 @@ class Session:
             if isinstance(command, SendMessage | Compact):
                 if self.house.closing:
                     raise Overloaded("the server is about to stop and starts no new turns")
+                if isinstance(command, SendMessage) and command.output_schema is not None:
+                    check_schema(command.output_schema)
                 if status is SessionStatus.RUNNING:
                     raise Busy("a turn is running in this session; wait for its end or interrupt it")
                 status, pending = SessionStatus.RUNNING, set()

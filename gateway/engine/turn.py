@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import orjson
@@ -40,6 +40,7 @@ from gateway.ports import Backend, Said, Scoped
 
 from .closing import missing_ends
 from .desk import Desk
+from .output import structured
 
 if TYPE_CHECKING:
     from .session import Session
@@ -136,7 +137,12 @@ class TurnRun:
             say(event, scope_id, turn_id)
             if type(event) is MessageEnded:
                 self._take_stock(event, scope_id)
-        self.finish(Outcome.COMPLETED, self._stop_reason)
+        self.finish(Outcome.COMPLETED, self._stop_reason, result=self._result())
+
+    def _result(self) -> Any:
+        """What was asked for, where a schema was given; an answer that does not fit it is a fault, not a success."""
+        schema = self.command.output_schema if isinstance(self.command, SendMessage) else None
+        return None if schema is None else structured(schema, self._session.view.entries, self.turn_id)
 
     async def _let_go(self, stream: AsyncGenerator[Said, None]) -> None:
         async with asyncio.timeout(LET_GO_SECONDS):
@@ -188,7 +194,9 @@ class TurnRun:
         late = fault.code is FaultCode.TIMEOUT
         self.finish(Outcome.FAILED, StopReason.TIMEOUT if late else StopReason.ERROR, fault)
 
-    def finish(self, outcome: Outcome, stop_reason: StopReason, fault: Fault | None = None) -> None:
+    def finish(
+        self, outcome: Outcome, stop_reason: StopReason, fault: Fault | None = None, result: Any = None,
+    ) -> None:
         """Say what is missing and `turn.ended`; a second call does nothing."""
         if self.over:
             return
@@ -200,7 +208,8 @@ class TurnRun:
             self._say(FaultRaised(fault=fault))
         took = round((self._session.now() - self._started_at) * 1000)
         ended = TurnEnded(
-            outcome=outcome, stop_reason=stop_reason, fault=fault, usage=self._usage, duration_ms=took,
+            outcome=outcome, stop_reason=stop_reason, fault=fault, result=result, usage=self._usage,
+            duration_ms=took,
         )
         self._say(ended)
         self._session.turn_over(self, ended)
