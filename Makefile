@@ -33,7 +33,15 @@ $(VENV)/.run: $(VENV)/bin/python pyproject.toml
 	@$(BIN)/pip install -q --disable-pip-version-check -e .
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.run
+# What Debian has and the tests use for real; installed only where it is missing and we may.
+$(VENV)/.debian: $(VENV)/bin/python
+	@missing=""; for need in node:nodejs npm:npm curl:curl; do \
+	  command -v $${need%%:*} >/dev/null || missing="$$missing $${need##*:}"; done; \
+	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "installing$$missing"; apt-get update -qq && apt-get install -y -qq $$missing >/dev/null; fi
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.run $(VENV)/.debian
 	@echo "installing what the tests need"
 	@$(BIN)/pip install -q --disable-pip-version-check -e '.[test]'
 	@touch $@

@@ -1,11 +1,14 @@
 """The only place where everything meets: settings → agents, log, engine and dialects → one aiohttp application."""
 
+import asyncio
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from aiohttp import web
 
+from gateway.backends import Replays
 from gateway.config import Config
 from gateway.engine import House, Hub, SessionService
 from gateway.errors import GatewayError
@@ -14,10 +17,11 @@ from gateway.journal import masked
 from gateway.log import MemoryLog
 from gateway.model import Record, encode
 from gateway.ports import Outbound
-from gateway.resources import KeyStore, MemoryResources
-from gateway.web import OWNER, Context, Guard, Refusals
+from gateway.resources import FileStore, KeyStore, MemoryResources, Scheduler, Schedules, Sharing, Workspaces
+from gateway.web import OWNER, Context, Cors, Guard, Refusals, keep_sockets, name_request
 from gateway.web import health as health_routes
 from gateway.web import metrics as metrics_routes
+from gateway.web.refusals import Refused
 from mappings.language import FEATURES, Level, Table, feature_of
 
 from .parts import Parts, load_parts
@@ -42,9 +46,19 @@ class Gateway:
             max_lag=lambda: self.parts.config.limits.max_lag_events,
         )
         self.sessions = SessionService(self.house, self.hub)
-        self.resources = MemoryResources(time.time)
+        self.resources = MemoryResources(time.time, lambda: self.parts.config.limits.max_resources)
+        self.files = FileStore(config.data / "files", time.time, lambda: self.parts.config.uploads)
         self.metrics.ask(sessions=lambda: len(self.sessions), running=lambda: self.sessions.running)
-        self.guard = Guard(KeyStore(config.data) if config.auth == "keys" else None)
+        self.scheduler = Scheduler(
+            Schedules(self.resources, time.time), self.sessions, lambda: self.parts.cards, time.time,
+            is_open=lambda: self.readiness.is_ready,
+        )
+        self.replays = Replays(self.sessions)
+        self.house.after_delete += [
+            Workspaces(config.data / "workspaces").forget, Sharing(self.resources, time.time).forget,
+        ]
+        self.keys = KeyStore(config.data)
+        self.guard = Guard(self.keys if config.auth == "keys" else None)
         self.contexts = {name: self._context(name) for name in parts.dialects}
         self.web = self._web()
 
@@ -60,6 +74,8 @@ class Gateway:
             context.patience = parts.config.limits.send_seconds
 
     async def close(self) -> None:
+        self.keys.remember_use()
+        await self.replays.close()
         for backend in self.parts.backends.values():
             await backend.close()
         await self.house.log.close()
@@ -70,17 +86,21 @@ class Gateway:
         config = self.parts.config
         return Context(
             dialect=name, mount=config.dialects[name].mount or self.parts.dialects[name].mount, sessions=self.sessions,
-            resources=self.resources, agents=self.parts.cards, table=self.parts.tables[name],
+            resources=self.resources, files=self.files, agents=self.parts.cards, table=self.parts.tables[name],
             settings=self.parts.settings[name], guard=self.guard, heartbeat=config.limits.heartbeat_seconds,
-            patience=config.limits.send_seconds,
+            patience=config.limits.send_seconds, data=config.data, clock=time.time, keys=self.keys,
+            replays=self.replays, metrics=self.metrics,
         )
 
     def _web(self) -> web.Application:
-        refusals = Refusals(self._spell)
+        refusals, cors = Refusals(self._spell), Cors(self._is_open)
         app = web.Application(
             client_max_size=self.parts.config.limits.body_bytes,
-            middlewares=[refusals.middleware, self.guard.middleware],
+            middlewares=[cors.middleware, refusals.middleware, self.guard.middleware],
         )
+        app.on_response_prepare.extend([name_request, cors.mark])
+        keep_sockets(app)
+        app.cleanup_ctx.append(self._scheduling)
         for name, context in self.contexts.items():
             app.add_routes(self.parts.dialects[name].routes(context))
         app.add_routes(health_routes.routes(self.readiness))
@@ -88,13 +108,35 @@ class Gateway:
         app.router.add_get("/replay/{session}", self._replay)
         return app
 
+    async def _scheduling(self, app: web.Application) -> AsyncIterator[None]:
+        """The scheduler lives as long as the application."""
+        task = asyncio.create_task(self.scheduler.run(), name="scheduler")
+        yield
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+    def _at(self, path: str) -> Context | None:
+        """The dialect that is mounted there."""
+        at = [context for context in self.contexts.values() if f"{path}/".startswith(f"{context.mount}/")]
+        return max(at, key=lambda context: len(context.mount), default=None)
+
+    def _is_open(self, path: str) -> bool:
+        """Whether pages of other sites may ask there."""
+        context = self._at(path)
+        return context is not None and getattr(context.settings, "cors", False)
+
     def _spell(self, path: str, error: GatewayError) -> tuple[int, Any]:
         """A refusal in the words of the dialect that is mounted there, or in our own."""
-        at = [context for context in self.contexts.values() if f"{path}/".startswith(f"{context.mount}/")]
-        if not at:
+        context = self._at(path)
+        if context is None:
             return error.code.status, {"error": {"code": error.code, "message": error.message}}
-        table: Table = max(at, key=lambda context: len(context.mount)).table
-        return table.error(error.code, message=error.message, param=error.param, details=error.details)
+        table: Table = context.table
+        of_http = {"status": error.status} if isinstance(error, Refused) else {}
+        return table.error(
+            error.code, **of_http, message=error.message, param=error.param, details=error.details,
+            request_id=error.request_id,
+        )
 
     async def _replay(self, request: web.Request) -> web.Response:
         """The records of a session, one JSON object a line, secrets masked."""

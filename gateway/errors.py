@@ -18,6 +18,8 @@ class GatewayError(Exception):
         self.message = message
         self.param = param
         self.details = details
+        self.request_id: str | None = None
+        """Set where the error becomes an answer, for those who want to ask about it later."""
 
     @property
     def fault(self) -> Fault:

@@ -10,7 +10,7 @@ import orjson
 import structlog
 from msgspec.structs import replace
 
-from gateway.model import Configure, InputAccepted, Record, SessionCreated, SessionUpdated, Settings
+from gateway.model import Record, Settings, with_settings
 
 MASK = "***"
 HIDDEN = frozenset((
@@ -103,14 +103,8 @@ def _hidden(name: Any, value: Any) -> Any:
 
 def masked(record: Record) -> Record:
     """The same record, every value of its settings' secrets masked."""
-    event = record.event
-    if isinstance(event, SessionCreated | SessionUpdated) and event.settings and event.settings.secrets:
-        return replace(record, event=replace(event, settings=_masked(event.settings)))
-    if isinstance(event, InputAccepted) and isinstance(event.command, Configure) and event.command.settings.secrets:
-        command = replace(event.command, settings=_masked(event.command.settings))
-        return replace(record, event=replace(event, command=command))
-    return record
+    return with_settings(record, _masked)
 
 
 def _masked(settings: Settings) -> Settings:
-    return replace(settings, secrets=dict.fromkeys(settings.secrets, MASK))
+    return replace(settings, secrets=dict.fromkeys(settings.secrets, MASK)) if settings.secrets else settings

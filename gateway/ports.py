@@ -1,7 +1,9 @@
 """The protocols between rooms: what a backend, a log, a dialect and the session service promise each other."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
@@ -14,8 +16,11 @@ from gateway.model import (
     AnyAsk,
     AnyCommand,
     AnyEvent,
+    CloseReason,
     Compact,
+    CustomEvent,
     Entry,
+    NoticePosted,
     Record,
     SeedMessage,
     SendMessage,
@@ -101,8 +106,12 @@ class EventLog(Protocol):
         """Wait until that record is safe."""
     async def read(self, session_id: str, after: int = 0, limit: int | None = None) -> Sequence[Record]:
         """Records after `after`, oldest first; empty for a session nobody knows."""
-    async def sessions(self, owner: str | None, before: int | None = None, limit: int = 50) -> Sequence[SessionHead]:
-        """Newest first; `before` is the ordinal of the last one already seen; no owner means everybody's."""
+    async def sessions(
+        self, owner: str | None, before: int | None = None, limit: int = 50, *, after: int | None = None,
+        oldest_first: bool = False,
+    ) -> Sequence[SessionHead]:
+        """Newest first unless said otherwise, between two ordinals; no owner means everybody's."""
+    async def head(self, session_id: str) -> SessionHead | None: ...
     async def forget(self, session_id: str) -> None:
         """Remove the session and all its records."""
     async def close(self) -> None: ...
@@ -122,11 +131,12 @@ class Receipt:
 
 
 class Chunk(Struct, frozen=True, gc=False):
-    """What one record is on one dialect's wire: ready frames, and whether the turn yields here."""
+    """What one record is on one dialect's wire: ready frames, and whether the turn yields or ends here."""
 
     seq: int
     frames: tuple[bytes, ...]
     yields: bool
+    ends: bool = False
 
 
 class Subscription(Protocol):
@@ -144,17 +154,51 @@ class Sessions(Protocol):
         self, owner: str, agent: str, *, settings: Settings = ..., history: Sequence[SeedMessage] = ...,
         title: str | None = ..., metadata: dict[str, Any] | None = ...,
     ) -> SessionView: ...
+    async def adopt(self, owner: str, records: Sequence[Record]) -> SessionView:
+        """A new session of this owner, with all that records of another session tell; `Invalid` if they tell none."""
     async def get(self, owner: str, session_id: str) -> SessionView: ...
+    async def find(self, owner: str, word: str) -> SessionView:
+        """The session that a turn or an ask of this id belongs to."""
+    async def active(self, owner: str) -> Sequence[SessionView]:
+        """The sessions in which a turn runs or waits."""
     async def list(
         self, owner: str, *, before: int | None = ..., limit: int = ...,
     ) -> tuple[list[SessionView], int | None]:
         """A page, newest first, and the cursor of the next one."""
+    async def heads(
+        self, owner: str, *, before: int | None = ..., after: int | None = ..., limit: int = ...,
+        oldest_first: bool = ...,
+    ) -> Sequence[SessionHead]:
+        """The sessions between two ordinals, for those who page in both directions."""
+    async def head(self, owner: str, session_id: str) -> SessionHead: ...
+    async def update(
+        self, owner: str, session_id: str, *, title: str | None = ..., metadata: dict[str, Any] | None = ...,
+        agent: str | None = ...,
+    ) -> SessionView:
+        """What is None stays; `metadata` takes the place of the old as a whole; only an idle session changes agents."""
+    async def close(self, owner: str, session_id: str, reason: CloseReason) -> SessionView:
+        """End whatever runs; from now on the session can be read, and nothing else."""
+    async def archive_scope(self, owner: str, session_id: str, scope_id: str) -> SessionView:
+        """Put a sub-agent away that has ended."""
+    async def rewind(self, owner: str, session_id: str, to_seq: int, reason: str | None = ...) -> SessionView:
+        """Hide what was said after one of the view's checkpoints; the log keeps it."""
+    async def perform(self, owner: str, session_id: str, backend: Backend | None) -> None:
+        """From the next turn on this backend plays the agent of the session; None gives the agent its part back."""
+    async def tell(self, owner: str, session_id: str, event: NoticePosted | CustomEvent) -> SessionView:
+        """Let everybody who watches the session know of something beside the conversation."""
     async def delete(self, owner: str, session_id: str) -> None: ...
     async def submit(self, owner: str, session_id: str, commands: Sequence[AnyCommand]) -> Receipt:
         """Accept all the commands or none, and return when they are in the log."""
     async def watch(
         self, owner: str, session_id: str, dialect: str, options: str = ..., *, after: int = ...,
     ) -> Subscription: ...
+    def read(
+        self, owner: str, session_id: str, dialect: str, options: str = ..., *, after: int = ...,
+        upto: int | None = ...,
+    ) -> AsyncIterator[Chunk]:
+        """What a subscriber would have got of the records after `after` and up to `upto`, without waiting for more."""
+    async def records(self, owner: str, session_id: str, after: int = ..., limit: int | None = ...) -> Sequence[Record]:
+        """What the log has of a session."""
     async def leave(self, owner: str, session_id: str, turn_id: str) -> None:
         """A client that started this turn has gone; what follows is `on_disconnect`'s to say."""
 
@@ -179,6 +223,10 @@ class Resource(Struct, frozen=True, kw_only=True):
     secrets: dict[str, str] = {}
     parent: str = ""
     archived_at: float | None = None
+
+    def __repr__(self) -> str:
+        """Without what it says: a body may be long, and secrets are nobody's to read in a journal."""
+        return f"Resource({self.kind} '{self.resource_id}', version {self.version}, of '{self.owner}')"
 
 
 class Resources(Protocol):
@@ -206,10 +254,101 @@ class Resources(Protocol):
         """The resource, its versions, and whatever belongs to it."""
 
 
+class Stored(Struct, frozen=True, kw_only=True):
+    """Bytes that are kept: under which id, how many, and which."""
+
+    file_id: str
+    size: int
+    sha256: str
+
+
+class Link(Struct, frozen=True, kw_only=True):
+    """What a signed link stands for: a file, how to call it, and until when."""
+
+    file_id: str
+    name: str
+    media_type: str
+    expires: float
+
+
+class Files(Protocol):
+    """Bytes by id. Whose they are and what they are called is a `Resource`'s to say."""
+
+    def admit(self, media_type: str) -> None:
+        """Refuse a type of file that is not taken here."""
+    async def store(self, chunks: AsyncIterator[bytes]) -> Stored:
+        """Take all the chunks, or nothing."""
+    def path(self, file_id: str) -> Path: ...
+    async def remove(self, file_id: str) -> None: ...
+    def link(self, file_id: str, name: str, media_type: str) -> tuple[str, float]:
+        """A word that stands for the file for a while, and when it ceases to."""
+    def opened(self, word: str) -> Link:
+        """What such a word stands for."""
+
+
+class ReplayState(Struct, frozen=True, kw_only=True):
+    """How far a replay is: `replaying`, `completed`, `stopped`, or `autonomous` once the agent has its part back."""
+
+    source: str
+    status: str
+    speed: int
+    turn: int
+    turns: int
+
+
+class Replays(Protocol):
+    """Sessions told once more, at their own pace or faster."""
+
+    async def can(self, owner: str, session_id: str) -> str | None:
+        """Why the session cannot be replayed; None if it can."""
+    async def start(
+        self, owner: str, session_id: str, speed: int, metadata: dict[str, Any],
+        on_change: Callable[[str, ReplayState], Awaitable[None]],
+    ) -> SessionView:
+        """A new session in which this one happens again; `on_change` is told of its id and how far it is."""
+    def state(self, owner: str, session_id: str) -> ReplayState:
+        """Of the session in which the replay happens."""
+    async def change(
+        self, owner: str, session_id: str, *, speed: int | None = ..., stop: bool = ...,
+    ) -> ReplayState:
+        """Another speed from now on, or the end of it: the agent has its part back."""
+
+
+class IssuedKey(Protocol):
+    """A key as its user may see it: without the key."""
+
+    @property
+    def key_id(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def masked(self) -> str: ...
+    @property
+    def created(self) -> datetime: ...
+    @property
+    def used(self) -> datetime | None: ...
+
+
+class KeyRing(Protocol):
+    """The keys that users make for themselves; other people's are not found."""
+
+    def issue(self, user: str, label: str, prefix: str = ...) -> tuple[IssuedKey, str]:
+        """A new key and its token, which can be seen this once."""
+    def of(self, user: str) -> Sequence[IssuedKey]: ...
+    def find(self, user: str, key_id: str) -> IssuedKey: ...
+    def relabel(self, user: str, key_id: str, label: str) -> IssuedKey: ...
+    def revoke(self, user: str, key_id: str) -> None: ...
+
+
 # -- dialects ---------------------------------------------------------------------------------------------------------
 
 class Outbound(Protocol):
-    """Records in, frames out; a pure function of its options and the records so far, with `record.at` as its clock."""
+    """Records in, frames out; a pure function of its options and the records so far, with `record.at` as its clock.
+
+    One that spares itself work where nobody wants the frames has `skip(record)` beside `feed`.
+    """
 
     def feed(self, record: Record) -> tuple[bytes, ...]: ...
     def flush(self, now: float) -> tuple[bytes, ...]:

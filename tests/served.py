@@ -22,7 +22,7 @@ async def until(true: Callable[[], object]) -> None:
             await asyncio.sleep(0.01)
 
 
-PLAIN: dict[str, Any] = {"dialects": {"aap": {}}, "agents": {"demo": {"backend": "demo"}}}
+PLAIN: dict[str, Any] = {"dialects": {"aap": {}, "cas": {}}, "agents": {"demo": {"backend": "demo"}}}
 
 
 class Served:

@@ -106,10 +106,11 @@ def test_check_says_what_is_in_order(tmp_path: Path) -> None:
 
 
 def test_the_matrix_names_what_is_lost(tmp_path: Path) -> None:
-    head, row = matrix(load_config(settings(tmp_path)))
-    assert head == ["from / to", "aap"]
-    assert row[0] == "aap"
-    assert "usage" not in row[1], "what a dialect does not carry it cannot lose to itself"
+    head, aap, cas = matrix(load_config(settings(tmp_path)))
+    assert head == ["from / to", "aap", "cas"]
+    assert (aap[0], cas[0]) == ("aap", "cas")
+    assert "usage" not in aap[1], "what a dialect does not carry it cannot lose to itself"
+    assert "usage" in cas[1].split(", "), "CAS tells what was spent, and AAP has no word for it"
 
 
 @pytest.mark.parametrize("directive", ["/annotate", "/plan", "/fork", "/compact"])

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from conformance.aap.profile import AapProfile
+from tests.tables import DIALECTS
 from tests.test_serving import Running, running
 
 ROOT = Path(__file__).parents[1]
@@ -31,7 +32,7 @@ def sessions(page: Path) -> Iterator[list[tuple[str, str]]]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("docs")) as served:
+    with running(tmp_path_factory.mktemp("docs"), dialects={"aap": {}, **{name: {} for name in DIALECTS}}) as served:
         yield served
 
 
@@ -40,12 +41,17 @@ def test_a_session_shown_is_a_session_had(page: Path, server: Running) -> None:
     for session in sessions(page):
         known: dict[str, str] = {}
         for command, printed in session:
-            command = ID.sub(lambda shown: known.get(shown[0], shown[0]), command).replace(OURS, server.address)
+            command = _ours(command, known).replace(OURS, server.address)
             command = command.replace(".venv/bin/dragoman", f"{sys.executable} -m gateway")
             done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=30, cwd=ROOT)
             assert done.returncode == 0, done.stderr + done.stdout
             if printed:
                 _same(printed, done.stdout, known)
+
+
+def _ours(command: str, known: dict[str, str]) -> str:
+    """The command with the ids that were had in place of those that are shown."""
+    return ID.sub(lambda shown: known.get(shown[0], shown[0]), command)
 
 
 def _same(shown: str, had: str, known: dict[str, str]) -> None:

@@ -15,7 +15,6 @@ from gateway.model import (
     ImagePart,
     OpenAsk,
     Permission,
-    QuestionAsk,
     Role,
     SeedMessage,
     SessionView,
@@ -25,14 +24,12 @@ from gateway.model import (
     ToolCall,
     ToolSpec,
     ToolUsePart,
+    meant_by,
     text_of,
 )
 from mappings.language import Table
 
 from . import wire
-
-NO = ("no", "stop", "false")
-
 
 # -- a new session ----------------------------------------------------------------------------------------------------
 
@@ -108,16 +105,11 @@ def _decision(message: wire.ToolPermissionMessage, ask: OpenAsk, table: Table) -
 
 def _result(message: wire.ToolMessage, ask: OpenAsk, card: AgentCard, table: Table) -> AnyCommand:
     content, given = _content(message.content, card), {"request_id": ask.request_id}
-    said = text_of(content).strip()
     if ask.ask.kind == "client_tool":
         return table.command("message.tool", **given, content=content)
-    if isinstance(ask.ask, QuestionAsk):
-        custom = {str(number): said for number in range(len(ask.ask.questions))}
-        return table.command("answer.question", **given, custom=custom)
-    if ask.ask.kind == "continuation":
-        return table.command("answer.continuation", **given, proceed=said.lower() not in NO)
-    if ask.ask.kind == "rollback":
-        return table.command("answer.rollback", **given, option=said)
+    meant = meant_by(ask.ask, text_of(content))
+    if meant is not None:
+        return table.command(f"answer.{ask.ask.kind}", **given, **meant)
     raise Invalid(f"call '{message.toolCallId}' waits for a tool_permission message, not for a result")
 
 
@@ -145,7 +137,6 @@ def _part(block: Any, card: AgentCard) -> AnyPart:
         return ThinkingPart(text=block.thinking)
     if isinstance(block, wire.ToolUseBlock):
         return ToolUsePart(call=ToolCall(call_id=block.toolCallId, name=block.name, input=block.input))
-    kind = "data" if block.url.startswith("data:") else "http"
-    if kind not in card.capabilities.images:
-        raise Unsupported(f"agent '{card.name}' does not take images by {kind} address")
+    if not card.takes_image(block.url):
+        raise Unsupported(f"agent '{card.name}' does not take images by {card.image_kind(block.url)} address")
     return ImagePart(url=block.url)

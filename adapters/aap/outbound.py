@@ -20,11 +20,12 @@ from gateway.model import (
     TurnStarted,
     TurnSuspended,
     call_of,
+    in_markdown,
 )
 from gateway.ports import Outbound
 from mappings.language import Table
 
-from .views import messages, shown
+from .views import messages
 
 CUES = {
     "whole.text": ("text",),
@@ -70,7 +71,7 @@ class Deltas(_Unhurried):
         return self.speaker.record(record)
 
     def _image(self, record: Record, image: ImagePart | None) -> Frames:
-        return self.speaker.cue(self.image_cue, record, {"text": shown(image)}) if image else SILENCE
+        return self.speaker.cue(self.image_cue, record, {"text": in_markdown(image)}) if image else SILENCE
 
     def _of_child(self, record: Record, event: Event) -> Frames:
         """Sub-agents are not heard, but what they ask must be answered: their open call is told as the agent's own."""

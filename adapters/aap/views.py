@@ -20,6 +20,7 @@ from gateway.model import (
     TextPart,
     ToolOrigin,
     ToolSpec,
+    in_markdown,
 )
 from mappings.language import Table
 
@@ -133,9 +134,4 @@ def _spoken(entry: Entry) -> Content:
 
 
 def _in_words(part: AnyPart) -> AnyPart:
-    return TextPart(text=shown(part)) if isinstance(part, ImagePart) else part
-
-
-def shown(image: ImagePart) -> str:
-    """A picture in a stream of words."""
-    return f"![image]({image.url})"
+    return TextPart(text=in_markdown(part)) if isinstance(part, ImagePart) else part

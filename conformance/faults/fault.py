@@ -26,7 +26,7 @@ def fault(*requirements: str, cases: str) -> Callable[[Server], Server]:
     def mark(server: Server) -> Server:
         name = re.sub(r"(?<!^)(?=[A-Z])|(?<=[a-z])(?=[0-9])", "-", server.__name__).lower()
         sentence = " ".join((server.__doc__ or "").split())
-        server.fault = Fault(name, sentence, requirements, tuple(cases.split()), server)  # type: ignore[attr-defined]
+        server.fault = Fault(name, sentence, requirements, tuple(cases.split()), server)
         return server
 
     return mark

@@ -35,7 +35,13 @@ def requirement(*ids: str) -> Callable[[Check], Case]:
 
 def collect(modules: Iterable[ModuleType]) -> tuple[Case, ...]:
     """The cases of these modules, in the order they are written."""
-    return tuple(item for module in modules for item in vars(module).values() if isinstance(item, Case))
+    return tuple(case for module in modules for item in vars(module).values() for case in _cases(item))
+
+
+def _cases(item: object) -> tuple[Case, ...]:
+    """A case, or a tuple of cases made from a table."""
+    listed = item if isinstance(item, tuple) else (item,)
+    return tuple(case for case in listed if isinstance(case, Case))
 
 
 def disagreements(catalogue: Catalogue, cases: Iterable[Case]) -> list[str]:
@@ -43,9 +49,11 @@ def disagreements(catalogue: Catalogue, cases: Iterable[Case]) -> list[str]:
     cases = list(cases)
     bound = {name for case in cases for name in case.requirements}
     names = [case.name for case in cases]
+    exempt = {item.id for item in catalogue.requirements if item.not_applicable}
     return [
-        *(f"{name}: no case decides it" for name in sorted(catalogue.ids - bound)),
+        *(f"{name}: no case decides it" for name in sorted(catalogue.ids - bound - exempt)),
         *(f"{name}: a case names it, the catalogue does not" for name in sorted(bound - catalogue.ids)),
+        *(f"{name}: a case names it, though it does not apply" for name in sorted(bound & exempt)),
         *(f"{name}: two cases have this name" for name in sorted({name for name in names if names.count(name) > 1})),
         *(f"{case.name}: has no sentence" for case in cases if not case.sentence),
     ]

@@ -39,7 +39,7 @@ def show(value: Any) -> str:
 
 
 def fail(expected: str, seen: Any) -> NoReturn:
-    raise Failed(expected, show(seen))
+    raise Failed(expected, show(seen) or "nothing")
 
 
 def that(holds: bool, expected: str, seen: Any) -> None:

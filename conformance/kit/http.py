@@ -1,6 +1,7 @@
 """The HTTP client of the examiners: sends what it is told, well-formed or not, and keeps a transcript."""
 
 import asyncio
+import io
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from conformance.kit.sse import ServerEvent, SseParser
 from conformance.kit.transcript import Incoming, Transcript
 
 LARGEST = 8 * 1024 * 1024
+LARGE = 256 * 1024
 Query = Mapping[str, str] | Sequence[tuple[str, str]]
 
 
@@ -57,7 +59,7 @@ class Stream:
         self._incoming = Incoming(transcript)
         self._timeout = timeout
         self._waiting: list[ServerEvent] = []
-        self._size = 0
+        self.raw = bytearray()
 
     @property
     def is_event_stream(self) -> bool:
@@ -105,8 +107,8 @@ class Stream:
             raise Failed(f"{self.asked} to go on or end within {within:g} s", "nothing more came") from None
         except (aiohttp.ClientError, OSError) as error:
             raise Failed(f"the answer to {self.asked} to end in good order", f"it was cut: {_said(error)}") from None
-        self._size += len(piece)
-        if self._size > LARGEST:
+        self.raw += piece
+        if len(self.raw) > LARGEST:
             raise Failed(f"the answer to {self.asked} to end", f"more than {LARGEST} bytes")
         if piece:
             self._incoming.feed(piece)
@@ -152,7 +154,13 @@ class HttpClient:
         asked = f"{method} {path}" + _question(query)
         self.transcript.sent(_request(asked, heading, payload))
         request = self.session.request(
-            method, url, data=payload, headers=heading, params=query, allow_redirects=False, skip_auto_headers=_BARE
+            method,
+            url,
+            data=_sendable(payload),
+            headers=heading,
+            params=query,
+            allow_redirects=False,
+            skip_auto_headers=_BARE,
         )
         with _answering(asked, self.timeout):
             async with asyncio.timeout(self.timeout):
@@ -187,6 +195,11 @@ def _answering(asked: str, timeout: float) -> Iterator[None]:
 
 def _said(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _sendable(payload: bytes | None) -> bytes | io.BytesIO | None:
+    """Large bodies are sent piece by piece, so that everybody else is heard meanwhile."""
+    return io.BytesIO(payload) if payload is not None and len(payload) > LARGE else payload
 
 
 def _question(query: Query | None) -> str:

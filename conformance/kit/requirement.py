@@ -27,11 +27,13 @@ class Requirement(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    id: str = Field(pattern=r"^[A-Z]+(-[A-Z]+)+-\d{2}$")
+    id: str = Field(pattern=r"^[A-Z]+(-[A-Z0-9.]+)+-\d{2}$")
     level: Level
     section: str = Field(min_length=1)
     source: str = Field(min_length=1)
     sentence: str = Field(min_length=10)
+    not_applicable: str | None = Field(default=None, min_length=10)
+    """Why no server can be held to it, where the specification speaks to somebody else."""
 
 
 class Catalogue(BaseModel):

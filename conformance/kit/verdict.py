@@ -15,6 +15,7 @@ class Outcome(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
     NOT_TESTABLE = "not testable"
+    NOT_APPLICABLE = "not applicable"
 
 
 class Verdict(StrEnum):
@@ -60,6 +61,8 @@ class Finding:
 
     @property
     def outcome(self) -> Outcome:
+        if self.requirement.not_applicable:
+            return Outcome.NOT_APPLICABLE
         outcomes = {result.outcome for result in self.results} or {Outcome.NOT_TESTABLE}
         return next(outcome for outcome in GRAVITY if outcome in outcomes)
 

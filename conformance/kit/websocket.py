@@ -42,14 +42,14 @@ class Socket:
         self._client.transcript.sent(f"(binary) {payload.hex(' ')}")
         await self._bounded(self._socket.send_bytes(payload))
 
-    async def next(self) -> Any:
+    async def next(self, within: float | None = None) -> Any:
         """The JSON value of the next frame; None when the server has closed."""
-        text = await self.next_text()
+        text = await self.next_text(within)
         return None if text is None else expect.parsed(text, f"a frame of {self._path}")
 
-    async def next_text(self) -> str | None:
+    async def next_text(self, within: float | None = None) -> str | None:
         """The next text frame; None when the server has closed."""
-        frame = await self._bounded(self._socket.receive())
+        frame = await self._bounded(self._socket.receive(), within)
         if frame.type in ENDED:
             self._client.transcript.received(f"(closed {self._socket.close_code})")
             return None
@@ -59,12 +59,13 @@ class Socket:
         self._client.transcript.received(f"({frame.type.name}) {frame.data!r}")
         raise Failed(f"a text frame on {self._path}", f"{frame.type.name}: {frame.data!r}")
 
-    async def _bounded(self, work: Any) -> Any:
+    async def _bounded(self, work: Any, within: float | None = None) -> Any:
+        limit = within or self._client.timeout
         try:
-            async with asyncio.timeout(self._client.timeout):
+            async with asyncio.timeout(limit):
                 return await work
         except TimeoutError:
-            raise Failed(f"{self._path} to go on within {self._client.timeout:g} s", "nothing came") from None
+            raise Failed(f"{self._path} to go on within {limit:g} s", "nothing came") from None
         except (aiohttp.ClientError, OSError) as error:
             raise Failed(f"{self._path} to stay open", f"{type(error).__name__}: {error}") from None
 

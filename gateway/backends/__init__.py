@@ -12,6 +12,7 @@ from .demo import DEMO_CARD, DemoBackend, DemoSettings
 from .imported import imported, is_import
 from .kind import Factory, Kind
 from .pen import Pen
+from .replayed import Replays
 from .round import Round
 from .scenario import Scenario, ScriptedSettings
 from .scenario import load as load_scenario
@@ -53,6 +54,7 @@ __all__ = [
     "Factory",
     "Kind",
     "Pen",
+    "Replays",
     "Result",
     "Round",
     "Scenario",

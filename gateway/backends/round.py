@@ -14,6 +14,7 @@ from gateway.model import (
     Permission,
     PermissionAsk,
     ReturnResult,
+    SendMessage,
     ToolCall,
     ToolOrigin,
     ToolOutput,
@@ -24,7 +25,7 @@ from gateway.model import (
 from gateway.ports import Clock, Said, Turn
 
 from .pen import Pen, Speech
-from .tools import Result, Tool
+from .tools import Result, Tool, is_planning
 
 Told = ToolOutput | ToolReturned
 
@@ -45,8 +46,8 @@ class Round:
         A provider's own calls are left alone: they come back by themselves.
         """
         calls = [c for c in (self._pen.calls if calls is None else calls) if c.origin is not ToolOrigin.PROVIDER]
-        refused = [call for call in calls if call.permission is Permission.DENY]
-        waiting = [call for call in calls if call not in refused and _must_ask(call)]
+        refused = [call for call in calls if call.permission is Permission.DENY or is_planning(self._turn)]
+        waiting = [call for call in calls if call not in refused and _must_ask(call, self._turn)]
         ready = [call for call in calls if call not in refused and call not in waiting]
         for call in refused:
             yield self._return(call, "Tool call denied: the session does not allow it", is_error=True)
@@ -143,8 +144,10 @@ class Round:
         return returned
 
 
-def _must_ask(call: ToolCall) -> bool:
-    return call.origin is ToolOrigin.CLIENT or call.permission is Permission.ASK
+def _must_ask(call: ToolCall, turn: Turn) -> bool:
+    """Where nobody is there to be asked, what may be asked for may be done."""
+    headless = isinstance(turn.command, SendMessage) and turn.command.headless
+    return call.origin is ToolOrigin.CLIENT or (call.permission is Permission.ASK and not headless)
 
 
 def _ask(call: ToolCall) -> AnyAsk:

@@ -12,9 +12,10 @@ from typing import Any
 import jsonschema_rs
 from msgspec import Struct
 
-from gateway.model import Content, Permission, ToolSpec
+from gateway.model import Content, Permission, SendMessage, ToolSpec
 from gateway.ports import Clock, Turn
 
+PLANNING = "planning"
 Out = Callable[[str], None]
 """Where a running tool prints."""
 
@@ -55,8 +56,15 @@ class Tool:
         return jsonschema_rs.validator_for(self.spec.parameters or True, offline=True)
 
 
+def is_planning(turn: Turn) -> bool:
+    """Whether the turn is for making a plan, and not for carrying anything out."""
+    return isinstance(turn.command, SendMessage) and turn.command.mode == PLANNING
+
+
 def enabled(turn: Turn) -> dict[str, Permission]:
-    """The server tools a session has: what it chose, or the agent's own where it said nothing."""
+    """The server tools a session has: what it chose, or the agent's own where it said nothing; none to plan with."""
+    if is_planning(turn):
+        return {}
     if turn.settings.tools is not None:
         return turn.settings.tools
     return {tool.spec.name: tool.permission for tool in turn.agent.tools}

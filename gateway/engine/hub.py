@@ -1,7 +1,7 @@
 """Who watches what: subscribers are cursors into the log; each dialect's frames are made once and shared."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -87,9 +87,17 @@ class Channel:
             frames = feed(record)
             yields = type(record.event) in _YIELDS
             if frames or yields:
-                chunks.append(Chunk(record.seq, frames, yields))
+                chunks.append(Chunk(record.seq, frames, yields, type(record.event) is TurnEnded))
             elif type(record.event) is not BlockDelta:
                 self.unsaid(record)
+        if records:
+            self.seq = records[-1].seq
+
+    def pass_over(self, records: Sequence[Record]) -> None:
+        """Take in what the reader has had already; nobody wants the frames of it."""
+        skip = getattr(self.outbound, "skip", self.outbound.feed)
+        for record in records:
+            skip(record)
         if records:
             self.seq = records[-1].seq
 
@@ -226,8 +234,10 @@ class Cursor:
         records = await self._hub.log.read(self._feed.session_id, alone.seq, PAGE)
         if not records and alone.seq < self._feed.head:
             self.close()  # the session is gone, and its log with it
-        alone.take(records)
-        ready = [chunk for chunk in alone.chunks if chunk.seq > self._after]
+        had = sum(record.seq <= self._after for record in records)
+        alone.pass_over(records[:had])
+        alone.take(records[had:])
+        ready = alone.chunks
         alone.base, alone.chunks = alone.end, []
         self._join()  # now, if this was the last page: what comes next must not be read from the log again
         return ready
@@ -258,6 +268,23 @@ class Hub:
         self.subscribers += 1
         self.watching.subscribed(+1)
         return Cursor(self, feed, dialect, options, after)
+
+    async def read(
+        self, session_id: str, dialect: str, options: str, after: int, upto: int,
+    ) -> AsyncIterator[Chunk]:
+        """What a subscriber would have got of the records between the two, a page of the log at a time."""
+        start = self.start_of(session_id, dialect, after)
+        channel = Channel(self.projector(dialect, options), start, lambda record: None)
+        while channel.seq < upto:
+            records = await self.log.read(session_id, channel.seq, min(PAGE, upto - channel.seq))
+            if not records:
+                return
+            had = sum(record.seq <= after for record in records)
+            channel.pass_over(records[:had])
+            channel.take(records[had:])
+            ready, channel.chunks = channel.chunks, []
+            for chunk in ready:
+                yield chunk
 
     def leave(self, feed: Feed) -> None:
         feed.subscribers -= 1

@@ -1,7 +1,7 @@
 """One session and its owner: commands in order, all or nothing; one running turn; every record goes through `say`."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import structlog
@@ -36,6 +36,7 @@ from gateway.ports import Backend, Clock, EventLog, Receipt
 
 from .fitting import fitted
 from .output import check_schema
+from .places import Places
 from .turn import TurnRun
 
 log = structlog.get_logger("dragoman.session")
@@ -80,6 +81,11 @@ class House:
     cancel_on_leave: bool = False
     closing: bool = False
     """Set when the server is about to stop: no new turns."""
+    places: Places = field(default_factory=Places)
+    after_delete: list[Callable[[str], Awaitable[None]]] = field(default_factory=list)
+    """Who puts away what belongs to a session once that is gone."""
+    performers: dict[str, Backend] = field(default_factory=dict)
+    """Sessions in which somebody else plays the agent."""
 
     def card(self, agent: str) -> AgentCard:
         card = self.agents.get(agent)
@@ -194,8 +200,10 @@ class Session:
             self.run.stop()  # it was waiting for people, and they have gone on
         agent = self.house.card(self.view.agent)
         begins = self.view.head
+        self.house.places.note(turn_id, self.view.session_id)
         self.say(TurnStarted(command_id=command_id), turn_id=turn_id)
-        self.run = TurnRun(self, turn_id, command, self.house.backends[agent.name], agent)
+        backend = self.house.performers.get(self.view.session_id) or self.house.backends[agent.name]
+        self.run = TurnRun(self, turn_id, command, backend, agent)
         self.run.start()
         return begins
 

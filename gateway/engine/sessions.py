@@ -1,25 +1,34 @@
 """All sessions: made, found, listed, deleted, commanded and watched; what adapters know as the session service."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
-from gateway.errors import NotFound, Overloaded, TooLarge
+from gateway.errors import Busy, Conflict, NotFound, Overloaded, TooLarge
 from gateway.ids import unguessable
 from gateway.model import (
+    ROOT,
     AnyCommand,
+    AnyEvent,
     CloseReason,
+    CustomEvent,
     Interrupt,
+    NoticePosted,
     Record,
+    ScopeStatus,
+    ScopeStatusChanged,
     SeedMessage,
     SessionClosed,
     SessionCreated,
+    SessionRewound,
     SessionStatus,
+    SessionUpdated,
     SessionView,
     Settings,
 )
-from gateway.ports import Receipt
+from gateway.ports import Backend, Chunk, Receipt, SessionHead
 
+from .adopting import retold
 from .fitting import fitted
 from .hub import Cursor, Hub
 from .session import House, Session
@@ -46,8 +55,7 @@ class SessionService:
         title: str | None = None, metadata: dict[str, Any] | None = None,
     ) -> SessionView:
         limits = self._house.limits
-        if len(self._sessions) >= limits.max_sessions:
-            raise Overloaded(f"there are {limits.max_sessions} sessions already, and no more are allowed")
+        self._check_room()
         if len(history) > limits.history_messages:
             raise TooLarge(f"a session may start with {limits.history_messages} messages, not {len(history)}")
         settings = fitted(self._house.card(agent), settings)
@@ -59,8 +67,33 @@ class SessionService:
         await self._house.log.settled(session.view.session_id, created.seq)
         return session.view
 
+    async def adopt(self, owner: str, records: Sequence[Record]) -> SessionView:
+        self._check_room()
+        session = Session(unguessable("sess"), self._house)
+        told = retold(session, owner, records)
+        for record in told:
+            self._house.log.append(record)
+        self._sessions[session.view.session_id] = session
+        await self._house.log.settled(session.view.session_id, session.view.head)
+        return session.view
+
+    def _check_room(self) -> None:
+        most = self._house.limits.max_sessions
+        if len(self._sessions) >= most:
+            raise Overloaded(f"there are {most} sessions already, and no more are allowed")
+
     async def get(self, owner: str, session_id: str) -> SessionView:
         return self._find(owner, session_id).view
+
+    async def find(self, owner: str, word: str) -> SessionView:
+        session_id = self._house.places.session_of(word)
+        if session_id is None or (session := self._sessions.get(session_id)) is None or session.view.owner != owner:
+            raise NotFound(f"there is nothing called '{word}'")
+        return session.view
+
+    async def active(self, owner: str) -> Sequence[SessionView]:
+        return [session.view for session in self._sessions.values()
+                if session.run is not None and session.view.owner == owner]
 
     async def list(
         self, owner: str, *, before: int | None = None, limit: int = 50,
@@ -70,13 +103,89 @@ class SessionService:
         views = [self._sessions[head.session_id].view for head in heads if head.session_id in self._sessions]
         return views, heads[-1].ordinal if more else None
 
+    async def heads(
+        self, owner: str, *, before: int | None = None, after: int | None = None, limit: int = 50,
+        oldest_first: bool = False,
+    ) -> Sequence[SessionHead]:
+        return await self._house.log.sessions(owner, before, limit, after=after, oldest_first=oldest_first)
+
+    async def head(self, owner: str, session_id: str) -> SessionHead:
+        self._find(owner, session_id)
+        head = await self._house.log.head(session_id)
+        if head is None:
+            raise NotFound(f"there is no session '{session_id}'")
+        return head
+
+    async def update(
+        self, owner: str, session_id: str, *, title: str | None = None, metadata: dict[str, Any] | None = None,
+        agent: str | None = None,
+    ) -> SessionView:
+        session = self._open(owner, session_id)
+        if agent is not None:
+            if session.run is not None:
+                raise Busy("a turn is running in this session; its agent cannot change meanwhile")
+            fitted(self._house.card(agent), session.view.settings)
+        return await self._say(session, SessionUpdated(title=title, metadata=metadata, agent=agent))
+
+    async def close(self, owner: str, session_id: str, reason: CloseReason) -> SessionView:
+        session = self._find(owner, session_id)
+        if session.view.closed is not None:
+            return session.view
+        if session.run is not None:
+            session.run.stop()
+        return await self._say(session, SessionClosed(reason=reason))
+
+    async def archive_scope(self, owner: str, session_id: str, scope_id: str) -> SessionView:
+        session = self._open(owner, session_id)
+        scope = session.view.scopes.get(scope_id)
+        if scope is None:
+            raise NotFound(f"session '{session_id}' has no sub-agent '{scope_id}'")
+        if scope_id in session.grammar.scopes:
+            raise Conflict(f"sub-agent '{scope_id}' is still at work")
+        if scope.status is ScopeStatus.ARCHIVED:
+            return session.view
+        return await self._say(session, ScopeStatusChanged(status=ScopeStatus.ARCHIVED), scope_id)
+
+    async def rewind(self, owner: str, session_id: str, to_seq: int, reason: str | None = None) -> SessionView:
+        session = self._open(owner, session_id)
+        if session.run is not None:
+            raise Busy("a turn is running in this session; wait for its end or interrupt it")
+        if all(mark.seq != to_seq for mark in session.view.checkpoints):
+            raise NotFound(f"session '{session_id}' cannot be rewound to record {to_seq}")
+        return await self._say(session, SessionRewound(to_seq=to_seq, reason=reason))
+
+    async def tell(self, owner: str, session_id: str, event: NoticePosted | CustomEvent) -> SessionView:
+        session = self._open(owner, session_id)
+        return await self._say(session, event)
+
+    async def perform(self, owner: str, session_id: str, backend: Backend | None) -> None:
+        self._find(owner, session_id)
+        if backend is None:
+            self._house.performers.pop(session_id, None)
+        else:
+            self._house.performers[session_id] = backend
+
+    async def _say(self, session: Session, event: AnyEvent, scope_id: str = ROOT) -> SessionView:
+        record = session.say(event, scope_id)
+        await self._house.log.settled(record.session_id, record.seq)
+        return session.view
+
+    def _open(self, owner: str, session_id: str) -> Session:
+        session = self._find(owner, session_id)
+        if session.view.closed is not None:
+            raise Conflict(f"the session is {session.view.closed}")
+        return session
+
     async def delete(self, owner: str, session_id: str) -> None:
         session = self._find(owner, session_id)
         del self._sessions[session_id]
+        self._house.performers.pop(session_id, None)
         if session.run is not None:
             session.run.stop()
         session.say(SessionClosed(reason=CloseReason.DELETED))
         await self._house.log.forget(session_id)
+        for put_away in self._house.after_delete:
+            await put_away(session_id)
 
     async def submit(self, owner: str, session_id: str, commands: Sequence[AnyCommand]) -> Receipt:
         session = self._find(owner, session_id)
@@ -96,10 +205,19 @@ class SessionService:
         if self._house.cancel_on_leave and session is not None and session.run is not None:
             session.submit([Interrupt(turn_id=turn_id)])
 
-    async def records(self, owner: str, session_id: str) -> Sequence[Record]:
-        """All that the log has of a session."""
+    async def read(
+        self, owner: str, session_id: str, dialect: str, options: str = "", *, after: int = 0, upto: int | None = None,
+    ) -> AsyncIterator[Chunk]:
+        head = self._find(owner, session_id).view.head
+        async for chunk in self._hub.read(session_id, dialect, options, after, head if upto is None else upto):
+            yield chunk
+
+    async def records(
+        self, owner: str, session_id: str, after: int = 0, limit: int | None = None,
+    ) -> Sequence[Record]:
+        """What the log has of a session."""
         self._find(owner, session_id)
-        return await self._house.log.read(session_id)
+        return await self._house.log.read(session_id, after, limit)
 
     async def drain(self, seconds: float, hurry: asyncio.Event) -> None:
         """Start nothing new; let running turns finish for so long, or until somebody is in a hurry; then end them."""

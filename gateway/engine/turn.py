@@ -26,7 +26,10 @@ from gateway.model import (
     InputRequested,
     MessageEnded,
     Outcome,
+    ScopeStatus,
+    ScopeStatusChanged,
     SendMessage,
+    SessionUpdated,
     Settings,
     StopReason,
     TurnEnded,
@@ -161,6 +164,7 @@ class TurnRun:
         requests = {self.mint("ask"): ask for ask in asks}
         expires_at = self._session.now() + self._session.house.limits.ask_seconds
         for request_id, ask in requests.items():
+            self._session.house.places.note(request_id, self.session_id)
             call = call_of(ask)
             self._say(InputRequested(
                 request_id=request_id, ask=ask, call_id=call.call_id if call else None, expires_at=expires_at,
@@ -255,6 +259,10 @@ def _spoken(event: AnyEvent) -> AnyEvent:
     kind = type(event)
     if kind not in BACKEND_EVENTS:
         raise GrammarError(f"{getattr(kind, 'name', kind.__name__)} is not a backend's to say")
+    if isinstance(event, ScopeStatusChanged) and event.status is ScopeStatus.ARCHIVED:
+        raise GrammarError("to archive a sub-agent is not a backend's to say")
+    if isinstance(event, SessionUpdated) and event.agent is not None:
+        raise GrammarError("which agent a session has is not a backend's to say")
     try:
         written = orjson.dumps(msgspec.to_builtins(event, builtin_types=(bytes,)))
         return msgspec.json.decode(written, type=kind)

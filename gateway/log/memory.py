@@ -1,6 +1,6 @@
 """The log that lives as long as the process: a list of records per session, safe as soon as taken."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import count
 
@@ -41,10 +41,19 @@ class MemoryLog:
         records = self._records.get(session_id, [])
         return records[after:] if limit is None else records[after:after + limit]
 
-    async def sessions(self, owner: str | None, before: int | None = None, limit: int = 50) -> Sequence[SessionHead]:
+    async def sessions(
+        self, owner: str | None, before: int | None = None, limit: int = 50, *, after: int | None = None,
+        oldest_first: bool = False,
+    ) -> Sequence[SessionHead]:
         ordinals = self._ordinals.get(owner, [])
+        start = 0 if after is None else bisect_right(ordinals, after)
         end = len(ordinals) if before is None else bisect_left(ordinals, before)
-        return [self._by_ordinal[ordinal] for ordinal in reversed(ordinals[max(0, end - limit):end])]
+        if oldest_first:
+            return [self._by_ordinal[ordinal] for ordinal in ordinals[start:min(end, start + limit)]]
+        return [self._by_ordinal[ordinal] for ordinal in reversed(ordinals[max(start, end - limit):end])]
+
+    async def head(self, session_id: str) -> SessionHead | None:
+        return self._heads.get(session_id)
 
     async def forget(self, session_id: str) -> None:
         head = self._heads.pop(session_id, None)

@@ -7,6 +7,7 @@ from .agents import (
     Capabilities,
     OptionKind,
 )
+from .answering import in_words, meant_by
 from .asks import (
     ASKS,
     AnyAsk,
@@ -54,6 +55,7 @@ from .content import (
     ToolSpec,
     ToolUsePart,
     Usage,
+    in_markdown,
     parts_of,
     text_of,
 )
@@ -79,6 +81,7 @@ from .events import (
     SessionClosed,
     SessionCompacted,
     SessionCreated,
+    SessionRewound,
     SessionUpdated,
     ToolOutput,
     ToolReturned,
@@ -89,11 +92,16 @@ from .events import (
     TurnSuspended,
 )
 from .fold import (
+    PRIVATE,
+    Checkpoint,
     Entry,
     OpenAsk,
+    ScopeView,
     SessionView,
     fold,
     part_of,
+    shown,
+    standing,
 )
 from .grammar import (
     BACKEND_EVENTS,
@@ -110,6 +118,9 @@ from .record import (
     Record,
     decode,
     encode,
+    event_id_of,
+    place_of_event,
+    with_settings,
 )
 from .vocabulary import (
     ROOT,
@@ -137,6 +148,7 @@ __all__ = [
     "COMMANDS",
     "EVENTS",
     "MODEL_VERSION",
+    "PRIVATE",
     "ROOT",
     "AgentCard",
     "AgentOption",
@@ -153,6 +165,7 @@ __all__ = [
     "BlockKind",
     "BlockStarted",
     "Capabilities",
+    "Checkpoint",
     "Choice",
     "ClientToolAsk",
     "CloseReason",
@@ -205,11 +218,13 @@ __all__ = [
     "ScopeState",
     "ScopeStatus",
     "ScopeStatusChanged",
+    "ScopeView",
     "SeedMessage",
     "SendMessage",
     "SessionClosed",
     "SessionCompacted",
     "SessionCreated",
+    "SessionRewound",
     "SessionStatus",
     "SessionUpdated",
     "SessionView",
@@ -238,8 +253,16 @@ __all__ = [
     "call_of",
     "decode",
     "encode",
+    "event_id_of",
     "fold",
+    "in_markdown",
+    "in_words",
+    "meant_by",
     "part_of",
     "parts_of",
+    "place_of_event",
+    "shown",
+    "standing",
     "text_of",
+    "with_settings",
 ]

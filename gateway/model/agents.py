@@ -55,6 +55,14 @@ class AgentCard(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def tool(self, name: str) -> AgentTool | None:
         return next((tool for tool in self.tools if tool.spec.name == name), None)
 
+    def takes_image(self, url: str) -> bool:
+        return self.image_kind(url) in self.capabilities.images
+
+    @staticmethod
+    def image_kind(url: str) -> str:
+        """How a picture is given: as `data` in its address, or to be fetched by `http`."""
+        return "data" if url.startswith("data:") else "http"
+
     def option(self, name: str) -> AgentOption | None:
         return next((option for option in self.options if option.name == name), None)
 

@@ -76,6 +76,11 @@ def text_of(content: Content) -> str:
     return content if isinstance(content, str) else "".join(p.text for p in content if isinstance(p, TextPart))
 
 
+def in_markdown(image: ImagePart) -> str:
+    """A picture for readers of words."""
+    return f"![image]({image.url})"
+
+
 class SeedMessage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A message that a session starts with, said before the gateway was there."""
 

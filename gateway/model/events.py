@@ -57,6 +57,7 @@ class SessionUpdated(Event, frozen=True, kw_only=True, tag="session.updated"):
     title: str | None = None
     metadata: dict[str, Any] | None = None
     settings: Settings | None = None
+    agent: str | None = None
 
 
 class SessionCompacted(Event, frozen=True, kw_only=True, tag="session.compacted"):
@@ -68,6 +69,14 @@ class SessionCompacted(Event, frozen=True, kw_only=True, tag="session.compacted"
     tokens_before: int = 0
     tokens_after: int = 0
     trigger: Trigger = Trigger.AUTO
+
+
+class SessionRewound(Event, frozen=True, kw_only=True, tag="session.rewound"):
+    """What was said after record `to_seq` is hidden from people and from the agent; the log keeps it."""
+
+    name: ClassVar[str] = "session.rewound"
+    to_seq: int
+    reason: str | None = None
 
 
 class SessionClosed(Event, frozen=True, kw_only=True, tag="session.closed"):
@@ -330,7 +339,7 @@ class CustomEvent(Event, frozen=True, kw_only=True, tag="custom"):
 
 
 AnyEvent = (
-    SessionCreated | SessionUpdated | SessionCompacted | SessionClosed
+    SessionCreated | SessionUpdated | SessionCompacted | SessionRewound | SessionClosed
     | InputAccepted | InputRequested | InputResolved
     | TurnStarted | TurnSuspended | TurnResumed | TurnEnded
     | MessageStarted | MessageAnnotated | MessageEnded
@@ -341,7 +350,7 @@ AnyEvent = (
 )
 
 EVENTS: tuple[type[Event], ...] = (
-    SessionCreated, SessionUpdated, SessionCompacted, SessionClosed,
+    SessionCreated, SessionUpdated, SessionCompacted, SessionRewound, SessionClosed,
     InputAccepted, InputRequested, InputResolved,
     TurnStarted, TurnSuspended, TurnResumed, TurnEnded,
     MessageStarted, MessageAnnotated, MessageEnded,

@@ -20,6 +20,7 @@ from .content import (
 )
 from .events import (
     BlockEnded,
+    BlockStarted,
     Event,
     InputAccepted,
     InputRequested,
@@ -27,9 +28,12 @@ from .events import (
     MessageAnnotated,
     MessageEnded,
     MessageStarted,
+    ScopeOpened,
+    ScopeStatusChanged,
     SessionClosed,
     SessionCompacted,
     SessionCreated,
+    SessionRewound,
     SessionUpdated,
     ToolReturned,
     TurnEnded,
@@ -38,7 +42,22 @@ from .events import (
     TurnSuspended,
 )
 from .record import Record
-from .vocabulary import ROOT, BlockKind, CloseReason, Outcome, Role, SessionStatus, StopReason, ToolOrigin, Topic
+from .vocabulary import (
+    ROOT,
+    BlockKind,
+    CloseReason,
+    Outcome,
+    Resolution,
+    Role,
+    ScopeStatus,
+    SessionStatus,
+    StopReason,
+    ToolOrigin,
+    Topic,
+)
+
+PRIVATE = "dragoman.private"
+"""The key of a session's metadata under which dialects keep what no client is shown, each under its own name."""
 
 
 class Entry(Struct, kw_only=True):
@@ -74,6 +93,34 @@ class OpenAsk(Struct, kw_only=True, frozen=True):
     expires_at: float | None = None
 
 
+class ScopeView(Struct, kw_only=True):
+    """A sub-agent as its records tell it; `cause` is where the call that brought it about was begun."""
+
+    scope_id: str
+    parent: str
+    created_at: float
+    updated_at: float
+    agent: str | None = None
+    title: str | None = None
+    role: str = "child"
+    cause: int | None = None
+    status: ScopeStatus = ScopeStatus.RUNNING
+    stop_reason: StopReason | None = None
+    archived_at: float | None = None
+
+
+class Checkpoint(Struct, kw_only=True, frozen=True):
+    """Where a session can be rewound to: its start, or the end of a turn; `entries` is how many there were."""
+
+    seq: int
+    at: float
+    entries: int
+    turn_id: str | None = None
+    ended: TurnEnded | None = None
+    compaction: SessionCompacted | None = None
+    compacted_to: int = 0
+
+
 class SessionView(Struct, kw_only=True):
     """A session as its records tell it; `apply` takes the next record."""
 
@@ -93,12 +140,19 @@ class SessionView(Struct, kw_only=True):
     usage: Usage = Usage()
     entries: list[Entry] = field(default_factory=list)
     asks: dict[str, OpenAsk] = field(default_factory=dict)
+    expired: dict[str, str] = field(default_factory=dict)
     calls: dict[str, ToolCall] = field(default_factory=dict)
+    call_places: dict[str, int] = field(default_factory=dict)
+    scopes: dict[str, ScopeView] = field(default_factory=dict)
+    running_since: float | None = None
+    active_seconds: float = 0.0
     ended: TurnEnded | None = None
     compaction: SessionCompacted | None = None
     compacted_to: int = 0
     closed: CloseReason | None = None
+    closed_at: float | None = None
     speaking: dict[str, Entry] = field(default_factory=dict)
+    checkpoints: list[Checkpoint] = field(default_factory=list)
 
     def apply(self, record: Record) -> None:
         self.head, self.at = record.seq, record.at
@@ -113,6 +167,17 @@ class SessionView(Struct, kw_only=True):
             return self.entries
         summary = Entry(role=Role.SYSTEM, content=self.compaction.summary, seq=0, at=self.updated_at)
         return [summary, *self.entries[self.compacted_to:]]
+
+    @property
+    def shown_metadata(self) -> dict[str, Any]:
+        """What clients may see of the metadata."""
+        return shown(self.metadata)
+
+    def private(self, dialect: str) -> dict[str, Any]:
+        """What one dialect keeps with the session for itself."""
+        kept = self.metadata.get(PRIVATE)
+        found: dict[str, Any] = kept.get(dialect, {}) if isinstance(kept, dict) else {}
+        return found
 
     @property
     def turns(self) -> int:
@@ -143,11 +208,13 @@ class SessionView(Struct, kw_only=True):
             self.entries.append(Entry(
                 role=message.role, content=message.content, call_id=message.call_id, seq=record.seq, at=record.at,
             ))
+        self._mark(record)
 
     def _updated(self, record: Record, event: SessionUpdated) -> None:
         self.title = self.title if event.title is None else event.title
-        self.metadata = self.metadata if event.metadata is None else event.metadata
+        self.metadata = self.metadata if event.metadata is None else _private_of(self.metadata) | event.metadata
         self.settings = self.settings if event.settings is None else event.settings
+        self.agent = event.agent or self.agent
         self.updated_at = record.at
 
     def _compacted(self, record: Record, event: SessionCompacted) -> None:
@@ -156,8 +223,25 @@ class SessionView(Struct, kw_only=True):
             kept -= 1  # what this turn has said so far is not yet history
         self.compaction, self.compacted_to, self.updated_at = event, kept, record.at
 
+    def _rewound(self, record: Record, event: SessionRewound) -> None:
+        """Back to the last checkpoint at or before that record; those after it are gone with what they marked."""
+        while len(self.checkpoints) > 1 and self.checkpoints[-1].seq > event.to_seq:
+            self.checkpoints.pop()
+        if self.checkpoints:
+            to = self.checkpoints[-1]
+            self.entries = self.entries[:to.entries]
+            self.ended, self.compaction, self.compacted_to = to.ended, to.compaction, to.compacted_to
+        self.updated_at = record.at
+
+    def _mark(self, record: Record) -> None:
+        self.checkpoints.append(Checkpoint(
+            seq=record.seq, at=record.at, entries=len(self.entries), turn_id=record.turn_id, ended=self.ended,
+            compaction=self.compaction, compacted_to=self.compacted_to,
+        ))
+
     def _closed(self, record: Record, event: SessionClosed) -> None:
-        self.closed, self.status, self.updated_at = event.reason, SessionStatus.CLOSED, record.at
+        self.closed, self.status = event.reason, SessionStatus.CLOSED
+        self.closed_at = self.updated_at = record.at
 
     def _accepted(self, record: Record, event: InputAccepted) -> None:
         if isinstance(event.command, SendMessage):
@@ -173,23 +257,33 @@ class SessionView(Struct, kw_only=True):
         )
 
     def _resolved(self, record: Record, event: InputResolved) -> None:
-        self.asks.pop(event.request_id, None)
+        ask = self.asks.pop(event.request_id, None)
+        if ask is not None and event.resolution is Resolution.EXPIRED:
+            self.expired[event.request_id] = ask.turn_id
 
     def _started(self, record: Record, event: TurnStarted) -> None:
         self.status, self.turn_id = SessionStatus.RUNNING, record.turn_id
         self.turn_starts.append(record.seq)
-        self.updated_at = record.at
+        self.running_since = self.updated_at = record.at
 
     def _suspended(self, record: Record, event: TurnSuspended) -> None:
         self.status = SessionStatus.SUSPENDED
+        self._rest(record.at)
 
     def _resumed(self, record: Record, event: TurnResumed) -> None:
-        self.status = SessionStatus.RUNNING
+        self.status, self.running_since = SessionStatus.RUNNING, record.at
+
+    def _rest(self, at: float) -> None:
+        if self.running_since is not None:
+            self.active_seconds += at - self.running_since
+            self.running_since = None
 
     def _ended(self, record: Record, event: TurnEnded) -> None:
         self.status, self.turn_id, self.ended = SessionStatus.IDLE, None, event
+        self._rest(record.at)
         self.usage += event.usage
         self.updated_at = record.at
+        self._mark(record)
 
     def _message_started(self, record: Record, event: MessageStarted) -> None:
         self.speaking[event.message_id] = Entry(
@@ -201,7 +295,13 @@ class SessionView(Struct, kw_only=True):
         if (entry := self.speaking.get(event.message_id)) is not None:
             entry.annotations[event.topic] = event.content
 
+    def _block_started(self, record: Record, event: BlockStarted) -> None:
+        if event.call is not None:
+            self.call_places[event.call.call_id] = record.seq
+
     def _block_ended(self, record: Record, event: BlockEnded) -> None:
+        if event.torn and event.call is not None:
+            self.call_places.pop(event.call.call_id, None)
         entry, part = self.speaking.get(event.message_id), part_of(event)
         if entry is None or part is None:
             return
@@ -217,10 +317,33 @@ class SessionView(Struct, kw_only=True):
 
     def _returned(self, record: Record, event: ToolReturned) -> None:
         self.calls.pop(event.call_id, None)
+        self.call_places.pop(event.call_id, None)
         self.entries.append(Entry(
             role=Role.TOOL, content=event.content, seq=record.seq, at=record.at, turn_id=record.turn_id,
             scope_id=record.scope_id, call_id=event.call_id, origin=event.origin, is_error=event.is_error,
         ))
+
+
+    def _opened(self, record: Record, event: ScopeOpened) -> None:
+        self.scopes[record.scope_id] = ScopeView(
+            scope_id=record.scope_id, parent=event.parent, agent=event.agent, title=event.title, role=event.role,
+            cause=self.call_places.get(event.call_id or ""), created_at=record.at, updated_at=record.at,
+        )
+
+    def _scope_changed(self, record: Record, event: ScopeStatusChanged) -> None:
+        if (scope := self.scopes.get(record.scope_id)) is not None:
+            scope.status, scope.stop_reason, scope.updated_at = event.status, event.stop_reason, record.at
+            scope.archived_at = record.at if event.status is ScopeStatus.ARCHIVED else scope.archived_at
+
+
+def _private_of(metadata: dict[str, Any]) -> dict[str, Any]:
+    """What stays when metadata are replaced by somebody who cannot see it."""
+    return {PRIVATE: metadata[PRIVATE]} if PRIVATE in metadata else {}
+
+
+def shown(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Metadata without what is private."""
+    return {key: value for key, value in metadata.items() if key != PRIVATE}
 
 
 def part_of(event: BlockEnded) -> AnyPart | None:
@@ -234,6 +357,17 @@ def part_of(event: BlockEnded) -> AnyPart | None:
     return event.image if event.kind is BlockKind.IMAGE else event.data
 
 
+def standing(records: Iterable[Record]) -> list[Record]:
+    """The records without those of turns that were rewound."""
+    kept: list[Record] = []
+    for record in records:
+        if isinstance(record.event, SessionRewound):
+            to = record.event.to_seq
+            kept = [one for one in kept if one.seq <= to or one.turn_id is None]
+        kept.append(record)
+    return kept
+
+
 def fold(session_id: str, records: Iterable[Record]) -> SessionView:
     view = SessionView(session_id=session_id)
     for record in records:
@@ -245,6 +379,7 @@ _FOLDS: dict[type[Event], Callable[[SessionView, Record, Any], None]] = {
     SessionCreated: SessionView._created,
     SessionUpdated: SessionView._updated,
     SessionCompacted: SessionView._compacted,
+    SessionRewound: SessionView._rewound,
     SessionClosed: SessionView._closed,
     InputAccepted: SessionView._accepted,
     InputRequested: SessionView._requested,
@@ -256,6 +391,9 @@ _FOLDS: dict[type[Event], Callable[[SessionView, Record, Any], None]] = {
     MessageStarted: SessionView._message_started,
     MessageAnnotated: SessionView._annotated,
     MessageEnded: SessionView._message_ended,
+    BlockStarted: SessionView._block_started,
     BlockEnded: SessionView._block_ended,
     ToolReturned: SessionView._returned,
+    ScopeOpened: SessionView._opened,
+    ScopeStatusChanged: SessionView._scope_changed,
 }

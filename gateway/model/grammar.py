@@ -27,6 +27,7 @@ from .events import (
     SessionClosed,
     SessionCompacted,
     SessionCreated,
+    SessionRewound,
     SessionUpdated,
     ToolOutput,
     ToolReturned,
@@ -76,16 +77,17 @@ VOICE: dict[Voice, dict[type[Event], Voice]] = {
 # What may be said in which states of the turn, beside the turn's own events.
 ALWAYS: tuple[type[Event], ...] = (
     SessionCreated, SessionUpdated, SessionCompacted, SessionClosed, InputAccepted, NoticePosted, CustomEvent,
+    ScopeStatusChanged,
 )
 WHILE_OPEN: tuple[type[Event], ...] = (
-    InputResolved, FaultRaised, ToolStatusChanged, ToolOutput, ToolReturned, ScopeStatusChanged,
+    InputResolved, FaultRaised, ToolStatusChanged, ToolOutput, ToolReturned,
 )
 WHILE_RUNNING: tuple[type[Event], ...] = (
     InputRequested, MessageStarted, MessageAnnotated, MessageEnded, BlockStarted, BlockDelta, BlockEnded,
     ScopeOpened, ScopeMessage,
 )
 ALLOWED: dict[Turn, frozenset[type[Event]]] = {
-    Turn.IDLE: frozenset(ALWAYS),
+    Turn.IDLE: frozenset((*ALWAYS, SessionRewound)),
     Turn.SUSPENDED: frozenset(ALWAYS + WHILE_OPEN),
     Turn.RUNNING: frozenset(ALWAYS + WHILE_OPEN + WHILE_RUNNING),
 }
@@ -249,8 +251,10 @@ class Grammar:
 
     def _turn_scope(self, event: ScopeStatusChanged, scope_id: str) -> None:
         scope = self.scopes.get(scope_id)
-        if scope is None or scope_id == ROOT:
-            raise GrammarError(f"scope.status of {scope_id}, which is no sub-agent's open scope")
+        if event.status is ScopeStatus.ARCHIVED and scope is None:
+            return  # it has ended, perhaps many turns ago
+        if scope is None or scope_id == ROOT or event.status is ScopeStatus.ARCHIVED:
+            raise GrammarError(f"scope.status {event.status} of {scope_id}, which is no sub-agent's open scope")
         if event.status is ScopeStatus.ENDED:
             if scope.voice is not Voice.QUIET:
                 raise GrammarError(f"scope {scope_id} ended in message {scope.message_id}")

@@ -1,9 +1,14 @@
 """An event as the log keeps it: numbered, timed and placed by the engine, never by a backend."""
 
+from collections.abc import Callable
+
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from .events import AnyEvent
+from .commands import Configure
+from .content import Settings
+from .events import AnyEvent, InputAccepted, SessionCreated, SessionUpdated
 from .vocabulary import ROOT
 
 MODEL_VERSION = 1
@@ -23,7 +28,31 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     @property
     def event_id(self) -> str:
         """Made from the record itself, so that replay gives the same id and the hot path makes none."""
-        return f"evt_{self.session_id.rpartition('_')[2]}_{self.seq}"
+        return event_id_of(self.session_id, self.seq)
+
+
+def event_id_of(session_id: str, seq: int) -> str:
+    """The id of the event that stands there."""
+    return f"evt_{session_id.rpartition('_')[2]}_{seq}"
+
+
+def place_of_event(session_id: str, event_id: str) -> int | None:
+    """Where in the session's log an event stands; None if that is no id of this session's events."""
+    stem, _, number = event_id.rpartition("_")
+    if stem != f"evt_{session_id.rpartition('_')[2]}" or not (number.isascii() and number.isdigit()):
+        return None
+    return int(number) if len(number) < 16 and number[0] != "0" else None
+
+
+def with_settings(record: Record, change: Callable[[Settings], Settings]) -> Record:
+    """The same record, its settings changed, wherever it has any."""
+    event = record.event
+    if isinstance(event, SessionCreated | SessionUpdated) and event.settings is not None:
+        return replace(record, event=replace(event, settings=change(event.settings)))
+    if isinstance(event, InputAccepted) and isinstance(event.command, Configure):
+        command = replace(event.command, settings=change(event.command.settings))
+        return replace(record, event=replace(event, command=command))
+    return record
 
 
 encode = msgspec.json.Encoder().encode

@@ -70,6 +70,7 @@ class ScopeStatus(StrEnum):
     IDLE = "idle"
     BLOCKED = "blocked"
     ENDED = "ended"
+    ARCHIVED = "archived"  # put away by a person, long after it has ended
 
 
 class Resolution(StrEnum):

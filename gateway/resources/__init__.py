@@ -1,6 +1,35 @@
 """What dialects share beside conversations: one store, several projections."""
 
+from .archive import Archive, pack, unpack, unpack_files
+from .files import FileStore
 from .keys import Key, KeyStore
+from .memories import Kept, Memories, Memory
 from .memory import MemoryResources
+from .scheduler import Scheduler
+from .schedules import KeptRun, KeptTask, Schedules, Task
+from .sharing import Share, Sharing
+from .workspace import Item, Workspace, Workspaces
 
-__all__ = ["Key", "KeyStore", "MemoryResources"]
+__all__ = [
+    "Archive",
+    "FileStore",
+    "Item",
+    "Kept",
+    "KeptRun",
+    "KeptTask",
+    "Key",
+    "KeyStore",
+    "Memories",
+    "Memory",
+    "MemoryResources",
+    "Scheduler",
+    "Schedules",
+    "Share",
+    "Sharing",
+    "Task",
+    "Workspace",
+    "Workspaces",
+    "pack",
+    "unpack",
+    "unpack_files",
+]

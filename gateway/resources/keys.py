@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 import structlog
+from msgspec.structs import replace
 
 from gateway.errors import Conflict, Invalid, NotFound
 from gateway.marks import Place, Problem, Problems, nearest
@@ -20,6 +21,8 @@ from gateway.marks import Place, Problem, Problems, nearest
 FILE = "keys.json"
 PREFIX = "dgm_"
 NAME = re.compile(r"[\w.@+-]{1,128}")
+MOST = 100
+"""How many keys a user may make for themselves."""
 
 log = structlog.get_logger("dragoman.keys")
 
@@ -35,6 +38,14 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
     user: str
     hash: str
     created: datetime
+    label: str = ""
+    """What its user calls it, where that is not its name; several keys may be called the same."""
+    masked: str = f"{PREFIX}..."
+    used: datetime | None = None
+
+    @property
+    def key_id(self) -> str:
+        return _id_of(self.hash)
 
 
 class KeyFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +63,7 @@ class KeyStore:
         self._file = folder / FILE
         self._stamp: tuple[int, ...] = ()
         self._by_hash: dict[str, Key] = {}
+        self._used: dict[str, datetime] = {}
 
     def add(self, name: str, user: str | None = None) -> str:
         """Make a key and return it: the only time it can be seen. Without a user, the key's name is the user's."""
@@ -62,7 +74,7 @@ class KeyStore:
         with self._changing() as keys:
             if any(key.name == name for key in keys):
                 raise Conflict(f"there is a key '{name}' already; remove it first, or choose another name")
-            keys.append(Key(name=name, user=user or name, hash=_hash(token), created=datetime.now(UTC)))
+            keys.append(_made(token, PREFIX, name=name, user=user or name))
         return token
 
     def remove(self, name: str) -> None:
@@ -84,7 +96,53 @@ class KeyStore:
         key = self._by_hash.get(hashed)
         # The dict compares hashes, of which a guesser can choose no part; comparing once more in constant time costs
         # nothing and leaves nothing to argue about.
-        return key.user if key is not None and hmac.compare_digest(key.hash, hashed) else None
+        if key is None or not hmac.compare_digest(key.hash, hashed):
+            return None
+        self._used[hashed] = datetime.now(UTC)
+        return key.user
+
+    # -- a user's own ---------------------------------------------------------------------------------------------
+
+    def issue(self, user: str, label: str, prefix: str = PREFIX) -> tuple[Key, str]:
+        """A key that a user makes for themselves, and its token: the only time it can be seen."""
+        token = prefix + secrets.token_urlsafe(32)
+        made = _made(token, prefix, name=_id_of(_hash(token)), user=user, label=label)
+        with self._changing() as keys:
+            if sum(key.user == user for key in keys) >= MOST:
+                raise Conflict(f"you have {MOST} keys already; delete one first")
+            keys.append(made)
+        return made, token
+
+    def of(self, user: str) -> tuple[Key, ...]:
+        """A user's keys in the order they were made, each with when it was last used."""
+        return tuple(self._marked(key) for key in self._read() if key.user == user)
+
+    def find(self, user: str, key_id: str) -> Key:
+        found = next((key for key in self.of(user) if key.key_id == key_id), None)
+        if found is None:
+            raise NotFound(f"there is no key '{key_id}'")
+        return found
+
+    def relabel(self, user: str, key_id: str, label: str) -> Key:
+        with self._changing() as keys:
+            place = keys.index(self.find(user, key_id))
+            keys[place] = replace(keys[place], label=label)
+            return keys[place]
+
+    def revoke(self, user: str, key_id: str) -> None:
+        """From now on the key opens nothing."""
+        with self._changing() as keys:
+            keys.remove(self.find(user, key_id))
+
+    def remember_use(self) -> None:
+        """Write down when keys were used; while a server runs it knows by heart."""
+        if self._used:
+            with self._changing():
+                pass
+
+    def _marked(self, key: Key) -> Key:
+        used = self._used.get(key.hash)
+        return key if used is None or (key.used and key.used >= used) else replace(key, used=used)
 
     # -- the file -------------------------------------------------------------------------------------------------
 
@@ -123,7 +181,7 @@ class KeyStore:
         folder = os.open(self._file.parent, os.O_RDONLY)
         try:
             fcntl.flock(folder, fcntl.LOCK_EX)
-            keys = [*self._read()]
+            keys = [self._marked(key) for key in self._read()]
             yield keys
             _write(self._file, _encode(KeyFile(keys=tuple(keys))))
         finally:
@@ -141,6 +199,17 @@ def _write(file: Path, content: bytes) -> None:
         beside.replace(file)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _made(token: str, prefix: str, *, name: str, user: str, label: str = "") -> Key:
+    return Key(
+        name=name, user=user, hash=_hash(token), created=datetime.now(UTC), label=label,
+        masked=f"{prefix}...{token[-4:]}",
+    )
+
+
+def _id_of(hashed: str) -> str:
+    return f"key_{hashed[:24]}"
 
 
 def _hash(token: str) -> str:

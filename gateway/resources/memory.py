@@ -1,27 +1,37 @@
 """The store that lives as long as the process: every version of every resource, by kind."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 
 from msgspec.structs import replace
 
-from gateway.errors import Conflict, NotFound
+from gateway.errors import Conflict, NotFound, Overloaded
 from gateway.ids import unguessable
 from gateway.ports import Clock, Resource
 
 Versions = list[Resource]
+Key = tuple[str, str]
+"""Kind and id."""
+Shelf = tuple[str, str, str | None]
+"""Kind, owner and parent; no parent stands for all of them."""
+
+MOST = 100_000
 
 
 class MemoryResources:
     """Everything in memory, nothing on disk."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, most: Callable[[], int] = lambda: MOST) -> None:
         self._clock = clock
+        self._most = most
         self._count = count(1)
-        self._versions: dict[tuple[str, str], list[Resource]] = {}
-        self._order: dict[str, list[tuple[int, str]]] = {}
+        self._kept = 0
+        self._versions: dict[Key, Versions] = {}
+        self._order: defaultdict[Shelf, list[tuple[int, str]]] = defaultdict(list)
+        self._below: defaultdict[str, set[Key]] = defaultdict(set)
 
     async def create(
         self, kind: str, owner: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None, parent: str = "",
@@ -30,12 +40,16 @@ class MemoryResources:
         now, resource_id = self._clock(), resource_id or unguessable(kind)
         if (kind, resource_id) in self._versions:
             raise Conflict(f"there is a {kind} '{resource_id}' already")
+        self._make_room()
         made = Resource(
             kind=kind, resource_id=resource_id, owner=owner, ordinal=next(self._count), version=1, created_at=now,
             updated_at=now, body=body, secrets=secrets or {}, parent=parent,
         )
         self._versions[kind, resource_id] = [made]
-        self._order.setdefault(kind, []).append((made.ordinal, resource_id))
+        for shelf in _shelves(made):
+            self._order[shelf].append((made.ordinal, resource_id))
+        if parent:
+            self._below[parent].add((kind, resource_id))
         return made
 
     async def get(self, kind: str, owner: str, resource_id: str, version: int | None = None) -> Resource:
@@ -53,14 +67,14 @@ class MemoryResources:
         self, kind: str, owner: str, *, parent: str | None = None, before: int | None = None, after: int | None = None,
         limit: int = 50, archived: bool = False, oldest_first: bool = False,
     ) -> Sequence[Resource]:
-        order = self._order.get(kind, [])
+        order = self._order.get((kind, owner, parent), [])
         start = 0 if after is None else bisect_right(order, after, key=lambda row: row[0])
         end = len(order) if before is None else bisect_left(order, before, key=lambda row: row[0])
         rows = order[start:end] if oldest_first else reversed(order[start:end])
         found = []
         for _, resource_id in rows:
             newest = self._versions[kind, resource_id][-1]
-            if newest.owner == owner and parent in (None, newest.parent) and (archived or newest.archived_at is None):
+            if archived or newest.archived_at is None:
                 found.append(newest)
                 if len(found) == limit:
                     break
@@ -74,6 +88,7 @@ class MemoryResources:
         newest = versions[-1]
         if expected not in (None, newest.version):
             raise Conflict(f"{kind} '{resource_id}' is at version {newest.version}, not {expected}")
+        self._make_room()
         versions.append(replace(
             newest, version=newest.version + 1, body=body, updated_at=self._clock(),
             secrets=newest.secrets if secrets is None else secrets,
@@ -87,16 +102,32 @@ class MemoryResources:
         return versions[-1]
 
     async def delete(self, kind: str, owner: str, resource_id: str) -> None:
-        gone = self._find(kind, owner, resource_id)[-1]
+        versions = self._find(kind, owner, resource_id)
+        gone = versions[-1]
         del self._versions[kind, resource_id]
-        order = self._order[kind]
-        del order[bisect_left(order, gone.ordinal, key=lambda row: row[0])]
-        below = [one for (_, _), (*_, one) in self._versions.items() if one.parent == resource_id]
-        for child in below:
-            await self.delete(child.kind, child.owner, child.resource_id)
+        self._kept -= len(versions)
+        for shelf in _shelves(gone):
+            order = self._order[shelf]
+            del order[bisect_left(order, gone.ordinal, key=lambda row: row[0])]
+            if not order:
+                del self._order[shelf]
+        if gone.parent in self._below:
+            self._below[gone.parent].discard((kind, resource_id))
+        for child_kind, child_id in self._below.pop(resource_id, ()):
+            await self.delete(child_kind, self._versions[child_kind, child_id][-1].owner, child_id)
+
+    def _make_room(self) -> None:
+        if self._kept >= self._most():
+            raise Overloaded(f"the server keeps {self._most()} resources and versions of them; delete some first")
+        self._kept += 1
 
     def _find(self, kind: str, owner: str, resource_id: str) -> Versions:
         versions = self._versions.get((kind, resource_id))
         if versions is None or versions[-1].owner != owner:
             raise NotFound(f"there is no {kind} '{resource_id}'")
         return versions
+
+
+def _shelves(resource: Resource) -> tuple[Shelf, Shelf]:
+    """Where it stands: among all of its owner's, and among those that belong to the same thing."""
+    return (resource.kind, resource.owner, None), (resource.kind, resource.owner, resource.parent)

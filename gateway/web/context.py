@@ -1,17 +1,20 @@
 """What the handlers of one dialect may use: the house's services, and the dialect's own table and settings."""
 
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
 from gateway.errors import NotFound
 from gateway.model import AgentCard
-from gateway.ports import Receipt, Resources, Sessions, Subscription
+from gateway.ports import Clock, Files, KeyRing, Receipt, Replays, Resources, Sessions, Subscription
 
 from .guard import OWNER, Guard
+from .metrics import Metrics
 from .sse import pump
 
 
@@ -23,12 +26,19 @@ class Context:
     mount: str
     sessions: Sessions
     resources: Resources
+    files: Files
     agents: Mapping[str, AgentCard]
     table: Any
     settings: Any
     guard: Guard
     heartbeat: float
     patience: float
+    data: Path = Path("data")
+    """The folder for what outlives the server."""
+    clock: Clock = time.time
+    keys: KeyRing | None = None
+    replays: Replays | None = None
+    metrics: Metrics | None = None
 
     def agent(self, name: str) -> AgentCard:
         card = self.agents.get(name)
@@ -53,13 +63,27 @@ class Context:
                 await self.sessions.leave(owner, session_id, receipt.turn_id)
 
     async def stream_turn(
-        self, request: web.Request, session_id: str, receipt: Receipt, options: str,
+        self, request: web.Request, session_id: str, receipt: Receipt, options: str, *, to_the_end: bool = False,
+        heartbeat: float | None = None, **words: Any,
     ) -> web.StreamResponse:
-        """The turn as server-sent events, up to where it yields."""
+        """The turn as server-sent events, up to where it yields or, if so asked, to its end."""
         async with self.following(request[OWNER], session_id, receipt, options) as subscription:
             return await pump(
-                request, subscription, heartbeat=self.heartbeat, patience=self.patience, until_yield=True,
+                request, subscription, heartbeat=heartbeat or self.heartbeat, patience=self.patience,
+                until_yield=not to_the_end, until_end=to_the_end, **words,
             )
+
+    async def stream_session(
+        self, request: web.Request, session_id: str, options: str, *, after: int, comment: str,
+    ) -> web.StreamResponse:
+        """All that happens in a session after that record, for as long as the client wants it."""
+        subscription = await self.sessions.watch(request[OWNER], session_id, self.dialect, options, after=after)
+        try:
+            return await pump(
+                request, subscription, heartbeat=self.heartbeat, patience=self.patience, hello=comment, ping=comment,
+            )
+        finally:
+            subscription.close()
 
     async def await_turn(self, request: web.Request, session_id: str, receipt: Receipt, options: str) -> bytes:
         """What the dialect says where the turn yields."""

@@ -51,5 +51,10 @@ class Guard:
 
 
 def bearer(request: web.Request) -> str | None:
+    """The caller's token; some clients can only be told to send it as `X-Api-Key`."""
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else None
+    if scheme.lower() == "bearer":
+        return token.strip()
+    if "X-Api-Key" not in request.headers and request.headers.get("Upgrade", "").lower() == "websocket":
+        return request.query.get("token")  # a page that opens a socket can send no header
+    return request.headers.get("X-Api-Key")

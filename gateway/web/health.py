@@ -38,7 +38,7 @@ def routes(readiness: Readiness) -> list[web.RouteDef]:
     @public
     @public
     async def alive(request: web.Request) -> web.Response:
-        return web.json_response({"status": "alive"}, headers=_FRESH)
+        return web.json_response({"status": "ok"}, headers=_FRESH)
 
     @public
     @public

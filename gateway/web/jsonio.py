@@ -1,5 +1,7 @@
 """JSON in and out of HTTP: bodies read within limits and checked against wire models, replies written by orjson."""
 
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
 from typing import Any, TypeVar
 
 import msgspec
@@ -10,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from gateway.errors import Invalid, TooLarge
 
 M = TypeVar("M", bound=BaseModel)
+BODY_LIMIT = web.RequestKey("body_limit", int)
 
 
 async def read_as(request: web.Request, model: type[M]) -> M:
@@ -18,35 +21,61 @@ async def read_as(request: web.Request, model: type[M]) -> M:
 
 
 async def read_bytes(request: web.Request) -> bytes:
+    """The body, within the server's limit and the lower one of whoever set `BODY_LIMIT`."""
+    most = min(request.client_max_size, request.get(BODY_LIMIT, request.client_max_size))
     try:
-        return await request.read()
-    except web.HTTPRequestEntityTooLarge as error:
-        raise TooLarge(f"the body is larger than {request.client_max_size} bytes") from error
+        body = await request.read() if (request.content_length or 0) <= most else None
+    except web.HTTPRequestEntityTooLarge:
+        body = None
+    if body is None or len(body) > most:
+        raise TooLarge(f"the body is larger than {most} bytes")
+    return body
+
+
+def limited(routes: Iterable[web.RouteDef], most: Callable[[], int]) -> list[web.RouteDef]:
+    """The same routes, with bodies of at most so many bytes."""
+    return [web.RouteDef(route.method, route.path, _limited(route.handler, most), route.kwargs) for route in routes]
+
+
+def _limited(handler: Any, most: Callable[[], int]) -> Any:
+    @wraps(handler)
+    async def within(request: web.Request) -> web.StreamResponse:
+        request[BODY_LIMIT] = most()
+        response: web.StreamResponse = await handler(request)
+        return response
+
+    return within
 
 
 def parse(body: bytes, model: type[M]) -> M:
     """What orjson cannot read it could not write either: nothing gets in that cannot go out again."""
     try:
         value = orjson.loads(body)
-        if not isinstance(value, dict):
-            raise Invalid("the body must be a JSON object")
-        return model.model_validate(value)
     except orjson.JSONDecodeError as error:
         raise Invalid(f"the body is not JSON: {error}" if body.strip() else "the body is empty") from None
+    if not isinstance(value, dict):
+        raise Invalid("the body must be a JSON object")
+    return checked(model, value)
+
+
+def checked(model: type[M], value: Any, field: str = "") -> M:
+    """A value that was read already as the wire model; `field` is where in the body it stands."""
+    try:
+        return model.model_validate(value)
     except ValidationError as error:
-        raise Invalid(_told(error), param=_where(error.errors(include_url=False)[0])) from None
+        found = error.errors(include_url=False, include_input=False)
+        raise Invalid(_told(found, field), param=_where(found[0], field)) from None
 
 
-def _told(error: ValidationError) -> str:
+def _told(found: Sequence[Any], field: str) -> str:
     """Up to three problems in words, each with the field it is about."""
-    found = error.errors(include_url=False, include_input=False)
-    told = [f"{where}: {one['msg']}" if (where := _where(one)) else str(one["msg"]) for one in found[:3]]
+    told = [f"{where}: {one['msg']}" if (where := _where(one, field)) else str(one["msg"]) for one in found[:3]]
     more = f" (and {len(found) - 3} more)" if len(found) > 3 else ""
     return "; ".join(told) + more
 
 
-def _where(found: Any) -> str:
-    return ".".join(str(step) for step in found["loc"])
+def _where(found: Any, field: str) -> str:
+    return ".".join(str(step) for step in (field, *found["loc"]) if step != "")
 
 
 def dumps(value: Any) -> bytes:

@@ -88,6 +88,13 @@ class Metrics:
         self._sessions.set_function(sessions)
         self._running.set_function(running)
 
+    def figures(self) -> dict[str, float]:
+        """The same as numbers by name; what is counted in pieces has its labels beside the name."""
+        return {
+            sample.name + "".join(f"{{{word}={value}}}" for word, value in sample.labels.items()): sample.value
+            for family in self.registry.collect() for sample in family.samples if not sample.name.endswith("_bucket")
+        }
+
     def page(self) -> bytes:
         """All of it, as Prometheus reads it."""
         return generate_latest(self.registry)

@@ -11,6 +11,7 @@ from gateway.model import FaultCode
 
 from .guard import Handler
 from .jsonio import reply
+from .tracing import request_id_of
 
 log = structlog.get_logger("dragoman.web")
 
@@ -53,6 +54,7 @@ class Refusals:
             return self._answer(request, GatewayError("an internal error occurred"))
 
     def _answer(self, request: web.Request, error: GatewayError) -> web.Response:
+        error.request_id = request_id_of(request)
         status, body = self._spell(request.path, error)
         return reply(body, status)
 

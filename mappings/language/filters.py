@@ -32,6 +32,19 @@ def iso(seconds: float | None) -> str | None:
     return rounded.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def naive(seconds: float | None) -> str | None:
+    """Seconds since the epoch as `2026-01-31T12:00:00.000000`: UTC, and without saying so."""
+    if seconds is None:
+        return None
+    second, micros = divmod(round(seconds * 1_000_000), 1_000_000)
+    return f"{_second(second)}.{micros:06d}"
+
+
+@lru_cache(maxsize=64)
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
 def ms(seconds: float | None) -> int | None:
     return None if seconds is None else round(seconds * 1000)
 
@@ -54,8 +67,8 @@ def optional(value: Any) -> Any:
     return value
 
 
-FILTERS: dict[str, Filter] = {"iso": iso, "ms": ms, "json": json, "text": text, "optional": optional}
-TIMES = ("iso", "ms")
+FILTERS: dict[str, Filter] = {"iso": iso, "naive": naive, "ms": ms, "json": json, "text": text, "optional": optional}
+TIMES = ("iso", "naive", "ms")
 CONTENT, PARTS = "content", "parts"
 """Spelled by the table's own `parts`: `content` keeps a bare string as it is, `parts` makes it a part."""
 

@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 }
 IN_ADAPTERS = ("gateway.model", "gateway.ports", "gateway.web", "gateway.resources", "gateway.ids", "mappings",
                *EVERYBODY)
-MEETING_PLACES = ("gateway.app", "gateway.parts", "gateway.serving", "gateway.cli")
+MEETING_PLACES = ("gateway.app", "gateway.parts", "gateway.serving", "gateway.cli", "gateway.__main__")
 
 
 def modules(room: str) -> Iterator[tuple[str, Path]]:

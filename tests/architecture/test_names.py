@@ -15,13 +15,20 @@ TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
 
 TESTED_BY = {
     "gateway/ports.py": "tests/contract/test_dialects.py",
+    "gateway/backends/kind.py": "tests/backends/test_registry.py",
     "gateway/cli/common.py": "tests/cli/test_commands.py",
     "gateway/backends/acts*.py": "tests/backends/test_demo.py",
     "gateway/backends/stage.py": "tests/backends/test_demo.py",
     "gateway/config/*.py": "tests/config/test_load_config.py",
     "mappings/language/*.py": "tests/mappings/test_language_diagnostics.py",
     "conformance/aap/*.py": "tests/conformance/test_faults_aap.py",
+    "conformance/cas/*.py": "tests/conformance/test_cas_faults.py",
+    "conformance/blade/*.py": "tests/conformance/test_faults_blade.py",
+    "conformance/zenflux/*.py": "tests/conformance/test_faults_zenflux.py",
     "conformance/faults/*.py": "tests/conformance/test_faults_aap.py",
+    "conformance/faults/cas/*.py": "tests/conformance/test_cas_faults.py",
+    "conformance/faults/blade/*.py": "tests/conformance/test_faults_blade.py",
+    "conformance/faults/zenflux/*.py": "tests/conformance/test_faults_zenflux.py",
 }
 """Modules whose test goes by another name: a room that is tested through its door."""
 

@@ -395,6 +395,7 @@ async def test_all_that_a_backend_may_say_can_be_brought_about_by_typing() -> No
     assert wanted - said == {
         ("tool.status", "done"),     # tool.returned says it
         ("tool.status", "error"),    # tool.returned says it
+        ("scope.status", "archived"),  # a person's word, long after the turn
         ("block.ended", "torn"),     # the engine's word when /fail or an interruption tears a call
     }
 

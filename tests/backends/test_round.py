@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.backends import Pen, Result, Round, Tool
+from gateway.backends import Pen, Result, Round, Tool, enabled
 from gateway.model import (
     AnyAsk,
     DecidePermission,
@@ -43,8 +43,8 @@ class Gate:
 class Talk:
     """A message with calls, then the round they bring about."""
 
-    def __init__(self, answering: Any = None, scope_id: str = "root") -> None:
-        self.turn = FakeTurn(SendMessage(content=""), **({"answering": answering} if answering else {}))
+    def __init__(self, answering: Any = None, scope_id: str = "root", **said: Any) -> None:
+        self.turn = FakeTurn(SendMessage(content="", **said), **({"answering": answering} if answering else {}))
         if scope_id != "root":
             self.turn.record(ScopeOpened(parent="root"), scope_id)
         self.pen = Pen(self.turn, scope_id)
@@ -164,3 +164,23 @@ async def test_a_tool_that_breaks_breaks_the_turn() -> None:
     talk.gates["b"].open.set()
     with pytest.raises(ZeroDivisionError):
         await talk.carry_out()
+
+
+async def test_where_nobody_can_be_asked_what_may_be_asked_for_is_done() -> None:
+    talk = Talk(headless=True)
+    talk.call("a", Permission.ASK)
+    talk.call("b", Permission.DENY)
+    talk.call("theirs", origin=ToolOrigin.CLIENT)
+    talk.gates["a"].open.set()
+    heard = await talk.carry_out()
+    assert "a a" in heard
+    assert "b Tool call denied: the session does not allow it" in heard
+    assert [[ask.kind for ask in asks] for asks in talk.turn.asks] == [["client_tool"]]
+
+
+async def test_a_plan_carries_nothing_out() -> None:
+    talk = Talk(mode="planning")
+    talk.call("a")
+    talk.call("b", Permission.ASK)
+    assert [line.partition(":")[0] for line in await talk.carry_out()] == ["a Tool call denied", "b Tool call denied"]
+    assert enabled(talk.turn) == {}

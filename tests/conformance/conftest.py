@@ -6,8 +6,11 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
+from conformance.faults.blade.reference import BladeServer
+from conformance.faults.cas import CasServer
 from conformance.faults.reference import ReferenceServer
 from conformance.faults.serving import served
+from conformance.faults.zenflux.server import ZenfluxServer
 from conformance.kit.runner import Runner
 from conformance.kit.suite import Suite, Target, load_suite
 from conformance.kit.verdict import Report
@@ -34,6 +37,66 @@ def examine(aap: Suite) -> Examine:
             return await Runner(aap, Target(server, KEY, within), settings, at_once).run(wanted)  # type: ignore[arg-type]
         async with served(server) as url:
             return await Runner(aap, Target(url, KEY, within), settings, at_once).run(wanted)  # type: ignore[arg-type]
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def cas() -> Suite:
+    return load_suite("cas")
+
+
+@pytest.fixture
+def examine_cas(cas: Suite) -> Examine:
+    """Put the CAS suite, or the named requirements of it, to a server whose heart beats fast."""
+
+    async def run(server: CasServer, *ids: str, within: float = 5.0, profile: object = None) -> Report:
+        wanted = [item for item in cas.catalogue.requirements if not ids or item.id in ids]
+        settings = profile or cas.read_profile().model_copy(update={"heartbeat": server.heartbeat})
+        async with served(server) as url:
+            return await Runner(cas, Target(url, KEY, within), settings).run(wanted)  # type: ignore[arg-type]
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def zenflux() -> Suite:
+    return load_suite("zenflux")
+
+
+@pytest.fixture
+def examine_zenflux(zenflux: Suite) -> Examine:
+    """Put the ZenFlux suite, or the named requirements of it, to a server that ticks fast and is not slow for long."""
+
+    async def run(
+        server: ZenfluxServer, *ids: str, within: float = 5.0, profile: object = None, at_once: int = 16
+    ) -> Report:
+        wanted = [item for item in zenflux.catalogue.requirements if not ids or item.id in ids]
+        if server.tick_every == ZenfluxServer.tick_every:
+            server.tick_every = 0.8
+        usual = zenflux.read_profile()
+        prompts = usual.prompts.model_copy(update={"slow": "/slow 12"})  # type: ignore[attr-defined]
+        settings = profile or usual.model_copy(update={"heartbeat": 0.9, "prompts": prompts})
+        async with served(server) as url:
+            return await Runner(zenflux, Target(url, KEY, within), settings, at_once).run(wanted)  # type: ignore[arg-type]
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def blade() -> Suite:
+    return load_suite("blade")
+
+
+@pytest.fixture
+def examine_blade(blade: Suite) -> Examine:
+    """Put the Blade suite, or the named requirements of it, to a server."""
+
+    async def run(server: BladeServer, *ids: str, within: float = 5.0, profile: object = None) -> Report:
+        wanted = [item for item in blade.catalogue.requirements if not ids or item.id in ids]
+        settings = profile or blade.read_profile()
+        async with served(server) as url:
+            return await Runner(blade, Target(url, KEY, within), settings).run(wanted)  # type: ignore[arg-type]
 
     return run
 

@@ -1,41 +1,18 @@
 """Servers whose every answer may be damaged at random: examiners say what is wrong and do not stumble."""
 
 import random
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import orjson
 import pytest
 from aiohttp import web
 
+from conformance.faults.damage import damaged
 from conformance.faults.reference import ReferenceServer
 from conformance.kit.verdict import Report, Verdict
 
 Examine = Callable[..., Awaitable[Report]]
-JUNK: list[Any] = [None, 7, "x", [], {}, [{}], {"type": "text"}, True, -1.5]
-
-
-def places(value: Any, here: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The paths to everything in a JSON value."""
-    yield here
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for name, item in inner:
-        yield from places(item, (*here, name))
-
-
-def damaged(value: Any, chance: random.Random) -> Any:
-    """The value with one thing in it lost, or replaced by junk."""
-    *way, last = chance.choice([place for place in places(value) if place] or [(None,)])
-    if last is None:
-        return chance.choice(JUNK)
-    whole = inner = orjson.loads(orjson.dumps(value))
-    for name in way:
-        inner = inner[name]
-    if chance.random() < 0.4:
-        del inner[last]
-    else:
-        inner[last] = chance.choice(JUNK)
-    return whole
 
 
 class DamagedServer(ReferenceServer):

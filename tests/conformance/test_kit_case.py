@@ -46,6 +46,21 @@ def test_cases_are_collected_in_order() -> None:
     assert [found.name for found in collect([module])] == ["b", "a"]
 
 
+def test_a_tuple_of_cases_made_from_a_table_is_collected_too() -> None:
+    module = ModuleType("some")
+    module.table = (case("b", "D-A-01"), case("a", "D-A-01"))  # type: ignore[attr-defined]
+    assert [found.name for found in collect([module])] == ["b", "a"]
+
+
+def test_what_does_not_apply_has_no_case() -> None:
+    about = {"section": "one", "source": "here", "sentence": "It must be so.", "not_applicable": "It is for clients."}
+    exempt = Requirement(id="D-A-02", level="must", **about)  # type: ignore[arg-type]
+    whole = Catalogue(dialect="demo", title="Demo", requirements=(*catalogue("D-A-01").requirements, exempt))
+    assert disagreements(whole, [case("a", "D-A-01")]) == []
+    found = disagreements(whole, [case("a", "D-A-01", "D-A-02")])
+    assert found == ["D-A-02: a case names it, though it does not apply"]
+
+
 def test_agreement_is_silent() -> None:
     assert disagreements(catalogue("D-A-01"), [case("a", "D-A-01")]) == []
 

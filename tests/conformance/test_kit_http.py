@@ -127,6 +127,46 @@ async def test_nobody_there_is_unanswered(unused_tcp_port_factory: Callable[[], 
             await client.ask("GET", "/meta")
 
 
+async def test_a_stream_keeps_the_bytes_it_was_made_of(client: HttpClient) -> None:
+    async with client.stream("GET", "/stream") as found:
+        await found.next()
+        await found.next()
+        assert await found.next() is None
+        assert bytes(found.raw) == b"event: a\ndata: 1\n\ndata: 2\n\n"
+
+
+async def test_headers_and_repeated_parameters_are_sent(client: HttpClient) -> None:
+    reply = await client.ask("GET", "/echo", headers={"Last-Event-ID": "7"}, query=[("a[]", "1"), ("a[]", "2")])
+    assert reply.json()["headers"]["Last-Event-ID"] == "7"
+    assert reply.asked == "GET /echo?a[]=1&a[]=2"
+
+
+async def test_a_large_body_arrives_whole(client: HttpClient) -> None:
+    reply = await client.ask("POST", "/echo", body=b"x" * 700_000)
+    assert reply.json()["body"] == (b"x" * 700_000).hex()
+
+
+async def test_comments_can_be_waited_for_and_events_are_kept_meanwhile() -> None:
+    async def talk(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        await response.write(b"data: 1\n\n: heartbeat\n\n")
+        await asyncio.sleep(1)
+        return response
+
+    app = web.Application()
+    app.router.add_get("/talk", talk)
+    async with TestServer(app) as server, aiohttp.ClientSession() as session:
+        client = HttpClient(session, str(server.make_url("")).rstrip("/"), Transcript(), None, 0.2)
+        async with client.stream("GET", "/talk") as found:
+            assert await found.comment() == "heartbeat"
+            event = await found.next()
+            assert event is not None
+            assert event.data == "1"
+            with pytest.raises(Failed, match=r"within 0\.05 s"):
+                await found.comment(0.05)
+
+
 async def test_the_transcript_has_both_sides_and_no_key(client: HttpClient) -> None:
     await client.ask("POST", "/echo", {"hello": "there"})
     await client.ask("GET", "/stream")

@@ -29,6 +29,10 @@ def test_an_id_is_listed_once(tmp_path: Path) -> None:
         read_catalogue(written(tmp_path, ("D-A-01", "must"), ("D-A-01", "may")))
 
 
+def test_an_id_may_name_a_numbered_section(tmp_path: Path) -> None:
+    assert read_catalogue(written(tmp_path, ("D-HTTP-3.13-01", "must"))).ids == {"D-HTTP-3.13-01"}
+
+
 @pytest.mark.parametrize("entry", [("d-a-01", "must"), ("D-A-01", "ought"), ("D-A-1", "must")])
 def test_ids_and_levels_have_their_form(tmp_path: Path, entry: tuple[str, str]) -> None:
     with pytest.raises(DocumentError, match=r"requirements\.0"):

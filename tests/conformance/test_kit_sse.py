@@ -46,6 +46,11 @@ def test_comments_say_nothing_and_are_kept() -> None:
     assert len(parser.comments) == 3
 
 
+def test_an_event_knows_the_lines_it_was_made_of() -> None:
+    (first, second) = events(b"id: 1\nevent: a\ndata: x\n\ndata: y\ndata: z\n\n")
+    assert (first.fields, second.fields) == (("id", "event", "data"), ("data", "data"))
+
+
 def test_an_id_lasts_and_retry_must_be_digits() -> None:
     parser = SseParser()
     first, second = parser.feed(b"id: 7\nretry: 250\ndata: a\n\nretry: soon\ndata: b\n\n")

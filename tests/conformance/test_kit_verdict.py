@@ -7,11 +7,11 @@ import pytest
 from conformance.kit.requirement import Requirement
 from conformance.kit.verdict import CaseResult, Finding, Outcome, Report, Verdict
 
-P, F, N = Outcome.PASSED, Outcome.FAILED, Outcome.NOT_TESTABLE
+P, F, N, A = Outcome
 
 
-def finding(level: str, *outcomes: Outcome, section: str = "one") -> Finding:
-    item = Requirement(id="D-A-01", level=level, section=section, source="here", sentence="It must be so.")  # type: ignore[arg-type]
+def finding(level: str, *outcomes: Outcome, section: str = "one", **more: str) -> Finding:
+    item = Requirement(id="D-A-01", level=level, section=section, source="here", sentence="It must be so.", **more)  # type: ignore[arg-type]
     results = tuple(CaseResult("a.b", "s", ("D-A-01",), outcome, 0.5, "") for outcome in outcomes)
     return Finding(item, results)
 
@@ -40,10 +40,16 @@ def test_only_the_musts_decide(findings: list[Finding], verdict: Verdict, code: 
     assert (found.verdict, found.exit_code) == (verdict, code)
 
 
+def test_what_does_not_apply_decides_nothing() -> None:
+    exempt = finding("must", not_applicable="It speaks of clients.")
+    assert exempt.outcome is A
+    assert report(finding("must", P), exempt).verdict is Verdict.CONFORMS
+
+
 def test_outcomes_are_counted_by_level_and_section() -> None:
     found = report(finding("must", P), finding("must", F, section="two"), finding("should", N))
-    assert found.by_level() == {"must": {P: 1, F: 1, N: 0}, "should": {P: 0, F: 0, N: 1}}
-    assert found.by_section() == {"one": {P: 1, F: 0, N: 1}, "two": {P: 0, F: 1, N: 0}}
+    assert found.by_level() == {"must": {P: 1, F: 1, N: 0, A: 0}, "should": {P: 0, F: 0, N: 1, A: 0}}
+    assert found.by_section() == {"one": {P: 1, F: 0, N: 1, A: 0}, "two": {P: 0, F: 1, N: 0, A: 0}}
     assert len(found.of(F)) == 1
 
 

@@ -84,6 +84,13 @@ async def test_silence_is_a_failure(client: HttpClient) -> None:
             await socket.next()
 
 
+async def test_a_wait_can_be_longer_or_shorter(client: HttpClient) -> None:
+    async with connect(client, "/ws") as socket:
+        await socket.next()
+        with pytest.raises(Failed, match=r"within 0\.01 s"):
+            await socket.next(within=0.01)
+
+
 async def test_a_path_without_a_socket_is_unanswered(client: HttpClient) -> None:
     with pytest.raises(Unanswered, match="/none to open"):
         async with connect(client, "/none"):

@@ -11,7 +11,13 @@ from mappings.language import FEATURES, builtin_path
 from tests.streams import sessions
 from tests.tables import DIALECTS, dialect, table
 
-OPTIONS = {"aap": ("delta", "message", "none")}
+OPTIONS = {
+    "aap": ("delta", "message", "none"),
+    "blade": ("", "raw", "bare"),
+    "zenflux": (
+        "", '{"multi_message":false}', '{"whole":true}', '{"framing":"sse","multi_message":false,"throttle":0.0}',
+    ),
+}
 """Options of a subscription to try; a dialect that is not named here has none."""
 
 
@@ -73,5 +79,5 @@ def test_a_projector_knows_no_socket_and_no_clock(name: str) -> None:
 
 
 def test_there_are_events_to_spell() -> None:
-    assert len(EVENTS) == 26
+    assert len(EVENTS) == 27
     assert DIALECTS

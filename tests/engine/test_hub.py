@@ -218,3 +218,20 @@ async def test_what_is_held_back_is_flushed_when_it_is_due() -> None:
     assert not reading.done()
     stage.now += 1
     assert await reading == [1, 2, 3, 4]
+
+
+async def test_what_a_reader_has_had_is_passed_over_where_that_is_cheaper() -> None:
+    class Sparing(Plain):
+        skipped: list[int] = []  # noqa: RUF012  # shared by all of them, to be counted
+
+        def skip(self, record: Record) -> None:
+            self.skipped.append(record.seq)
+
+    stage = Stage(silent, projector=lambda dialect, options: Sparing())
+    session = await stage.session()
+    post(session, 5)
+    cursor = await stage.service.watch("", session.view.session_id, "plain", after=4)
+    assert await read(cursor) == [5, 6]
+    assert Sparing.skipped == [1, 2, 3, 4]
+    told = stage.service.read("", session.view.session_id, "plain", after=5)
+    assert [chunk.seq async for chunk in told] == [6]

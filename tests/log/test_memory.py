@@ -64,6 +64,18 @@ async def test_an_owner_sees_their_own() -> None:
     assert list(await log.sessions("eve")) == []
 
 
+async def test_sessions_are_listed_in_both_directions_between_places() -> None:
+    log = MemoryLog()
+    for number in range(5):
+        log.append(created(f"s{number}"))
+    places = [head.ordinal for head in [await log.head(f"s{number}") for number in range(5)] if head]
+    oldest = await log.sessions("ann", oldest_first=True, after=places[0], limit=2)
+    assert [head.session_id for head in oldest] == ["s1", "s2"]
+    newest = await log.sessions("ann", before=places[4], after=places[1])
+    assert [head.session_id for head in newest] == ["s3", "s2"]
+    assert await log.head("nobody's") is None
+
+
 async def test_what_is_forgotten_is_gone() -> None:
     log = MemoryLog()
     log.append(created("s"))

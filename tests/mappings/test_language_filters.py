@@ -52,3 +52,11 @@ def test_parts_of_a_kind_spelled_none_are_left_out() -> None:
     assert filters["content"](content) == filters["parts"](content) == ["a"]
     assert filters["content"]("bare") == "bare"
     assert filters["parts"]("bare") == ["bare"]
+
+
+@pytest.mark.parametrize(("seconds", "told"), [
+    (0.0, "1970-01-01T00:00:00.000000"), (1_700_000_000.125, "2023-11-14T22:13:20.125000"),
+    (1_700_000_000.9999999, "2023-11-14T22:13:21.000000"), (-0.5, "1969-12-31T23:59:59.500000"), (None, None),
+])
+def test_a_time_without_a_zone(seconds: float | None, told: str | None) -> None:
+    assert FILTERS["naive"](seconds) == told

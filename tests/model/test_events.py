@@ -30,7 +30,7 @@ def test_an_event_is_tagged_with_its_name(event: type[Event]) -> None:
 
 def test_the_names_are_those_of_the_design() -> None:
     assert [event.name for event in EVENTS] == [
-        "session.created", "session.updated", "session.compacted", "session.closed",
+        "session.created", "session.updated", "session.compacted", "session.rewound", "session.closed",
         "input.accepted", "input.requested", "input.resolved",
         "turn.started", "turn.suspended", "turn.resumed", "turn.ended",
         "message.started", "message.annotated", "message.ended",

@@ -1,6 +1,8 @@
 """Records in, the state of a session out."""
 
 from gateway.model import (
+    PRIVATE,
+    ROOT,
     AnyEvent,
     BlockEnded,
     BlockKind,
@@ -19,6 +21,9 @@ from gateway.model import (
     Record,
     Resolution,
     Role,
+    ScopeOpened,
+    ScopeStatus,
+    ScopeStatusChanged,
     SeedMessage,
     SendMessage,
     SessionClosed,
@@ -150,3 +155,42 @@ def test_entries_since_a_record() -> None:
 def test_a_turn_is_found_by_a_place_in_it() -> None:
     view = told(*TURN)
     assert [view.turn_start(cursor) for cursor in (0, 1, 2, 9)] == [0, 0, 2, 2]
+
+
+def test_what_is_private_stays_when_metadata_are_replaced() -> None:
+    own = {PRIVATE: {"nova": {"x": 1}}}
+    view = told(SessionCreated(agent="a", metadata={"k": "v", **own}), SessionUpdated(metadata={"n": "w"}))
+    assert (view.shown_metadata, view.private("nova"), view.private("other")) == ({"n": "w"}, {"x": 1}, {})
+    view = told(SessionCreated(agent="a", metadata={"k": "v"}), SessionUpdated(metadata={}))
+    assert (view.metadata, view.private("nova")) == ({}, {})
+    assert told(SessionCreated(agent="a", metadata={PRIVATE: "forged"})).private("nova") == {}
+
+
+def test_a_call_is_placed_where_it_was_begun() -> None:
+    view = told(*TURN)
+    assert view.call_places == {"c1": 7}
+    assert told(*TURN, ToolReturned(call_id="c1", content="noon")).call_places == {}
+    torn = BlockEnded(block_id="b", message_id="m1", kind=BlockKind.TOOL_USE, call=CALL, torn=True)
+    assert told(*TURN[:7], torn).call_places == {}
+
+
+def test_sub_agents_are_kept_with_what_they_do() -> None:
+    events = [
+        (ROOT, TURN[6]),
+        ("kid", ScopeOpened(parent=ROOT, call_id="c1", agent="helper", title="Helper")),
+        ("kid", ScopeStatusChanged(status=ScopeStatus.ENDED, stop_reason=StopReason.END_TURN)),
+        ("kid", ScopeStatusChanged(status=ScopeStatus.ARCHIVED)),
+        ("unknown", ScopeStatusChanged(status=ScopeStatus.ARCHIVED)),
+    ]
+    view = fold("s", [Record(seq=seq, at=float(seq), session_id="s", scope_id=scope, event=event)
+                      for seq, (scope, event) in enumerate(events, 1)])
+    [kid] = view.scopes.values()
+    assert (kid.scope_id, kid.parent, kid.agent, kid.title, kid.cause) == ("kid", ROOT, "helper", "Helper", 1)
+    assert (kid.status, kid.created_at, kid.updated_at, kid.archived_at) == (ScopeStatus.ARCHIVED, 2.0, 4.0, 4.0)
+
+
+def test_only_running_counts_as_active() -> None:
+    turn = (TurnStarted(command_id="c"), TurnSuspended(pending=("a",)), TurnResumed())
+    assert (told(*turn).active_seconds, told(*turn).running_since) == (1.0, 3.0)
+    ended = told(*turn, TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN))
+    assert (ended.active_seconds, ended.running_since) == (2.0, None)

@@ -32,6 +32,8 @@ from gateway.model import (
     TurnResumed,
     TurnStarted,
     TurnSuspended,
+    event_id_of,
+    place_of_event,
 )
 
 CALL = ToolCall(call_id="c1", name="clock", input={"zone": "UTC"})
@@ -130,3 +132,23 @@ def test_two_voices_may_interleave() -> None:
 
 def test_a_notice_may_be_posted_at_any_time() -> None:
     speak(NoticePosted(topic="t", title="x"), START, M1, NoticePosted(topic="t", title="x"))
+
+
+def test_a_sub_agent_is_archived_when_it_has_ended_and_not_before() -> None:
+    archived = (ScopeStatusChanged(status=ScopeStatus.ARCHIVED), "kid")
+    ended = (ScopeStatusChanged(status=ScopeStatus.ENDED), "kid")
+    speak(START, KID, ended, archived, END, archived)
+    with pytest.raises(GrammarError, match="archived of kid"):
+        speak(START, KID, archived)
+    with pytest.raises(GrammarError, match="archived of root"):
+        speak((ScopeStatusChanged(status=ScopeStatus.ARCHIVED), ROOT))
+    with pytest.raises(GrammarError, match="ended of kid"):
+        speak(ended)
+
+
+def test_an_event_is_known_by_its_place() -> None:
+    assert event_id_of("sess_ab", 12) == "evt_ab_12"
+    assert place_of_event("sess_ab", "evt_ab_12") == 12
+    for wrong in ("evt_ac_12", "evt_ab_", "evt_ab_x", "evt_ab_012", "evt_ab_0", "evt_ab_-1", "evt_ab_\u0661", "12", "",
+                  "evt_ab_" + "9" * 30):
+        assert place_of_event("sess_ab", wrong) is None, wrong

@@ -102,3 +102,63 @@ def test_a_broken_file_leaves_the_keys_from_before_in_force(store: KeyStore, tmp
     assert store.verify(token) == "ada"
     (tmp_path / "data" / FILE).write_text("{")
     assert store.verify(token) == "ada"
+
+
+# -- a user's own -----------------------------------------------------------------------------------------------------
+
+def test_a_key_that_a_user_makes_opens_for_them(store: KeyStore) -> None:
+    made, token = store.issue("ada", "My Key", "sk-x-")
+    assert token.startswith("sk-x-")
+    assert made.masked == f"sk-x-...{token[-4:]}"
+    assert store.verify(token) == "ada"
+    assert made.key_id.startswith("key_")
+    assert made.name == made.key_id
+
+
+def test_a_user_sees_their_own_keys_only(store: KeyStore) -> None:
+    mine, _ = store.issue("ada", "one")
+    theirs, _ = store.issue("bob", "one")
+    assert [key.key_id for key in store.of("ada")] == [mine.key_id]
+    for call in (store.find, store.revoke, lambda user, key: store.relabel(user, key, "x")):
+        with pytest.raises(NotFound):
+            call("ada", theirs.key_id)
+
+
+def test_a_key_is_called_otherwise_and_opens_as_before(store: KeyStore) -> None:
+    made, token = store.issue("ada", "one")
+    assert store.relabel("ada", made.key_id, "two").label == "two"
+    assert store.find("ada", made.key_id).label == "two"
+    assert store.verify(token) == "ada"
+
+
+def test_a_revoked_key_opens_no_more(store: KeyStore) -> None:
+    made, token = store.issue("ada", "one")
+    store.revoke("ada", made.key_id)
+    assert store.verify(token) is None
+    assert store.of("ada") == ()
+
+
+def test_use_is_known_at_once_and_kept_when_the_server_stops(store: KeyStore, tmp_path: Path) -> None:
+    made, token = store.issue("ada", "one")
+    assert made.used is None
+    store.verify(token)
+    used = store.find("ada", made.key_id).used
+    assert used is not None
+    assert KeyStore(tmp_path / "data").find("ada", made.key_id).used is None
+    store.remember_use()
+    assert KeyStore(tmp_path / "data").find("ada", made.key_id).used == used
+
+
+def test_a_user_has_so_many_keys(store: KeyStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.resources.keys.MOST", 1)
+    store.issue("ada", "one")
+    with pytest.raises(Conflict, match="you have 1 keys already"):
+        store.issue("ada", "two")
+    store.issue("bob", "one")
+
+
+def test_a_key_made_by_the_command_has_an_id_too(store: KeyStore) -> None:
+    token = store.add("laptop", "ada")
+    (key,) = store.of("ada")
+    assert store.find("ada", key.key_id).name == "laptop"
+    assert key.masked == f"dgm_...{token[-4:]}"

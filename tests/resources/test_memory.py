@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.errors import Conflict, NotFound
+from gateway.errors import Conflict, NotFound, Overloaded
 from gateway.resources import MemoryResources
 
 
@@ -71,3 +71,35 @@ async def test_an_id_is_used_once(store: MemoryResources) -> None:
     await store.create("agent", "ann", {}, resource_id="agent_x")
     with pytest.raises(Conflict):
         await store.create("agent", "bob", {}, resource_id="agent_x")
+
+
+async def test_what_belongs_together_is_listed_and_deleted_together(store: MemoryResources) -> None:
+    vault, other = [await store.create("vault", "ann", {}) for _ in range(2)]
+    keys = [await store.create("key", "ann", {}, parent=vault.resource_id) for _ in range(3)]
+    lone = await store.create("key", "ann", {}, parent=other.resource_id)
+    below = await store.create("use", "ann", {}, parent=keys[0].resource_id)
+    assert await store.list("key", "ann", parent=vault.resource_id, oldest_first=True) == keys
+    assert await store.list("key", "ann") == [lone, *reversed(keys)]
+    assert await store.list("key", "ann", parent="") == []
+    await store.delete("key", "ann", keys[1].resource_id)
+    await store.delete("vault", "ann", vault.resource_id)
+    assert await store.list("key", "ann") == [lone]
+    with pytest.raises(NotFound):
+        await store.get("use", "ann", below.resource_id)
+
+
+async def test_there_is_room_for_so_many_and_deleting_makes_some() -> None:
+    store = MemoryResources(lambda: 0.0, lambda: 3)
+    first, second = [await store.create("agent", "ann", {}) for _ in range(2)]
+    await store.update("agent", "ann", first.resource_id, {"name": "x"})
+    for call in (store.create("agent", "ann", {}), store.update("agent", "ann", second.resource_id, {})):
+        with pytest.raises(Overloaded):
+            await call
+    await store.delete("agent", "ann", first.resource_id)
+    for _ in range(2):
+        await store.create("agent", "bob", {})
+
+
+async def test_nobody_reads_secrets_in_a_journal(store: MemoryResources) -> None:
+    made = await store.create("key", "ann", {"note": "mine"}, secrets={"token": "hush"})
+    assert "hush" not in f"{made} {made!r}"

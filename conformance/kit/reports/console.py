@@ -10,7 +10,12 @@ from rich.text import Text
 
 from conformance.kit.verdict import CaseResult, Finding, Outcome, Report, Verdict
 
-STYLES = {Outcome.PASSED: "green", Outcome.FAILED: "bold red", Outcome.NOT_TESTABLE: "yellow"}
+STYLES = {
+    Outcome.PASSED: "green",
+    Outcome.FAILED: "bold red",
+    Outcome.NOT_TESTABLE: "yellow",
+    Outcome.NOT_APPLICABLE: "dim",
+}
 VERDICT_STYLES = {Verdict.CONFORMS: "bold green", Verdict.FAILS: "bold red", Verdict.INCOMPLETE: "bold yellow"}
 
 

@@ -4,6 +4,7 @@ from html import escape
 from pathlib import Path
 from string import Template
 
+from conformance.kit.requirement import Requirement
 from conformance.kit.verdict import CaseResult, Finding, Outcome, Report
 
 PAGE = Path(__file__).parent / "page.html"
@@ -21,7 +22,8 @@ def text(report: Report) -> str:
         levels=_counts("level", report.by_level()),
         sections=_counts("section", report.by_section()),
         failures=_articles("Failures", report.of(Outcome.FAILED)),
-        untested=_articles("Not testable", report.of(Outcome.NOT_TESTABLE)),
+        untested=_articles("Not testable", report.of(Outcome.NOT_TESTABLE))
+        + _articles("Not applicable", report.of(Outcome.NOT_APPLICABLE)),
         requirements="\n".join(_row(finding) for finding in report.findings),
     )
 
@@ -44,8 +46,13 @@ def _article(finding: Finding) -> str:
     return (
         f'<article id="{requirement.id}"><h3><span class="{_class(finding.outcome)}">{finding.outcome}</span> '
         f"{requirement.id} ({requirement.level})</h3><p>{escape(requirement.sentence)}</p>"
-        f"<p><code>{escape(requirement.source)}</code></p>{''.join(map(_grave, finding.grave))}</article>"
+        f"<p><code>{escape(requirement.source)}</code></p>{_exemption(requirement)}"
+        f"{''.join(map(_grave, finding.grave))}</article>"
     )
+
+
+def _exemption(requirement: Requirement) -> str:
+    return f"<p>{escape(requirement.not_applicable)}</p>" if requirement.not_applicable else ""
 
 
 def _grave(result: CaseResult) -> str:

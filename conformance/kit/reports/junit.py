@@ -26,7 +26,7 @@ def _count(element: Element, findings: tuple[Finding, ...]) -> None:
     outcomes = [item.outcome for item in findings]
     element.set("tests", str(len(outcomes)))
     element.set("failures", str(outcomes.count(Outcome.FAILED)))
-    element.set("skipped", str(outcomes.count(Outcome.NOT_TESTABLE)))
+    element.set("skipped", str(outcomes.count(Outcome.NOT_TESTABLE) + outcomes.count(Outcome.NOT_APPLICABLE)))
 
 
 def _add(suite: Element, dialect: str, finding: Finding) -> None:
@@ -40,7 +40,7 @@ def _add(suite: Element, dialect: str, finding: Finding) -> None:
     )
     if finding.outcome is Outcome.PASSED:
         return
-    remarks = "; ".join(f"{result.name}: {result.remark}" for result in finding.grave)
+    remarks = requirement.not_applicable or "; ".join(f"{result.name}: {result.remark}" for result in finding.grave)
     verdict = SubElement(case, "failure" if finding.outcome is Outcome.FAILED else "skipped", message=_clean(remarks))
     if finding.outcome is Outcome.FAILED:
         transcripts = [f"{result.name}\n{result.transcript}" for result in finding.grave]

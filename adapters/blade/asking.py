@@ -1,0 +1,130 @@
+"""What the agent asks, as the questions of an AskUserQuestion call, and what a person's picks mean to it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gateway.errors import Invalid
+from gateway.model import (
+    Answer,
+    AnswerQuestion,
+    AnyAsk,
+    Choice,
+    ClientToolAsk,
+    ContinuationAsk,
+    ContinueTurn,
+    DecidePermission,
+    OpenAsk,
+    PermissionAsk,
+    Question,
+    QuestionAsk,
+    ReturnResult,
+    RollBack,
+    RollbackAsk,
+    ToolCall,
+    meant_by,
+    text_of,
+)
+
+TOOL = "AskUserQuestion"
+YES, NO = 0, 1
+FIRST = "0"
+
+Selections = dict[str, tuple[int, ...]]
+Custom = dict[str, str]
+
+
+def asks_itself(call: ToolCall) -> bool:
+    """Whether a call is one that Blade's clients know how to put to a person."""
+    return call.name == TOOL and isinstance(call.input.get("questions"), list)
+
+
+def questions_of(ask: AnyAsk) -> tuple[Question, ...]:
+    """The ask as questions; the first choice of a yes or no is the yes."""
+    match ask:
+        case QuestionAsk(questions=questions):
+            return questions
+        case PermissionAsk(call=call, description=description):
+            words = description or f"Run {call.display_name or call.name}?"
+            return (_question("Permission", words, "Allow", "Deny"),)
+        case ContinuationAsk(message=message):
+            return (_question("Continue", message, "Continue", "Stop"),)
+        case RollbackAsk(options=options, error=error, reason=reason):
+            words = " ".join(filter(None, (error, reason))) or "Something went wrong."
+            return (_question("Roll back", words, *map(option_of, options)),)
+        case ClientToolAsk(call=call):
+            return (Question(question=f"What does {call.name} return?", header=call.display_name or call.name),)
+
+
+def _question(header: str, words: str, *labels: str) -> Question:
+    return Question(question=words, header=header, options=tuple(Choice(label=label) for label in labels))
+
+
+def option_of(option: Mapping[str, Any]) -> str:
+    """The word a state to go back to is chosen by."""
+    return str(option.get("id") or option.get("target") or option.get("action") or dict(option))
+
+
+# -- from picks to answers --------------------------------------------------------------------------------------------
+
+def answer_bindings(found: OpenAsk, selections: Selections, custom: Custom) -> dict[str, Any]:
+    """What the answer's command is made of; wrong picks are refused in words."""
+    ask = found.ask
+    if isinstance(ask, QuestionAsk):
+        return {"selections": selections, "custom": custom}
+    pick, words = _only(questions_of(ask)[0], selections, custom)
+    match ask:
+        case PermissionAsk():
+            return {"granted": pick == YES, "reason": words}
+        case ClientToolAsk():
+            return {"content": words or ""}
+        case RollbackAsk(options=options):
+            return {"option": words if pick is None else option_of(options[pick])}
+    return {"proceed": pick == YES} if pick is not None else meant_by(ask, words or "") or {}
+
+
+def _only(question: Question, selections: Selections, custom: Custom) -> tuple[int | None, str | None]:
+    """The one pick or the words that settle the only question there is."""
+    for number in (*selections, *custom):
+        if number != FIRST:
+            raise Invalid(f"there is no question {number}; there is 1, counted from 0")
+    picks, words = selections.get(FIRST, ()), custom.get(FIRST) or None
+    if not picks and words is None:
+        raise Invalid("question 0 is not answered; give a selection or custom text")
+    if len(picks) > 1:
+        raise Invalid(f"question 0 takes one choice, not {len(picks)}")
+    if picks and not 0 <= picks[0] < len(question.options):
+        raise Invalid(f"question 0 has no choice {picks[0]}; it has {len(question.options)}")
+    return (picks[0] if picks else None), words
+
+
+# -- and from answers to picks ----------------------------------------------------------------------------------------
+
+def picks_of(ask: AnyAsk, answer: Answer) -> tuple[Selections, Custom] | None:
+    """An answer, whichever dialect it was given in, as picks; None where nobody answered."""
+    match answer:
+        case AnswerQuestion(selections=selections, custom=custom):
+            return selections, custom
+        case DecidePermission(granted=granted, reason=reason):
+            return {FIRST: (YES if granted else NO,)}, {FIRST: reason} if reason else {}
+        case ContinueTurn(proceed=proceed):
+            return {FIRST: (YES if proceed else NO,)}, {}
+        case ReturnResult(content=content):
+            return {}, {FIRST: text_of(content)}
+        case RollBack(option=option):
+            return _picked_option(ask, option)
+    return None
+
+
+def _picked_option(ask: AnyAsk, option: str | None) -> tuple[Selections, Custom]:
+    options = [option_of(one) for one in ask.options] if isinstance(ask, RollbackAsk) else []
+    return ({FIRST: (options.index(option),)}, {}) if option in options else ({}, {FIRST: option or ""})
+
+
+def in_words(questions: Sequence[Question], selections: Selections, custom: Custom) -> str:
+    """What was picked, question by question: `Permission: Allow`."""
+    told = []
+    for number, question in enumerate(questions):
+        picks = [question.options[at].label for at in selections.get(str(number), ()) if at < len(question.options)]
+        words = ", ".join(filter(None, (*picks, custom.get(str(number)))))
+        told.append(f"{question.header or question.question}: {words}")
+    return "; ".join(told)

@@ -1,0 +1,28 @@
+"""What a chat ends with, for those who do not listen while it lasts."""
+
+from typing import Any
+
+import orjson
+
+from gateway.errors import NotFound
+from gateway.ports import Receipt
+from gateway.web import Context, parted
+
+from .outbound import BARE
+
+
+async def ending(house: Context, owner: str, session_id: str, receipt: Receipt) -> Any:
+    """The payload of the `chat:end` that the commands of a receipt lead to."""
+    if not receipt.begun:  # an answer was accepted, and others are awaited: its chat is over already
+        told = house.sessions.read(owner, session_id, house.dialect, BARE, after=receipt.after)
+        return _payload([frame async for chunk in told for frame in chunk.frames][-1])
+    async with house.following(owner, session_id, receipt, BARE) as subscription:
+        while chunks := await subscription.chunks():
+            for chunk in chunks:
+                if chunk.yields:
+                    return _payload(chunk.frames[-1])
+        raise NotFound(f"session '{session_id}' was deleted")
+
+
+def _payload(frame: bytes) -> Any:
+    return orjson.loads(parted(frame)[1])

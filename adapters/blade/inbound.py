@@ -1,0 +1,121 @@
+"""Blade, inward: validated client messages in, commands out. No clock, no socket."""
+
+from base64 import b64decode
+from binascii import Error as NotBase64
+from collections.abc import Iterator
+from dataclasses import dataclass
+from mimetypes import guess_type
+from typing import Any
+
+from gateway.errors import Invalid, NotPending, Unsupported
+from gateway.model import AgentCard, AnyCommand, AnyPart, Content, FilePart, ImagePart, OpenAsk, SessionView, TextPart
+from mappings.language import Table
+
+from . import wire
+from .asking import answer_bindings
+from .turns import call_id_of
+
+MESSAGES = {
+    "chat.message": ("content", "model", "mode", "headless", "schema", "variables"),
+    "answer.question": ("request_id", "selections", "custom", "message"),
+    "answer.permission": ("request_id", "granted", "reason"),
+    "answer.client_tool": ("request_id", "content"),
+    "answer.continuation": ("request_id", "proceed"),
+    "answer.rollback": ("request_id", "option"),
+    "chat.stop": (),
+    "chat.compact": (),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file that came inside a message."""
+
+    name: str
+    media_type: str
+    content: bytes
+
+
+def is_said(body: wire.ChatSend) -> bool:
+    """Whether there is anything in it: words, parts, or an answer."""
+    return bool(body.message) or body.askuser_answer is not None
+
+
+# -- an answer --------------------------------------------------------------------------------------------------------
+
+def answer_of(body: wire.ChatSend, view: SessionView, table: Table) -> AnyCommand:
+    """The command that settles the ask the answer is for; a refusal if there is none, or it does not fit."""
+    answer = body.askuser_answer
+    assert answer is not None
+    found = pending(answer.tool_call_id, view)
+    selections = {number: tuple(picks) for number, picks in answer.selections.items()}
+    given = answer_bindings(found, selections, {number: said for number, said in answer.custom.items() if said})
+    if found.ask.kind == "question":
+        given["message"] = _words(body.message)
+    return table.command(f"answer.{found.ask.kind}", request_id=found.request_id, **given)
+
+
+def pending(tool_call_id: str, view: SessionView) -> OpenAsk:
+    """An ask goes by the call that shows it, which may be the call it is about."""
+    asked = {call_id_of(ask.request_id): ask for ask in view.asks.values()}
+    called = {call_id_of(ask.call_id): ask for ask in view.asks.values() if ask.call_id}
+    found = asked.get(tool_call_id) or called.get(tool_call_id)
+    if found is None:
+        raise NotPending(f"tool call '{tool_call_id}' does not wait for an answer")
+    return found
+
+
+def _words(message: str | list[Any]) -> str:
+    return message if isinstance(message, str) else "".join(p.text for p in message if isinstance(p, wire.TextPartIn))
+
+
+# -- a message --------------------------------------------------------------------------------------------------------
+
+def message_of(body: wire.ChatSend, content: Content, env: dict[str, str], table: Table) -> AnyCommand:
+    return table.command(
+        "chat.message", content=content, model=body.model, mode=body.mode, headless=bool(body.headless),
+        schema=body.output_schema, variables=env | body.runtime_env,
+    )
+
+
+def uploads_of(message: str | list[Any]) -> Iterator[Upload]:
+    """The files among the parts, decoded."""
+    for part in message if not isinstance(message, str) else ():
+        if isinstance(part, wire.FilePartIn):
+            yield Upload(part.name, guess_type(part.name)[0] or "application/octet-stream", _decoded(part))
+
+
+def _decoded(part: wire.FilePartIn) -> bytes:
+    data = part.data.partition(";base64,")[2] if part.data.startswith("data:") else part.data
+    try:
+        return b64decode(data, validate=True)
+    except (NotBase64, ValueError):
+        raise Invalid(f"file '{part.name}': data is not base64", param="message") from None
+
+
+def content_of(message: str | list[Any], files: list[FilePart], card: AgentCard) -> Content:
+    """The parts, each file in the place of its own data; a bare string stays one."""
+    if isinstance(message, str):
+        return message
+    stored = iter(files)
+    return tuple(_part(part, stored, card) for part in message)
+
+
+def _part(part: Any, stored: Iterator[FilePart], card: AgentCard) -> AnyPart:
+    if isinstance(part, wire.TextPartIn):
+        return TextPart(text=part.text)
+    if isinstance(part, wire.FilePartIn):
+        return next(stored)
+    if not card.takes_image(part.image_url.url):
+        kind = card.image_kind(part.image_url.url)
+        raise Unsupported(f"agent '{card.name}' does not take images by {kind} address")
+    return ImagePart(url=part.image_url.url)
+
+
+# -- a running chat ---------------------------------------------------------------------------------------------------
+
+def is_stale(run_id: Any, view: SessionView) -> bool:
+    """Whether a client means a chat that is over; one that names none means the one that runs."""
+    number = str(run_id).rpartition("_")[2] if isinstance(run_id, str) else ""
+    starts = view.turn_starts
+    return number.isdecimal() and len(starts) > 1 and int(number) < starts[-2]

@@ -1,0 +1,184 @@
+"""Blade, outward: records in, Socket.IO events out. No clock, no socket."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from gateway.model import NoticePosted, Record, SessionCreated, TurnEnded
+from gateway.web import parted
+from mappings.language import Table
+
+from . import views
+from .ledger import Ledger
+from .telling import Cue
+from .turns import Call, Turn
+
+Frames = tuple[bytes, ...]
+SILENCE: Frames = ()
+STRIDE = 100
+"""Numbers that one record's events may have; so a number tells where in the log its event stands."""
+RAW, BARE = "raw", "bare"
+LATE = 0.01
+"""A timer goes off a little later than words are due, so that a record on its way to us is not overtaken."""
+
+PATCH = ("turn_id", "loop_id", "patch_sequence", "turn")
+CUES: dict[str, tuple[str, ...]] = {
+    "chat.started": (),
+    "chat.paused": ("result", "pause"),
+    "chat.completed": ("result", "stop_reason", "duration_ms"),
+    "chat.failed": ("result", "stop_reason", "duration_ms"),
+    "chat.interrupted": ("result", "stop_reason", "duration_ms"),
+    "turn.opened": ("turn",),
+    "turn.closed": ("turn",),
+    "patch.text": (*PATCH, "content", "delta", "index"),
+    "patch.thinking": (*PATCH, "content", "delta", "index"),
+    "patch.block": (*PATCH, "block", "index"),
+    "patch.call": (*PATCH, "call"),
+    "patch.call_status": (*PATCH, "call"),
+    "patch.result": (*PATCH, "call"),
+    "patch.status": (*PATCH, "status"),
+    "session.changed": ("intent", "model", "replay_state"),
+    "files.changed": ("file_path",),
+    "notice": ("topic", "title", "detail", "level"),
+    "fault.fatal": ("fault",),
+    "fault.passing": ("fault",),
+    "raw": ("type", "payload"),
+    "refused": ("message", "code", "detail"),
+    "refused.missing": (),
+    "refused.access": (),
+    "refused.busy": (),
+    "refused.answer": ("message",),
+}
+NAMES = {"*": ("session_id", "stream_sequence", "run_id")}
+
+
+def projector(table: Table, options: str) -> "Projector":
+    return Projector(table, options.split())
+
+
+class Projector:
+    """One reading of a session; `raw` tells every event a second time in an envelope, `bare` leaves snapshots out."""
+
+    def __init__(self, table: Table, manner: list[str]) -> None:
+        self._table = table
+        self._speaker = table.speaker("json")
+        self._raw, self._bare = RAW in manner, BARE in manner
+        self._ledger = Ledger()
+        self._session_id = ""
+        self._last = 0
+
+    @property
+    def deadline(self) -> float | None:
+        due = self._ledger.deadline
+        return None if due is None else due + LATE
+
+    def feed(self, record: Record) -> Frames:
+        self._session_id = record.session_id
+        if type(record.event) is SessionCreated:  # what was said elsewhere is history, not news
+            self.skip(record)
+            return SILENCE
+        frames = [self._say(cue, record) for cue in self._ledger.take(record)]
+        return tuple(frames) if not self._raw else tuple(self._twice(frames))
+
+    def skip(self, record: Record) -> None:
+        """Take in what a reader has had already: only the numbers of its events count."""
+        for cue in self._ledger.take(record):
+            self._number(cue, record)
+
+    def flush(self, now: float) -> Frames:
+        frames = [self._say(cue, None) for cue in self._ledger.flush(now - LATE)]
+        return tuple(frames) if not self._raw else tuple(self._twice(frames))
+
+    # -- saying ---------------------------------------------------------------------------------------------------
+
+    def _say(self, cue: Cue, record: Record | None) -> bytes:
+        chat, number = self._ledger.chat, self._number(cue, record)
+        names = {"session_id": self._session_id, "stream_sequence": number, "run_id": chat.run_id if chat else None}
+        bind = _BINDINGS.get(cue.name)
+        names |= bind(self, cue) if bind is not None else cue.names
+        if cue.turn is not None:
+            names |= self._of_turn(cue, cue.turn)
+        [frame] = self._speaker.cue(cue.name, None, names)
+        return frame
+
+    def _number(self, cue: Cue, record: Record | None) -> int:
+        seq = cue.seq or (record.seq if record is not None else 0)
+        self._last = max(self._last + 1, seq * STRIDE)
+        return self._last
+
+    def _of_turn(self, cue: Cue, turn: Turn) -> dict[str, Any]:
+        if not cue.name.startswith("patch."):
+            return {"turn": views.turn(self._table, turn)}
+        return {
+            "turn": None if self._bare else views.turn(self._table, turn), "turn_id": turn.turn_id,
+            "loop_id": turn.loop.loop_id, "patch_sequence": turn.patches,
+        }
+
+    def _twice(self, frames: list[bytes]) -> Iterator[bytes]:
+        """Every event also in an envelope, for those who asked for them raw."""
+        for frame in frames:
+            yield frame
+            wire, payload = parted(frame)
+            names = {"session_id": self._session_id, "stream_sequence": number_of(frame), "run_id": None}
+            yield from self._speaker.cue("raw", None, names | {"type": wire, "payload": orjson.Fragment(payload)})
+
+    # -- what single cues bind ------------------------------------------------------------------------------------
+
+    def _call(self, cue: Cue) -> dict[str, Any]:
+        return {"call": views.tool_call(self._table, cue.names["call"])}
+
+    def _block(self, cue: Cue) -> dict[str, Any]:
+        return cue.names | {"block": views.block(self._table, cue.names["block"])}
+
+    def _status(self, cue: Cue) -> dict[str, Any]:
+        assert cue.turn is not None
+        return {"status": views.status(self._table, cue.turn)}
+
+    def _notice(self, cue: Cue) -> dict[str, Any]:
+        event: NoticePosted = cue.names["event"]
+        return {"topic": event.topic, "title": event.title, "detail": event.detail, "level": event.level}
+
+    def _paused(self, cue: Cue) -> dict[str, Any]:
+        call: Call | None = cue.names["call"]
+        pause = call and self._table.object("pause", call=call, arguments=views.arguments(self._table, call))
+        return {"pause": pause, "result": None}
+
+    def _over(self, cue: Cue) -> dict[str, Any]:
+        event: TurnEnded = cue.names["event"]
+        return {"result": self._result(event), "stop_reason": event.stop_reason, "duration_ms": event.duration_ms}
+
+    def _result(self, event: TurnEnded) -> Any:
+        """What a headless chat ends with: the agent's last words, the value that was asked for, or what went wrong."""
+        chat, table = self._ledger.chat, self._table
+        if chat is None or not chat.headless or event.outcome == "interrupted":
+            return None
+        if event.fault is not None:
+            return table.object("answer.failed", message=event.fault.message)
+        if chat.schema is None:
+            return table.object("answer.text", text=self._ledger.last_words)
+        fields = event.result if isinstance(event.result, dict) else {}
+        return table.object("answer.schema", value=event.result, fields=fields, schema=chat.schema)
+
+
+_BINDINGS: dict[str, Any] = {
+    "patch.call": Projector._call,
+    "patch.call_status": Projector._call,
+    "patch.result": Projector._call,
+    "patch.block": Projector._block,
+    "patch.status": Projector._status,
+    "notice": Projector._notice,
+    "chat.paused": Projector._paused,
+    "chat.completed": Projector._over,
+    "chat.failed": Projector._over,
+    "chat.interrupted": Projector._over,
+}
+
+
+def number_of(frame: bytes) -> int:
+    """The stream sequence of a frame, as its table writes it first of all."""
+    head = frame[:200]
+    mark = b'"stream_sequence":'
+    at = head.find(mark)
+    digits = head[at + len(mark):at + len(mark) + 20] if at >= 0 else b""
+    return int(digits.partition(b",")[0] or 0)

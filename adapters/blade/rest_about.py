@@ -1,0 +1,94 @@
+"""What Blade's clients ask of the server itself, of themselves, and what they keep beside a session."""
+
+import asyncio
+from importlib.metadata import version
+from typing import Any
+
+from aiohttp import web
+
+from gateway.errors import TooLarge
+from gateway.model import SessionView
+from gateway.web import OWNER, Context, public, read_as, read_bytes, reply
+
+from . import views
+from .rest_reading import keep
+from .rest_wire import Extra
+
+MIN_SDK = "0.4.0"
+MAX_EXTRA = 256 * 1024
+
+
+def about_routes(context: Context) -> list[web.RouteDef]:
+    about, at = AboutRoutes(context), context.mount
+    return [
+        web.get(f"{at}/version", about.version),
+        web.get(f"{at}/config", about.config),
+        web.get(f"{at}/config/models", about.models),
+        web.get(f"{at}/auth/me", about.me),
+        web.post(f"{at}/sessions/{{id}}/upset_extra_info", about.keep_extra),
+        web.get(f"{at}/sessions/{{id}}/extra_info", about.extra),
+    ]
+
+
+class AboutRoutes:
+    """One method per route."""
+
+    def __init__(self, context: Context) -> None:
+        self.house = context
+        self.began = context.clock()
+
+    @public
+    async def version(self, request: web.Request) -> web.Response:
+        return reply(self.house.table.object("version", version=version("dragoman"), min_sdk=MIN_SDK))
+
+    async def config(self, request: web.Request) -> web.Response:
+        default = next(iter(self._models()))
+        return reply(self.house.table.object("config", version=version("dragoman"), model=default))
+
+    async def models(self, request: web.Request) -> web.Response:
+        models = self._models()
+        listed = [self.house.table.object("model", id=model, name=name) for model, name in models.items()]
+        return reply(self.house.table.object("models", default=next(iter(models)), models=listed))
+
+    def _models(self) -> dict[str, str]:
+        """The models of the agents, the default agent's first."""
+        cards = sorted(self.house.agents.values(), key=lambda card: card.name != self.house.settings.agent)
+        models: dict[str, str] = {}
+        for card in cards:
+            models.setdefault(card.model or card.name, card.title or card.name)
+        return models
+
+    async def me(self, request: web.Request) -> web.Response:
+        owner = request[OWNER]
+        keys = await asyncio.to_thread(self.house.keys.of, owner) if self.house.keys else ()
+        since = min((key.created.timestamp() for key in keys), default=self.began)
+        return reply(self.house.table.object(
+            "me", id=views.user_id_of(owner), name=owner or "local", created_at=since,
+        ))
+
+    # -- what a client keeps beside a session ---------------------------------------------------------------------
+
+    async def keep_extra(self, request: web.Request) -> web.Response:
+        if len(await read_bytes(request)) > MAX_EXTRA:
+            raise TooLarge(f"extra: has more than {MAX_EXTRA} bytes", param="extra")
+        said = await read_as(request, Extra)
+        view = await self.house.sessions.get(request[OWNER], request.match_info["id"])
+        now, old = self.house.clock(), _kept(view, self.house.dialect)
+        kept = {"extra": said.extra, "created_at": old.get("created_at", now), "updated_at": now}
+        view = await keep(self.house, view.owner, view.session_id, extra_info=kept)
+        return reply(self._shown(view))
+
+    async def extra(self, request: web.Request) -> web.Response:
+        return reply(self._shown(await self.house.sessions.get(request[OWNER], request.match_info["id"])))
+
+    def _shown(self, view: SessionView) -> Any:
+        kept = _kept(view, self.house.dialect)
+        return self.house.table.object(
+            "extra", session_id=view.session_id, extra=kept.get("extra"), created_at=kept.get("created_at"),
+            updated_at=kept.get("updated_at"),
+        )
+
+
+def _kept(view: SessionView, dialect: str) -> dict[str, Any]:
+    found: dict[str, Any] = view.private(dialect).get("extra_info", {})
+    return found

@@ -1,0 +1,144 @@
+"""Blade's bodies beside chat, as the table spells them."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gateway.model import AnyEvent, Checkpoint, InputAccepted, MessageStarted, SendMessage
+from gateway.ports import IssuedKey
+from gateway.resources import Archive, Item, Kept, KeptRun, KeptTask
+from mappings.language import Table
+
+from .turns import renamed
+
+_KEY = ("id", "name", "masked", "created_at", "last_used_at", "plaintext")
+
+OBJECTS: Mapping[str, tuple[str, ...]] = {
+    "ok": (),
+    "ok.count": ("count",),
+    "memory": (
+        "id", "type", "content", "skill", "record", "scope", "owner", "topic", "external_id", "superseded_by",
+        "reason", "created_at", "updated_at", "hits", "last_hit_at", "disabled", "session_id",
+    ),
+    "memories": ("items", "total"),
+    "key": _KEY,
+    "key.created": (*_KEY, "key"),
+    "folder": ("name", "size"),
+    "file": ("name", "size"),
+    "file.written": ("path",),
+    "file.path": ("path",),
+    "deleted": ("path",),
+    "files.uploaded": ("uploaded", "failed"),
+    "file.refused": ("path", "error"),
+    "share": ("token", "url", "expires_at"),
+    "share.revoked": (),
+    "checkpoint": ("checkpoint_id", "turn_id", "sequence", "created_at", "preview"),
+    "rewound": ("checkpoint_id", "session_id"),
+    "checked_out": ("checkpoint_id", "position", "messages"),
+    "import.preview": ("session_id", "intent", "agent", "exported_at", "records", "messages", "files"),
+    "imported": ("session_id",),
+    "replay": ("state",),
+    "replay.started": ("session_id",),
+    "replay.preview": ("session_id", "intent", "supported", "reason"),
+    "replay.state": ("state",),
+    "version": ("version", "min_sdk"),
+    "config": ("version", "model"),
+    "models": ("default", "models"),
+    "model": ("id", "name"),
+    "me": ("id", "name", "created_at"),
+    "extra": ("session_id", "extra", "created_at", "updated_at"),
+    "task": ("id", "title", "prompt", "cron", "timezone", "enabled", "expires_at", "unattended", "model"),
+    "task.run": ("id", "task_id", "session_id", "status", "error", "triggered_at", "finished_at"),
+    "task.due": ("task_id", "title", "times"),
+    "task.time": ("at",),
+}
+
+
+# -- memories ---------------------------------------------------------------------------------------------------------
+
+def memory(table: Table, kept: Kept) -> Any:
+    said = kept.memory
+    return table.object(
+        "memory", id=kept.number, type=said.type, content=said.content, skill=said.skill, record=said.record,
+        scope=said.scope, owner=said.owner, topic=said.topic, external_id=said.external_id,
+        superseded_by=said.superseded_by, reason=said.reason, created_at=kept.created_at, updated_at=kept.updated_at,
+        hits=said.hits, last_hit_at=said.last_hit_at, disabled=said.disabled, session_id=said.session_id,
+    )
+
+
+def memories(table: Table, page: Iterable[Kept], total: int) -> Any:
+    return table.object("memories", items=[memory(table, kept) for kept in page], total=total)
+
+
+# -- keys -------------------------------------------------------------------------------------------------------------
+
+def key(table: Table, found: IssuedKey) -> Any:
+    return table.object("key", **_key(found))
+
+
+def created_key(table: Table, made: IssuedKey, token: str) -> Any:
+    """Both shapes in one: the key's own fields, and the key without its plaintext below `key`."""
+    return table.object("key.created", **_key(made) | {"plaintext": token}, key=key(table, made))
+
+
+def _key(found: IssuedKey) -> dict[str, Any]:
+    return {
+        "id": found.key_id, "name": found.label or found.name, "masked": found.masked, "plaintext": None,
+        "created_at": found.created.timestamp(), "last_used_at": found.used and found.used.timestamp(),
+    }
+
+
+# -- files ------------------------------------------------------------------------------------------------------------
+
+def item(table: Table, found: Item) -> Any:
+    return table.object("folder" if found.is_folder else "file", name=found.name, size=found.size)
+
+
+# -- checkpoints ------------------------------------------------------------------------------------------------------
+
+def checkpoint(table: Table, checkpoint_id: str, mark: Checkpoint, message_id: str | None, preview: str) -> Any:
+    return table.object(
+        "checkpoint", checkpoint_id=checkpoint_id, turn_id=renamed("turn", message_id) if message_id else None,
+        sequence=mark.entries, created_at=mark.at, preview=preview,
+    )
+
+
+# -- exports ----------------------------------------------------------------------------------------------------------
+
+def import_preview(table: Table, found: Archive) -> Any:
+    told = found.manifest
+    return table.object(
+        "import.preview", session_id=told.session_id, intent=told.title or "", agent=told.agent,
+        exported_at=told.exported_at, records=told.records, files=found.files,
+        messages=sum(_is_message(record.event) for record in found.records),
+    )
+
+
+def _is_message(event: AnyEvent) -> bool:
+    return isinstance(event, MessageStarted) or (
+        isinstance(event, InputAccepted) and isinstance(event.command, SendMessage)
+    )
+
+
+# -- scheduled tasks --------------------------------------------------------------------------------------------------
+
+def task(table: Table, kept: KeptTask) -> Any:
+    said = kept.task
+    return table.object(
+        "task", id=kept.task_id, title=said.title, prompt=said.prompt, cron=said.cron, timezone=said.timezone,
+        enabled=said.enabled, expires_at=said.expires_at, unattended=said.unattended, model=said.model,
+    )
+
+
+def run(table: Table, kept: KeptRun) -> Any:
+    said = kept.run
+    return table.object(
+        "task.run", id=kept.run_id, task_id=said.task_id, session_id=said.session_id, status=said.status,
+        error=said.error, triggered_at=said.triggered_at, finished_at=said.finished_at,
+    )
+
+
+def due(table: Table, kept: KeptTask, times: Iterable[float]) -> Any:
+    return table.object(
+        "task.due", task_id=kept.task_id, title=kept.task.title,
+        times=[table.object("task.time", at=time) for time in times],
+    )

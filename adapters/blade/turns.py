@@ -1,0 +1,196 @@
+"""What a Blade turn is made of while it is being told: blocks, tool calls, loops, and the words held back."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+from zlib import crc32
+
+from gateway.model import (
+    ROOT,
+    BlockKind,
+    Content,
+    Outcome,
+    Question,
+    Role,
+    SessionCompacted,
+    SessionStatus,
+    ToolStatus,
+    Usage,
+)
+
+CONTEXT_WINDOW = 200_000
+"""What a turn says of its model where the agent says nothing; Blade wants a number."""
+SHARE = 32
+"""New words leave at once when they are a 32nd of the turn, so that all patches together stay in proportion to it."""
+PAUSE, ROOMY = 0.05, 4096
+"""Fewer words wait for 50 ms; for longer, in proportion, in a turn of more than so many characters."""
+
+TurnState = SessionStatus | Outcome
+"""Running, suspended, or how it came out."""
+
+
+def renamed(prefix: str, house_id: str) -> str:
+    """A house id under the prefix that Blade's readers know: `msg_1f` becomes `turn_1f`."""
+    stem = house_id.partition("_")[2] if house_id.startswith(_OURS) else house_id
+    return house_id if house_id.startswith(f"{prefix}_") else f"{prefix}_{stem or house_id}"
+
+
+_OURS = ("msg_", "call_", "ask_", "cmd_", "cmp_")
+
+
+def call_id_of(house_id: str) -> str:
+    return renamed("tc", house_id)
+
+
+@dataclass(slots=True)
+class Loop:
+    """Whose voice: the agent's own, or a sub-agent's with the call that brought it about."""
+
+    loop_id: str = ROOT
+    fork: str | None = None
+    parent: str = ROOT
+    title: str | None = None
+    call_id: str | None = None
+
+
+def loop_of(scope_id: str, parent: str, call_id: str | None, title: str | None) -> Loop:
+    """A sub-agent that no call brought about is told apart from the agent by its own name."""
+    name = f"agent:{crc32(scope_id.encode()):08x}"
+    return Loop(name, call_id_of(call_id) if call_id else name, parent, title, call_id)
+
+
+@dataclass(slots=True)
+class Block:
+    """A piece of a turn; words grow, anything else is whole."""
+
+    type: str
+    content: Any
+    call: "Call | None" = None
+
+
+@dataclass(slots=True)
+class Reference:
+    """The question of a sub-agent that a call waits for."""
+
+    loop_name: str
+    call_id: str
+    description: str | None = None
+
+
+@dataclass(slots=True)
+class Call:
+    """A tool call; one that asks a person has questions and, if a sub-agent asks, its loop."""
+
+    id: str
+    name: str
+    title: str | None = None
+    input: dict[str, Any] = field(default_factory=dict)
+    questions: tuple[Question, ...] | None = None
+    loop: Loop | None = None
+    status: ToolStatus = ToolStatus.PENDING
+    content: Content | None = None
+    meta: dict[str, Any] | None = None
+    duration_ms: int | None = None
+    reference: Reference | None = None
+    over: bool = False
+
+    @property
+    def size(self) -> int:
+        """About how much there is to write of it."""
+        return 200 + len(self.content if isinstance(self.content, str) else repr(self.content))
+
+
+@dataclass(slots=True)
+class Turn:
+    """One entry of the conversation, as it is by now."""
+
+    key: str
+    sequence: int
+    loop: Loop
+    scope_id: str
+    role: Role
+    started_at: float
+    seq: int = 0
+    state: TurnState = SessionStatus.RUNNING
+    model: str | None = None
+    context_window: int = CONTEXT_WINDOW
+    usage: Usage | None = None
+    duration_ms: int = 0
+    blocks: list[Block] = field(default_factory=list)
+    calls: dict[str, Call] = field(default_factory=dict)
+    memory_refs: Any = None
+    compaction: SessionCompacted | None = None
+    failure: str | None = None
+    patches: int = 0
+    spoken: Outcome | None = None
+    """How its message came out, once that is over; its calls may still be."""
+    closed: bool = False
+    growing: Block | None = None
+    held: list[str] = field(default_factory=list)
+    held_size: int = 0
+    held_since: float = 0.0
+    held_seq: int = 0
+    size: int = 0
+
+    @property
+    def id(self) -> str:
+        return renamed("entry", self.key)
+
+    @property
+    def turn_id(self) -> str:
+        return renamed("turn", self.key)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a call has not come back."""
+        return any(not call.over for call in self.calls.values())
+
+    @property
+    def was_cancelled(self) -> bool:
+        return any(call.status is ToolStatus.CANCELLED for call in self.calls.values())
+
+    @property
+    def text(self) -> str:
+        return "".join(block.content for block in self.blocks if block.type == BlockKind.TEXT)
+
+    # -- words ----------------------------------------------------------------------------------------------------
+
+    def hold(self, kind: str, words: str, seq: int, at: float) -> None:
+        """Take words in; they are told when it is time."""
+        if self.growing is None or self.growing.type != kind:
+            self.growing = Block(kind, "")
+            self.blocks.append(self.growing)
+        if not self.held:
+            self.held_since = at
+        self.held.append(words)
+        self.held_size += len(words)
+        self.held_seq = seq
+
+    @property
+    def is_much(self) -> bool:
+        """Whether the words held back are worth a patch by themselves."""
+        return self.held_size * SHARE >= self.size
+
+    @property
+    def due(self) -> float:
+        """When the words held back leave in any case."""
+        return self.held_since + PAUSE * (1 + self.size // ROOMY)
+
+    def release(self) -> str:
+        """The words that were held back, now part of their block."""
+        words, block = "".join(self.held), self.growing
+        assert block is not None
+        block.content += words
+        self.size += self.held_size
+        self.held, self.held_size = [], 0
+        return words
+
+    def add(self, block: Block) -> None:
+        self.blocks.append(block)
+        self.growing = None
+        self.size += 200 + len(repr(block.content))
+
+
+def open_last(turns: Iterable[Turn]) -> list[Turn]:
+    """Those of sub-agents before those that wait for them."""
+    return list(turns)[::-1]

@@ -1,0 +1,45 @@
+"""CAS, the session and event API of Qoder Cloud Agents: REST and server-sent events."""
+
+from gateway.ports import Dialect
+
+from . import catalog_views, views
+from .outbound import CUES, NAMES, projector
+from .routes import routes
+from .wire import CasSettings
+
+
+def examples(address: str, agent: str, key: str) -> list[str]:
+    """Three lines that can be pasted, in this order."""
+    cut = "cut -d'\"' -f4"
+    new = f"""'{{"agent":"agent_{agent}","environment":{{"config":{{"type":"cloud"}}}}}}'"""
+    said = """'{"events":[{"type":"user.message","content":"/think /tool clock hello"}]}'"""
+    return [
+        f"S=$(curl -s{key} {address}/sessions -d {new} | {cut}); echo $S",
+        f"curl -s{key} {address}/sessions/$S/events -d {said}",
+        f"curl -sN{key} {address}/sessions/$S/events/stream",
+    ]
+
+
+DIALECT = Dialect(
+    name="cas",
+    mount="/api/v1/cloud",
+    outbound=projector,
+    routes=routes,
+    settings=CasSettings,
+    examples=examples,
+    framings=("json", "sse"),
+    needs="turn",
+    cues=CUES,
+    names=NAMES,
+    messages={
+        "user.message": ("content",),
+        "user.interrupt": (),
+        "user.tool_confirmation": ("request_id", "granted", "reason"),
+        "user.custom_tool_result": ("request_id", "content", "is_error"),
+        "user.define_outcome": ("fields",),
+        "answer.question": ("request_id", "custom"),
+        "answer.continuation": ("request_id", "proceed"),
+        "answer.rollback": ("request_id", "option"),
+    },
+    objects={**views.OBJECTS, **catalog_views.OBJECTS},
+)

@@ -1,0 +1,95 @@
+"""CAS, outward: what people say and settle."""
+
+from typing import Any
+
+from gateway.model import (
+    ANSWERS,
+    ROOT,
+    AnswerQuestion,
+    ContinuationAsk,
+    ContinueTurn,
+    CustomCommand,
+    DecidePermission,
+    InputAccepted,
+    InputRequested,
+    InputResolved,
+    Permission,
+    Question,
+    QuestionAsk,
+    Record,
+    Resolution,
+    RollBack,
+    in_words,
+)
+
+from .previews import SILENCE, Frames
+from .reading import thread_id_of
+from .turn import Pending
+from .voice import Voice
+
+OUTCOME = "define_outcome"
+
+CUES = {
+    "outcome.defined": ("outcome_id", "fields"),
+    "continuation.settled": ("answers", "words", "is_error"),
+}
+NAMES = {
+    "input.accepted": ("answers", "decision", "words"),
+    "input.requested": ("questions",),
+}
+
+
+class Asking(Voice):
+    """Messages, asks and answers."""
+
+    def _accepted(self, record: Record, event: InputAccepted) -> Frames:
+        command = event.command
+        if isinstance(command, CustomCommand):
+            return self._custom(record, command)
+        if not isinstance(command, ANSWERS):
+            return self._plain(record, event)
+        pending = self.turn.asks.get(command.request_id)  # type: ignore[union-attr]  # all answers have it
+        if pending is None or not self._heard(pending.scope_id):
+            return SILENCE
+        thread = thread_id_of(record.session_id, pending.scope_id) if pending.scope_id != ROOT else None
+        return self._say(record, thread=thread, answers=pending.event_id, **_answer_names(command, pending))
+
+    def _custom(self, record: Record, command: CustomCommand) -> Frames:
+        """What other dialects have of their own is not told."""
+        if command.name != OUTCOME or not self._heard(ROOT):
+            return SILENCE
+        own = f"outc_{record.event_id.removeprefix('evt_')}"
+        return self._say(record, "outcome.defined", fields=command.payload,
+                         outcome_id=command.payload.get("outcome_id") or own)
+
+    def _requested(self, record: Record, event: InputRequested) -> Frames:
+        told = self.turn.calls.get(event.call_id or "") if event.variant in ("permission", "client_tool") else None
+        self.turn.asks[event.request_id] = Pending(told or record.event_id, event.ask, record.scope_id)
+        if not self._heard(record.scope_id):
+            return SILENCE
+        questions = [_question(one) for one in event.ask.questions] if isinstance(event.ask, QuestionAsk) else None
+        return self._say(record, questions=questions)
+
+    def _resolved(self, record: Record, event: InputResolved) -> Frames:
+        pending = self.turn.asks.pop(event.request_id, None)
+        if pending is None or not isinstance(pending.ask, ContinuationAsk) or not self._heard(pending.scope_id):
+            return SILENCE
+        failed = event.resolution in (Resolution.CANCELLED, Resolution.EXPIRED)
+        return self._say(record, "continuation.settled", answers=pending.event_id, words=str(event.resolution),
+                         is_error=failed)
+
+
+def _answer_names(command: Any, pending: Pending) -> dict[str, Any]:
+    if isinstance(command, DecidePermission | ContinueTurn):
+        yes = command.granted if isinstance(command, DecidePermission) else command.proceed
+        return {"decision": Permission.ALLOW if yes else Permission.DENY}
+    if isinstance(command, AnswerQuestion) and isinstance(pending.ask, QuestionAsk):
+        return {"words": in_words(pending.ask, command)}
+    return {"words": command.option or ""} if isinstance(command, RollBack) else {"words": ""}
+
+
+def _question(question: Question) -> dict[str, Any]:
+    """The tool is known by this input far beyond this house."""
+    options = [{"label": one.label, "description": one.description or ""} for one in question.options]
+    return {"question": question.question, "header": question.header or "", "multiSelect": question.multi_select,
+            "options": options}

@@ -1,0 +1,87 @@
+"""CAS's memory stores and the memories in them: texts by path."""
+
+from hashlib import sha256
+from typing import Any
+
+from aiohttp import web
+
+from gateway.errors import Conflict, Invalid
+from gateway.ports import Resource
+from gateway.web import OWNER
+
+from . import catalog_views as views
+from .catalog_memories_wire import MemoryChange, MemoryStoreChange, NewMemory, NewMemoryStore
+from .catalog_shelf import Draft, Shelf, held_metadata
+
+MAX_MEMORIES = 2000
+"""How many memories a store holds."""
+
+
+class MemoryStores(Shelf):
+    kind, noun, prefix = "memory_store", "Memory store", "memstore"
+    new, change = NewMemoryStore, MemoryStoreChange
+
+    async def draft(self, request: web.Request, said: Any, old: Resource | None) -> Draft:
+        was = old.body if old else {"name": None, "description": None, "metadata": {}}
+        told = "description" in said.model_fields_set
+        return Draft({
+            "name": said.name or was["name"], "description": said.description if told else was["description"],
+            "metadata": held_metadata(self.house, was["metadata"], said.metadata),
+        })
+
+    async def shown(self, request: web.Request, found: Resource) -> Any:
+        memories = await self.house.resources.list(
+            Memories.kind, found.owner, parent=found.resource_id, limit=MAX_MEMORIES,
+        )
+        size = sum(memory.body["size"] for memory in memories)
+        return views.memory_store(self.house.table, found, len(memories), size)
+
+
+class Memories(Shelf):
+    kind, noun, prefix = "memory", "Memory", "mem"
+    new, change = NewMemory, MemoryChange
+    above = MemoryStores
+
+    async def draft(self, request: web.Request, said: Any, old: Resource | None) -> Draft:
+        if old is not None:
+            _must_be(said.expected, old)
+        was = old.body if old else {"metadata": {}}
+        path = said.path or was["path"]
+        if path != was.get("path"):
+            await self._must_be_free(request, path)
+        content: str = was["content"] if said.content is None else said.content
+        raw = content.encode()
+        return Draft({
+            "path": path, "content": content, "sha256": sha256(raw).hexdigest(), "size": len(raw),
+            "metadata": held_metadata(self.house, was["metadata"], said.metadata),
+        })
+
+    async def shown(self, request: web.Request, found: Resource) -> Any:
+        """A list shows where memories are; one by itself shows what it says, unless asked otherwise."""
+        one = "id" in request.match_info or request.method == "POST"
+        view = request.query.get("view") or ("full" if one else "basic")
+        if view not in ("basic", "full"):
+            raise Invalid("view: say 'basic' or 'full'", param="view")
+        return views.memory(self.house.table, found, whole=view == "full")
+
+    def wanted(self, request: web.Request, found: Resource) -> bool:
+        path: str = found.body["path"]
+        return path.startswith(request.query.get("path_prefix", ""))
+
+    async def delete(self, request: web.Request) -> web.Response:
+        _must_be(request.query.get("expected_content_sha256"), await self.found(request))
+        return await super().delete(request)
+
+    async def _must_be_free(self, request: web.Request, path: str) -> None:
+        there = await self.house.resources.list(
+            self.kind, request[OWNER], parent=request.match_info["parent"], limit=MAX_MEMORIES,
+        )
+        if any(memory.body["path"] == path for memory in there):
+            raise Conflict(f"path: there is a memory at '{path}' already", param="path")
+        if len(there) >= MAX_MEMORIES:
+            raise Conflict(f"a memory store holds {MAX_MEMORIES} memories, and this one is full")
+
+
+def _must_be(expected: str | None, found: Resource) -> None:
+    if expected not in (None, found.body["sha256"]):
+        raise Conflict(f"Memory '{found.resource_id}' has changed since you read it.", param="content_sha256")

@@ -1,0 +1,108 @@
+"""CAS's vaults and their credentials: what is secret goes in and never comes out."""
+
+from typing import Any
+
+from aiohttp import web
+from pydantic import BaseModel, SecretStr
+
+from gateway.errors import Invalid
+from gateway.ports import Resource
+from gateway.web import checked
+
+from . import catalog_views as views
+from .catalog_shelf import Draft, Shelf, held_metadata
+from .catalog_vaults_wire import (
+    BearerAuth,
+    CredentialChange,
+    NewCredential,
+    NewVault,
+    OAuth,
+    VariableAuth,
+    VaultChange,
+)
+
+KINDS: dict[str, type[BaseModel]] = {
+    "static_bearer": BearerAuth, "environment_variable": VariableAuth, "mcp_oauth": OAuth,
+}
+
+
+class Vaults(Shelf):
+    kind, noun, prefix = "vault", "Vault", "vault"
+    new, change = NewVault, VaultChange
+
+    async def draft(self, request: web.Request, said: Any, old: Resource | None) -> Draft:
+        was = old.body if old else {"name": None, "metadata": {}}
+        name = said.display_name or was["name"]
+        return Draft({"name": name, "metadata": held_metadata(self.house, was["metadata"], said.metadata)})
+
+    async def shown(self, request: web.Request, found: Resource) -> Any:
+        return views.vault(self.house.table, found)
+
+
+class Credentials(Shelf):
+    kind, noun, prefix = "credential", "Credential", "cred"
+    new, change = NewCredential, CredentialChange
+    above = Vaults
+
+    async def draft(self, request: web.Request, said: Any, old: Resource | None) -> Draft:
+        if old is None:
+            shown, secrets = parted(said.auth)
+            return Draft({"name": said.display_name, "metadata": said.metadata or {}, "auth": shown}, secrets)
+        name = said.display_name if "display_name" in said.model_fields_set else old.body["name"]
+        body = {**old.body, "name": name, "metadata": held_metadata(self.house, old.body["metadata"], said.metadata)}
+        if said.auth is None:
+            return Draft(body)
+        shown, secrets = _renewed(old, said.auth)
+        return Draft({**body, "auth": shown}, secrets)
+
+    async def shown(self, request: web.Request, found: Resource) -> Any:
+        return views.credential(self.house.table, found)
+
+
+# -- what is secret and what is not -----------------------------------------------------------------------------------
+
+def parted(auth: BaseModel, at: str = "") -> tuple[dict[str, Any], dict[str, str]]:
+    """What may be shown, and what may not: the secrets by their places."""
+    shown: dict[str, Any] = {}
+    secrets: dict[str, str] = {}
+    for word in type(auth).model_fields:
+        value = getattr(auth, word)
+        if isinstance(value, SecretStr):
+            secrets[f"{at}{word}"] = value.get_secret_value()
+        elif isinstance(value, BaseModel):
+            shown[word], deeper = parted(value, f"{at}{word}.")
+            secrets |= deeper
+        elif value is not None:
+            shown[word] = value
+    return shown, secrets
+
+
+def joined(shown: dict[str, Any], secrets: dict[str, str]) -> dict[str, Any]:
+    """The two halves together again."""
+    whole = {word: dict(value) if isinstance(value, dict) else value for word, value in shown.items()}
+    for place, secret in secrets.items():
+        *above, word = place.split(".")
+        at = whole
+        for step in above:
+            at[step] = dict(at.get(step, {}))
+            at = at[step]
+        at[word] = secret
+    return whole
+
+
+def _renewed(old: Resource, change: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The credential with what has changed laid over it; what kind it is, and for which server, stays."""
+    was = old.body["auth"]
+    for word in ("type", "mcp_server_url", "secret_name"):
+        if change.get(word, was.get(word)) != was.get(word):
+            raise Invalid(f"auth.{word}: cannot be changed; make a new credential", param=f"auth.{word}")
+    whole = _laid_over(joined(was, old.secrets), change)
+    return parted(checked(KINDS[was["type"]], whole, "auth"))
+
+
+def _laid_over(old: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(old)
+    for word, value in change.items():
+        below = merged.get(word)
+        merged[word] = _laid_over(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    return {word: value for word, value in merged.items() if value is not None}

@@ -1,0 +1,96 @@
+"""CAS's bodies of agents, environments, files, vaults and memories, as the table spells them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.model import AgentCard
+from gateway.ports import Resource
+from mappings.language import Table
+
+from .catalog_tools import told_tools
+
+_KEPT = ("id", "metadata", "archived_at", "created_at", "updated_at")
+
+OBJECTS: Mapping[str, tuple[str, ...]] = {
+    "page": ("items", "first_id", "last_id", "has_more", "next_page"),
+    "agent": (*_KEPT, "version", "name", "description", "system", "model", "tools", "mcp_servers", "skills"),
+    "model": ("id", "name"),
+    "environment": (*_KEPT, "name", "description", "config"),
+    "file": (*_KEPT, "name", "media_type", "size", "sha256"),
+    "file.link": ("url", "expires_at"),
+    "vault": (*_KEPT, "name"),
+    "credential": (*_KEPT, "vault_id", "name", "auth"),
+    "memory_store": (*_KEPT, "name", "description", "status", "entries", "bytes"),
+    "memory": (*_KEPT, "store_id", "version_id", "path", "content", "sha256", "size"),
+    **{f"deleted.{kind}": ("id",) for kind in (
+        "agent", "environment", "file", "vault", "credential", "memory_store", "memory",
+    )},
+}
+
+
+def kept(resource: Resource) -> dict[str, Any]:
+    """What every resource has."""
+    return {
+        "id": resource.resource_id, "metadata": resource.body.get("metadata", {}), "created_at": resource.created_at,
+        "updated_at": resource.updated_at, "archived_at": resource.archived_at,
+    }
+
+
+def agent(table: Table, found: Resource, body: Mapping[str, Any], card: AgentCard | None) -> Any:
+    """An agent with this body; a configured one shows the tools of its card."""
+    own = body[table.dialect]
+    tools = told_tools(card) if card and "agent" in body and "tools" not in own else own.get("tools")
+    return table.object(
+        "agent", **kept(found), version=found.version, name=body["name"], description=body["description"] or "",
+        system=body["system"] or "", model=own.get("model", body["model"]), tools=tools or [],
+        mcp_servers=own.get("mcp_servers") or [], skills=own.get("skills") or [],
+    )
+
+
+def model(table: Table, model_id: str, card: AgentCard) -> Any:
+    return table.object("model", id=model_id, name=card.title or card.name)
+
+
+def deleted(table: Table, kind: str, resource_id: str) -> Any:
+    return table.object(f"deleted.{kind}", id=resource_id)
+
+
+def environment(table: Table, found: Resource) -> Any:
+    body = found.body
+    return table.object(
+        "environment", **kept(found), name=body["name"], description=body["description"] or "", config=body["config"],
+    )
+
+
+def file(table: Table, found: Resource) -> Any:
+    body = found.body
+    return table.object(
+        "file", **kept(found), name=body["name"], media_type=body["media_type"], size=body["size"],
+        sha256=body["sha256"],
+    )
+
+
+def vault(table: Table, found: Resource) -> Any:
+    return table.object("vault", **kept(found), name=found.body["name"])
+
+
+def credential(table: Table, found: Resource) -> Any:
+    body = found.body
+    return table.object("credential", **kept(found), vault_id=found.parent, name=body["name"], auth=body["auth"])
+
+
+def memory_store(table: Table, found: Resource, entries: int, size: int) -> Any:
+    body = found.body
+    return table.object(
+        "memory_store", **kept(found), name=body["name"], description=body["description"] or "",
+        status="active" if found.archived_at is None else "archived", entries=entries, bytes=size,
+    )
+
+
+def memory(table: Table, found: Resource, *, whole: bool) -> Any:
+    """`whole` shows what is remembered, and not only where."""
+    body = found.body
+    return table.object(
+        "memory", **kept(found), store_id=found.parent, version_id=f"memver_{found.resource_id[4:]}_{found.version}",
+        path=body["path"], content=body["content"] if whole else None, sha256=body["sha256"], size=body["size"],
+    )

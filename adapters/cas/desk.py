@@ -1,0 +1,101 @@
+"""What every handler of CAS needs of the house: the caller's session, its agent, its mounts, its body."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from aiohttp import web
+
+from gateway.errors import Busy, Conflict, NotFound
+from gateway.model import ROOT, AgentCard, SessionView
+from gateway.web import OWNER, Context
+
+from . import views
+from .catalog import agent_snapshot
+from .catalog_agents import configured_id
+from .history import History
+from .mounts import Mounts, shown_mount
+from .paging import Listed, asked_of, listed
+from .reading import Previewed, reading_for, thread_id_of
+
+T = TypeVar("T")
+
+BUSY = "Session is currently processing a turn. Cancel the current turn or wait for completion."
+"""Clients look for these words."""
+
+
+@contextmanager
+def spoken(session_id: str) -> Iterator[None]:
+    """Refusals that CAS has words of its own for."""
+    try:
+        yield
+    except Busy:
+        raise Conflict(BUSY) from None
+    except NotFound:
+        raise NotFound(f"Session '{session_id}' was not found.") from None
+
+
+class Desk:
+    """Where handlers ask; one for all requests."""
+
+    def __init__(self, context: Context) -> None:
+        self.house = context
+
+    async def session(self, request: web.Request) -> SessionView:
+        with spoken(request.match_info["session"]):
+            return await self.house.sessions.get(request[OWNER], request.match_info["session"])
+
+    def card(self, view: SessionView) -> AgentCard:
+        return self.house.agent(view.agent)
+
+    async def agent(self, view: SessionView) -> Mapping[str, Any]:
+        """The snapshot taken when the session was made or, where it was made elsewhere, its agent as it is now."""
+        kept: Mapping[str, Any] | None = view.private(self.house.dialect).get("agent")
+        if kept is not None:
+            return kept
+        try:
+            return (await agent_snapshot(self.house, view.owner, configured_id(view.agent))).snapshot
+        except NotFound:
+            return {"id": configured_id(view.agent), "type": "agent", "name": view.agent, "version": 1}
+
+    def agent_id(self, view: SessionView) -> str:
+        return str(view.private(self.house.dialect).get("agent_id") or configured_id(view.agent))
+
+    async def page_of(
+        self, request: web.Request, rows: Sequence[T], *, place_of: Callable[[T], int], id_of: Callable[[T], str],
+    ) -> Listed[T]:
+        """A page of a list that is short enough to be at hand; oldest first unless the client says otherwise."""
+        async def fetch(*, after: int | None, before: int | None, limit: int, oldest_first: bool) -> Sequence[T]:
+            some = [row for row in rows if (after is None or place_of(row) > after)
+                    and (before is None or place_of(row) < before)]
+            return (some if oldest_first else some[::-1])[:limit]
+
+        async def find(name: str) -> T:
+            for row in rows:
+                if id_of(row) == name:
+                    return row
+            raise NotFound(name)
+
+        return await listed(asked_of(request.query, ascending=True), fetch, place_of=place_of, find=find)
+
+    async def shown(self, view: SessionView) -> Any:
+        shown = [shown_mount(self.house.table, mount) for mount in await self.mounts(view).all()]
+        return views.session(self.house.table, view, await self.agent(view), shown)
+
+    def mounts(self, view: SessionView) -> Mounts:
+        return Mounts(self.house, view.owner, view.session_id)
+
+    def history(
+        self, view: SessionView, scope_id: str | None = None, deltas: tuple[Previewed, ...] = (), *, as_list: bool,
+    ) -> History:
+        return History(self.house, view.owner, view, reading_for(view, scope_id, deltas, as_list=as_list))
+
+    def scope(self, request: web.Request, view: SessionView) -> str | None:
+        """The scope that the path names as a thread; None where it names none."""
+        thread_id = request.match_info.get("thread")
+        if thread_id is None:
+            return None
+        for scope_id in (ROOT, *view.scopes):
+            if thread_id_of(view.session_id, scope_id) == thread_id:
+                return scope_id
+        raise NotFound(f"Thread '{thread_id}' was not found.")

@@ -1,0 +1,158 @@
+"""The events of a session as a list that can be paged in both directions, and cursors as places in it."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import orjson
+from msgspec.structs import replace
+
+from gateway.errors import Invalid, NotFound
+from gateway.model import (
+    ROOT,
+    BlockDelta,
+    BlockEnded,
+    BlockStarted,
+    MessageEnded,
+    MessageStarted,
+    Record,
+    SessionView,
+    place_of_event,
+)
+from gateway.ports import Chunk
+from gateway.web import Context
+
+from .reading import Reading
+
+WIDTH = 256
+"""More events than one record can make."""
+PREVIEWS = (MessageStarted, BlockStarted, BlockDelta, BlockEnded, MessageEnded)
+"""What may be told of while it happens."""
+
+
+class Told(NamedTuple):
+    """One event in its place."""
+
+    place: int
+    event: dict[str, Any]
+
+
+class Found(NamedTuple):
+    """Where a cursor stands: its place in the list, its record, and whether the record has nothing more to tell."""
+
+    place: int
+    seq: int
+    is_last: bool = True
+    in_progress: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """One session, as one reading has it: the same projector that the stream has, fed from the log."""
+
+    house: Context
+    owner: str
+    view: SessionView
+    reading: Reading
+
+    # -- a list ---------------------------------------------------------------------------------------------------
+
+    async def fetch(self, *, after: int | None, before: int | None, limit: int, oldest_first: bool) -> Sequence[Told]:
+        """Up to so many events between two places."""
+        low, high = after or 0, before or (self.view.head + 1) * WIDTH
+        found: list[Told] = []
+        walk = self._forward if oldest_first else self._backward
+        async for told in walk(low // WIDTH, high // WIDTH):
+            if low < told.place < high:
+                found.append(told)
+                if len(found) == limit:
+                    break
+        return found
+
+    async def _forward(self, low: int, high: int) -> AsyncIterator[Told]:
+        async for chunk in self._chunks(max(0, low - 1), min(high, self.view.head)):
+            for told in events_of(chunk):
+                yield told
+
+    async def _backward(self, low: int, high: int) -> AsyncIterator[Told]:
+        """Turn by turn, so that the last page of a long history costs no more than its last turns."""
+        edges = [0, *(start - 1 for start in self.view.turn_starts), self.view.head]
+        for begin, end in reversed([*pairwise(edges)]):
+            if begin < high and end >= low:
+                turn = [chunk async for chunk in self._chunks(begin, min(end, high))]
+                for chunk in reversed(turn):
+                    for told in reversed(events_of(chunk)):
+                        yield told
+
+    def _chunks(self, after: int, upto: int) -> AsyncIterator[Chunk]:
+        word = replace(self.reading, as_list=True, deltas=(), raw=False).word
+        return self.house.sessions.read(
+            self.owner, self.view.session_id, self.house.dialect, word, after=after, upto=upto,
+        )
+
+    # -- a cursor -------------------------------------------------------------------------------------------------
+
+    async def find(self, event_id: str) -> Told:
+        return Told((await self.found(event_id)).place, {})
+
+    async def found(self, event_id: str) -> Found:
+        """Where the event of this id stands; `NotFound` if this reading has none such."""
+        stem, _, piece = event_id.partition("-")
+        seq = place_of_event(self.view.session_id, stem)
+        if seq is None or not 1 <= seq <= self.view.head:
+            raise NotFound(event_id)
+        [record] = await self.house.sessions.records(self.owner, self.view.session_id, seq - 1, 1)
+        if piece.startswith("p") and isinstance(record.event, PREVIEWS) and record.scope_id == self._own_scope:
+            return Found(seq * WIDTH - 1, is_last=False, seq=seq)
+        is_block = isinstance(record.event, BlockStarted)
+        async for chunk in self._chunks(seq - 1, self._end_of_turn(seq) if is_block else seq):
+            told = events_of(chunk)
+            places = [one.place for one in told if one.event["id"] == event_id]
+            if places:
+                return Found(places[0], is_last=places[0] == told[-1].place, seq=chunk.seq)
+        if is_block and self._in_progress(record):
+            return Found(seq * WIDTH, in_progress=True, seq=seq)
+        raise NotFound(event_id)
+
+    def _end_of_turn(self, seq: int) -> int:
+        starts = self.view.turn_starts
+        place = bisect_right(starts, seq)
+        return starts[place] if place < len(starts) else self.view.head
+
+    def _in_progress(self, record: Record) -> bool:
+        """Whether the event that this block will be has not been told yet."""
+        runs = record.turn_id is not None and record.turn_id == self.view.turn_id
+        return runs and record.scope_id == self._own_scope
+
+    @property
+    def _own_scope(self) -> str:
+        """Whose words this reading has."""
+        return self.reading.thread or ROOT
+
+    async def resumed(self, event_id: str | None) -> tuple[int, Reading]:
+        """After which record a stream goes on that has had this event, and how it is read from there."""
+        if event_id is None:
+            return 0, self.reading
+        try:
+            found = await self.found(event_id)
+        except NotFound:
+            raise Invalid(f"'{event_id[:128]}' is not an event of this stream", param="after_id") from None
+        if found.in_progress:
+            return found.seq, replace(self.reading, muted=(found.seq, self.view.head))
+        if found.is_last:
+            return found.seq, self.reading
+        return found.seq - 1, replace(self.reading, past=(found.seq, event_id))
+
+    async def of_records(self, records: Sequence[Record]) -> list[dict[str, Any]]:
+        """What these records are as events."""
+        seqs = [record.seq for record in records]
+        return [
+            told.event async for chunk in self._chunks(seqs[0] - 1, seqs[-1])
+            if seqs[bisect_left(seqs, chunk.seq)] == chunk.seq for told in events_of(chunk)
+        ]
+
+
+def events_of(chunk: Chunk) -> list[Told]:
+    return [Told(chunk.seq * WIDTH + number, orjson.loads(frame)) for number, frame in enumerate(chunk.frames)]

@@ -1,0 +1,111 @@
+"""CAS, inward: validated events in, commands out. No clock, no socket."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from gateway.errors import Invalid, NotPending, Unsupported
+from gateway.model import (
+    AgentCard,
+    AnyCommand,
+    AnyPart,
+    Content,
+    FilePart,
+    ImagePart,
+    OpenAsk,
+    SessionView,
+    TextPart,
+    event_id_of,
+    meant_by,
+    text_of,
+)
+from mappings.language import Table
+
+from . import wire
+
+BY_CALL = ("permission", "client_tool")
+"""Asks that were told by the call they are about."""
+
+
+def commands_of(events: Sequence[Any], view: SessionView, card: AgentCard, table: Table) -> list[AnyCommand]:
+    """One command for each event, in order."""
+    return [_command(event, view, card, table) for event in events]
+
+
+def told_as(view: SessionView, ask: OpenAsk) -> str:
+    """The id of the event that an ask was told by, and that its answer has to name."""
+    place = view.call_places.get(ask.call_id or "") if ask.ask.kind in BY_CALL else None
+    return event_id_of(view.session_id, ask.seq if place is None else place)
+
+
+def _command(event: Any, view: SessionView, card: AgentCard, table: Table) -> AnyCommand:
+    if isinstance(event, wire.UserMessage):
+        return table.command(event.type, content=_content(event.content, card))
+    if isinstance(event, wire.ToolConfirmation):
+        return _confirmation(event, _pending(event.tool_use_id, view), table)
+    if isinstance(event, wire.CustomToolResult):
+        return _result(event, _pending(event.custom_tool_use_id, view), card, table)
+    if isinstance(event, wire.DefineOutcome):
+        return table.command(event.type, fields=event.model_dump(exclude={"type"}))
+    return table.command(event.type)
+
+
+def _pending(event_id: str, view: SessionView) -> OpenAsk:
+    for ask in view.asks.values():
+        if told_as(view, ask) == event_id:
+            return ask
+    raise NotPending(f"'{event_id}' is not pending: it was answered already, or never asked for one.")
+
+
+def _confirmation(event: wire.ToolConfirmation, ask: OpenAsk, table: Table) -> AnyCommand:
+    granted = event.result == "allow"
+    if ask.ask.kind == "continuation":
+        return table.command("answer.continuation", request_id=ask.request_id, proceed=granted)
+    if ask.ask.kind != "permission":
+        raise Invalid(f"'{event.tool_use_id}' waits for user.custom_tool_result", param="tool_use_id")
+    reason = None if granted else event.deny_message
+    return table.command(event.type, request_id=ask.request_id, granted=granted, reason=reason)
+
+
+def _result(event: wire.CustomToolResult, ask: OpenAsk, card: AgentCard, table: Table) -> AnyCommand:
+    content = _content(event.content or "", card)
+    if ask.ask.kind == "client_tool":
+        return table.command(
+            event.type, request_id=ask.request_id, content=content, is_error=bool(event.is_error),
+        )
+    meant = meant_by(ask.ask, text_of(content))
+    if meant is None:
+        raise Invalid(f"'{event.custom_tool_use_id}' waits for user.tool_confirmation", param="custom_tool_use_id")
+    return table.command(f"answer.{ask.ask.kind}", request_id=ask.request_id, **meant)
+
+
+# -- content ----------------------------------------------------------------------------------------------------------
+
+def _content(content: str | list[Any], card: AgentCard) -> Content:
+    return content if isinstance(content, str) else tuple(_part(block, card) for block in content)
+
+
+def _part(block: Any, card: AgentCard) -> AnyPart:
+    if isinstance(block, wire.TextBlock):
+        return TextPart(text=block.text)
+    if isinstance(block.source, wire.TextSource):
+        return TextPart(text=block.source.data)
+    if isinstance(block, wire.DocumentBlock) or isinstance(block.source, wire.FileSource):
+        return _file(block)
+    url = _address(block.source)
+    if not card.takes_image(url):
+        raise Unsupported(f"agent '{card.name}' does not take images by {card.image_kind(url)} address")
+    return ImagePart(url=url, media_type=getattr(block.source, "media_type", None))
+
+
+def _file(block: Any) -> FilePart:
+    file_id, title = getattr(block.source, "file_id", None), getattr(block, "title", None)
+    if file_id is not None:
+        return FilePart(name=title or file_id, file_id=file_id)
+    media_type = getattr(block.source, "media_type", None)
+    return FilePart(name=title or "document", url=_address(block.source), media_type=media_type)
+
+
+def _address(source: Any) -> str:
+    if isinstance(source, wire.UrlSource):
+        return source.url
+    return f"data:{source.media_type};base64,{''.join(source.data.split())}"

@@ -1,0 +1,139 @@
+"""What is mounted into a session: files and repositories, checked, put where they belong, and shown again."""
+
+import posixpath
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.errors import Invalid, NotFound
+from gateway.ids import unguessable
+from gateway.ports import Resource
+from gateway.web import Context, checked
+from mappings.language import Table
+
+from .catalog import check_file, check_memory_store
+from .wire import FileResource, GithubResource, MemoryResource
+
+KIND, INDEX, PREFIX = "session_resource", "session_mounts", "sesr"
+HOME = "/data"
+MOST = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """One resource as it is kept."""
+
+    body: dict[str, Any]
+    secrets: dict[str, str] = field(default_factory=dict, repr=False)
+
+
+async def mount_of(house: Context, owner: str, given: dict[str, Any], at: str = "") -> Mount:
+    """The resource that a client describes; `at` is where in the body it stands."""
+    kind = given.get("type", "file")
+    if kind == "file":
+        return await _file(house, owner, checked(FileResource, given, at), at)
+    if kind == "github_repository":
+        return _repository(checked(GithubResource, given, at))
+    if kind == "memory_store":
+        return await _memory(house, owner, checked(MemoryResource, given, at), at)
+    raise _refusal(at, "type", f"'{kind}' is none of 'file', 'github_repository' and 'memory_store'")
+
+
+async def _file(house: Context, owner: str, said: FileResource, at: str) -> Mount:
+    if said.path is not None and said.mount_path is not None and said.path != said.mount_path:
+        raise _refusal(at, "mount_path", "it is another word for path, and the two differ")
+    given = said.path if said.path is not None else said.mount_path
+    path = normalised(said.file_id if given is None else given, at, "path" if said.mount_path is None else "mount_path")
+    try:
+        await check_file(house, owner, said.file_id)
+    except Invalid as error:
+        raise _refusal(at, "file_id", error.message) from None
+    return Mount({"type": "file", "file_id": said.file_id, "path": path})
+
+
+def normalised(given: str, at: str = "", word: str = "path") -> str:
+    """An absolute path under `/data/`; a relative one is taken from there."""
+    if not given or "\0" in given:
+        raise _refusal(at, word, "a path is needed")
+    path = posixpath.normpath("/" + posixpath.join(HOME, given).lstrip("/"))
+    if not path.startswith(f"{HOME}/"):
+        raise _refusal(at, word, f"it must lie under {HOME}/")
+    if len(path) > MOST or len(given) > MOST:
+        raise _refusal(at, word, f"it may have {MOST} characters at most")
+    return path
+
+
+async def _memory(house: Context, owner: str, said: MemoryResource, at: str) -> Mount:
+    try:
+        await check_memory_store(house, owner, said.memory_store_id)
+    except Invalid as error:
+        raise _refusal(at, "memory_store_id", error.message) from None
+    return Mount(said.model_dump())
+
+
+def _repository(said: GithubResource) -> Mount:
+    token = said.authorization_token
+    body = {"type": said.type, "url": said.url, "mount_path": said.mount_path, "checkout": said.checkout}
+    return Mount(body, {"authorization_token": token.get_secret_value()} if token else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Mounts:
+    """What is mounted into one session: each a resource of its own, found by an index under the session's id."""
+
+    house: Context
+    owner: str
+    session_id: str
+
+    async def all(self) -> list[Resource]:
+        return [await self.house.resources.get(KIND, self.owner, mount_id) for mount_id in await self._ids()]
+
+    async def get(self, mount_id: str) -> Resource:
+        if mount_id not in await self._ids():
+            raise NotFound(f"Resource '{mount_id}' was not found.")
+        return await self.house.resources.get(KIND, self.owner, mount_id)
+
+    async def add(self, mount: Mount) -> Resource:
+        made = await self.house.resources.create(
+            KIND, self.owner, mount.body, secrets=mount.secrets, parent=self.session_id,
+            resource_id=unguessable(PREFIX),
+        )
+        await self._keep([*await self._ids(), made.resource_id])
+        return made
+
+    async def remove(self, mount_id: str) -> None:
+        await self.get(mount_id)
+        await self._keep([kept for kept in await self._ids() if kept != mount_id])
+        await self.house.resources.delete(KIND, self.owner, mount_id)
+
+    async def clear(self) -> None:
+        """With the index goes all that belongs to it."""
+        if await self._ids():
+            await self.house.resources.delete(INDEX, self.owner, self.session_id)
+
+    async def _ids(self) -> list[str]:
+        try:
+            kept = await self.house.resources.get(INDEX, self.owner, self.session_id)
+        except NotFound:
+            return []
+        return list(kept.body["ids"])
+
+    async def _keep(self, ids: list[str]) -> None:
+        body = {"ids": ids}
+        try:
+            await self.house.resources.update(INDEX, self.owner, self.session_id, body)
+        except NotFound:
+            await self.house.resources.create(INDEX, self.owner, body, resource_id=self.session_id)
+
+
+def shown_mount(table: Table, kept: Resource) -> Any:
+    """Without its secrets."""
+    body = {key: value for key, value in kept.body.items() if key != "type"}
+    return table.object(
+        f"resource.{kept.body['type']}", id=kept.resource_id, created_at=kept.created_at, updated_at=kept.updated_at,
+        **body,
+    )
+
+
+def _refusal(at: str, word: str, why: str) -> Invalid:
+    param = f"{at}.{word}" if at else word
+    return Invalid(f"{param}: {why}", param=param)

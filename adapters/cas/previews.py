@@ -1,0 +1,120 @@
+"""What is told of a message while it is being written, and never kept: previews, or the raw stream."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from gateway.model import BlockDelta, BlockEnded, BlockKind, BlockStarted, MessageEnded, MessageStarted, Record
+
+from .reading import Previewed, Reading
+
+Frames = tuple[bytes, ...]
+SILENCE: Frames = ()
+RAW = (BlockKind.TEXT, BlockKind.THINKING, BlockKind.TOOL_USE)
+EVENT_OF: dict[BlockKind, Previewed] = {BlockKind.TEXT: "agent.message", BlockKind.THINKING: "agent.thinking"}
+"""What a block of this kind will be when it is whole."""
+
+CUES = {
+    "preview.started": ("final_id", "type"),
+    "preview.delta": ("final_id", "delta"),
+    "raw.message_start": ("message_id", "model"),
+    "raw.start.text": ("index",),
+    "raw.start.thinking": ("index",),
+    "raw.start.tool_use": ("final_id", "index", "name"),
+    "raw.delta.text": ("index", "delta"),
+    "raw.delta.thinking": ("index", "delta"),
+    "raw.delta.tool_use": ("index", "delta"),
+    "raw.stop": ("index",),
+    "raw.message_delta": ("stop_reason", "usage"),
+    "raw.message_stop": (),
+}
+
+
+class Say(Protocol):
+    """The projector's voice."""
+
+    def __call__(self, cue: str, record: Record, final_id: str, **names: object) -> Frames: ...
+
+
+@dataclass(slots=True)
+class Block:
+    """A block that is being written: where it began, its place in its message, and whether anything was told of it."""
+
+    event_id: str
+    seq: int
+    index: int
+    told: bool = False
+
+
+class Nothing:
+    """Events only, each when it is whole."""
+
+    def __init__(self, reading: Reading, say: Say) -> None:
+        self.reading = reading
+        self.say = say
+
+    def message_started(self, record: Record, event: MessageStarted) -> Frames:
+        return SILENCE
+
+    def started(self, record: Record, event: BlockStarted, block: Block) -> Frames:
+        return SILENCE
+
+    def delta(self, record: Record, event: BlockDelta, block: Block) -> Frames:
+        return SILENCE
+
+    def ended(self, record: Record, event: BlockEnded, block: Block) -> Frames:
+        return SILENCE
+
+    def message_ended(self, record: Record, event: MessageEnded) -> Frames:
+        return SILENCE
+
+    def muted(self, record: Record, block: Block) -> bool:
+        """Whether the client has had this already; what it has not had is told from there on."""
+        muted = self.reading.muted
+        return muted is not None and block.seq == muted[0] and record.seq <= muted[1]
+
+
+class Deltas(Nothing):
+    """`event_deltas[]`: an event announced when its first word comes, and word by word from then on."""
+
+    def delta(self, record: Record, event: BlockDelta, block: Block) -> Frames:
+        kind = EVENT_OF.get(event.kind)
+        if kind not in self.reading.deltas or not event.delta:
+            return SILENCE
+        first, block.told = not block.told, True
+        if self.muted(record, block):
+            return SILENCE
+        started = self.say("preview.started", record, block.event_id, type=kind) if first else SILENCE
+        return (*started, *self.say("preview.delta", record, block.event_id, delta=event.delta))
+
+
+class Raw(Nothing):
+    """`incremental_streaming_enabled`: messages, blocks and deltas in Anthropic's form."""
+
+    def message_started(self, record: Record, event: MessageStarted) -> Frames:
+        return self.say("raw.message_start", record, "", message_id=event.message_id, model=event.model or "")
+
+    def started(self, record: Record, event: BlockStarted, block: Block) -> Frames:
+        if event.kind not in RAW or self.muted(record, block):
+            return SILENCE
+        names = {"name": event.call.name} if event.call else {}
+        return self.say(f"raw.start.{event.kind}", record, block.event_id, index=block.index, **names)
+
+    def delta(self, record: Record, event: BlockDelta, block: Block) -> Frames:
+        if self.muted(record, block):
+            return SILENCE
+        return self.say(f"raw.delta.{event.kind}", record, block.event_id, index=block.index, delta=event.delta)
+
+    def ended(self, record: Record, event: BlockEnded, block: Block) -> Frames:
+        if event.kind not in RAW or self.muted(record, block):
+            return SILENCE
+        return self.say("raw.stop", record, block.event_id, index=block.index)
+
+    def message_ended(self, record: Record, event: MessageEnded) -> Frames:
+        delta = self.say("raw.message_delta", record, "", stop_reason=event.stop_reason, usage=event.usage)
+        return (*delta, *self.say("raw.message_stop", record, ""))
+
+
+def previews_of(reading: Reading, say: Say) -> Nothing:
+    if reading.deltas:
+        return Deltas(reading, say)
+    return (Raw if reading.raw else Nothing)(reading, say)

@@ -1,0 +1,198 @@
+"""CAS's HTTP handlers for sessions and what is mounted into them: each parses, asks the house, answers."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from aiohttp import web
+
+from gateway.errors import Conflict
+from gateway.model import PRIVATE, CloseReason, Interrupt, SessionStatus, SessionView, shown
+from gateway.web import OWNER, Context, Idempotency, checked, limited, read_as, reply
+
+from . import inbound
+from .catalog import agent_snapshot, catalog_routes, check_memory_store, check_vault, environment_of
+from .desk import Desk, spoken
+from .filters import between, words
+from .mounts import Mount, mount_of, shown_mount
+from .paging import Listed, asked_of, envelope, flag, listed
+from .routes_events import event_routes
+from .variables import refuse_variables, variables_of
+from .views import status
+from .wire import Anything, MetadataWhole, NewSession, SessionChange
+
+Row = tuple[int, SessionView]
+"""A session and its place in the list."""
+
+
+def routes(context: Context) -> Iterable[web.RouteDef]:
+    """Everything under the mount, and again under its `/v1`; a keyed request is carried out once under either."""
+    once, desk = Idempotency(), Desk(context)
+    own = [
+        route for at in (context.mount, f"{context.mount}/v1")
+        for route in (*_session_routes(SessionRoutes(desk), at), *event_routes(desk, at))
+    ]
+    return limited([*once.routes(own), *catalog_routes(context, once)], lambda: context.settings.body_bytes)
+
+
+def _session_routes(cas: "SessionRoutes", at: str) -> list[web.RouteDef]:
+    one = f"{at}/sessions/{{session}}"
+    return [
+        web.post(f"{at}/sessions", cas.create),
+        web.get(f"{at}/sessions", cas.listed),
+        web.get(one, cas.get),
+        web.post(one, cas.update),
+        web.put(one, cas.update),
+        web.delete(one, cas.delete),
+        web.post(f"{one}/archive", cas.archive),
+        web.post(f"{one}/cancel", cas.cancel),
+        web.post(f"{one}/resources", cas.mount),
+        web.get(f"{one}/resources", cas.mounts),
+        web.get(f"{one}/resources/{{resource}}", cas.mounted),
+        web.delete(f"{one}/resources/{{resource}}", cas.unmount),
+    ]
+
+
+class SessionRoutes:
+    """One method per route."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self.house = desk.house
+
+    # -- making one -----------------------------------------------------------------------------------------------
+
+    async def create(self, request: web.Request) -> web.Response:
+        body = await read_as(request, NewSession)
+        owner, house = request[OWNER], self.house
+        variables, mounts = variables_of(body.environment_variables), await self._mounts(owner, body)
+        choice = await agent_snapshot(house, owner, body.agent)
+        own = await self._environment(owner, body, variables) | {
+            "agent": choice.snapshot, "agent_id": choice.agent_id, "agent_version": choice.version,
+            "environment_variables": variables, "vault_ids": body.vault_ids or [],
+            "memory_store_ids": body.memory_store_ids or [], "incremental": bool(body.incremental_streaming_enabled),
+        }
+        view = await house.sessions.create(
+            owner, choice.agent, settings=choice.settings, title=body.title,
+            metadata={**(body.metadata or {}), PRIVATE: {house.dialect: own}},
+        )
+        return reply(await self._begun(view, mounts, body), 201)
+
+    async def _mounts(self, owner: str, body: NewSession) -> list[Mount]:
+        for vault_id in body.vault_ids or []:
+            await check_vault(self.house, owner, vault_id)
+        for store_id in body.memory_store_ids or []:
+            await check_memory_store(self.house, owner, store_id)
+        given = enumerate(body.resources or [])
+        return [await mount_of(self.house, owner, one, f"resources.{number}") for number, one in given]
+
+    async def _environment(self, owner: str, body: NewSession, variables: dict[str, str]) -> dict[str, Any]:
+        """An environment that is described here is made last, when nothing can be refused any more."""
+        inline = body.environment if isinstance(body.environment, dict) else {}
+        if (inline.get("config") or {}).get("type") == "self_hosted":
+            refuse_variables(variables)
+        chosen = await environment_of(self.house, owner, body.model_dump(include={"environment_id", "environment"}))
+        if chosen.self_hosted:
+            refuse_variables(variables)
+        return {"environment_id": chosen.environment_id}
+
+    async def _begun(self, view: SessionView, mounts: Sequence[Mount], body: NewSession) -> Any:
+        for mount in mounts:
+            await self.desk.mounts(view).add(mount)
+        if body.initial_events:
+            commands = inbound.commands_of(body.initial_events, view, self.desk.card(view), self.house.table)
+            await self.house.sessions.submit(view.owner, view.session_id, commands)
+        return await self.desk.shown(view)
+
+    # -- reading --------------------------------------------------------------------------------------------------
+
+    async def get(self, request: web.Request) -> web.Response:
+        return reply(await self.desk.shown(await self.desk.session(request)))
+
+    async def listed(self, request: web.Request) -> web.Response:
+        page = await self._page(request)
+        return reply(envelope(self.house.table, page, [await self.desk.shown(view) for _, view in page.items]))
+
+    async def _page(self, request: web.Request) -> Listed[Row]:
+        owner, sessions, query = request[OWNER], self.house.sessions, request.query
+        statuses, agents, in_time = words(query, "statuses", "status"), words(query, "agent_id"), between(query)
+        archived = flag(query, "include_archived")
+
+        async def fetch(**window: Any) -> Sequence[Row]:
+            heads = await sessions.heads(owner, **window)
+            return [(head.ordinal, await sessions.get(owner, head.session_id)) for head in heads]
+
+        async def find(session_id: str) -> Row:
+            return (await sessions.head(owner, session_id)).ordinal, await sessions.get(owner, session_id)
+
+        def keep(row: Row) -> bool:
+            view = row[1]
+            return (
+                (archived or view.closed is not CloseReason.ARCHIVED) and in_time(view.created_at)
+                and (not statuses or status(self.house.table, view) in statuses)
+                and (not agents or self.desk.agent_id(view) in agents)
+            )
+
+        return await listed(asked_of(query), fetch, place_of=lambda row: row[0], find=find, keep=keep)
+
+    # -- changing -------------------------------------------------------------------------------------------------
+
+    async def update(self, request: web.Request) -> web.Response:
+        view, change = await self.desk.session(request), await read_as(request, SessionChange)
+        if view.closed is not None:
+            raise Conflict(f"Session '{view.session_id}' is {view.closed} and cannot be changed.")
+        metadata = None if change.metadata is None else self._changed(view, change.metadata)
+        if change.title is not None or metadata is not None:
+            await self.house.sessions.update(view.owner, view.session_id, title=change.title, metadata=metadata)
+        return reply(await self.desk.shown(view))
+
+    def _changed(self, view: SessionView, given: dict[str, str | None]) -> dict[str, Any]:
+        old = view.shown_metadata if self.house.settings.metadata == "merge" else {}
+        new = {key: value for key, value in {**old, **given}.items() if value is not None}
+        return shown(checked(MetadataWhole, {"metadata": new}).metadata)
+
+    async def archive(self, request: web.Request) -> web.Response:
+        view = await self.desk.session(request)
+        return reply(await self.desk.shown(
+            await self.house.sessions.close(view.owner, view.session_id, CloseReason.ARCHIVED),
+        ))
+
+    async def delete(self, request: web.Request) -> web.Response:
+        view = await self.desk.session(request)
+        await self.house.sessions.delete(view.owner, view.session_id)
+        await self.desk.mounts(view).clear()
+        return reply(self.house.table.object("session.deleted", session_id=view.session_id))
+
+    async def cancel(self, request: web.Request) -> web.Response:
+        view = await self.desk.session(request)
+        runs = view.status in (SessionStatus.RUNNING, SessionStatus.SUSPENDED)
+        if runs:
+            with spoken(view.session_id):
+                await self.house.sessions.submit(view.owner, view.session_id, [Interrupt()])
+        return reply(self.house.table.object("session.canceled", session_id=view.session_id), 202 if runs else 200)
+
+    # -- what is mounted ------------------------------------------------------------------------------------------
+
+    async def mount(self, request: web.Request) -> web.Response:
+        view, given = await self.desk.session(request), await read_as(request, Anything)
+        if view.closed is not None:
+            raise Conflict(f"Session '{view.session_id}' is {view.closed} and cannot be changed.")
+        mount = await mount_of(self.house, view.owner, given.model_dump())
+        return reply(shown_mount(self.house.table, await self.desk.mounts(view).add(mount)), 201)
+
+    async def mounts(self, request: web.Request) -> web.Response:
+        view = await self.desk.session(request)
+        rows = await self.desk.mounts(view).all()
+        page = await self.desk.page_of(
+            request, rows, place_of=lambda row: row.ordinal, id_of=lambda row: row.resource_id,
+        )
+        return reply(envelope(self.house.table, page, [shown_mount(self.house.table, row) for row in page.items]))
+
+    async def mounted(self, request: web.Request) -> web.Response:
+        view = await self.desk.session(request)
+        found = await self.desk.mounts(view).get(request.match_info["resource"])
+        return reply(shown_mount(self.house.table, found))
+
+    async def unmount(self, request: web.Request) -> web.Response:
+        view, mount_id = await self.desk.session(request), request.match_info["resource"]
+        await self.desk.mounts(view).remove(mount_id)
+        return reply(self.house.table.object("resource.deleted", id=mount_id))

@@ -1,0 +1,176 @@
+"""What CAS clients send about sessions and events, in CAS's own spelling, and the dialect's settings."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
+
+from .catalog_wire import Metadata, MetadataChange, Name, Open, Wire
+
+
+class CasSettings(BaseModel):
+    """What config.yaml may say under the dialect's name."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    stream_start: Literal["replay", "tail"] = "replay"
+    """What a stream without a cursor begins with: all that was said, or what comes next."""
+    metadata: Literal["replace", "merge"] = "replace"
+    """Whether an update puts new metadata in the place of the old, or into it (null takes a key away)."""
+    heartbeat: str = Field("heartbeat", pattern=r"^[^\r\n]{0,64}$")
+    """The comment that shows that a stream lives."""
+    body_bytes: int = Field(4 * 1024 * 1024, ge=1024)
+    """The largest request, in bytes; files may be larger."""
+
+
+# -- content ----------------------------------------------------------------------------------------------------------
+
+class UrlSource(Wire):
+    type: Literal["url"]
+    url: str = Field(pattern=r"^(https?://|data:)")
+
+
+class Base64Source(Wire):
+    type: Literal["base64"]
+    media_type: str = Field(pattern=r"^[A-Za-z0-9.+-]+/[A-Za-z0-9.+-]+$")
+    data: str = Field(pattern=r"^[A-Za-z0-9+/=\s]+$")
+
+
+class TextSource(Wire):
+    type: Literal["text"]
+    data: str
+    media_type: str | None = None
+
+
+class FileSource(Wire):
+    type: Literal["file"]
+    file_id: str = Field(min_length=1)
+
+
+class TextBlock(Wire):
+    type: Literal["text"]
+    text: str
+
+
+class ImageBlock(Wire):
+    type: Literal["image"]
+    source: Annotated[UrlSource | Base64Source | FileSource, Field(discriminator="type")]
+
+
+class DocumentBlock(Wire):
+    type: Literal["document"]
+    source: Annotated[UrlSource | Base64Source | FileSource | TextSource, Field(discriminator="type")]
+    title: str | None = None
+
+
+Block = Annotated[TextBlock | ImageBlock | DocumentBlock, Field(discriminator="type")]
+Blocks = Annotated[list[Block], Field(min_length=1)]
+
+
+# -- events -----------------------------------------------------------------------------------------------------------
+
+class UserMessage(Wire):
+    type: Literal["user.message"]
+    content: Annotated[str, Field(min_length=1)] | Blocks
+
+
+class UserInterrupt(Wire):
+    type: Literal["user.interrupt"]
+
+
+class ToolConfirmation(Wire):
+    type: Literal["user.tool_confirmation"]
+    tool_use_id: str
+    result: Literal["allow", "deny"]
+    deny_message: str | None = None
+
+
+class CustomToolResult(Wire):
+    type: Literal["user.custom_tool_result"]
+    custom_tool_use_id: str
+    content: str | list[Block] | None = None
+    is_error: bool | None = None
+
+
+class DefineOutcome(Open):
+    type: Literal["user.define_outcome"]
+
+
+UserEvent = Annotated[
+    UserMessage | UserInterrupt | ToolConfirmation | CustomToolResult | DefineOutcome, Field(discriminator="type"),
+]
+FirstEvent = Annotated[UserMessage | DefineOutcome, Field(discriminator="type")]
+
+
+class SentEvents(Wire):
+    events: list[UserEvent] = Field(min_length=1)
+
+
+# -- sessions ---------------------------------------------------------------------------------------------------------
+
+class FileResource(Wire):
+    type: Literal["file"] = "file"
+    file_id: Name
+    path: str | None = None
+    mount_path: str | None = None
+
+
+class GithubResource(Wire):
+    type: Literal["github_repository"]
+    url: str = Field(min_length=1, max_length=2048)
+    mount_path: str | None = Field(None, max_length=512)
+    checkout: dict[str, Any] | None = None
+    authorization_token: SecretStr | None = None
+
+
+def _id_or_object(value: Any) -> Any:
+    if not isinstance(value, str | dict):
+        raise ValueError("an id or an object is needed")
+    return value
+
+
+def _words_or_object(value: Any) -> Any:
+    if not isinstance(value, str) and not (
+        isinstance(value, dict) and all(isinstance(word, str) for word in value.values())
+    ):
+        raise ValueError("a string KEY=VALUE;KEY=VALUE, or an object of strings, is needed")
+    return value
+
+
+IdOrObject = Annotated[Any, AfterValidator(_id_or_object)]
+
+
+class MemoryResource(Wire):
+    type: Literal["memory_store"]
+    memory_store_id: Name
+    access: Literal["read_write", "read_only"] = "read_write"
+    instructions: str | None = Field(None, max_length=4096)
+
+
+class NewSession(Wire):
+    agent: IdOrObject
+    environment_id: str | None = None
+    environment: IdOrObject | None = None
+    environment_variables: Annotated[Any, AfterValidator(_words_or_object)] | None = None
+    title: str | None = Field(None, max_length=512)
+    metadata: Metadata | None = None
+    resources: list[dict[str, Any]] | None = Field(None, max_length=500)
+    vault_ids: list[Name] | None = None
+    memory_store_ids: list[Name] | None = None
+    incremental_streaming_enabled: bool | None = None
+    delta_flush_interval_ms: int | None = None
+    initial_events: list[FirstEvent] | None = None
+
+
+class Anything(Open):
+    """A resource, whose type says what else it has."""
+
+
+class SessionChange(Wire):
+    title: str | None = Field(None, max_length=512)
+    metadata: MetadataChange | None = None
+
+
+class MetadataWhole(Wire):
+    """Metadata after a change, for its limits."""
+
+    metadata: Metadata

@@ -1,0 +1,124 @@
+"""Runs begun and ended: what the chat socket and HTTP have in common."""
+
+from dataclasses import dataclass
+
+from gateway.errors import NotFound
+from gateway.model import AnyCommand, FilePart, SessionView
+from gateway.ports import Receipt
+from gateway.web import Context
+
+from . import inbound, views
+from .manner import user_of, with_user
+from .wire import ChatSend
+
+TITLE_GENERATION = "title_generation"
+
+
+class NoAgent(NotFound):
+    """The client named an agent that is not there."""
+
+
+class NoConversation(NotFound):
+    """The client named a conversation that is not there, or not for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A message that was found to be in order, and has changed nothing yet."""
+
+    owner: str
+    body: ChatSend
+    agent: str
+    view: SessionView | None
+    command: AnyCommand
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A run, and the conversation it is in."""
+
+    view: SessionView
+    receipt: Receipt
+
+    @property
+    def run_id(self) -> str:
+        assert self.receipt.turn_id is not None, "a message begins a turn"
+        return self.receipt.turn_id
+
+    @property
+    def message_id(self) -> str:
+        """What the person said; the reply's id is the model's to give."""
+        return self.receipt.records[0].event.command_id  # type: ignore[union-attr]  # input.accepted
+
+
+class Chats:
+    """Begins and stops runs for one dialect's clients."""
+
+    def __init__(self, context: Context) -> None:
+        self.house = context
+
+    async def check(self, owner: str, body: ChatSend) -> Wish:
+        """Everything that can be refused is refused here."""
+        view = await self._conversation(owner, body.conversation_id) if body.conversation_id else None
+        agent = body.agent_id or (view.agent if view else next(iter(self.house.agents), ""))
+        card = self.house.agents.get(agent)
+        if card is None:
+            raise NoAgent(f"there is no agent '{agent}'")
+        stored = {one: await self._file(owner, one) for one in {f.file_id for f in body.files or []} if one}
+        command = inbound.message_of(body, card, stored, self.house.table)
+        return Wish(owner, body, agent, view, command)
+
+    async def begin(self, wish: Wish) -> Begun:
+        sessions = self.house.sessions
+        view = wish.view or await self.converse(wish.owner, wish.agent, wish.body.user_id)
+        if view.agent != wish.agent:
+            await sessions.update(wish.owner, view.session_id, agent=wish.agent)
+        receipt = await sessions.submit(wish.owner, view.session_id, [wish.command])
+        return Begun(view, receipt)
+
+    async def entitle(self, wish: Wish, view: SessionView) -> None:
+        """Give the conversation a title, if it has none and the client asked for one: its first words."""
+        words = " ".join(wish.body.message.split())
+        if view.title is None and words and TITLE_GENERATION in (wish.body.background_tasks or ()):
+            title = words[:self.house.settings.title_length]
+            await self.house.sessions.update(wish.owner, view.session_id, title=title)
+
+    async def converse(
+        self, owner: str, agent: str, user_id: str, title: str | None = None,
+    ) -> SessionView:
+        """A new conversation; where there are keys, it is the key's user's."""
+        metadata = {} if owner else with_user({}, user_id)
+        return await self.house.sessions.create(owner, agent, title=title, metadata=metadata)
+
+    async def find(self, owner: str, run_id: str) -> SessionView:
+        """The conversation that a run is in."""
+        try:
+            view = await self.house.sessions.find(owner, run_id)
+        except NotFound:
+            raise NotFound(f"there is no session '{run_id}'") from None
+        views.run_entries(view, run_id)
+        return view
+
+    async def stop(self, owner: str, run_id: str) -> SessionView:
+        """End a run; one that is over stays as it is."""
+        view = await self.find(owner, run_id)
+        if view.turn_id == run_id:
+            command = self.house.table.command("chat.abort", session_id=run_id)
+            await self.house.sessions.submit(owner, view.session_id, [command])
+        return view
+
+    def is_of(self, view: SessionView, user_id: str | None) -> bool:
+        """Whether a conversation is this user's; where there are keys, all that the key opens are."""
+        return bool(view.owner) or not user_id or user_of(view.owner, view.metadata) == user_id
+
+    async def _conversation(self, owner: str, session_id: str) -> SessionView:
+        try:
+            return await self.house.sessions.get(owner, session_id)
+        except NotFound:
+            raise NoConversation(f"there is no conversation '{session_id}'") from None
+
+    async def _file(self, owner: str, file_id: str) -> FilePart:
+        found = await self.house.resources.get("file", owner, file_id)
+        return FilePart(
+            name=found.body["name"], file_id=file_id, media_type=found.body["media_type"], size=found.body["size"],
+        )

@@ -1,0 +1,136 @@
+"""Conversations over HTTP: the same sessions that every dialect sees."""
+
+from typing import Any
+
+from aiohttp import web
+
+from gateway.errors import Invalid
+from gateway.model import SessionView
+from gateway.web import OWNER, Context, reply
+
+from . import history, params, views
+from .chat import Chats, NoAgent
+from .history import Message
+from .manner import LOCAL
+from .search import look
+
+PAGE = 1000
+
+
+class Conversations:
+    """One method per route."""
+
+    def __init__(self, context: Context) -> None:
+        self.house = context
+        self.chats = Chats(context)
+
+    async def create(self, request: web.Request) -> web.Response:
+        agent = request.query.get("agent_id") or next(iter(self.house.agents), "")
+        if agent not in self.house.agents:
+            raise NoAgent(f"there is no agent '{agent}'")
+        user_id = request.query.get("user_id") or LOCAL
+        view = await self.chats.converse(request[OWNER], agent, user_id, params.title(request))
+        return self._reply(self._shown(view))
+
+    async def listed(self, request: web.Request) -> web.Response:
+        limit, offset = params.page(request, 20, 100)
+        found = sorted(await self._all(request), key=lambda view: view.updated_at, reverse=True)
+        shown = [self._shown(view) for view in found[offset:offset + limit]]
+        return self._reply({"conversations": shown, "total": len(found), "limit": limit, "offset": offset})
+
+    async def get(self, request: web.Request) -> web.Response:
+        return self._reply(self._shown(await self._found(request)))
+
+    async def rename(self, request: web.Request) -> web.Response:
+        view, title = await self._found(request), params.title(request)
+        if title is None:
+            raise Invalid("title: say what to call it", param="title")
+        view = await self.house.sessions.update(request[OWNER], view.session_id, title=title)
+        return self._reply(self._shown(view))
+
+    async def delete(self, request: web.Request) -> web.Response:
+        await self.house.sessions.delete(request[OWNER], request.match_info["id"])
+        return self._reply({"deleted": True})
+
+    async def search(self, request: web.Request) -> web.Response:
+        """Plain text: characters that mean something elsewhere are just characters here."""
+        limit, wanted = params.whole(request, "limit", 20, 1, 50), request.query.get("q", "").strip()
+        if not wanted:
+            raise Invalid("q: say what to look for", param="q")
+        hits = [(view, hit) for view in await self._all(request) if (hit := look(view, wanted)) is not None]
+        shown = [
+            self.house.table.object("found", conversation=self._shown(view), where=hit.where, snippet=hit.snippet)
+            for view, hit in hits[:limit]
+        ]
+        return self._reply({"conversations": shown, "total": len(hits)})
+
+    # -- what was said --------------------------------------------------------------------------------------------
+
+    async def messages(self, request: web.Request) -> web.Response:
+        """The newest, or the oldest, or those before one; in the order in which they were said."""
+        view, (limit, offset) = await self._found(request), params.page(request, 50, 200)
+        said, newest = self._messages(view), params.one_of(request, "order", "desc", "asc") == "desc"
+        total, end = len(said), _end(said, request.query.get("before_cursor"))
+        if newest:
+            end = max(0, end - offset)
+            start = max(0, end - limit)
+        else:
+            start, end = min(offset, end), min(offset + limit, end)
+        shown, more = said[start:end], start > 0 if newest else end < total
+        return self._reply({
+            "conversation_id": view.session_id, "conversation_metadata": view.shown_metadata,
+            "messages": history.spelled(self.house.table, view, shown), "total": total, "limit": limit,
+            "offset": offset, "has_more": more, "next_cursor": shown[0].id if shown and start > 0 else None,
+        })
+
+    async def preload(self, request: web.Request) -> web.Response:
+        """There is nothing to load: what the gateway knows it has at hand."""
+        view, limit = await self._found(request), params.whole(request, "limit", 50, 1, 200)
+        said = self._messages(view)
+        return self._reply(self.house.table.object(
+            "preload", session_id=view.session_id, count=len(said), oldest=said[-limit:][0].id if said else None,
+            updated_at=view.updated_at, limit=limit,
+        ))
+
+    async def summary(self, request: web.Request) -> web.Response:
+        view = await self._found(request)
+        said = self._messages(view)
+        return self._reply(self.house.table.object(
+            "summary", session_id=view.session_id, title=view.title or self.house.settings.default_title,
+            count=len(said), created_at=view.created_at, updated_at=view.updated_at,
+            summary=view.compaction.summary if view.compaction else None,
+            last=said[-1].text[:200] if said else None,
+        ))
+
+    # -- pieces ---------------------------------------------------------------------------------------------------
+
+    async def _found(self, request: web.Request) -> SessionView:
+        return await self.house.sessions.get(request[OWNER], request.match_info["id"])
+
+    async def _all(self, request: web.Request) -> list[SessionView]:
+        """The user's conversations, newest first."""
+        found, before = list[SessionView](), None
+        while True:
+            views_, before = await self.house.sessions.list(request[OWNER], before=before, limit=PAGE)
+            found += [view for view in views_ if self.chats.is_of(view, request.query.get("user_id"))]
+            if before is None:
+                return found
+
+    def _messages(self, view: SessionView) -> list[Message]:
+        return history.messages_of(view, multi_message=self.house.settings.multi_message)
+
+    def _shown(self, view: SessionView) -> Any:
+        return views.conversation(self.house.table, view, self.house.settings.default_title)
+
+    def _reply(self, data: object) -> web.Response:
+        return reply(views.wrapped(self.house.table, data))
+
+
+def _end(said: list[Message], before: str | None) -> int:
+    """Where the messages before a cursor end."""
+    if not before:
+        return len(said)
+    for place, message in enumerate(said):
+        if message.id == before:
+            return place
+    raise Invalid(f"before_cursor: there is no message '{before}' in this conversation", param="before_cursor")

@@ -1,0 +1,163 @@
+"""Stored messages: a session's entries grouped as the stream tells them, and spelled a page at a time."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.model import (
+    ROOT,
+    AnyPart,
+    Content,
+    Entry,
+    ImagePart,
+    Outcome,
+    Role,
+    SessionView,
+    ToolUsePart,
+    Usage,
+    parts_of,
+    text_of,
+)
+from mappings.language import Table
+
+from .blocks import in_words, picture
+
+PROCESSING = "processing"
+
+
+@dataclass(slots=True)
+class Message:
+    """One message of a conversation: what a person said, or what a run said in one round, or in all of them."""
+
+    id: str
+    role: Role
+    at: float
+    turn_id: str | None
+    entries: list[Entry] = field(default_factory=list)
+    outcome: Outcome | None = Outcome.COMPLETED
+    model: str | None = None
+    usage: Usage = field(default_factory=Usage)
+
+    def add(self, entry: Entry) -> None:
+        self.entries.append(entry)
+        if entry.role is Role.ASSISTANT:
+            self.outcome, self.model = entry.outcome, entry.model or self.model
+            self.usage += entry.usage or Usage()
+            if entry.turn_id is None:
+                self.outcome = Outcome.COMPLETED  # said elsewhere, before the gateway was there
+
+    @property
+    def text(self) -> str:
+        return "".join(text_of(entry.content) for entry in self.entries if entry.role is not Role.TOOL)
+
+
+def messages_of(view: SessionView, *, multi_message: bool) -> list[Message]:
+    """Oldest first; results of tools are in the message that follows them, or else in the last one of their run."""
+    return _Grouping(multi_message).group(entry for entry in view.entries if entry.scope_id == ROOT)
+
+
+class _Grouping:
+    """Puts entries into messages, one after the other."""
+
+    def __init__(self, multi_message: bool) -> None:
+        self.multi_message = multi_message
+        self.messages: list[Message] = []
+        self.results: list[Entry] = []
+        self.count = 0
+
+    def group(self, entries: Iterable[Entry]) -> list[Message]:
+        for entry in entries:
+            self.count += 1
+            if self.results and entry.turn_id != self.results[0].turn_id:
+                self._leave_results()
+            if entry.role is Role.USER:
+                self._leave_results()
+                self._open(entry).add(entry)
+            elif entry.role is Role.TOOL:
+                self.results.append(entry)
+            elif entry.role is Role.ASSISTANT:
+                self._say(entry)
+        self._leave_results()
+        return self.messages
+
+    def _open(self, entry: Entry) -> Message:
+        """A message that came without an id is known by its place, which never changes."""
+        role = Role.USER if entry.role is Role.USER else Role.ASSISTANT
+        message = Message(entry.message_id or f"msg_{self.count}", role, entry.at, entry.turn_id)
+        self.messages.append(message)
+        return message
+
+    def _say(self, entry: Entry) -> None:
+        message = self._current(entry) if not self.multi_message else None
+        message = message or self._open(entry)
+        for said in (*self.results, entry):
+            message.add(said)
+        self.results = []
+
+    def _current(self, entry: Entry) -> Message | None:
+        last = self.messages[-1] if self.messages else None
+        return last if last and last.role is Role.ASSISTANT and last.turn_id == entry.turn_id else None
+
+    def _leave_results(self) -> None:
+        if self.results:
+            message = self._current(self.results[0]) or self._open(self.results[0])
+            for result in self.results:
+                message.add(result)
+            self.results = []
+
+
+# -- in words of the wire ---------------------------------------------------------------------------------------------
+
+def spelled(table: Table, view: SessionView, messages: Sequence[Message]) -> list[Any]:
+    return [_message(table, view, message) for message in messages]
+
+
+def _message(table: Table, view: SessionView, message: Message) -> Any:
+    return table.object(
+        "message", id=message.id, session_id=view.session_id, role=message.role, status=_status(table, view, message),
+        content=_content(table, message), at=message.at, metadata=_metadata(message),
+    )
+
+
+def _status(table: Table, view: SessionView, message: Message) -> str:
+    speaking = message.role is Role.ASSISTANT and message.turn_id is not None and message.turn_id == view.turn_id
+    if message.outcome is None or (speaking and message.entries[-1] is view.entries[-1]):
+        return PROCESSING
+    return table.word("outcome@message", message.outcome)
+
+
+def _content(table: Table, message: Message) -> Any:
+    """A person's plain words as they are; everything else as blocks."""
+    only = message.entries[0].content
+    if message.role is Role.USER and isinstance(only, str):
+        return only
+    return [block for entry in message.entries for block in _blocks(table, entry)]
+
+
+def _blocks(table: Table, entry: Entry) -> list[Any]:
+    if entry.role is Role.TOOL:
+        words = in_words(entry.content)
+        return [table.object("result", call_id=entry.call_id, text=words, is_error=entry.is_error)]
+    return blocks_of(table, entry.content)
+
+
+def blocks_of(table: Table, content: Content) -> list[Any]:
+    return [block for part in parts_of(content) for block in _spelled(table, part)]
+
+
+def _spelled(table: Table, part: AnyPart) -> list[Any]:
+    """One block, or none for what ZenFlux has no word for."""
+    if isinstance(part, ImagePart):
+        return [picture(table, part)]
+    blocks: list[Any] = table.object("blocks", content=(part,))
+    return blocks
+
+
+def _metadata(message: Message) -> dict[str, Any]:
+    if message.role is Role.USER:
+        return {}
+    calls = sum(isinstance(part, ToolUsePart) for entry in message.entries for part in parts_of(entry.content))
+    return {
+        "session_id": message.turn_id, "model": message.model, "tool_calls": calls,
+        "usage": {"input_tokens": message.usage.input_tokens, "output_tokens": message.usage.output_tokens},
+    }

@@ -1,0 +1,108 @@
+"""The chat socket: requests in, responses and the frames of runs out; one run at a time, one after the other."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+from uuid import uuid4
+
+import orjson
+
+from gateway.errors import GatewayError, Invalid
+from gateway.web import Socket, checked, dumps
+
+from .chat import Begun, Chats, NoAgent, NoConversation
+from .manner import on_socket
+from .wire import ChatAbort, ChatSend
+
+CODES: dict[type[GatewayError], str] = {NoAgent: "AGENT_NOT_FOUND", NoConversation: "CONVERSATION_NOT_FOUND"}
+
+
+class ChatSocket:
+    """One client. What cannot be understood is passed over; what can be, and is wrong, is refused; nothing hangs up."""
+
+    def __init__(self, chats: Chats, owner: str, socket: Socket) -> None:
+        self._chats = chats
+        self._house = chats.house
+        self._owner = owner
+        self._socket = socket
+        self._run: Begun | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._methods: dict[str, Callable[[str, Any], Awaitable[None]]] = {
+            "chat.send": self._send, "chat.abort": self._abort,
+        }
+
+    async def hear(self, frame: bytes) -> None:
+        try:
+            said = orjson.loads(frame)
+        except orjson.JSONDecodeError:
+            return
+        kind = said.get("type") if isinstance(said, dict) else None
+        if kind == "ping":
+            await self._say("pong", at=self._house.clock())
+        elif kind == "req":
+            await self._answer(said)
+
+    async def gone(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    # -- requests -------------------------------------------------------------------------------------------------
+
+    async def _answer(self, said: dict[str, Any]) -> None:
+        request_id = said.get("id")
+        if not isinstance(request_id, str | int) or request_id == "":
+            request_id = str(uuid4())
+        method, params = said.get("method"), said.get("params", {})
+        act = self._methods.get(method) if isinstance(method, str) else None
+        if act is None:
+            await self._say("refused", id=request_id, code="METHOD_NOT_FOUND", message=f"unknown method: {method}")
+            return
+        try:
+            if not isinstance(params, dict):
+                raise Invalid("params: an object is wanted", param="params")
+            await act(request_id, params)  # type: ignore[arg-type]  # an id that is a number is given back as one
+        except GatewayError as error:
+            code = CODES.get(type(error)) or self._house.table.word("fault@code", error.code)
+            await self._say("refused", id=request_id, code=code, message=error.message)
+
+    async def _send(self, request_id: str, params: dict[str, Any]) -> None:
+        """Whoever speaks while the agent does interrupts it; the response comes before the first frame of the run."""
+        body = checked(ChatSend, params)
+        wish = await self._chats.check(self._owner, body)
+        await self._interrupt()
+        async with self._socket.speaking() as send:
+            run = self._run = await self._chats.begin(wish)
+            manner = on_socket(self._house.settings, run.view, stream=body.stream)
+            await send((dumps(self._house.table.object(
+                "accepted", id=request_id, run_id=run.run_id, session_id=run.view.session_id,
+                message_id=run.message_id,
+            )),))
+        self._task = asyncio.create_task(self._follow(run, manner), name=f"socket of {run.run_id}")
+        await self._chats.entitle(wish, run.view)
+
+    async def _abort(self, request_id: str, params: dict[str, Any]) -> None:
+        run_id = checked(ChatAbort, params).session_id
+        async with self._socket.speaking() as send:
+            await self._chats.stop(self._owner, run_id)
+            payload = self._house.table.object("stop", run_id=run_id, at=self._house.clock())
+            await send((dumps(self._house.table.object("stopped", id=request_id, payload=payload)),))
+
+    # -- runs -----------------------------------------------------------------------------------------------------
+
+    async def _interrupt(self) -> None:
+        """End the run that is being told, and let its last frames be said."""
+        if self._task is not None and self._run is not None and not self._task.done():
+            await self._chats.stop(self._owner, self._run.run_id)
+            await asyncio.wait([self._task], timeout=self._house.patience)
+
+    async def _follow(self, run: Begun, manner: str) -> None:
+        try:
+            async with self._house.following(self._owner, run.view.session_id, run.receipt, manner) as subscription:
+                if not await self._socket.follow(subscription):
+                    await self._socket.close()  # too slow, or the conversation is gone: the client has to come again
+        except ConnectionResetError:
+            pass  # the client has left, and the reading end knows it too
+
+    async def _say(self, name: str, **names: Any) -> None:
+        await self._socket.send((dumps(self._house.table.object(name, **names)),))

@@ -1,0 +1,147 @@
+"""A chat as it was heard: from chat:start to chat:end, turn by turn."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.blade.snapshot import is_message, parent_of, text_of
+from conformance.kit import expect
+from conformance.kit.socketio import Heard
+
+EVENTS = ("chat:start", "turn:start", "turn:patch", "turn:end", "chat:end")
+ASK, FORK = "AskUserQuestion", "Agent"
+Body = Mapping[str, Any]
+
+
+@dataclass
+class Told:
+    """What one turn was told as."""
+
+    turn_id: str
+    start: Body | None = None
+    patches: list[Body] = field(default_factory=list)
+    end: Body | None = None
+
+    @property
+    def about(self) -> Body:
+        """Who and where: from the end, which is complete, or from the start."""
+        return self.end or self.start or {}
+
+    @property
+    def final(self) -> Body:
+        expect.that(self.end is not None, f"turn:end of {self.turn_id}", [item["patch_type"] for item in self.patches])
+        return self.end or {}
+
+    def data(self, patch_type: str) -> list[Body]:
+        return [item["data"] for item in self.patches if item["patch_type"] == patch_type]
+
+    def streamed(self, kind: str = "text") -> str:
+        """The deltas of this kind, put together."""
+        return "".join(item["text_delta"] for item in self.data("add_content") if item["type"] == kind)
+
+    @property
+    def calls(self) -> list[Body]:
+        return self.data("add_tool_call")
+
+
+@dataclass(frozen=True)
+class Chat:
+    """What came of one chat:send."""
+
+    heard: tuple[Heard, ...]
+
+    @property
+    def events(self) -> list[tuple[str, Body]]:
+        """The events of the flow; others may come between them."""
+        return [(item.name, item.body) for item in self.heard if item.name in EVENTS]
+
+    @property
+    def shown(self) -> list[str]:
+        """The flow as a person reads it."""
+        return [_said(name, body) for name, body in self.events]
+
+    @property
+    def turns(self) -> list[Told]:
+        """The turns in the order they were first spoken of."""
+        found: dict[str, Told] = {}
+        for name, body in self.events:
+            if name.startswith("turn:"):
+                turn = found.setdefault(body["turn_id"], Told(body["turn_id"]))
+                match name:
+                    case "turn:start":
+                        turn.start = turn.start or body
+                    case "turn:patch":
+                        turn.patches.append(body)
+                    case _:
+                        turn.end = body
+        return list(found.values())
+
+    def _spoken(self, role: str) -> list[Told]:
+        begun = [turn for turn in self.turns if turn.start is not None and is_message(turn.about)]
+        return [turn for turn in begun if turn.about["role"] == role]
+
+    @property
+    def users(self) -> list[Told]:
+        return self._spoken("user")
+
+    @property
+    def replies(self) -> list[Told]:
+        """The root's assistant turns."""
+        return [turn for turn in self._spoken("assistant") if parent_of(turn.about) is None]
+
+    @property
+    def children(self) -> list[Told]:
+        """The sub-agents' turns."""
+        return [turn for turn in self._spoken("assistant") if parent_of(turn.about) is not None]
+
+    @property
+    def end(self) -> Body:
+        return self.events[-1][1]
+
+    @property
+    def text(self) -> str:
+        """The text of the root's last turn."""
+        return text_of(self.replies[-1].final) if self.replies else ""
+
+    @property
+    def calls(self) -> list[Body]:
+        return [call for turn in self.turns for call in turn.calls]
+
+    @property
+    def results(self) -> list[Body]:
+        return [item for turn in self.turns for item in turn.data("tool_result")]
+
+    def call(self, tool: str | None = None) -> Body:
+        """The call of this tool, or of any; the profile promises there is one."""
+        found = [call for call in self.calls if tool in (None, call["tool_name"])]
+        expect.that(bool(found), f"a call of {tool or 'a tool'}, as the profile promises", self.shown)
+        return found[0]
+
+    def question(self) -> Body:
+        """The open question; the profile promises there is one."""
+        asked = [call for call in self.calls if call["tool_name"] == ASK]
+        expect.that(bool(asked), f"a call of {ASK}, as the profile promises", self.shown)
+        return asked[-1]
+
+    def place(self, name: str, **wanted: Any) -> int:
+        """Where in the flow the first event of this name has these members (of its data, for a patch)."""
+        for place, (found, body) in enumerate(self.events):
+            inside = {**body, **body["data"]} if found == "turn:patch" else body
+            if found == name and all(inside.get(key) == value for key, value in wanted.items()):
+                return place
+        return expect.fail(f"{name} with {expect.show(wanted)}", self.shown)
+
+    def ended(self, status: str) -> "Chat":
+        expect.equal("the status of chat:end", status, self.end["status"])
+        return self
+
+
+def _said(name: str, body: Body) -> str:
+    match name:
+        case "turn:patch":
+            told: Sequence[Any] = (body["patch_type"], body["data"].get("tool_name"), body["data"].get("status"))
+        case "turn:start" | "turn:end":
+            told = (body["role"], body.get("status"), parent_of(body))
+        case _:
+            told = (body.get("status"),)
+    return f"{name} {' '.join(str(item) for item in told if item is not None)}".strip()

@@ -1,0 +1,129 @@
+"""What a Blade case is given: sessions to talk in, connections to hear with, and everything cleared away afterwards."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from conformance.blade.profile import BladeProfile
+from conformance.blade.talk import Talk
+from conformance.kit import expect, socketio
+from conformance.kit.expect import Failed, NotTestable
+from conformance.kit.http import HttpClient, Reply
+from conformance.kit.schemas import Schemas
+from conformance.kit.socketio import BOTH, Link
+
+SCHEMAS = Schemas(Path(__file__).parent / "schemas")
+ABSENT = (404, 405, 501)
+
+
+class BladeExamination:
+    """One case's view of the server."""
+
+    def __init__(self, http: HttpClient, profile: BladeProfile) -> None:
+        self.http = http
+        self.profile = profile
+        self.stack = AsyncExitStack()
+        self._made: list[str] = []
+
+    def fit(self, schema: str, body: Any, what: str) -> None:
+        SCHEMAS.fit(schema, body, what)
+
+    def problems(self, schema: str, body: Any) -> list[str]:
+        return SCHEMAS.problems(schema, body)
+
+    # -- sockets -------------------------------------------------------------------------------------------------------
+
+    async def link(self, auth: Any = ..., transports: Sequence[str] = BOTH) -> Link:
+        """A connection that lasts as long as the case."""
+        return await self.stack.enter_async_context(socketio.connect(self.http, auth, transports))
+
+    async def open(self, **more: Any) -> Talk:
+        """A session and a connection that has subscribed to it; if it cannot be had, the case cannot be put."""
+        with expect.preparing("a session"):
+            talk = Talk(self, await self.session(**more), await self.link())
+        await talk.subscribe()
+        return talk
+
+    async def another(self, talk: Talk) -> Talk:
+        """The same session over a connection of its own, subscribed."""
+        other = talk.on(await self.link())
+        await other.subscribe()
+        return other
+
+    # -- REST ----------------------------------------------------------------------------------------------------------
+
+    async def create(self, **more: Any) -> Reply:
+        """POST /api/sessions, whatever comes of it."""
+        reply = await self.http.ask(
+            "POST", "/api/sessions", {"intent": "An examination", "is_persistent": False} | more
+        )
+        if 200 <= reply.status < 300:
+            body = reply.json()
+            self._made += [body["session_id"]] if isinstance(body, dict) and "session_id" in body else []
+        return reply
+
+    async def session(self, **more: Any) -> str:
+        """The id of a new session."""
+        reply = expect.status(await self.create(**more), 200, 201)
+        self.fit("created", reply.json(), "the answer to POST /api/sessions")
+        return str(reply.json()["session_id"])
+
+    async def asked(self, method: str, path: str, json: Any = ..., wanted: Sequence[int] = (200,), **more: Any) -> Any:
+        """The JSON of an answer that must have one of these statuses."""
+        return expect.status(await self.http.ask(method, path, json, **more), *wanted).json()
+
+    async def got(self, schema: str, path: str, **more: Any) -> Any:
+        """The body at the path, which must fit the schema."""
+        body = await self.asked("GET", path, **more)
+        self.fit(schema, body, f"the answer to GET {path}")
+        return body
+
+    async def turns(self, session: str) -> list[dict[str, Any]]:
+        """The turns of the session at this path, in whatever the server wraps them."""
+        body = await self.asked("GET", f"{session}/messages")
+        found = list(body.values()) if isinstance(body, dict) else [body]
+        listed: list[dict[str, Any]] | None = next((item for item in found if isinstance(item, list)), None)
+        turns = listed if listed is not None else expect.fail("a list of turns", body)
+        for turn in turns:
+            self.fit("turn", turn, f"a turn of {session}/messages")
+        return turns
+
+    async def keep(self, path: str, json: Any) -> Any:
+        """POST something to a shelf only companion pages speak of: without the shelf the case cannot be put."""
+        reply = await self.http.ask("POST", path, json)
+        if reply.status in ABSENT:
+            raise NotTestable(f"the server has no {path}")
+        return expect.status(reply, 200, 201).json()
+
+    def discard(self, path: str) -> None:
+        """Delete what is there when the case is over."""
+        self.stack.push_async_callback(self._delete, path)
+
+    def stranger(self) -> str:
+        """A session id nobody has."""
+        return f"sess_{uuid4().hex}"
+
+    async def clear_away(self) -> None:
+        """Close the connections and delete what was made; what cannot be deleted is left with a remark."""
+        await self.stack.aclose()
+        await asyncio.gather(*(self._delete(f"/api/sessions/{name}") for name in self._made))
+
+    async def _delete(self, path: str) -> None:
+        try:
+            await self.http.ask("DELETE", path)
+        except Failed as error:
+            self.http.transcript.remark(f"clearing away: {error}")
+
+
+@asynccontextmanager
+async def opening(http: HttpClient, profile: BladeProfile) -> AsyncIterator[BladeExamination]:
+    """Set up one case, and clear away after it whatever comes of it."""
+    examination = BladeExamination(http, profile)
+    try:
+        yield examination
+    finally:
+        http.transcript.remark("clearing away")
+        await examination.clear_away()

@@ -1,0 +1,161 @@
+"""Section gap: what the specification leaves open, settled as most clients expect it."""
+
+from typing import Any
+
+from conformance.blade.chat import ASK
+from conformance.blade.examination import BladeExamination
+from conformance.blade.talk import Talk, first_options, questions
+from conformance.kit import expect
+from conformance.kit.case import requirement
+from conformance.kit.socketio import Heard
+
+
+@requirement("BL-GAP-02")
+async def who_sends_hears(exam: BladeExamination) -> None:
+    """A connection that never subscribed hears the chat it starts."""
+    talk = Talk(exam, await exam.session(), await exam.link())
+    (await talk.play("text")).ended("completed")
+
+
+def _system_error(exam: BladeExamination, heard: Heard | None) -> Any:
+    expect.that(heard is not None and heard.name == "system:error", "a system:error", heard and heard.name)
+    body = heard.body if heard is not None else {}
+    exam.fit("event.system-error", body, "the event system:error")
+    return body
+
+
+@requirement("BL-GAP-03")
+async def incomplete_messages_are_refused_in_words(exam: BladeExamination) -> None:
+    """Without session_id, without message, and with an empty one: system:error, to the sender only."""
+    talk = await exam.open()
+    other = await exam.another(talk)
+    for body in ({"message": "Hello"}, {"session_id": talk.session}, {"session_id": talk.session, "message": ""}):
+        await talk.link.emit("chat:send", body)
+        told = _system_error(exam, await talk.verdict())
+        expect.equal("the session_id of the error", None, told.get("session_id"))
+    await talk.play("text")
+    await other.listen()
+    heard = [item.name for item in other.link.heard]
+    expect.that("system:error" not in heard, "no error for others", heard)
+
+
+@requirement("BL-GAP-05")
+async def a_pause_is_named(exam: BladeExamination) -> None:
+    """chat:end has pause_tool builtin:AskUserQuestion and pause_tool_data with the call and its arguments."""
+    chat = await (await exam.open()).play("ask")
+    expect.equal("pause_tool", f"builtin:{ASK}", chat.end.get("pause_tool"))
+    data: Any = chat.end.get("pause_tool_data") or {}
+    expect.equal("tool_call_id", chat.question()["id"], data.get("tool_call_id"))
+    expect.equal("questions", questions(chat.question()), (data.get("arguments") or {}).get("questions"))
+
+
+@requirement("BL-GAP-08")
+async def patches_are_counted(exam: BladeExamination) -> None:
+    """Within a turn every patch has a higher sequence than the one before."""
+    chat = await (await exam.open()).play("tool")
+    for turn in chat.turns:
+        counted = [patch["sequence"] for patch in turn.patches]
+        expect.that(counted == sorted(set(counted)), "sequences that count upwards", counted)
+
+
+@requirement("BL-GAP-10")
+async def every_event_names_its_session(exam: BladeExamination) -> None:
+    """turn:start is complete, and every event of the flow has the session_id."""
+    talk = await exam.open()
+    chat = await talk.play("fork")
+    for name, body in chat.events:
+        expect.equal(f"the session_id of {name}", talk.session, body.get("session_id"))
+    for turn in chat.turns:
+        exam.fit("event.turn-start.full", turn.start, f"turn:start of {turn.turn_id}")
+
+
+@requirement("BL-GAP-14")
+async def an_answer_is_kept(exam: BladeExamination) -> None:
+    """The messages show the answer as the user's, the question as done, and its turn as completed."""
+    talk = await exam.open()
+    asked = await talk.play("ask")
+    await talk.answer(asked.question())
+    turns = await talk.messages()
+    answers = [block["content"] for turn in turns for block in turn["blocks"] if block["type"] == "ask_user_answer"]
+    expect.that(len(answers) == 1, "one ask_user_answer block", answers)
+    chosen = first_options(asked.question())
+    expect.equal("the answer", (asked.question()["id"], chosen), (answers[0]["tool_call_id"], answers[0]["selections"]))
+    paused = next(turn for turn in turns if turn["turn_id"] == asked.replies[-1].turn_id)
+    told = (paused["status"], [call["status"] for call in paused["tool_calls"]])
+    expect.equal("the turn of the question", ("completed", ["done"]), told)
+
+
+@requirement("BL-GAP-15")
+async def a_wrong_answer_is_refused_in_words(exam: BladeExamination) -> None:
+    """Unknown calls, missing answers and wrong indexes: system:error to the sender; the session goes on waiting."""
+    talk = await exam.open()
+    other = await exam.another(talk)
+    question = (await talk.play("ask")).question()
+    await other.listen()
+    right = first_options(question)
+    for call, selections in (("tc_unknown", right), (question["id"], {}), (question["id"], right | {"0": [99]})):
+        await talk.reply(call, selections)
+        told = _system_error(exam, await talk.verdict())
+        expect.equal("the session_id of the error", talk.session, told.get("session_id"))
+        await talk.becomes("waiting_for_input")
+    (await talk.answer(question)).ended("completed")
+    await other.listen()
+    await talk.reply(question["id"], right)
+    _system_error(exam, await talk.verdict())
+    heard = [item.name for item in other.link.heard]
+    expect.that("system:error" not in heard, "no error for others", heard)
+
+
+@requirement("BL-GAP-16")
+async def a_message_passes_over_a_question(exam: BladeExamination) -> None:
+    """An ordinary message while a question is open runs a chat, and the question is cancelled."""
+    talk = await exam.open()
+    question = (await talk.play("ask")).question()
+    (await talk.play("text")).ended("completed")
+    kept = {call["id"]: call["status"] for turn in await talk.messages() for call in turn["tool_calls"]}
+    expect.equal("the status of the question", "cancelled", kept[question["id"]])
+    await talk.reply(question["id"], first_options(question))
+    await talk.refused("the question was cancelled")
+
+
+@requirement("BL-GAP-17")
+async def a_busy_session_refuses(exam: BladeExamination) -> None:
+    """A second message is refused to its sender alone; the running chat ends as if nothing had been."""
+    talk = await exam.open()
+    other = await exam.another(talk)
+    await talk.send(exam.profile.prompt("slow"))
+    await talk.until("turn:patch")
+    await other.send("I interrupt")
+    while (heard := await other.hear()).name not in ("system:error", "chat:end"):
+        pass
+    told = _system_error(exam, heard)
+    expect.equal("the session_id of the error", talk.session, told.get("session_id"))
+    (await talk.listen()).ended("completed")
+    expect.that("system:error" not in [item.name for item in talk.link.heard], "no error for others", "there was one")
+    kept = [block.get("content") for turn in await talk.messages() for block in turn["blocks"]]
+    expect.that("I interrupt" not in kept, "no trace of the refused message", kept)
+
+
+@requirement("BL-GAP-23")
+async def a_failure_is_told_in_order(exam: BladeExamination) -> None:
+    """turn:end (failed), system:error with the session, chat:end (failed), and the session can go on."""
+    talk = await exam.open()
+    chat = (await talk.play("fail")).ended("failed")
+    names = [item.name for item in chat.heard]
+    expect.that("system:error" in names, "a system:error before chat:end", names)
+    told = _system_error(exam, chat.heard[names.index("system:error")])
+    expect.equal("the session_id of the error", talk.session, told.get("session_id"))
+    ended = chat.place("turn:end", role="assistant", status="failed")
+    expect.that(ended < len(chat.events) - 1, "turn:end (failed) before chat:end", chat.shown)
+    (await talk.play("text")).ended("completed")
+
+
+@requirement("BL-GAP-31")
+async def runs_are_acknowledged(exam: BladeExamination) -> None:
+    """session:subscribe and chat:send are acknowledged, the latter with the chat_run_id that chat:end has."""
+    talk = await exam.open()
+    ack = await talk.link.call("session:subscribe", {"session_id": talk.session})
+    expect.that(isinstance(ack, dict) and ack.get("status") != "error", "session:subscribe to be acknowledged", ack)
+    ack = await talk.link.call("chat:send", {"session_id": talk.session, "message": exam.profile.prompt("text")})
+    expect.that(isinstance(ack, dict) and bool(ack.get("chat_run_id")), "an acknowledgement with chat_run_id", ack)
+    expect.equal("the chat_run_id of chat:end", ack["chat_run_id"], (await talk.listen()).end.get("chat_run_id"))

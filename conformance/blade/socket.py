@@ -1,0 +1,225 @@
+"""Section socket: the transport, who hears what, and the events beside a chat's own."""
+
+from typing import Any
+from uuid import uuid4
+
+from conformance.blade.chat import EVENTS
+from conformance.blade.examination import BladeExamination
+from conformance.blade.talk import Talk
+from conformance.blade.turn import compacted
+from conformance.kit import expect, socketio
+from conformance.kit.case import requirement
+from conformance.kit.expect import NotTestable
+from conformance.kit.socketio import Link, Rejected
+
+PICTURE = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"
+    "AAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+UNUSED = ("model", "output_schema", "whatif", "replay_decision", "runtime_env", "askuser_answer", "mode")
+
+
+@requirement("BL-WS-01")
+async def every_transport_is_served(exam: BladeExamination) -> None:
+    """A chat runs over polling alone, over websocket alone, and over polling that upgrades."""
+    session = await exam.session()
+    for transports in (("polling",), ("websocket",), socketio.BOTH):
+        talk = Talk(exam, session, await exam.link(transports=transports))
+        expect.equal("the transport in the end", transports[-1], talk.link.transport)
+        await talk.subscribe()
+        (await talk.play("text")).ended("completed")
+
+
+@requirement("BL-WS-01")
+async def packets_are_engine_io_4(exam: BladeExamination) -> None:
+    """The handshake is an open packet with sid and ping times, and CONNECT is answered in the default namespace."""
+    auth = {"token": exam.http.key} if exam.http.key is not None else {}
+    async with socketio.raw(exam.http) as socket:
+        opened = socketio.unpacked(await socket.next_text() or "", "0")
+        expect.subset("the open packet", {"sid", "upgrades", "pingInterval", "pingTimeout"}, opened)
+        await socket.send_text(socketio.packet("0", auth))
+        connected = socketio.unpacked(await socket.next_text() or "", "40")
+        expect.that(isinstance(connected, dict) and "sid" in connected, "40 with a sid", connected)
+    opened = socketio.unpacked((await socketio.polled(exam.http))[0], "0")
+    expect.that("websocket" in opened.get("upgrades", []), "polling to offer websocket as an upgrade", opened)
+
+
+MALFORMED = (
+    '42["chat:send"]',
+    '42["chat:send",null]',
+    '42["chat:send","hello"]',
+    '42["chat:send",[]]',
+    '42["no:such:event",{}]',
+    '42["session:subscribe",7]',
+)
+
+
+@requirement("BL-WS-01")
+async def malformed_events_do_no_harm(exam: BladeExamination) -> None:
+    """After events without a body, with a wrong body and with an unknown name the server goes on serving others."""
+    talk = await exam.open()
+    auth = {"token": exam.http.key} if exam.http.key is not None else {}
+    async with socketio.raw(exam.http) as socket:
+        await socket.next_text()
+        await socket.send_text(socketio.packet("0", auth))
+        socketio.unpacked(await socket.next_text() or "", "40")
+        for text in MALFORMED:
+            await socket.send_text(text)
+        (await talk.play("text")).ended("completed")
+    (await (await exam.another(talk)).play("text")).ended("completed")
+
+
+@requirement("BL-WS-02")
+async def a_connection_needs_a_token(exam: BladeExamination) -> None:
+    """No auth, an empty one, and a wrong token are refused with connect_error; the right one is taken."""
+    if exam.http.key is None:
+        raise NotTestable("the examiners were given no key")
+    for auth in (None, {}, {"token": f"sk-blade-v2-{uuid4().hex}"}, {"token": 7}):
+        try:
+            await exam.link(auth)
+        except Rejected:
+            continue
+        expect.fail(f"CONNECT with the auth {expect.show(auth)} to be refused", "it was taken")
+    expect.that((await exam.link()).is_open, "the right token to be taken", "a closed connection")
+
+
+async def _chats_of_its_own(exam: BladeExamination, link: Link) -> None:
+    """A whole chat in another session: whatever was to come over this connection before has come."""
+    other = Talk(exam, await exam.session(), link)
+    await other.subscribe()
+    await other.play("text")
+
+
+def _of(talk: Talk, link: Link) -> list[str]:
+    """The flow events of this session that a connection heard."""
+    flow = [item for item in link.heard if item.name in EVENTS and isinstance(item.body, dict)]
+    return [item.name for item in flow if item.body.get("session_id", talk.session) == talk.session]
+
+
+@requirement("BL-WS-03")
+async def subscribers_hear_a_chat(exam: BladeExamination) -> None:
+    """Every subscriber hears the same events in the same order as the one who sent the message."""
+    talk = await exam.open()
+    other = await exam.another(talk)
+    chat = await talk.play("tool")
+    expect.equal("what the other subscriber heard", chat.events, (await other.listen()).events)
+
+
+@requirement("BL-WS-03")
+async def only_subscribers_hear_a_chat(exam: BladeExamination) -> None:
+    """A connection that has subscribed to another session, or to none, hears nothing of this one."""
+    talk = await exam.open()
+    stranger, idle = await exam.open(), await exam.link()
+    await talk.play("text")
+    for link in (stranger.link, idle):
+        await _chats_of_its_own(exam, link)
+        heard = [item.body.get("session_id") for item in link.heard if item.name in EVENTS]
+        expect.that(talk.session not in heard, "nothing of a session nobody subscribed to", _of(talk, link))
+
+
+@requirement("BL-WS-04")
+async def who_unsubscribes_hears_no_more(exam: BladeExamination) -> None:
+    """After session:unsubscribe a connection hears nothing of the session, while others still do."""
+    talk = await exam.open()
+    other = await exam.another(talk)
+    await talk.play("text")
+    await other.listen()
+    await other.unsubscribe()
+    before = len(other.link.heard)
+    await talk.play("text")
+    await _chats_of_its_own(exam, other.link)
+    late = [item.body.get("session_id") for item in other.link.heard[before:] if item.name in EVENTS]
+    expect.that(talk.session not in late, "nothing after session:unsubscribe", late)
+
+
+@requirement("BL-WS-05")
+async def messages_may_be_parts(exam: BladeExamination) -> None:
+    """A string, a list of text parts, and a list with a picture and a file are taken."""
+    talk = await exam.open()
+    text = {"type": "text", "text": exam.profile.prompt("text")}
+    picture = {"type": "image_url", "image_url": {"url": PICTURE}}
+    paper = {"type": "file", "name": "note.txt", "data": "SGVsbG8="}
+    for message in ([text], [text, picture], [text, paper]):
+        chat = (await talk.say(message)).ended("completed")
+        said = "".join(str(block.get("content")) for block in chat.users[0].final["blocks"] if block["type"] == "text")
+        expect.that(text["text"] in said, "the text of the parts in the user's turn", said)
+
+
+@requirement("BL-WS-05")
+async def unused_fields_may_be_null(exam: BladeExamination) -> None:
+    """Fields that are null are as good as absent, and unknown ones do no harm."""
+    talk = await exam.open()
+    nothing: dict[str, Any] = dict.fromkeys(UNUSED)
+    (await talk.play("text", **nothing, headless=False)).ended("completed")
+    (await talk.play("text", mode="executing", runtime_env={"A": "b"}, refs=[], app_context={})).ended("completed")
+
+
+@requirement("BL-WS-07")
+async def a_compaction_is_acknowledged(exam: BladeExamination) -> None:
+    """chat:compact is acknowledged with a status, an error for an unknown session; the history shows the summary."""
+    talk = await exam.open()
+    for _ in range(2):
+        await talk.play("text")
+    ack = await talk.link.call("chat:compact", {"session_id": talk.session})
+    exam.fit("ack.compact", ack, "the acknowledgement of chat:compact")
+    if ack["status"] == "ok":
+        kinds = [turn["kind"] for turn in await talk.messages()]
+        expect.that("compaction" in kinds, "a turn of the kind compaction in the history", kinds)
+    strange = await talk.link.call("chat:compact", {"session_id": exam.stranger()})
+    exam.fit("ack.compact", strange, "the acknowledgement of chat:compact for an unknown session")
+    expect.equal("its status", "error", strange["status"])
+    (await talk.play("text")).ended("completed")
+
+
+@requirement("BL-WS-07")
+async def a_compacted_session_goes_on(exam: BladeExamination) -> None:
+    """After a compaction the session is talked in as before."""
+    talk = await exam.open()
+    await compacted(talk)
+    chat = (await talk.play("text")).ended("completed")
+    kept = [turn["turn_id"] for turn in await talk.messages()]
+    expect.that(all(turn.turn_id in kept for turn in chat.turns), "the new turns in the history", kept)
+
+
+@requirement("BL-WS-08")
+async def a_chat_end_says_how_it_ended(exam: BladeExamination) -> None:
+    """completed and failed are told apart; without headless there is no result."""
+    for situation, status in (("text", "completed"), ("tool", "completed"), ("fail", "failed")):
+        chat = await (await exam.open()).play(situation)
+        exam.fit("event.chat-end.full", chat.end, "chat:end")
+        expect.equal(f"the status of chat:end ({situation})", status, chat.end["status"])
+        if status == "completed":
+            expect.equal("finish_reason", "completed", chat.end.get("finish_reason"))
+            expect.equal("result without headless", None, chat.end["result"])
+
+
+@requirement("BL-WS-09")
+async def other_events_are_complete(exam: BladeExamination) -> None:
+    """Whatever else is told beside a chat - updates, files, errors, notices - has the documented members."""
+    talk = await exam.open()
+    for situation in ("text", "annotate", "fail"):
+        await talk.play(situation)
+    await exam.http.ask("PATCH", talk.path, {"intent": "Renamed"})
+    await exam.http.ask("PUT", f"{talk.path}/files/note.txt", {"content": "Hello"})
+    await talk.link.emit("chat:send", {"session_id": exam.stranger(), "message": "Hello"})
+    await talk.verdict()
+    await talk.play("text")
+    for item in talk.link.heard:
+        schema = f"event.{item.name.replace(':', '-')}"
+        if item.name not in EVENTS and not item.name.startswith("chat:") and schema in OTHERS:
+            exam.fit(schema, item.body, f"the event {item.name}")
+
+
+OTHERS = frozenset(
+    f"event.{name}" for name in ("session-updated", "workspace-files_changed", "system-error", "system-notification")
+)
+
+
+@requirement("BL-WS-10")
+async def planning_calls_no_tools(exam: BladeExamination) -> None:
+    """In the mode planning a prompt that would call a tool calls none; in executing, and by default, it does."""
+    talk = await exam.open()
+    chat = (await talk.play("tool", mode="planning")).ended("completed")
+    expect.equal("calls while planning", [], [call["tool_name"] for call in chat.calls])
+    for more in ({"mode": "executing"}, {}):
+        (await talk.play("tool", **more)).call()

@@ -1,0 +1,55 @@
+"""Section socket, continued: stopping a chat."""
+
+from conformance.blade.examination import BladeExamination
+from conformance.blade.order import in_order
+from conformance.blade.snapshot import text_of
+from conformance.blade.talk import Talk
+from conformance.kit import expect
+from conformance.kit.case import requirement
+
+
+async def _under_way(exam: BladeExamination) -> Talk:
+    talk = await exam.open()
+    await talk.send(exam.profile.prompt("slow"))
+    return talk
+
+
+@requirement("BL-WS-06")
+async def a_stopped_chat_is_interrupted(exam: BladeExamination) -> None:
+    """chat:stop in the middle gives turn:end (interrupted), chat:end (interrupted), and keeps what was said."""
+    talk = await _under_way(exam)
+    first = await talk.until("turn:patch")
+    await talk.link.emit("chat:stop", {"session_id": talk.session})
+    rest = await talk.listen()
+    chat = type(rest)((*first, *rest.heard)).ended("interrupted")
+    in_order(chat)
+    turn = chat.replies[-1]
+    expect.equal("the status of turn:end", "interrupted", turn.final["status"])
+    expect.equal("the text of the stopped turn", turn.streamed(), text_of(turn.final))
+    kept = {item["turn_id"]: item for item in await talk.messages()}
+    expect.equal("the status in the history", "interrupted", kept[turn.turn_id]["status"])
+
+
+@requirement("BL-WS-06")
+async def a_stop_may_come_from_elsewhere_and_twice(exam: BladeExamination) -> None:
+    """Another connection can stop the chat, again and again; the chat ends once, and the next one runs."""
+    talk = await _under_way(exam)
+    other = await exam.another(talk)
+    await talk.until("turn:patch")
+    for _ in range(3):
+        await other.link.emit("chat:stop", {"session_id": talk.session})
+    (await talk.listen()).ended("interrupted")
+    chat = (await talk.play("text")).ended("completed")
+    expect.equal("chats after the stop", 1, [name for name, _ in chat.events].count("chat:end"))
+
+
+@requirement("BL-GAP-22")
+async def a_stop_is_acknowledged(exam: BladeExamination) -> None:
+    """chat:stop is acknowledged with a status while a chat runs and while none does."""
+    talk = await _under_way(exam)
+    await talk.until("turn:patch")
+    ack = await talk.link.call("chat:stop", {"session_id": talk.session})
+    exam.fit("ack.stop", ack, "the acknowledgement of chat:stop")
+    await talk.listen()
+    again = await talk.link.call("chat:stop", {"session_id": talk.session})
+    exam.fit("ack.stop", again, "the acknowledgement of chat:stop on an idle session")

@@ -1,0 +1,44 @@
+"""CAS, the session and event API of Qoder Cloud Agents: its requirements, its cases and its default profile."""
+
+from pathlib import Path
+
+from conformance.kit.suite import Suite
+
+HERE = Path(__file__).parent
+
+
+def suite() -> Suite:
+    """Everything needed to examine a CAS server."""
+    from conformance.cas import (
+        agents,
+        asks,
+        conventions,
+        deltas,
+        events,
+        listing,
+        mounts,
+        repetition,
+        resources,
+        resuming,
+        sessions,
+        snapshots,
+        stream,
+        threads,
+        turns,
+        variables,
+    )
+    from conformance.cas.examination import opening
+    from conformance.cas.profile import CasProfile
+    from conformance.kit.case import collect
+    from conformance.kit.requirement import read_catalogue
+
+    general = (conventions, listing, repetition)
+    about_sessions = (sessions, snapshots, variables, mounts)
+    about_events = (events, turns, asks, stream, resuming, deltas)
+    return Suite(
+        catalogue=read_catalogue(HERE / "requirements.yaml"),
+        cases=collect((*general, *about_sessions, *about_events, threads, agents, resources)),
+        profile_model=CasProfile,
+        default_profile=HERE / "profile.yaml",
+        opening=opening,
+    )

@@ -1,0 +1,173 @@
+"""Section events, asks: what waits for the client, and how the turn goes on."""
+
+from conformance.cas.examination import CasExamination
+from conformance.cas.profile import CustomTool
+from conformance.cas.run import Body, Run, answer, confirmation, text_of, texts, tool_result
+from conformance.cas.talk import Talk, is_idle
+from conformance.kit import expect
+from conformance.kit.case import requirement
+from conformance.kit.expect import NotTestable
+
+SAID = "The word means: found."
+
+
+async def _asked(exam: CasExamination) -> tuple[Talk, Run, Body]:
+    """A session that waits for permission, its turn so far, and the call in question."""
+    tool = exam.profile.server_tool("asked_tool")
+    talk = await exam.open()
+    run = (await talk.say(tool.prompt)).stopped("requires_action")
+    calls = [event for event in run.of("agent.tool_use") if event["name"] == tool.name]
+    expect.that(len(calls) == 1, f"one call of {tool.name}", run.kinds)
+    return talk, run, calls[0]
+
+
+def _custom(exam: CasExamination) -> CustomTool:
+    if exam.profile.custom_tool is None:
+        raise NotTestable("the profile has no entry `custom_tool`")
+    return exam.profile.custom_tool
+
+
+async def _custom_asked(exam: CasExamination) -> tuple[Talk, Body]:
+    """A session that waits for a custom tool's result, and the call."""
+    talk, tool = await exam.open(), _custom(exam)
+    run = (await talk.say(exam.profile.prompt("custom_tool"))).stopped("requires_action")
+    call = run.one("agent.custom_tool_use")
+    expect.equal("the name of the tool", tool.name, call["name"])
+    expect.equal("what is pending", [call["id"]], [event["id"] for event in run.pending])
+    return talk, call
+
+
+def _results(run: Run, call: Body) -> list[Body]:
+    return [event for event in run.of("agent.tool_result") if event["tool_use_id"] == call["id"]]
+
+
+@requirement("CAS-EV-06", "CAS-EV-14", "CAS-EV-15")
+async def an_allowed_call_is_run(exam: CasExamination) -> None:
+    """The call asks; once allowed the server runs it, tells its result and goes on."""
+    talk, run, call = await _asked(exam)
+    expect.equal("evaluated_permission", "ask", call["evaluated_permission"])
+    expect.equal("results before the permission", [], _results(run, call))
+    expect.equal("what is pending", [call["id"]], [event["id"] for event in run.pending])
+    after = (await talk.send(confirmation(call))).stopped("end_turn").spoke()
+    results = _results(after, call)
+    expect.equal("the errors of the results", [False], [event["is_error"] for event in results])
+
+
+@requirement("CAS-EV-06")
+async def a_denied_call_is_not_run(exam: CasExamination) -> None:
+    """A denial, with words or without, lets the agent go on without the result."""
+    talk, _, call = await _asked(exam)
+    real = _results(await talk.send(confirmation(call)), call)
+    for more in ({"deny_message": "The examiners say no."}, {}):
+        run = (await talk.say(exam.profile.server_tool("asked_tool").prompt)).stopped("requires_action")
+        call = run.one("agent.tool_use")
+        after = (await talk.send(confirmation(call, "deny", **more))).stopped("end_turn").spoke()
+        for result in _results(after, call):
+            is_real = text_of(result["content"]) in [text_of(event["content"]) for event in real]
+            expect.that(result["is_error"] and not is_real, "a denied call to have no result but an error", result)
+
+
+@requirement("CAS-EV-06")
+async def a_decision_is_allow_or_deny(exam: CasExamination) -> None:
+    """Any other result, or none, is a 400, and the call is still pending."""
+    talk, _, call = await _asked(exam)
+    bare = {"type": "user.tool_confirmation", "tool_use_id": call["id"]}
+    nameless = {"type": "user.tool_confirmation", "result": "allow"}
+    for event in (confirmation(call, "maybe"), confirmation(call, "ALLOW"), bare, nameless):
+        exam.refused(await talk.attempt({"events": [event]}), 400)
+    (await talk.send(confirmation(call))).stopped("end_turn").spoke()
+
+
+@requirement("CAS-EV-07", "CAS-EV-14")
+async def a_custom_tool_is_answered(exam: CasExamination) -> None:
+    """A string and blocks are both kept as text blocks, with is_error; the agent goes on."""
+    for content, is_error in ((SAID, False), ([{"type": "text", "text": SAID}], True)):
+        talk, call = await _custom_asked(exam)
+        run = (await talk.send(tool_result(call, content=content, is_error=is_error))).stopped("end_turn").spoke()
+        stored = next(event for event in await talk.events() if event["id"] == run.accepted[0]["id"])
+        for event in (run.accepted[0], stored):
+            expect.equal("the kept result", ([SAID], is_error), (texts(event["content"]), event.get("is_error")))
+
+
+@requirement("CAS-EV-07")
+async def a_result_may_be_empty(exam: CasExamination) -> None:
+    """Without content the result is taken all the same."""
+    talk, call = await _custom_asked(exam)
+    (await talk.send(tool_result(call))).stopped("end_turn").spoke()
+
+
+@requirement("CAS-EV-15")
+async def an_answer_names_the_event(exam: CasExamination) -> None:
+    """The custom tool's answer is echoed with the event id of the call."""
+    talk, call = await _custom_asked(exam)
+    run = await talk.send(tool_result(call, content=SAID))
+    expect.equal("custom_tool_use_id", call["id"], run.accepted[0]["custom_tool_use_id"])
+
+
+async def _parallel(exam: CasExamination) -> tuple[Talk, Run]:
+    """A session in which a call waits for permission and another for the client's result."""
+    talk = await exam.open()
+    run = (await talk.say(exam.profile.prompt("parallel"))).stopped("requires_action")
+    names = sorted([exam.profile.server_tool("asked_tool").name, _custom(exam).name])
+    expect.equal("the pending calls", names, sorted(str(event.get("name")) for event in run.pending))
+    return talk, run
+
+
+@requirement("CAS-EV-16")
+async def every_pending_call_is_listed(exam: CasExamination) -> None:
+    """event_ids has every call that waits and none that ran; the session is idle meanwhile."""
+    talk, run = await _parallel(exam)
+    ran = {event["tool_use_id"] for event in run.of("agent.tool_result")}
+    calls = [event["id"] for event in run.of("agent.tool_use", "agent.custom_tool_use") if event["id"] not in ran]
+    expect.equal("event_ids", sorted(calls), sorted(run.idle["stop_reason"]["event_ids"]))
+    expect.equal("the status meanwhile", "idle", (await talk.info())["status"])
+
+
+@requirement("CAS-EV-16")
+async def all_can_be_answered_at_once(exam: CasExamination) -> None:
+    """One POST with all answers: the same turn runs again and comes to its end."""
+    talk, run = await _parallel(exam)
+    after = (await talk.send(*map(answer, run.pending))).stopped("end_turn").spoke()
+    after.one("session.status_running")
+    expect.equal("the turn", run.idle.get("turn_id"), after.idle.get("turn_id"))
+
+
+@requirement("CAS-EV-16")
+async def all_can_be_answered_one_by_one(exam: CasExamination) -> None:
+    """The turn goes on with the last answer and not before, in whichever order the answers come."""
+    for is_reversed in (False, True):
+        talk, run = await _parallel(exam)
+        first, last = run.pending[::-1] if is_reversed else run.pending
+        await talk.post(answer(first))
+        expect.equal("the status between the answers", "idle", (await talk.info())["status"])
+        async with talk.follow() as follower:
+            accepted = await talk.post(answer(last))
+            await follower.arrival(accepted[0]["id"])
+            rest = await follower.until(_is_end, "a session.status_idle with end_turn")
+        expect.equal("the turn", run.idle.get("turn_id"), rest[-1].get("turn_id"))
+        await _went_on_last(talk, run, accepted[0])
+
+
+def _is_end(event: Body) -> bool:
+    return is_idle(event) and event["stop_reason"]["type"] == "end_turn"
+
+
+async def _went_on_last(talk: Talk, run: Run, last: Body) -> None:
+    """Expect status_running, and what the agent says, only after the last answer."""
+    listed = await talk.events()
+    names = [event["id"] for event in listed]
+    expect.subset("the listed events", [run.idle["id"], last["id"]], names)
+    between = listed[names.index(run.idle["id"]) + 1 : names.index(last["id"])]
+    kinds = [event["type"] for event in between]
+    early = {"session.status_running", "agent.message", "agent.thinking"}.intersection(kinds)
+    expect.that(not early, "the turn to wait for the last answer", kinds)
+
+
+@requirement("CAS-EV-16")
+async def whatever_asks_can_be_answered(exam: CasExamination) -> None:
+    """With every tool set to ask, any call waits and goes on when it is allowed."""
+    policies = dict.fromkeys(exam.profile.policies, "always_ask")
+    talk = await exam.open(agent=(await exam.new_agent(policies))["id"])
+    run = (await talk.say(exam.profile.prompt("permit"))).stopped("requires_action")
+    expect.equal("evaluated_permission", ["ask"], [event.get("evaluated_permission") for event in run.pending])
+    (await talk.send(*map(answer, run.pending))).stopped("end_turn").spoke()

@@ -1,0 +1,140 @@
+"""Section conventions: keys, errors, request ids, ids and times, and bodies that cannot be read."""
+
+from typing import Any
+from uuid import uuid4
+
+from conformance.cas.examination import CasExamination
+from conformance.cas.run import message
+from conformance.kit import expect
+from conformance.kit.case import requirement
+from conformance.kit.expect import NotTestable
+from conformance.kit.http import Reply
+
+LIMIT = 4 * 1024 * 1024
+UNREADABLE: tuple[tuple[bytes, str], ...] = (
+    (b'{"agent": ', "the JSON breaks off"),
+    (b"\xff\xfe\x00", "the body is not UTF-8"),
+    (b"hello", "the body is a word"),
+)
+
+
+async def _with_key(exam: CasExamination, key: str | None) -> Reply:
+    reply = await exam.ask("GET", "/sessions", key=key)
+    if exam.http.key is None and reply.status != 401:
+        raise NotTestable("no key was given, so the server may be open to all")
+    return reply
+
+
+@requirement("CAS-GEN-01")
+async def a_missing_key_is_refused(exam: CasExamination) -> None:
+    """Without Authorization the answer is 401 authentication_error."""
+    exam.refused(await _with_key(exam, None), 401)
+
+
+@requirement("CAS-GEN-01")
+async def a_wrong_key_is_refused(exam: CasExamination) -> None:
+    """With a key nobody has the answer is 401 authentication_error, whatever is asked for."""
+    exam.refused(await _with_key(exam, f"wrong-{uuid4().hex}"), 401)
+    for method, path in (("POST", "/sessions"), ("GET", f"/sessions/{exam.stranger()}/events/stream")):
+        exam.refused(await exam.ask(method, path, key=f"wrong-{uuid4().hex}"), 401)
+
+
+@requirement("CAS-GEN-02")
+async def an_unknown_session_is_not_found(exam: CasExamination) -> None:
+    """Whatever is asked of an unknown session is a 404 not_found_error that names it."""
+    name = exam.stranger()
+    path = f"/sessions/{name}"
+    asked: tuple[tuple[str, str, Any], ...] = (
+        ("GET", path, ...),
+        ("POST", path, {"title": "x"}),
+        ("DELETE", path, ...),
+        ("POST", f"{path}/archive", {}),
+        ("GET", f"{path}/events", ...),
+        ("POST", f"{path}/events", {"events": [message("Hello")]}),
+        ("GET", f"{path}/events/stream", ...),
+    )
+    for method, place, body in asked:
+        refusal = exam.refused(await exam.ask(method, place, body), 404)
+        words = refusal["error"]["message"]
+        expect.that(name in words and "not found" in words, f"words such as Session '{name}' was not found.", words)
+
+
+@requirement("CAS-GEN-02")
+async def wrong_requests_have_matching_errors(exam: CasExamination) -> None:
+    """A wrong request is an invalid_request_error, one that comes too late a conflict_error."""
+    exam.refused(await exam.create({}), 400)
+    talk = await exam.open()
+    exam.refused(await talk.attempt({"events": []}), 400)
+    exam.refused(await exam.ask("GET", "/sessions", query={"limit": "1000"}), 400)
+    with expect.preparing("an archived session"):
+        await exam.have("session", "POST", f"{talk.path}/archive", {})
+    exam.refused(await talk.attempt({"events": [message("Hello")]}), 409)
+
+
+@requirement("CAS-GEN-03")
+async def a_request_id_is_kept(exam: CasExamination) -> None:
+    """The request's own x-request-id comes back, on answers, refusals and streams alike."""
+    talk = await exam.open()
+    for path in (talk.path, f"/sessions/{exam.stranger()}"):
+        own = f"req-{uuid4().hex}"
+        reply = await exam.ask("GET", path, headers={"x-request-id": own})
+        expect.equal(f"x-request-id of the answer to {reply.asked}", own, _request_id(reply.headers))
+        if reply.status != 200:
+            expect.equal("request_id in the body", own, exam.refused(reply, 404)["request_id"])
+    own = f"req-{uuid4().hex}"
+    async with talk.follow(headers={"x-request-id": own}) as follower:
+        expect.equal("x-request-id of the stream", own, _request_id(follower.stream.headers))
+
+
+@requirement("CAS-GEN-03")
+async def a_request_id_is_given(exam: CasExamination) -> None:
+    """A request without an id gets a new one, and a refusal repeats it in its body."""
+    replies = [await exam.ask("GET", path) for path in ("/sessions", "/sessions", f"/sessions/{exam.stranger()}")]
+    names = [_request_id(reply.headers) for reply in replies]
+    expect.that(all(names) and len(set(names)) == len(names), "a new x-request-id on every answer", names)
+    expect.equal("request_id in the body", names[-1], exam.refused(replies[-1], 404)["request_id"])
+
+
+def _request_id(headers: Any) -> str | None:
+    return next((value for name, value in headers.items() if name.lower() == "x-request-id"), None)
+
+
+@requirement("CAS-GEN-06")
+async def ids_have_prefixes_and_times_are_utc(exam: CasExamination) -> None:
+    """Agents, environments, sessions, turns, events and threads: the schemas say how ids and times look."""
+    agent = await exam.make("agent", "/agents", {"name": "Prefixes", "model": await exam.model()})
+    body = {"name": "Prefixes", "config": exam.profile.environment_config}
+    environment = await exam.make("environment", "/environments", body)
+    talk = await exam.admit(agent=agent["id"], environment_id=environment["id"])
+    run = await talk.say(exam.profile.prompt("text"))
+    threads = (await exam.have("threads", "GET", f"{talk.path}/threads"))["data"]
+    for told in (agent, environment, talk.session, *run.accepted, *run.events, *threads, *await talk.events()):
+        latest = told.get("updated_at") or told.get("processed_at") or told["created_at"]
+        expect.that(told["created_at"][:19] <= latest[:19], "created_at to be the earliest time", told)
+
+
+@requirement("CAS-GEN-06")
+async def files_and_mounts_have_prefixes(exam: CasExamination) -> None:
+    """Files and session resources have ids of their kind."""
+    file = await exam.upload(b"x")
+    session = (await exam.admit(resources=[{"file_id": file["id"]}])).session
+    for resource in session["resources"]:
+        expect.that("id" not in resource or resource["id"].startswith("sesr_"), "an id such as sesr_…", resource)
+
+
+@requirement("CAS-GEN-07")
+async def a_body_that_is_not_json_is_refused(exam: CasExamination) -> None:
+    """Bodies that cannot be read are the client's error, on sessions and on events."""
+    talk = await exam.open()
+    for path in ("/sessions", f"{talk.path}/events"):
+        for body, _ in UNREADABLE:
+            exam.refused(await exam.ask("POST", path, body=body), 400)
+
+
+@requirement("CAS-GEN-07")
+async def a_body_that_is_too_large_is_refused(exam: CasExamination) -> None:
+    """A body of more than 4 MiB is a 400; one of 1 MiB is not too large."""
+    talk = await exam.open()
+    reply = await talk.attempt({"events": [{"type": "user.define_outcome", "description": "x" * LIMIT}]})
+    exam.refused(reply, 400)
+    await talk.post({"type": "user.define_outcome", "description": "x" * (LIMIT // 4)})

@@ -1,0 +1,207 @@
+"""Section events: what clients may post, and what the list of events shows of it."""
+
+from typing import Any
+
+from conformance.cas.examination import Body, CasExamination
+from conformance.cas.run import confirmation, message, texts, tool_result
+from conformance.cas.talk import Talk, is_idle
+from conformance.kit import expect
+from conformance.kit.case import requirement
+
+BUSY = "Session is currently processing a turn. Cancel the current turn or wait for completion."
+
+
+async def _unchanged(talk: Talk, before: list[Body]) -> None:
+    """Expect no event, and no turn, to have come of what was refused."""
+    names = [event["id"] for event in before]
+    expect.equal("the events after a refusal", names, [event["id"] for event in await talk.events()])
+    expect.equal("the status after a refusal", "idle", (await talk.info())["status"])
+
+
+@requirement("CAS-EV-01")
+async def every_event_has_its_fields(exam: CasExamination) -> None:
+    """Accepted, streamed and listed events have the common fields of this session, and are the same events."""
+    talk = await exam.open()
+    run = await talk.say(exam.profile.prompt("thinking"))
+    listed = await talk.events()
+    for event in (*run.accepted, *run.events, *listed):
+        expect.equal(f"session_id of {event['type']}", talk.id, event["session_id"])
+    names = [event["id"] for event in listed]
+    expect.that(len(set(names)) == len(names), "every event to have an id of its own", names)
+    expect.subset("the list", [event["id"] for event in run.events], names)
+    same = [_shown(event) for event in listed[names.index(run.events[0]["id"]) :]][: len(run.events)]
+    expect.equal("the streamed events in the list", [_shown(event) for event in run.events], same)
+
+
+def _shown(event: Body) -> Body:
+    return {name: value for name, value in event.items() if name != "processed_at"}
+
+
+@requirement("CAS-EV-02")
+async def events_are_accepted_in_order(exam: CasExamination) -> None:
+    """One POST may hold several events; the answer has them in order, and so does the list."""
+    talk = await exam.open()
+    wanted = [{"type": "user.define_outcome", "description": "one"}, message(exam.profile.prompt("text"))]
+    async with talk.follow() as follower:
+        accepted = await talk.post(*wanted)
+        await follower.run("the message", accepted[1:])
+    posted = [event["id"] for event in await talk.events() if event["type"].startswith("user.")]
+    expect.equal("the user's events", [event["id"] for event in accepted], posted)
+
+
+@requirement("CAS-EV-02")
+async def there_must_be_an_event(exam: CasExamination) -> None:
+    """An empty list, no list, or something else than events is a 400."""
+    talk = await exam.open()
+    before = await talk.events()
+    wrong: tuple[Body, ...] = ({"events": []}, {}, {"events": "Hello"}, {"events": ["Hello"]}, {"events": None})
+    for body in wrong:
+        exam.refused(await talk.attempt(body), 400)
+    await _unchanged(talk, before)
+
+
+@requirement("CAS-EV-02")
+async def all_are_accepted_or_none(exam: CasExamination) -> None:
+    """One wrong event, wherever it stands, refuses the others with it."""
+    talk = await exam.open()
+    before = await talk.events()
+    wrong: Body = {"type": "user.tool_confirmation", "tool_use_id": exam.stranger("evt"), "result": "perhaps"}
+    right = message(exam.profile.prompt("text"))
+    for events in ([right, wrong], [wrong, right]):
+        exam.refused(await talk.attempt({"events": events}), 400)
+    await _unchanged(talk, before)
+
+
+@requirement("CAS-EV-03")
+async def a_message_starts_a_turn(exam: CasExamination) -> None:
+    """A string and blocks are both taken, echoed and stored as blocks, and answered by the agent."""
+    talk = await exam.open()
+    prompt = exam.profile.prompt("text")
+    pairs: tuple[tuple[Any, list[str]], ...] = (
+        (prompt, [prompt]),
+        ([{"type": "text", "text": prompt}, {"type": "text", "text": "«中文» 😀"}], [prompt, "«中文» 😀"]),
+    )
+    for content, wanted in pairs:
+        run = (await talk.say(content)).stopped("end_turn").spoke()
+        run.one("session.status_running")
+        stored = next(event for event in await talk.events() if event["id"] == run.accepted[0]["id"])
+        for event in (run.accepted[0], run.events[0], stored):
+            expect.equal("the text blocks of the message", wanted, texts(event["content"]))
+
+
+@requirement("CAS-EV-03")
+async def a_message_needs_content(exam: CasExamination) -> None:
+    """A message without content, or with content that is neither string nor blocks, is a 400."""
+    talk = await exam.open()
+    before = await talk.events()
+    for event in ({"type": "user.message"}, message(7), message(None)):
+        exam.refused(await talk.attempt({"events": [event]}), 400)
+    await _unchanged(talk, before)
+
+
+@requirement("CAS-EV-04")
+async def one_turn_at_a_time(exam: CasExamination) -> None:
+    """A message while a turn runs is a 409 in the words clients look for; the turn ends as if nothing had been."""
+    talk = await exam.open()
+    async with talk.follow() as follower:
+        accepted = await talk.begin(exam.profile.prompt("slow"), follower)
+        refusal = exam.refused(await talk.attempt({"events": [message("Hello")]}), 409)
+        expect.equal("the words", BUSY, refusal["error"]["message"])
+        idle = (await follower.until(is_idle, "session.status_idle"))[-1]
+    expect.equal("the stop reason", "end_turn", idle["stop_reason"]["type"])
+    said = [event["id"] for event in await talk.events() if event["type"] == "user.message"]
+    expect.equal("the messages", [accepted["id"]], said)
+    (await talk.say(exam.profile.prompt("text"))).stopped("end_turn")
+
+
+@requirement("CAS-EV-05")
+async def an_interrupt_ends_the_turn(exam: CasExamination) -> None:
+    """The running turn ends in idle before its time, and another can begin."""
+    talk, other = await exam.open(), await exam.open()
+    whole = (await other.say(exam.profile.prompt("slow"))).text
+    async with talk.follow() as follower:
+        accepted = await talk.begin(exam.profile.prompt("slow"), follower)
+        await talk.post({"type": "user.interrupt"})
+        rest = await follower.until(is_idle, "session.status_idle")
+    expect.member("the stop reason", ("cancelled", "end_turn"), rest[-1]["stop_reason"]["type"])
+    expect.equal("the turn that ended", accepted.get("turn_id"), rest[-1].get("turn_id"))
+    said = [text for event in rest if event["type"] == "agent.message" for text in texts(event["content"])]
+    expect.that("".join(said) != whole, "the turn to end before its time", said)
+    (await talk.say(exam.profile.prompt("text"))).stopped("end_turn").spoke()
+
+
+@requirement("CAS-EV-05")
+async def an_interrupt_of_nothing_is_harmless(exam: CasExamination) -> None:
+    """In an idle session an interrupt is accepted; no turn begins or ends, and the next one is whole."""
+    talk = await exam.open()
+    await talk.post({"type": "user.interrupt"})
+    (await talk.say(exam.profile.prompt("text"))).stopped("end_turn").spoke()
+    kinds = [event["type"] for event in await talk.events()]
+    started, ended = kinds.count("session.status_running"), kinds.count("session.status_idle")
+    expect.equal("the turns started and ended", (1, 1), (started, ended))
+
+
+@requirement("CAS-EV-08")
+async def an_outcome_keeps_what_it_is_given(exam: CasExamination) -> None:
+    """user.define_outcome needs no field, and keeps those it is given, known or not."""
+    talk = await exam.open()
+    await talk.post({"type": "user.define_outcome"})
+    extra = {"description": "A report.", "rubric": {"type": "text", "content": "Good."}, "examiners_own": [1, "two"]}
+    (accepted,) = await talk.post({"type": "user.define_outcome", **extra})
+    stored = next(event for event in await talk.events() if event["id"] == accepted["id"])
+    for event in (accepted, stored):
+        expect.equal("the fields of the outcome", extra, {name: event.get(name) for name in extra})
+
+
+@requirement("CAS-EV-09")
+async def strange_events_are_refused(exam: CasExamination) -> None:
+    """An event of an unknown type, or without one, is a 400 or 409 and changes nothing."""
+    talk = await exam.open()
+    before = await talk.events()
+    for event in ({"type": "user.dance"}, {"type": "agent.message", "content": []}, {"content": "Hello"}, {}):
+        exam.refused(await talk.attempt({"events": [event]}), 400, 409)
+    await _unchanged(talk, before)
+
+
+@requirement("CAS-EV-09")
+async def answers_nobody_waits_for_are_refused(exam: CasExamination) -> None:
+    """A confirmation or a result for something that is not pending is a 400 or 409 and changes nothing."""
+    talk = await exam.open()
+    run = await talk.say(exam.profile.prompt("text"))
+    before = await talk.events()
+    for call in ({"id": exam.stranger("evt")}, run.events[0]):
+        for event in (confirmation(call), tool_result(call, content="x")):
+            exam.refused(await talk.attempt({"events": [event]}), 400, 409)
+    await _unchanged(talk, before)
+
+
+@requirement("CAS-EV-11")
+async def events_are_listed_in_order(exam: CasExamination) -> None:
+    """Ascending by default, descending on demand, and only the asked types."""
+    talk = await exam.open()
+    earlier = [event["id"] for event in await talk.events()]
+    run = await talk.say(exam.profile.prompt("text"))
+    names = earlier + [event["id"] for event in run.events]
+    expect.equal("the events", names, [event["id"] for event in await talk.events()])
+    expect.equal("order=asc", names, [event["id"] for event in await talk.events([("order", "asc")])])
+    expect.equal("order=desc", names[::-1], [event["id"] for event in await talk.events([("order", "desc")])])
+    idle, said = "session.status_idle", "user.message"
+    filters: tuple[tuple[list[tuple[str, str]], tuple[str, ...]], ...] = (
+        ([("types[]", said), ("types[]", idle)], (said, idle)),
+        ([("types[]", idle)], (idle,)),
+        ([("type", said)], (said,)),
+    )
+    for pairs, kinds in filters:
+        wanted = [event["id"] for event in run.of(*kinds)]
+        expect.equal(f"the events for {pairs}", wanted, [event["id"] for event in await talk.events(pairs)])
+
+
+@requirement("CAS-EV-11")
+async def the_list_can_be_the_stream(exam: CasExamination) -> None:
+    """Under Accept: text/event-stream the list is a stream, live."""
+    talk = await exam.open()
+    async with talk.follow(path="/events", headers={"Accept": "text/event-stream"}) as follower:
+        accepted = await talk.post(message(exam.profile.prompt("text")))
+        run = await follower.run("the message", accepted)
+    listed = [event["id"] for event in await talk.events()]
+    expect.equal("the events", [event["id"] for event in run.events], listed[-len(run.events) :])

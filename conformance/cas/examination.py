@@ -1,0 +1,186 @@
+"""What a CAS case is given: an agent, an environment, sessions to talk in, and everything cleared away afterwards."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from conformance.cas.profile import CasProfile, toolset
+from conformance.cas.talk import Talk
+from conformance.kit import expect
+from conformance.kit.expect import Failed
+from conformance.kit.http import HttpClient, Reply
+from conformance.kit.multipart import Upload, form
+from conformance.kit.schemas import Schemas
+
+SCHEMAS = Schemas(Path(__file__).parent / "schemas")
+ERRORS = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    409: "conflict_error",
+}
+AT_ONCE = 8
+Body = dict[str, Any]
+
+
+class CasExamination:
+    """One case's view of the server."""
+
+    def __init__(self, http: HttpClient, profile: CasProfile) -> None:
+        self.http = http
+        self.profile = profile
+        self.schemas = SCHEMAS
+        self._agent: str | None = profile.agent
+        self._environment: str | None = profile.environment
+        self._made: list[str] = []
+
+    # -- asking --------------------------------------------------------------------------------------------------------
+
+    async def ask(self, method: str, path: str, json: Any = ..., **more: Any) -> Reply:
+        """The whole answer to a request; a stream has none."""
+        async with self.http.stream(method, path, json, **more) as stream:
+            expect.that(not stream.is_event_stream, f"{stream.asked} not to open a stream", "200 text/event-stream")
+            return await stream.whole()
+
+    async def have(
+        self, schema: str, method: str, path: str, json: Any = ..., *, status: int = 200, **more: Any
+    ) -> Any:
+        """The body of an answer that must have this status and fit this schema."""
+        reply = expect.status(await self.ask(method, path, json, **more), status)
+        return self.fitting(schema, reply)
+
+    def fitting(self, schema: str, reply: Reply) -> Any:
+        body = reply.json()
+        self.schemas.fit(schema, body, f"the answer to {reply.asked}")
+        return body
+
+    def refused(self, reply: Reply, *statuses: int) -> Body:
+        """Expect a refusal with one of these statuses, in the words and the form of CAS."""
+        expect.status(reply, *statuses)
+        body: Body = self.fitting("error", reply)
+        expect.equal(f"the type of the error of {reply.asked}", ERRORS[reply.status], body["error"]["type"])
+        return body
+
+    async def make(self, schema: str, path: str, json: Any, **more: Any) -> Body:
+        """Create something that is deleted when the case is over; 200 and 201 will do."""
+        reply = expect.status(await self.ask("POST", path, json, **more), 200, 201)
+        body: Body = self.fitting(schema, reply)
+        self.remember(f"{path}/{body['id']}")
+        return body
+
+    def remember(self, path: str) -> None:
+        """Delete this when the case is over."""
+        self._made.append(path)
+
+    def stranger(self, prefix: str = "sess") -> str:
+        """An id nobody has."""
+        return f"{prefix}_{uuid4().hex}"
+
+    # -- setting the scene ---------------------------------------------------------------------------------------------
+
+    async def model(self) -> str:
+        if self.profile.model is not None:
+            return self.profile.model
+        with expect.preparing("a model"):
+            models = await self.have("models", "GET", "/models")
+            usable = [model["id"] for model in models["data"] if model["is_enabled"]]
+            expect.that(bool(usable), "an enabled model", models)
+        return str(usable[0])
+
+    async def new_agent(self, policies: dict[str, str] | None = None, **more: Any) -> Body:
+        """An agent with the profile's tools, or with these."""
+        model = await self.model()
+        tools = toolset(self.profile.policies if policies is None else policies) + self.profile.custom_tools
+        with expect.preparing("an agent"):
+            return await self.make("agent", "/agents", {"name": "Examinee", "model": model, "tools": tools, **more})
+
+    async def agent(self) -> str:
+        """The agent under examination."""
+        if self._agent is None:
+            self._agent = str((await self.new_agent())["id"])
+        return self._agent
+
+    async def new_environment(self, **config: Any) -> Body:
+        body = {"name": "Examination", "config": config or self.profile.environment_config}
+        with expect.preparing("an environment"):
+            return await self.make("environment", "/environments", body)
+
+    async def environment(self) -> str:
+        if self._environment is None:
+            self._environment = str((await self.new_environment())["id"])
+        return self._environment
+
+    async def new_file(self, content: bytes = b"The examiners were here.\n") -> Body:
+        """A file that can be mounted."""
+        with expect.preparing("a file"):
+            return await self.upload(content)
+
+    async def upload(self, content: bytes) -> Body:
+        sent = form({"file": Upload("examination.txt", content, "text/plain")})
+        return await self.make("file", "/files", ..., body=sent.body, content_type=sent.content_type)
+
+    # -- sessions ------------------------------------------------------------------------------------------------------
+
+    async def attempt(self, **body: Any) -> Reply:
+        """POST /sessions, whatever comes of it; agent and environment are given unless the case gives its own."""
+        if "agent" not in body:
+            body["agent"] = await self.agent()
+        if "environment" not in body and "environment_id" not in body:
+            body["environment_id"] = await self.environment()
+        return await self.create(body)
+
+    async def create(self, body: Any, **more: Any) -> Reply:
+        """POST /sessions with exactly this body."""
+        reply = await self.ask("POST", "/sessions", body, **more)
+        if 200 <= reply.status < 300:
+            self.remember(f"/sessions/{self.fitting('session', reply)['id']}")
+        return reply
+
+    async def admit(self, **body: Any) -> Talk:
+        """A session to talk in, where creating it is what is examined."""
+        reply = expect.status(await self.attempt(**body), 201)
+        return Talk(self, reply.json())
+
+    async def open(self, **body: Any) -> Talk:
+        """A session to talk in; if it cannot be had, the case cannot be put."""
+        with expect.preparing("a session"):
+            return await self.admit(**body)
+
+    # -- clearing away -------------------------------------------------------------------------------------------------
+
+    async def clear_away(self) -> None:
+        """Delete what was made, sessions first; what cannot be deleted is archived, or left with a remark."""
+        sessions = [path for path in self._made if path.startswith("/sessions/")]
+        others = [path for path in self._made if path not in sessions]
+        try:
+            async with asyncio.timeout(self.http.timeout):
+                await self._delete_all(sessions)
+                await self._delete_all(others)
+        except (TimeoutError, Failed) as error:
+            self.http.transcript.remark(f"clearing away: {error or 'took too long'}")
+
+    async def _delete_all(self, paths: list[str]) -> None:
+        places = asyncio.Semaphore(AT_ONCE)
+
+        async def delete(path: str) -> None:
+            async with places:
+                reply = await self.ask("DELETE", path)
+                if reply.status >= 400 and reply.status != 404:
+                    await self.ask("POST", f"{path}/archive", {})
+
+        await asyncio.gather(*map(delete, paths))
+
+
+@asynccontextmanager
+async def opening(http: HttpClient, profile: CasProfile) -> AsyncIterator[CasExamination]:
+    """Set up one case, and clear away after it whatever comes of it."""
+    examination = CasExamination(http, profile)
+    try:
+        yield examination
+    finally:
+        http.transcript.remark("clearing away")
+        await examination.clear_away()

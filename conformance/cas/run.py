@@ -1,0 +1,115 @@
+"""A run: the events from what a client sent to the next idle, and what can be asked of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.kit import expect
+
+Body = dict[str, Any]
+ANSWERED_BY = {
+    "agent.tool_use": ("user.tool_confirmation", "tool_use_id"),
+    "agent.mcp_tool_use": ("user.tool_confirmation", "tool_use_id"),
+    "agent.custom_tool_use": ("user.custom_tool_result", "custom_tool_use_id"),
+}
+
+
+def message(content: Any) -> Body:
+    return {"type": "user.message", "content": content}
+
+
+def confirmation(call: Body, result: str = "allow", **more: Any) -> Body:
+    """A decision on a server tool."""
+    return {"type": "user.tool_confirmation", "tool_use_id": call["id"], "result": result, **more}
+
+
+def tool_result(call: Body, **more: Any) -> Body:
+    """What a custom tool gave."""
+    return {"type": "user.custom_tool_result", "custom_tool_use_id": call["id"], **more}
+
+
+def answer(call: Body) -> Body:
+    """An answer that lets the agent go on, whatever kind of call it is."""
+    expect.member("the type of a pending event", ANSWERED_BY, call["type"])
+    is_custom = call["type"] == "agent.custom_tool_use"
+    return tool_result(call, content="The word means: found.") if is_custom else confirmation(call)
+
+
+def text_of(content: Any) -> str:
+    """The text in a string or in blocks."""
+    if isinstance(content, str):
+        return content
+    return "".join(str(block.get("text", "")) for block in content or [])
+
+
+def texts(content: Any) -> list[str]:
+    """The text blocks of blocks, or of a string; empty ones do not count."""
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
+    return [str(block["text"]) for block in blocks if block.get("type") == "text" and block.get("text")]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came of one POST to /events."""
+
+    asked: str
+    accepted: Sequence[Body]
+    events: Sequence[Body]
+
+    @property
+    def idle(self) -> Body:
+        return self.events[-1]
+
+    @property
+    def stop(self) -> str:
+        return str(self.idle["stop_reason"]["type"])
+
+    @property
+    def kinds(self) -> list[str]:
+        return [event["type"] for event in self.events]
+
+    @property
+    def root(self) -> list[Body]:
+        """The events that are not of a child thread."""
+        children = {event["session_thread_id"] for event in self.of("session.thread_created")}
+        return [event for event in self.events if event.get("session_thread_id") not in children]
+
+    @property
+    def text(self) -> str:
+        """What the agent said."""
+        return "".join(text_of(event["content"]) for event in self.root if event["type"] == "agent.message")
+
+    @property
+    def pending(self) -> list[Body]:
+        """The calls that wait for an answer, as requires_action lists them."""
+        self.stopped("requires_action")
+        known = {event["id"]: event for event in self.events}
+        names = self.idle["stop_reason"]["event_ids"]
+        expect.subset("the events told so far", names, known)
+        return [known[name] for name in names]
+
+    def of(self, *kinds: str) -> list[Body]:
+        return [event for event in self.events if event["type"] in kinds]
+
+    def one(self, kind: str) -> Body:
+        """The one event of this type; the profile promises there is one."""
+        found = self.of(kind)
+        expect.that(len(found) == 1, f"one {kind} after {self.asked}", self.kinds)
+        return found[0]
+
+    def some(self, kind: str) -> list[Body]:
+        """The events of this type; the profile promises there are some."""
+        found = self.of(kind)
+        expect.that(bool(found), f"a {kind} after {self.asked}", self.kinds)
+        return found
+
+    def stopped(self, *reasons: str) -> "Run":
+        """Expect one of these stop reasons."""
+        shown = {"events": self.kinds, "stop_reason": self.idle["stop_reason"]}
+        expect.that(self.stop in reasons, f"{self.asked} to stop with {' or '.join(reasons)}", shown)
+        return self
+
+    def spoke(self) -> "Run":
+        """Expect that the agent said something."""
+        expect.that(bool(self.text), f"{self.asked} to let the agent say something", self.kinds)
+        return self

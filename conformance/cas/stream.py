@@ -1,0 +1,104 @@
+"""Section stream: how it opens, what its frames look like, and that it stays."""
+
+import asyncio
+import time
+
+from conformance.cas.examination import CasExamination
+from conformance.cas.run import answer, message
+from conformance.cas.talk import Follower, Talk, is_idle, is_piece
+from conformance.kit import expect
+from conformance.kit.case import requirement
+from conformance.kit.expect import NotTestable
+from conformance.kit.runner import ANSWERS_PER_CASE
+
+AT_ONCE = 2.0
+BEATS = 2
+
+
+@requirement("CAS-SSE-01")
+async def a_stream_opens_whatever_is_accepted(exam: CasExamination) -> None:
+    """With any Accept the answer is a text/event-stream, and a comment comes at once."""
+    talk = await exam.open()
+    within = min(AT_ONCE, exam.profile.heartbeat * 0.75)
+    for accept in ("text/event-stream", "application/json", "*/*", "text/html;q=0.5"):
+        async with talk.follow(headers={"Accept": accept}) as follower:
+            await follower.stream.comment(within)
+
+
+@requirement("CAS-SSE-02")
+async def frames_have_id_event_and_data(exam: CasExamination) -> None:
+    """Each frame has its own id, its event and one line of data, which repeats both."""
+    talk = await exam.open()
+    async with talk.follow() as follower:
+        for prompt in (exam.profile.prompt("thinking"), exam.profile.server_tool("allowed_tool").prompt):
+            await follower.run("the message", await talk.post(message(prompt)))
+    for frame, event in zip(follower.frames, follower.events, strict=True):
+        fields = {name: frame.fields.count(name) for name in ("id", "event", "data")}
+        expect.equal(f"the lines of a frame of {frame.event}", {"id": 1, "event": 1, "data": 1}, fields)
+        expect.equal("id and event of a frame", (event["id"], event["type"]), (frame.id, frame.event))
+
+
+@requirement("CAS-SSE-04")
+async def a_stream_begins_with_the_history(exam: CasExamination) -> None:
+    """Without a cursor the history comes first, or nothing of it where the profile says tail; then it is live."""
+    talk = await exam.open()
+    await talk.say(exam.profile.prompt("text"))
+    history = [event["id"] for event in await talk.events()]
+    async with talk.follow() as follower:
+        accepted = await talk.post(message(exam.profile.prompt("text")))
+        await follower.run("the message", accepted)
+    wanted = await _names(talk)
+    told = wanted if exam.profile.stream_start == "history" else wanted[len(history) :]
+    expect.equal("the streamed events", told, [event["id"] for event in follower.events])
+
+
+async def _names(talk: Talk) -> list[str]:
+    return [event["id"] for event in await talk.events()]
+
+
+@requirement("CAS-SSE-06")
+async def an_idle_stream_has_a_heartbeat(exam: CasExamination) -> None:
+    """Comments `heartbeat` come at the interval of the profile while nothing happens."""
+    interval = exam.profile.heartbeat
+    patience = interval * 1.5 + 1
+    if BEATS * patience > exam.http.timeout * (ANSWERS_PER_CASE - 1):
+        raise NotTestable(f"heartbeats every {interval:g} s take too long for a timeout of {exam.http.timeout:g} s")
+    talk = await exam.open()
+    async with talk.follow() as follower:
+        for _ in range(BEATS):
+            await _beat(follower, patience)
+
+
+async def _beat(follower: Follower, patience: float) -> None:
+    """Wait for one heartbeat; other comments do not count."""
+    deadline = time.monotonic() + patience
+    comments: list[str] = []
+    while (left := deadline - time.monotonic()) > 0:
+        comments.append(await follower.stream.comment(left))
+        if "heartbeat" in comments[-1]:
+            return
+    expect.fail(f"a comment `: heartbeat` within {patience:g} s", comments)
+
+
+@requirement("CAS-SSE-07")
+async def a_stream_stays_open(exam: CasExamination) -> None:
+    """One connection sees two turns, a turn that waits, and its end."""
+    talk = await exam.open()
+    async with talk.follow() as follower:
+        for _ in range(2):
+            await follower.run("the message", await talk.post(message(exam.profile.prompt("text"))))
+        prompt = exam.profile.server_tool("asked_tool").prompt
+        run = (await follower.run("the message", await talk.post(message(prompt)))).stopped("requires_action")
+        await talk.info()
+        (await follower.run("the answer", await talk.post(*map(answer, run.pending)))).stopped("end_turn")
+
+
+@requirement("CAS-SSE-04", "CAS-SSE-07")
+async def everybody_sees_the_same(exam: CasExamination) -> None:
+    """Two streams of one session tell the same events in the same order."""
+    talk = await exam.open()
+    async with talk.follow() as one, talk.follow() as other:
+        accepted = await talk.post(message(exam.profile.prompt("thinking")))
+        first, second = await asyncio.gather(one.run("the message", accepted), other.run("the message", accepted))
+    expect.equal("the events of the second stream", first.events, second.events)
+    expect.that(is_idle(first.idle) and not any(map(is_piece, first.events)), "whole events", first.kinds)

@@ -1,0 +1,153 @@
+"""A session to talk in: what is said, what comes of it, and what the server says of it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from conformance.cas.run import Body, Run, message
+from conformance.kit import expect
+from conformance.kit.expect import Failed
+from conformance.kit.http import Query, Reply, Stream
+from conformance.kit.sse import ServerEvent
+
+if TYPE_CHECKING:
+    from conformance.cas.examination import CasExamination
+
+PIECES = frozenset({"event_start", "event_delta", "agent.message_start", "agent.message_delta", "agent.message_stop"})
+BLOCK_PIECES = frozenset({f"agent.content_block_{part}" for part in ("start", "delta", "stop")})
+MOST_EVENTS = "100"
+
+
+def is_idle(event: Body) -> bool:
+    return bool(event["type"] == "session.status_idle")
+
+
+def is_piece(event: Body) -> bool:
+    """Whether this is a piece of an event rather than an event."""
+    return event["type"] in PIECES | BLOCK_PIECES
+
+
+class Follower:
+    """One open stream, read event by event; every event is checked against its schema."""
+
+    def __init__(self, exam: "CasExamination", stream: Stream) -> None:
+        self._exam = exam
+        self.stream = stream
+        self.frames: list[ServerEvent] = []
+        self.events: list[Body] = []
+
+    async def next(self) -> Body | None:
+        """The next event; None when the server has ended the stream."""
+        within = self._exam.http.timeout
+        try:
+            async with asyncio.timeout(within):
+                frame = await self.stream.next()
+        except TimeoutError:
+            raise Failed(f"{self.stream.asked} to go on within {within:g} s", "no more events came") from None
+        if frame is None:
+            return None
+        self.frames.append(frame)
+        self.events.append(self._checked(frame))
+        return self.events[-1]
+
+    async def until(self, found: Callable[[Body], bool], what: str) -> list[Body]:
+        """The events up to the one that is looked for, and that one."""
+        seen: list[Body] = []
+        while (event := await self.next()) is not None:
+            seen.append(event)
+            if found(event):
+                return seen
+        kinds = [event["type"] for event in seen]
+        raise Failed(f"{what} on {self.stream.asked}", f"the stream ended after {expect.show(kinds)}")
+
+    async def run(self, asked: str, accepted: list[Body]) -> Run:
+        """The events from the first accepted one to the next idle."""
+        first = await self.arrival(accepted[0]["id"])
+        rest = await self.until(is_idle, "session.status_idle")
+        return Run(asked, accepted, [first, *rest])
+
+    async def arrival(self, name: str) -> Body:
+        """The event of this id, when it comes."""
+        return (await self.until(lambda event: event.get("id") == name, f"the event {name}"))[-1]
+
+    def _checked(self, frame: ServerEvent) -> Body:
+        what = f"the data of the event `{frame.event}`"
+        body = expect.parsed(frame.data, what)
+        expect.that(isinstance(body, dict), f"{what} to be an object", frame.data)
+        expect.that(frame.event != "error", "a stream without `event: error`", frame.data)
+        expect.equal(f"the type in {what}", frame.event, body.get("type"))
+        return check_event(self._exam, body, what)
+
+
+def check_event(exam: "CasExamination", body: Body, what: str) -> Body:
+    """The event, if it fits the schema of its type; unknown types must fit the one of all events."""
+    name = f"event.{body.get('type')}"
+    exam.schemas.fit(name if name in exam.schemas.names else "event", body, what)
+    return body
+
+
+class Talk:
+    """One session of the server, talked to as a client would."""
+
+    def __init__(self, exam: "CasExamination", session: Body) -> None:
+        self._exam = exam
+        self.session = session
+        self.id = str(session["id"])
+        self.path = f"/sessions/{self.id}"
+
+    async def attempt(self, body: Any, **more: Any) -> Reply:
+        """One POST to /events with any body, whatever comes of it."""
+        return await self._exam.ask("POST", f"{self.path}/events", body, **more)
+
+    async def post(self, *events: Body) -> list[Body]:
+        """One POST to /events; it must be accepted, and be answered with these events."""
+        reply = expect.status(await self.attempt({"events": list(events)}), 202)
+        accepted: list[Body] = self._exam.fitting("accepted", reply)["data"]
+        kinds = [event["type"] for event in accepted]
+        expect.equal(f"the types of the events {reply.asked} accepts", [event["type"] for event in events], kinds)
+        return [check_event(self._exam, event, f"an event accepted by {reply.asked}") for event in accepted]
+
+    @asynccontextmanager
+    async def follow(
+        self, query: Query | None = None, path: str = "/events/stream", **more: Any
+    ) -> AsyncIterator[Follower]:
+        """An open stream of the session."""
+        async with self._exam.http.stream("GET", self.path + path, query=query, **more) as stream:
+            if not stream.is_event_stream:
+                reply = await stream.whole()
+                seen = f"{reply.content_type} {reply.told}"
+                expect.fail(f"{stream.asked} to be answered with 200 text/event-stream", seen)
+            yield Follower(self._exam, stream)
+
+    async def say(self, content: Any) -> Run:
+        """One message, and everything up to the next idle."""
+        return await self.send(message(content))
+
+    async def send(self, *events: Body) -> Run:
+        """One POST to /events, and everything up to the next idle."""
+        async with self.follow() as follower:
+            return await follower.run(f"POST {self.path}/events", await self.post(*events))
+
+    async def begin(self, content: Any, follower: Follower) -> Body:
+        """One message, and its turn up to status_running."""
+        (accepted,) = await self.post(message(content))
+        await follower.arrival(accepted["id"])
+        await follower.until(lambda event: event["type"] == "session.status_running", "session.status_running")
+        return accepted
+
+    async def events(self, pairs: Iterable[tuple[str, str]] = ()) -> list[Body]:
+        """All events the server lists, page by page."""
+        found: list[Body] = []
+        query = [("limit", MOST_EVENTS), *pairs]
+        while True:
+            page = await self._exam.have("events", "GET", f"{self.path}/events", query=query)
+            found += [check_event(self._exam, event, "a listed event") for event in page["data"]]
+            if not page["has_more"] or not page["data"]:
+                return found
+            query = [("limit", MOST_EVENTS), ("after_id", page["last_id"]), *pairs]
+
+    async def info(self) -> Body:
+        """What the server says of the session."""
+        body: Body = await self._exam.have("session", "GET", self.path)
+        return body

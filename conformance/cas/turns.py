@@ -1,0 +1,134 @@
+"""Section events, turns: their order, their ends, their parts, and what carries which id."""
+
+from conformance.cas.examination import CasExamination
+from conformance.cas.run import Body, Run, answer, text_of
+from conformance.kit import expect
+from conformance.kit.case import requirement
+
+BESIDE_TURNS = ("session.updated", "user.define_outcome", "session.deleted")
+
+
+def _carries(run: Run, turn: str) -> None:
+    for event in (*run.accepted, *run.events):
+        if event["type"] not in BESIDE_TURNS:
+            expect.equal(f"turn_id of {event['type']}", turn, event.get("turn_id"))
+
+
+@requirement("CAS-EV-10")
+async def a_turn_has_one_id(exam: CasExamination) -> None:
+    """The answer to the POST, every streamed event, idle included, and every listed one carry the same turn_id."""
+    talk = await exam.open()
+    turns: list[str] = []
+    for prompt in (exam.profile.prompt("thinking"), exam.profile.server_tool("allowed_tool").prompt):
+        run = (await talk.say(prompt)).stopped("end_turn")
+        turn = run.accepted[0].get("turn_id")
+        expect.that(isinstance(turn, str), "the accepted message to have a turn_id", run.accepted[0])
+        _carries(run, str(turn))
+        turns.append(str(turn))
+    expect.that(turns[0] != turns[1], "another turn to have another turn_id", turns)
+    listed = {event.get("turn_id") for event in await talk.events() if event["type"] not in BESIDE_TURNS}
+    expect.equal("the turn_ids in the list", sorted(turns), sorted(str(turn) for turn in listed))
+
+
+@requirement("CAS-EV-10")
+async def a_resumed_turn_keeps_its_id(exam: CasExamination) -> None:
+    """A turn that waited for an answer goes on under its id; the answers carry it too."""
+    talk = await exam.open()
+    run = (await talk.say(exam.profile.server_tool("asked_tool").prompt)).stopped("requires_action")
+    turn = str(run.accepted[0].get("turn_id"))
+    _carries(run, turn)
+    _carries((await talk.send(*map(answer, run.pending))).stopped("end_turn"), turn)
+
+
+@requirement("CAS-EV-12")
+async def a_turn_is_told_in_order(exam: CasExamination) -> None:
+    """user.message, status_running, spans around what the agent says and calls, and status_idle only at the end."""
+    talk = await exam.open()
+    tool = exam.profile.server_tool("allowed_tool").prompt
+    for prompt in (exam.profile.prompt("text"), exam.profile.prompt("thinking"), tool):
+        run = (await talk.say(prompt)).stopped("end_turn").spoke()
+        kinds = [event["type"] for event in run.root]
+        expect.equal("the first two events", ["user.message", "session.status_running"], kinds[:2])
+        expect.equal("the starts of the turn", 1, kinds.count("session.status_running"))
+        _in_spans(kinds)
+
+
+def _in_spans(kinds: list[str]) -> None:
+    """Every span that begins ends, and the model says nothing outside of one."""
+    is_open, spans = False, 0
+    for kind in kinds:
+        if kind in ("span.model_request_start", "span.model_request_end"):
+            expect.that(is_open is (kind == "span.model_request_end"), "spans to begin and end in turn", kinds)
+            is_open, spans = not is_open, spans + 1
+        elif kind in ("agent.message", "agent.thinking"):
+            expect.that(is_open, f"{kind} within a model request", kinds)
+        elif kind == "agent.tool_use":
+            expect.that(spans > 0, f"{kind} after a model request has begun", kinds)
+    expect.that(spans > 0 and not is_open, "every model request to end before the turn", kinds)
+
+
+@requirement("CAS-EV-13")
+async def idle_says_why(exam: CasExamination) -> None:
+    """A turn that is done, one that waits, and one that is done after waiting say so, with their usage."""
+    talk = await exam.open()
+    (await talk.say(exam.profile.prompt("text"))).stopped("end_turn")
+    run = (await talk.say(exam.profile.server_tool("asked_tool").prompt)).stopped("requires_action")
+    (await talk.send(*map(answer, run.pending))).stopped("end_turn")
+
+
+@requirement("CAS-EV-14")
+async def thinking_and_text_have_their_fields(exam: CasExamination) -> None:
+    """A thought has thinking, a message has text blocks; both say something."""
+    run = (await (await exam.open()).say(exam.profile.prompt("thinking"))).stopped("end_turn").spoke()
+    for thought in run.some("agent.thinking"):
+        expect.that(bool(thought["thinking"]), "a thought that says something", thought)
+
+
+@requirement("CAS-EV-14", "CAS-EV-15")
+async def an_allowed_tool_runs(exam: CasExamination) -> None:
+    """The call is allowed; its result names the event of the call, comes after it, and is no error."""
+    tool = exam.profile.server_tool("allowed_tool")
+    run = (await (await exam.open()).say(tool.prompt)).stopped("end_turn")
+    call, result = run.one("agent.tool_use"), run.one("agent.tool_result")
+    seen = (call["name"], call["evaluated_permission"], result["is_error"])
+    expect.equal("name, evaluated_permission and is_error", (tool.name, "allow", False), seen)
+    _follows(run, call, result)
+    expect.that(bool(text_of(result["content"])), "a result that says something", result)
+
+
+def _follows(run: Run, call: Body, result: Body) -> None:
+    expect.equal("tool_use_id", call["id"], result["tool_use_id"])
+    names = [event["id"] for event in run.events]
+    expect.that(names.index(call["id"]) < names.index(result["id"]), "the result after the call", run.kinds)
+
+
+@requirement("CAS-EV-17")
+async def spans_name_model_and_usage(exam: CasExamination) -> None:
+    """Each span ends with the id of its start, without error, and with its usage."""
+    run = (await (await exam.open()).say(exam.profile.prompt("text"))).stopped("end_turn")
+    starts, ends = run.some("span.model_request_start"), run.some("span.model_request_end")
+    named = [event["model_request_start_id"] for event in ends]
+    expect.equal("the starts the ends name", sorted(event["id"] for event in starts), sorted(named))
+    expect.equal("errors", [False] * len(ends), [event["is_error"] for event in ends])
+
+
+@requirement("CAS-EV-18")
+async def a_failed_turn_ends_well(exam: CasExamination) -> None:
+    """The stream tells session.error and then status_idle; the session can be used again."""
+    talk = await exam.open()
+    run = await talk.say(exam.profile.prompt("fail"))
+    run.some("session.error")
+    expect.equal("the turn_id of the error", run.accepted[0].get("turn_id"), run.of("session.error")[0].get("turn_id"))
+    expect.equal("the status after the failure", "idle", (await talk.info())["status"])
+    (await talk.say(exam.profile.prompt("text"))).stopped("end_turn").spoke()
+
+
+@requirement("CAS-EV-19")
+async def a_deleted_session_closes_its_streams(exam: CasExamination) -> None:
+    """An open stream tells session.deleted and ends."""
+    talk = await exam.open()
+    async with talk.follow() as follower:
+        await exam.have("deleted", "DELETE", talk.path)
+        await follower.until(lambda event: event["type"] == "session.deleted", "session.deleted")
+        after = await follower.next()
+        expect.that(after is None, "the stream to end after session.deleted", after)

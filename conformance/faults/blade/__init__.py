@@ -1,0 +1,1 @@
+"""A small correct Blade server, and everything that can be wrong with one."""

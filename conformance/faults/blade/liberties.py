@@ -1,0 +1,179 @@
+"""Blade servers that differ from the reference in ways the specification allows: nothing must be found wrong."""
+
+import asyncio
+from typing import Any
+
+from aiohttp import web
+
+from conformance.faults.blade.bending import all_of, bending, changing, setting, without
+from conformance.faults.blade.ledger import Body, Session, block
+from conformance.faults.blade.reference import BladeServer
+from conformance.faults.blade.script import Move, Send, Use
+from conformance.faults.script import Speak
+
+OPTIONAL_OF_TURN = ("model", "usage", "started_at", "memory_refs")
+OPTIONAL_OF_SESSION = ("solution_id", "biz_role_id", "model", "replay_state")
+SAID = ("text", "thinking", "ask_user_answer")
+OPTIONAL_OF_BLOCK = ("tool_call_id", "tool_name", "display_name")
+
+
+class ExtraMembers(BladeServer):
+    """Everything has members the specification does not know."""
+
+    bends = bending(
+        {
+            name: setting(schema_version=3)
+            for name in (
+                "session",
+                "turn",
+                "call",
+                "chat:start",
+                "chat:end",
+                "turn:patch",
+                "patch.add_content",
+                "patch.add_tool_call",
+                "patch.tool_result",
+                "memory",
+                "key",
+                "task",
+                "run",
+            )
+        }
+    )
+
+
+class SparseMembers(BladeServer):
+    """What is optional and null is left out."""
+
+    bends = bending(
+        {
+            "session": without(*OPTIONAL_OF_SESSION),
+            "turn": without(*OPTIONAL_OF_TURN),
+            "block": without(*OPTIONAL_OF_BLOCK),
+            "call": lambda call: {name: value for name, value in call.items() if value is not None},
+            "memory": lambda memory: {name: value for name, value in memory.items() if value is not None},
+        }
+    )
+
+
+class WholeTexts(BladeServer):
+    """Every text comes in one delta."""
+
+    def moves(self, message: str, mode: str | None) -> list[Move]:
+        slow = "/slow" in message
+        moves = super().moves(message, mode)
+        return moves if slow else [_whole(move) for move in moves]
+
+
+def _whole(move: Move) -> Move:
+    return Speak(move.kind, ("".join(move.pieces),), move.pause) if isinstance(move, Speak) else move
+
+
+class SmallBlocks(BladeServer):
+    """Every delta opens a block of its own."""
+
+    async def speak(self, session: Session, turn: Body, kind: str, piece: str) -> None:
+        turn["blocks"].append(block(kind, piece))
+        await self.patch(session, turn, "add_content", {"type": kind, "content": piece, "text_delta": piece})
+
+
+class StatusPatches(BladeServer):
+    """set_status and set_tool_status accompany what they speak of, and every patch has a snapshot."""
+
+    async def finish(self, session: Session, turn: Body, status: str) -> None:
+        await self.patch(session, turn, "set_status", {"status": status})
+        await super().finish(session, turn, status)
+
+    async def give(self, session: Session, turn: Body, call: Body, result: Any) -> None:
+        await super().give(session, turn, call, result)
+        await self.patch(session, turn, "set_tool_status", {"tool_call_id": call["id"], "status": "done"})
+
+    async def patch(self, session: Session, turn: Body, kind: str, data: Body) -> None:
+        await super().patch(session, turn, kind, {**data, "turn": turn})
+
+
+class OneTurnForATool(BladeServer):
+    """The text after the last tool's result comes in the turn of the call."""
+
+    async def after_tools(self, session: Session, turn: Body, rest: list[Move]) -> Body | None:
+        if any(isinstance(move, Use | Send) for move in rest):
+            return await super().after_tools(session, turn, rest)
+        return turn
+
+
+class NoBlocksOfTools(BladeServer):
+    """Tools show no blocks, and sub-agents wait without a reference."""
+
+    bends = bending(
+        {
+            "turn": changing("blocks", lambda blocks: [it for it in blocks if it["type"] in SAID]),
+            "call": setting(pending_question_ref=None),
+        }
+    )
+
+    def events(self, session: Session, name: str, body: Any) -> list[tuple[str, Any]]:
+        silent = name == "turn:patch" and body["patch_type"] == "add_content" and "text_delta" not in body["data"]
+        return [] if silent else [(name, body)]
+
+
+class Chatter(BladeServer):
+    """Other events come between those of a chat."""
+
+    def events(self, session: Session, name: str, body: Any) -> list[tuple[str, Any]]:
+        notice = {"session_id": session.id, "notification_type": "note", "title": "By the way", "status": "info"}
+        return [("system:notification", notice), (name, body), ("bg:started", {"session_id": session.id})]
+
+
+class NullsInChatEnd(BladeServer):
+    """chat:end has every member it can have, and times have no fractions."""
+
+    bends = bending(
+        {
+            "chat:end": lambda end: {"pause_tool": None, "pause_tool_data": None, "duration_ms": 3, **end},
+            "session": changing("created_at", lambda time: f"{time[:19]}Z"),
+        }
+    )
+
+
+class CompactionsAreTold(BladeServer):
+    """Compactions are told as turns, too."""
+
+    def compact(self, session: Session, trigger: str) -> None:
+        super().compact(session, trigger)
+        turn = session.turns[-1]
+        self.telling = asyncio.gather(*(self.tell_turn(session, name, turn) for name in ("turn:start", "turn:end")))
+
+
+class OtherWrappings(BladeServer):
+    """Bodies are wrapped where clients accept both: keys as {items}, checkpoints as {nodes}, 200 for a new session."""
+
+    bends = bending(
+        {"keys": lambda keys: {"items": keys}, "checkpoints": lambda points: {"nodes": points, "leaf_id": None}}
+    )
+
+    async def post_session(self, request: web.Request) -> web.StreamResponse:
+        reply = await super().post_session(request)
+        reply.set_status(200)
+        return reply
+
+
+class RunsOfThePast(BladeServer):
+    """A task that was started has runs that ended, one of them badly."""
+
+    bends = bending({"runs": all_of(setting(status="failed", error="no luck", finished_at="2026-01-01T09:05:00Z"))})
+
+
+LIBERTIES = (
+    ExtraMembers,
+    SparseMembers,
+    WholeTexts,
+    SmallBlocks,
+    StatusPatches,
+    OneTurnForATool,
+    NoBlocksOfTools,
+    Chatter,
+    NullsInChatEnd,
+    CompactionsAreTold,
+    OtherWrappings,
+    RunsOfThePast,
+)

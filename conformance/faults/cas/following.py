@@ -1,0 +1,227 @@
+"""The streams and threads of the CAS reference server."""
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from conformance.faults.cas.front import given_list, reply
+from conformance.faults.cas.memory import Body, Item, Talk, mint, now
+from conformance.faults.cas.turns import Turns
+from conformance.faults.ledger import Refusal
+from conformance.faults.script import Speak, words
+
+
+class Following(Turns):
+    """Streams: what was, then what is."""
+
+    heartbeat = 0.2
+
+    async def get_stream(self, request: web.Request) -> web.StreamResponse:
+        return await self.follow(request, self.find(request))
+
+    async def follow(self, request: web.Request, talk: Talk, thread: str | None = None) -> web.StreamResponse:
+        place = self.start(request, talk, thread)
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
+        await response.prepare(request)
+        with suppress(ConnectionResetError):
+            await self.greet(response)
+            await self.pump(response, talk, thread, place, self.forms(request, talk))
+        return response
+
+    async def greet(self, response: web.StreamResponse) -> None:
+        await response.write(b": connected\n\n")
+
+    async def beat(self, response: web.StreamResponse) -> None:
+        await response.write(b": heartbeat\n\n")
+
+    async def pump(
+        self, response: web.StreamResponse, talk: Talk, thread: str | None, place: int, forms: set[str]
+    ) -> None:
+        """Everything from the place on, for as long as the session lives."""
+        opened = len(talk.feed)
+        while True:
+            while place < len(talk.feed):
+                item = talk.feed[place]
+                if self.is_shown(item, talk, thread, forms, is_old=place < opened):
+                    await response.write(self.frame(item.body))
+                place += 1
+            if self.is_over(talk):
+                return
+            await self.news(response, talk)
+
+    def is_over(self, talk: Talk) -> bool:
+        return talk.is_closed
+
+    async def news(self, response: web.StreamResponse, talk: Talk) -> None:
+        try:
+            async with asyncio.timeout(self.heartbeat):
+                await talk.news.wait()
+        except TimeoutError:
+            await self.beat(response)
+
+    def forms(self, request: web.Request, talk: Talk) -> set[str]:
+        """Which pieces of events this connection is sent."""
+        asked = set(given_list(request, "event_deltas"))
+        return asked or ({"raw"} if talk.is_incremental else set())
+
+    def is_shown(self, item: Item, talk: Talk, thread: str | None, forms: set[str], is_old: bool) -> bool:
+        if item.form == "stored":
+            return self.is_of(item.body, talk, thread)
+        return not is_old and thread is None and (item.form in forms or self.is_asked(item, talk, forms))
+
+    def is_asked(self, item: Item, talk: Talk, forms: set[str]) -> bool:
+        """Whether a delta is of a kind of event this connection asked for."""
+        begun = (other.body for other in talk.feed if other.of == item.of and other.body["type"] == "event_start")
+        return item.form == "deltas" and any(body["event"]["type"] in forms for body in begun)
+
+    def start(self, request: web.Request, talk: Talk, thread: str | None) -> int:
+        """The place in the feed right after the cursor."""
+        cursor = request.headers.get("Last-Event-ID") or request.query.get("after_id")
+        if cursor is None:
+            return 0
+        for place, item in enumerate(talk.feed):
+            if item.form == "stored" and item.body["id"] == cursor and self.is_of(item.body, talk, thread):
+                return place + 1
+        if any(item.of == cursor for item in talk.feed):
+            return len(talk.feed)
+        return self.unknown_cursor(talk, cursor)
+
+    def unknown_cursor(self, talk: Talk, cursor: str) -> int:
+        raise Refusal(400, f"{cursor} is no event of this session.")
+
+    def frame(self, body: Body) -> bytes:
+        name = b"id: %s\n" % body["id"].encode() if "id" in body else b""
+        return name + b"event: %s\ndata: %s\n\n" % (body["type"].encode(), orjson.dumps(body))
+
+    def is_of(self, event: Body, talk: Talk, thread: str | None) -> bool:
+        return thread is None or self.thread_of(event, talk) == thread
+
+    def thread_of(self, event: Body, talk: Talk) -> str:
+        return str(event.get("session_thread_id") or self.coordinator(talk)["id"])
+
+    def coordinator(self, talk: Talk) -> Body:
+        if not talk.threads:
+            self.open_thread(talk, "", None, None)
+        return next(iter(talk.threads.values()))
+
+    def open_thread(self, talk: Talk, name: str, parent: str | None, cause: str | None) -> Body:
+        agent, at = talk.view["agent"], now()
+        thread = {
+            "id": mint("sthr"),
+            "type": "session_thread",
+            "session_id": talk.view["id"],
+            "parent_thread_id": parent,
+            "agent": {name: agent[name] for name in ("id", "type", "name", "model", "version")},
+            "agent_id": agent["id"],
+            "agent_version": agent["version"],
+            "name": name,
+            "role": "child" if parent else "coordinator",
+            "status": "idle",
+            "stop_reason": {"type": "end_turn"},
+            "created_by_tool_use_id": cause,
+            "archived_at": None,
+            "created_at": at,
+            "updated_at": at,
+        }
+        talk.threads[str(thread["id"])] = thread
+        return thread
+
+
+class Threads(Following):
+    """Threads: other agents at work in the same session."""
+
+    child_name = "researcher"
+
+    def stream_routes(self) -> list[web.RouteDef]:
+        return [
+            web.get("/sessions/{id}/events/stream", self.get_stream),
+            web.get("/sessions/{id}/threads", self.get_threads),
+            web.get("/sessions/{id}/threads/{thread}", self.get_thread),
+            web.get("/sessions/{id}/threads/{thread}/events", self.get_thread_events),
+            web.get("/sessions/{id}/threads/{thread}/stream", self.get_thread_stream),
+            web.post("/sessions/{id}/threads/{thread}/archive", self.archive_thread),
+        ]
+
+    def thread(self, request: web.Request) -> tuple[Talk, Body]:
+        talk, name = self.find(request), request.match_info["thread"]
+        self.coordinator(talk)
+        if name not in talk.threads:
+            raise Refusal(404, f"Thread '{name}' was not found.")
+        return talk, talk.threads[name]
+
+    async def get_threads(self, request: web.Request) -> web.StreamResponse:
+        talk = self.find(request)
+        self.coordinator(talk)
+        return reply(self.page(request, [self.shown_thread(talk, thread) for thread in talk.threads.values()]))
+
+    def shown_thread(self, talk: Talk, thread: Body) -> Body:
+        is_running = thread["role"] == "coordinator" and talk.view["status"] == "running"
+        return thread | ({"status": "running", "stop_reason": {}} if is_running else {})
+
+    async def get_thread(self, request: web.Request) -> web.StreamResponse:
+        return reply(self.shown_thread(*self.thread(request)))
+
+    async def get_thread_events(self, request: web.Request) -> web.StreamResponse:
+        talk, thread = self.thread(request)
+        own = [event for event in talk.events if self.thread_of(event, talk) == thread["id"]]
+        return reply(self.page(request, self.chosen(request, own)))
+
+    async def get_thread_stream(self, request: web.Request) -> web.StreamResponse:
+        talk, thread = self.thread(request)
+        return await self.follow(request, talk, thread["id"])
+
+    async def archive_thread(self, request: web.Request) -> web.StreamResponse:
+        talk, thread = self.thread(request)
+        if thread["role"] == "coordinator":
+            raise Refusal(409, "The coordinator cannot be archived.")
+        self.move(talk, thread, "terminated", {"type": "archive"}, shown="archived")
+        thread["archived_at"] = now()
+        return reply(self.shown_thread(talk, thread))
+
+    def move(self, talk: Talk, thread: Body, status: str, reason: Body, shown: str | None = None) -> None:
+        """A thread changes its status, and says so."""
+        thread |= {"status": shown or status, "stop_reason": reason, "updated_at": now()}
+        told: dict[str, Any] = {"agent_name": thread["name"]} if status == "running" else {"stop_reason": reason}
+        self.emit_of(talk, thread, f"session.thread_status_{status}", status=thread["status"], **told)
+
+    def emit_of(self, talk: Talk, thread: Body, kind: str, **told: Any) -> Body:
+        return self.emit(talk, kind, session_thread_id=thread["id"], **told)
+
+    async def fork(self, talk: Talk, asking: bool) -> None:
+        self.open_span(talk)
+        given = {"agent_name": self.child_name, "message": "Look it up."}
+        call = self.emit(talk, "agent.tool_use", name="create_agent", input=given, evaluated_permission="allow")
+        self.close_span(talk)
+        parent = self.coordinator(talk)["id"]
+        child = self.open_thread(talk, self.child_name, parent, call["id"])
+        self.announce(talk, child)
+        ends = {"from_session_thread_id": parent, "to_session_thread_id": child["id"]}
+        sent = {"direction": "coordinator_to_child", "content": [{"type": "text", "text": "Look it up."}]}
+        self.emit_of(talk, child, "agent.thread_message_sent", **sent, **ends)
+        self.move(talk, child, "running", {})
+        if asking:
+            await self.ask_from(talk, child)
+        await self.speak(talk, Speak("text", words("It is found.")), session_thread_id=child["id"])
+        self.close_span(talk)
+        self.move(talk, child, "idle", {"type": "end_turn"})
+        ends = {"from_session_thread_id": child["id"], "to_session_thread_id": parent}
+        heard = {"direction": "child_to_parent", "content": [{"type": "text", "text": "It is found."}]}
+        self.emit_of(talk, child, "agent.thread_message_received", **heard, is_error=False, **ends)
+        self.settle(talk, call, is_allowed=True)
+
+    def announce(self, talk: Talk, child: Body) -> None:
+        told = {name: child[name] for name in ("parent_thread_id", "agent_id", "agent_version", "role")}
+        told |= {"agent_name": child["name"], "created_by_tool_use_id": child["created_by_tool_use_id"]}
+        self.emit_of(talk, child, "session.thread_created", **told)
+
+    async def ask_from(self, talk: Talk, child: Body) -> None:
+        """The child must ask before it goes on."""
+        told = {"name": "calc", "input": {"expression": "1 + 1"}, "evaluated_permission": "ask"}
+        call = self.emit_of(talk, child, "agent.tool_use", **told)
+        talk.pending[call["id"]] = call
+        self.move(talk, child, "idle", {"type": "requires_action", "event_ids": [call["id"]]})
+        await self.wait(talk)
+        self.move(talk, child, "running", {})

@@ -1,0 +1,27 @@
+"""The CAS reference server: small, correct, in memory, written for being broken rule by rule."""
+
+from aiohttp import web
+
+from conformance.faults.cas.following import Threads
+from conformance.faults.cas.front import LARGEST_BODY, Handler
+
+
+class CasServer(Threads):
+    """All of CAS, with an agent that knows the directives."""
+
+    def app(self) -> web.Application:
+        @web.middleware
+        async def answering(request: web.Request, handler: Handler) -> web.StreamResponse:
+            return await self.answer(request, handler)
+
+        app = web.Application(middlewares=[answering], client_max_size=LARGEST_BODY)
+        app.on_response_prepare.append(self.stamp)
+        parts = (self.agent_routes, self.session_routes, self.event_routes, self.stream_routes, self.shelf_routes)
+        for route in (route for part in parts for route in part()):
+            app.router.add_route(route.method, self.mount + route.path, route.handler)
+        return app
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing is left of what clients made."""
+        return not self.talks and not self.agents and not any(self.shelves.values())

@@ -1,0 +1,210 @@
+"""Sessions of the CAS reference server: made, read, listed, changed, archived, cancelled and deleted."""
+
+import operator
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+from aiohttp import web
+
+from conformance.faults.cas.front import given_list, reply
+from conformance.faults.cas.memory import Body, Item, Talk, mint, now
+from conformance.faults.cas.variables import Mounts
+from conformance.faults.ledger import Refusal
+
+COMPARISONS: dict[str, Callable[[str, str], bool]] = {
+    "gt": operator.gt,
+    "gte": operator.ge,
+    "lt": operator.lt,
+    "lte": operator.le,
+}
+
+
+class Sessions(Mounts):
+    """Sessions as objects; what happens in them is elsewhere."""
+
+    def __init__(self, key: str | None = None) -> None:
+        super().__init__(key)
+        self.talks: dict[str, Talk] = {}
+
+    def session_routes(self) -> list[web.RouteDef]:
+        return [
+            web.post("/sessions", self.post_session),
+            web.get("/sessions", self.get_sessions),
+            web.get("/sessions/{id}", self.get_session),
+            web.post("/sessions/{id}", self.update_session),
+            web.delete("/sessions/{id}", self.delete_session),
+            web.post("/sessions/{id}/archive", self.archive_session),
+            web.post("/sessions/{id}/resources", self.post_resource),
+            web.get("/sessions/{id}/resources", self.get_resources),
+            web.get("/sessions/{id}/resources/{resource}", self.get_resource),
+            web.delete("/sessions/{id}/resources/{resource}", self.delete_resource),
+        ]
+
+    def find(self, request: web.Request) -> Talk:
+        name = request.match_info["id"]
+        try:
+            return self.talks[name]
+        except KeyError:
+            raise Refusal(404, f"Session '{name}' was not found.") from None
+
+    # -- making --------------------------------------------------------------------------------------------------------
+
+    async def post_session(self, request: web.Request) -> web.StreamResponse:
+        talk = self.new(await self.read(request))
+        self.talks[talk.view["id"]] = talk
+        return reply(self.shown(talk), 201)
+
+    def new(self, body: Body) -> Talk:
+        agent, environment = self.agent_of(body), self.environment_of(body)
+        at = now()
+        view = {
+            "id": mint("sess"),
+            "type": "session",
+            "agent": deepcopy(agent),
+            "agent_id": agent["id"],
+            "environment_id": environment["id"],
+            "status": "idle",
+            "turn_status": "idle",
+            "title": body.get("title") or "",
+            "metadata": self.metadata(body.get("metadata") or {}),
+            "resources": [self.mounted(given) for given in body.get("resources") or []],
+            "vault_ids": body.get("vault_ids") or [],
+            "memory_store_ids": body.get("memory_store_ids") or [],
+            "environment_variables": self.variables(body.get("environment_variables"), environment),
+            "stats": {"active_seconds": 0, "duration_seconds": 0},
+            "usage": {},
+            "outcome_evaluations": [],
+            "archived_at": None,
+            "created_at": at,
+            "updated_at": at,
+        }
+        return Talk(view, is_incremental=bool(body.get("incremental_streaming_enabled")))
+
+    def agent_of(self, body: Body) -> Body:
+        match body.get("agent"):
+            case str(name):
+                return self.version(name)
+            case {"id": str(name)}:
+                return self.version(name, self.version_of(body["agent"]))
+            case _:
+                raise Refusal(400, "agent is required.")
+
+    def version_of(self, reference: Body) -> int:
+        return int(reference.get("version") or 0)
+
+    def environment_of(self, body: Body) -> Body:
+        match body.get("environment", body.get("environment_id")):
+            case str(name):
+                return self.thing("environments", name)
+            case {} as inline:
+                return self.inline(dict(inline))
+            case _:
+                raise Refusal(400, "environment_id is required.")
+
+    def inline(self, given: Body) -> Body:
+        if not isinstance(given.get("config"), dict):
+            raise Refusal(400, "environment.config is required.")
+        return self.put_down("environments", "env", "environment", given | {"name": self.environment_name(given)})
+
+    def environment_name(self, given: Body) -> str:
+        return str(given.get("name") or "").strip() or "Session Environment"
+
+    def metadata(self, given: Body) -> Body:
+        if len(given) > 16:
+            raise Refusal(400, "metadata has more than 16 keys.")
+        for name, value in given.items():
+            if len(name) > 64 or len(str(value)) > 512:
+                raise Refusal(400, f"metadata: {name} is too long.")
+        return given
+
+    # -- reading and listing -------------------------------------------------------------------------------------------
+
+    def shown(self, talk: Talk) -> Body:
+        return talk.view
+
+    async def get_session(self, request: web.Request) -> web.StreamResponse:
+        return reply(self.shown(self.find(request)))
+
+    async def get_sessions(self, request: web.Request) -> web.StreamResponse:
+        views = [self.listed(talk) for talk in self.talks.values()]
+        found = [view for view in views if self.is_wanted(request, view)]
+        return reply(self.page(request, self.ordered(request, found)))
+
+    def listed(self, talk: Talk) -> Body:
+        return self.shown(talk)
+
+    def ordered(self, request: web.Request, found: list[Body]) -> list[Body]:
+        return found if request.query.get("order") == "asc" else found[::-1]
+
+    def is_wanted(self, request: web.Request, view: Body) -> bool:
+        agent, statuses = request.query.get("agent_id"), given_list(request, "statuses")
+        return (
+            (view["archived_at"] is None or request.query.get("include_archived") == "true")
+            and agent in (None, view["agent_id"])
+            and (not statuses or view["status"] in statuses)
+            and self.is_of_time(request, view)
+        )
+
+    def is_of_time(self, request: web.Request, view: Body) -> bool:
+        bounds = [(holds, request.query.get(f"created_at[{name}]")) for name, holds in COMPARISONS.items()]
+        return all(bound is None or holds(view["created_at"], bound) for holds, bound in bounds)
+
+    # -- changing ------------------------------------------------------------------------------------------------------
+
+    async def update_session(self, request: web.Request) -> web.StreamResponse:
+        talk, body = self.find(request), await self.read(request)
+        if "title" in body:
+            talk.show(title=body["title"])
+        if "metadata" in body:
+            talk.show(metadata=self.new_metadata(talk, body["metadata"]))
+        return reply(self.shown(talk))
+
+    def new_metadata(self, talk: Talk, given: Body) -> Body:
+        return self.metadata(given)
+
+    async def archive_session(self, request: web.Request) -> web.StreamResponse:
+        talk = self.find(request)
+        talk.show(archived_at=talk.view["archived_at"] or now())
+        return reply(self.shown(talk))
+
+    async def delete_session(self, request: web.Request) -> web.StreamResponse:
+        talk = self.find(request)
+        del self.talks[talk.view["id"]]
+        if talk.task is not None:
+            talk.task.cancel()
+        self.close(talk)
+        return reply({"id": talk.view["id"], "type": "session_deleted"})
+
+    def close(self, talk: Talk) -> None:
+        """Tell whoever follows the session that it is gone."""
+        at = now()
+        told: dict[str, Any] = {"id": mint("evt"), "type": "session.deleted", "session_id": talk.view["id"]}
+        talk.feed.append(Item(told | {"created_at": at, "processed_at": at}))
+        talk.is_closed = True
+        talk.wake()
+
+    # -- resources -----------------------------------------------------------------------------------------------------
+
+    def resource(self, request: web.Request) -> Body:
+        name = request.match_info["resource"]
+        for resource in self.find(request).view["resources"]:
+            if resource["id"] == name:
+                return dict(resource)
+        raise Refusal(404, f"Resource '{name}' was not found.")
+
+    async def post_resource(self, request: web.Request) -> web.StreamResponse:
+        talk, resource = self.find(request), self.mounted(await self.read(request))
+        talk.show(resources=[*talk.view["resources"], resource])
+        return reply(resource, 201)
+
+    async def get_resources(self, request: web.Request) -> web.StreamResponse:
+        return reply(self.page(request, self.find(request).view["resources"]))
+
+    async def get_resource(self, request: web.Request) -> web.StreamResponse:
+        return reply(self.resource(request))
+
+    async def delete_resource(self, request: web.Request) -> web.StreamResponse:
+        talk, gone = self.find(request), self.resource(request)
+        talk.show(resources=[item for item in talk.view["resources"] if item["id"] != gone["id"]])
+        return reply({"id": gone["id"], "type": "session_resource_deleted"})

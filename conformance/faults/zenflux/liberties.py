@@ -1,0 +1,195 @@
+"""Servers that differ from the reference in ways the specification allows: no MUST may be held against them."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from conformance.faults.zenflux.editing import Editing, changed, without
+from conformance.faults.zenflux.memory import Body, Conversation, Refusal, Session
+from conformance.faults.zenflux.player import Telling, Told
+from conformance.faults.zenflux.server import ZenfluxServer
+from conformance.faults.zenflux.socket import Line
+
+
+class OneMessage(Editing):
+    """A run is one message; results come whole at the start of their block; tools are the server's own."""
+
+    def begin(self, params: Body, has_rounds: bool) -> Session:
+        return super().begin(params, has_rounds=False)
+
+    async def block(self, session: Session, *given: Any) -> Telling:
+        start, pieces, kept, *pause = given
+        if start["type"] == "tool_result":
+            start, pieces = kept, ()
+        async for told in super().block(session, start, pieces, kept, *pause):
+            if told.data.get("delta") != "":
+                yield told
+
+    def edited(self, told: Told) -> Iterator[Told]:
+        block = told.data.get("content_block", {})
+        is_call = block.get("type") == "tool_use"
+        yield changed(told, content_block=block | {"type": "server_tool_use"}) if is_call else told
+
+    def note(self, topic: str, content: Any) -> Told:
+        """Contents are objects, as in the table, and not mirrored."""
+        return Told("message_delta", {"type": topic, "content": content})
+
+    def opened(self, session: Session) -> Told:
+        told = super().opened(session)
+        return Told(told.type, {}, told.message)
+
+    def envelope(self, session: Session, told: Told) -> Body:
+        """message_start has no data, as in its example, and no event names its message."""
+        unsaid = {"message_id", *(["data"] if told.type == "message_start" else [])}
+        return {name: value for name, value in super().envelope(session, told).items() if name not in unsaid}
+
+
+class Terse(Editing):
+    """Says no more than it must: at the end of runs and streams, in lists, in responses and in statuses."""
+
+    def stopped(self, session: Session) -> Iterator[Told]:
+        yield list(super().stopped(session))[-1]
+
+    async def play(self, session: Session) -> Telling:
+        """A run that was stopped or broke has no session_end; a known conversation is not introduced."""
+        is_known = len(session.conversation.messages) > 1
+        last = ""
+        async for told in super().play(session):
+            if told.type == "session_end" and last in ("session_stopped", "error"):
+                return
+            if told.type != "conversation_start" or not is_known:
+                yield told
+            last = told.type
+
+    def edited(self, told: Told) -> Iterator[Told]:
+        yield without(told, "message_id") if told.type == "session_start" else told
+
+    async def forwarded(self, session: Session) -> Telling:
+        async for told in super().forwarded(session):
+            if told.type != "session_end":
+                yield told
+
+    def last_chunk(self) -> bytes:
+        return b"event: done\ndata: {}\n\n"
+
+    def response_frame(self, name: str, payload: Body) -> Body:
+        return super().response_frame(name, {"status": payload["status"]})
+
+    def reply(self, data: Any) -> web.Response:
+        """Lists are bare."""
+        names = ("conversations", "messages", "sessions")
+        bare = next((data[name] for name in names if name in data), data) if isinstance(data, dict) else data
+        return super().reply(bare)
+
+    def refusal(self, status: int, words: str) -> web.Response:
+        """The code is in the body only."""
+        return web.json_response({"code": status, "message": words, "data": None})
+
+    def hit(self, talk: Conversation) -> Body:
+        return self.shown(talk)
+
+    async def throttled(self, telling: Telling) -> Telling:
+        """The deltas of a block come as one."""
+        held, index = "", 0
+        async for told in telling:
+            if told.type == "content_delta":
+                held, index = held + told.data["delta"], told.data["index"]
+                continue
+            if held:
+                yield Told("content_delta", {"index": index, "delta": held})
+            held = ""
+            yield told
+
+
+class Generous(ZenfluxServer):
+    """Says more than it must: extra members, comments and pings, ticks at once, gaps in the numbers, zones."""
+
+    def envelope(self, session: Session, told: Told) -> Body:
+        session.seq += 1 if told.type == "content_delta" and session.has_rounds else 0
+        envelope = super().envelope(session, told)
+        if told.type not in ("message_stop", "rollback_completed"):
+            envelope["data"] = envelope["data"] | {"extra": True}
+        return envelope | {"timestamp": f"{envelope['timestamp']}+00:00", "version": 11}
+
+    def event_frame(self, envelope: Body) -> Body:
+        return super().event_frame(envelope) | {"server": "another"}
+
+    def chunk(self, envelope: Body) -> bytes:
+        named = b"id: %d\nevent: %s\n" % (envelope["seq"], envelope["type"].encode())
+        return b': still here\n\ndata: {"type": "ping", "data": {"type": "ping"}}\n\n' + named + super().chunk(envelope)
+
+    async def tick(self, line: Line) -> None:
+        await self.send(line, self.tick_frame())
+        await super().tick(line)
+
+    def wrap(self, code: int, message: str, data: Any) -> web.Response:
+        return super().wrap(code, message, data | {"extra": True} if isinstance(data, dict) else data)
+
+    async def deliver(self, line: Line, session: Session, told: Told) -> None:
+        """Events of later versions come in between."""
+        if told.type == "message_stop":
+            await super().deliver(line, session, Told("progress_update", {"stage": "done"}))
+        await super().deliver(line, session, told)
+
+    async def hear(self, line: Line, text: str) -> None:
+        await self.send(line, {"type": "event", "event": "notification", "payload": {"title": "Hello"}, "seq": 0})
+        await super().hear(line, text)
+
+
+class RefusesWhenBusy(ZenfluxServer):
+    """A chat on a busy line is refused; each message begins with the index 0; empty files are refused."""
+
+    def leave(self, line: Line) -> None:
+        if line.session is not None and not line.session.is_over:
+            raise Refusal(409, "BUSY", "One at a time.")
+
+    def chat_send(self, line: Line, params: Any) -> Body:
+        self.leave(line)
+        return super().chat_send(line, params)
+
+    def opened(self, session: Session) -> Told:
+        session.index = 0
+        return super().opened(session)
+
+    def upload(self, file: web.FileField) -> Body:
+        about = super().upload(file)
+        if not about["file_size"]:
+            raise Refusal(400, "VALIDATION_ERROR", "The file is empty.")
+        return about
+
+    async def manage(self, request: web.Request) -> web.StreamResponse:
+        """Everything is managed, somehow."""
+        return self.reply([])
+
+
+class InTheBackground(ZenfluxServer):
+    """A chat that is not streamed is answered at once, and runs on; busy lines tell several runs."""
+
+    def leave(self, line: Line) -> None:
+        pass
+
+    async def post_chat(self, request: web.Request) -> web.StreamResponse:
+        params = self.check(self.spelled(await self.read(request)))
+        if params.get("stream", True):
+            return await super().post_chat(request)
+        session = self.begin(params, has_rounds=False)
+
+        async def run() -> None:
+            async for _ in self.play(session):
+                pass
+
+        session.going_on.set()
+        vars(session)["task"] = asyncio.ensure_future(run())
+        about = {"task_id": session.id, "session_id": session.id, "conversation_id": session.conversation.id}
+        return self.reply(about | {"message": "It runs.", "status": "running"})
+
+    def wrap(self, code: int, message: str, data: Any) -> web.Response:
+        """A good answer may be a 201."""
+        body = orjson.dumps({"code": code, "message": message, "data": data})
+        return web.Response(body=body, status=201 if code == 200 else code, content_type="application/json")
+
+
+LIBERTIES: tuple[type[ZenfluxServer], ...] = (OneMessage, Terse, Generous, RefusesWhenBusy, InTheBackground)

@@ -1,0 +1,175 @@
+"""The Socket.IO client of the examiners: the published client where it can serve, raw packets where it cannot."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from types import EllipsisType
+from typing import Any
+
+import orjson
+import socketio  # type: ignore[import-untyped]
+from socketio.exceptions import SocketIOError  # type: ignore[import-untyped]
+
+from conformance.kit import expect, websocket
+from conformance.kit.expect import Failed, Unanswered
+from conformance.kit.http import HttpClient
+from conformance.kit.transcript import Transcript
+from conformance.kit.websocket import Socket
+
+PATH = "/socket.io/"
+BOTH = ("polling", "websocket")
+CLOSING = 0.5
+
+
+class Rejected(Failed):
+    """The server answered, and would not have the connection."""
+
+
+@dataclass(frozen=True)
+class Heard:
+    """One event the server sent, with its first argument."""
+
+    name: str
+    body: Any
+
+
+class Link:
+    """One Socket.IO connection; everything heard on it is kept in order."""
+
+    def __init__(self, client: HttpClient, io: Any) -> None:
+        self.heard: list[Heard] = []
+        self._timeout = client.timeout
+        self._io = io
+        self._waiting: asyncio.Queue[Heard] = asyncio.Queue()
+        io.on("*", self._hear)
+
+    def _hear(self, name: str, *arguments: Any) -> None:
+        heard = Heard(name, arguments[0] if arguments else None)
+        self.heard.append(heard)
+        self._waiting.put_nowait(heard)
+
+    @property
+    def transport(self) -> str:
+        return str(self._io.transport())
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self._io.connected)
+
+    async def emit(self, name: str, body: Any = None) -> None:
+        """Send an event and expect no acknowledgement."""
+        await self._bounded(self._io.emit(name, body), f"`{name}` to be taken")
+
+    async def call(self, name: str, body: Any, within: float | None = None) -> Any:
+        """Send an event and wait for its acknowledgement."""
+        limit = within or self._timeout
+        return await self._bounded(self._io.call(name, body, timeout=limit), f"`{name}` to be acknowledged", limit)
+
+    async def next(self, within: float | None = None) -> Heard:
+        """The next event that was not read yet."""
+        heard: Heard = await self._bounded(self._waiting.get(), "another event", within)
+        return heard
+
+    async def _bounded(self, work: Awaitable[Any], what: str, within: float | None = None) -> Any:
+        limit = within or self._timeout
+        try:
+            async with asyncio.timeout(limit):
+                return await work
+        except (TimeoutError, SocketIOError) as error:
+            said = f"nothing came ({error})" if str(error) else "nothing came"
+            raise Failed(f"{what} within {limit:g} s", said) from None
+
+
+@asynccontextmanager
+async def connect(
+    client: HttpClient,
+    auth: Mapping[str, Any] | EllipsisType | None = ...,
+    transports: Sequence[str] = BOTH,
+) -> AsyncIterator[Link]:
+    """Connect to the default namespace, with the client's key as `auth.token` unless another auth is given."""
+    io = socketio.AsyncClient(reconnection=False, handle_sigint=False, http_session=client.session)
+    _record(io.eio, client.transcript)
+    reasons: list[Any] = []
+    io.on("connect_error", reasons.append)
+    link = Link(client, io)
+    token = {"token": client.key} if client.key is not None else None
+    asking = io.connect(
+        client.base,
+        auth=dict(auth) if isinstance(auth, Mapping) else None if auth is None else token,
+        transports=list(transports),
+        wait_timeout=client.timeout,
+    )
+    try:
+        await _opened(asking, client, reasons)
+        yield link
+    finally:
+        await _leave(io)
+
+
+async def _opened(asking: Awaitable[None], client: HttpClient, reasons: list[Any]) -> None:
+    try:
+        async with asyncio.timeout(client.timeout + CLOSING):
+            await asking
+    except (SocketIOError, TimeoutError, ValueError, OSError) as error:
+        said = expect.show(reasons[0]) if reasons else str(error) or "nothing came"
+        kind = Rejected if client.transcript.has_answer else Unanswered
+        raise kind(f"{PATH} to open a Socket.IO connection", said) from None
+
+
+async def _leave(io: Any) -> None:
+    """Close in good order; a server that does not let go is left behind."""
+    reading = io.eio.read_loop_task
+    try:
+        async with asyncio.timeout(CLOSING):
+            await io.disconnect()
+    except (TimeoutError, SocketIOError, OSError):
+        if reading is not None:
+            reading.cancel()
+
+
+def _record(engine: Any, transcript: Transcript) -> None:
+    """Write every Engine.IO packet that passes into the transcript."""
+
+    def noting(work: Callable[[Any], Awaitable[None]], note: Callable[[str], None]) -> Callable[[Any], Awaitable[None]]:
+        async def noted(packet: Any) -> None:
+            note(_text(packet.encode()))
+            await work(packet)
+
+        return noted
+
+    engine._receive_packet = noting(engine._receive_packet, transcript.received)
+    engine._send_packet = noting(engine._send_packet, transcript.sent)
+
+
+def _text(packet: str | bytes) -> str:
+    return packet if isinstance(packet, str) else f"(binary) {packet.hex(' ')}"
+
+
+# -- raw packets, well-formed or not -----------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def raw(client: HttpClient) -> AsyncIterator[Socket]:
+    """A bare Engine.IO WebSocket: the caller sends and reads packets as text."""
+    async with websocket.connect(client, f"{PATH}?EIO=4&transport=websocket", key=None) as socket:
+        yield socket
+
+
+async def polled(client: HttpClient, sid: str | None = None, packets: Sequence[str] = ()) -> list[str]:
+    """One polling request: POST the packets if there are any, else GET what waits."""
+    query = {"EIO": "4", "transport": "polling"} | ({"sid": sid} if sid else {})
+    method, body = ("POST", "\x1e".join(packets).encode()) if packets else ("GET", None)
+    reply = await client.ask(method, PATH, query=query, body=body, content_type="text/plain;charset=UTF-8", key=None)
+    return expect.status(reply, 200).text.split("\x1e")
+
+
+def packet(kind: str, body: Any = ...) -> str:
+    """An Engine.IO message packet of this Socket.IO kind: `packet("2", ["event", {}])`."""
+    return f"4{kind}" + (orjson.dumps(body).decode() if body is not ... else "")
+
+
+def unpacked(text: str, kind: str) -> Any:
+    """The JSON value of a packet that must be of this kind: `0` for open, `40` for connected, and so on."""
+    expect.that(text.startswith(kind), f"an Engine.IO packet of kind {kind}", text)
+    return expect.parsed(text[len(kind) :] or "null", f"the packet of kind {kind}")

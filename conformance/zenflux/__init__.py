@@ -1,0 +1,46 @@
+"""ZenFlux, req/res/event frames over WebSocket and REST with SSE: its requirements, cases and default profile."""
+
+from pathlib import Path
+
+from conformance.kit.suite import Suite
+
+HERE = Path(__file__).parent
+
+
+def suite() -> Suite:
+    """Everything needed to examine a ZenFlux server."""
+    from conformance.kit.case import collect
+    from conformance.kit.requirement import read_catalogue
+    from conformance.zenflux import (
+        blocks,
+        chat,
+        confirmations,
+        connection,
+        conversations,
+        envelope,
+        events,
+        extras,
+        files,
+        frames,
+        health,
+        lifecycle,
+        management,
+        messages,
+        models,
+        paging,
+        responses,
+        sessions,
+        types,
+    )
+    from conformance.zenflux.examination import opening
+    from conformance.zenflux.profile import ZenfluxProfile
+
+    on_the_socket = (frames, responses, connection, envelope, lifecycle, events, messages, blocks, extras, types)
+    over_http = (chat, sessions, conversations, paging, confirmations, files, models, health, management)
+    return Suite(
+        catalogue=read_catalogue(HERE / "requirements.yaml"),
+        cases=collect((*on_the_socket, *over_http)),
+        profile_model=ZenfluxProfile,
+        default_profile=HERE / "profile.yaml",
+        opening=opening,
+    )

@@ -1,0 +1,187 @@
+"""Section connection: ticks and pongs, a line that lasts, and deltas that are throttled."""
+
+import asyncio
+import math
+import time
+
+from conformance.kit import expect
+from conformance.kit.case import requirement
+from conformance.kit.expect import Failed, NotTestable
+from conformance.zenflux.examination import ZenfluxExamination
+from conformance.zenflux.line import Line
+from conformance.zenflux.run import Run
+
+THROTTLE = 0.15
+LATE = 1.1
+LINES = 4
+BAD_FRAMES = (
+    "",
+    "not json",
+    "{",
+    "null",
+    "[]",
+    '"req"',
+    "7",
+    "{}",
+    '{"type": "conjure"}',
+    '{"type": 7}',
+    '{"type": "event", "event": "session_start", "payload": {}, "seq": 1}',
+    "\u0000",
+)
+
+
+@requirement("ZF-WS-17", "ZF-WS-18")
+async def ticks_come(exam: ZenfluxExamination) -> None:
+    """On a quiet line a tick comes in every 30 s (one, or two if the first comes at once), with ts and seq 0."""
+    every = exam.profile.heartbeat
+    if every is None:
+        raise NotTestable("the profile does not allow to wait for a tick")
+    if exam.http.timeout * 6 < every * LATE:
+        raise NotTestable(f"the time limit leaves no {every * LATE:g} s to wait for a tick")
+    async with exam.line() as line:
+        await _listen(line, every * LATE)
+        seen = len(line.ticks)
+        expect.that(1 <= seen <= 2, f"a tick every {every:g} s", f"{seen} in {every * LATE:g} s")
+        expect.equal("what came on a quiet line", ["tick"], sorted(set(line.order)))
+
+
+async def _listen(line: Line, seconds: float) -> None:
+    """Read whatever comes in this time."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        try:
+            await line.read(within=left)
+        except Failed as failure:
+            if failure.seen != "nothing came":
+                raise
+
+
+@requirement("ZF-WS-21")
+async def a_ping_is_answered(exam: ZenfluxExamination) -> None:
+    """{type: ping} is answered with {type: pong, ts} in milliseconds, once each, also in the middle of a run."""
+    async with exam.line() as line:
+        first, second = await line.ping(), await line.ping()
+        expect.that(first["ts"] <= second["ts"], "the time of a pong not to go back", [first, second])
+        run = await line.tell("slow")
+        await run.until("content_start")
+        await line.ping()
+        await run.completed()
+        expect.equal("pongs to three pings", 3, line.order.count("pong"))
+
+
+@requirement("ZF-WS-22")
+async def a_line_serves_many_chats(exam: ZenfluxExamination) -> None:
+    """Chats follow each other on one connection, in one conversation or several, after refusals and failures too."""
+    async with exam.line() as line:
+        first = await (await line.tell("text")).completed()
+        await line.refused("chat.send", {}, "it has no parameters")
+        if exam.profile.prompts.fail is not None:
+            await (await line.tell("fail")).until("error")
+        second = await (await line.tell("text", conversation_id=first.conversation_id)).completed()
+        third = await (await line.tell("text")).completed()
+    runs = (first, second, third)
+    expect.that(len({run.session_id for run in runs}) == 3, "a session per run", [run.session_id for run in runs])
+    expect.equal("the conversation of the second run", first.conversation_id, second.conversation_id)
+
+
+@requirement("ZF-WS-22")
+async def lines_do_not_disturb_each_other(exam: ZenfluxExamination) -> None:
+    """Chats on several connections at once each get their own run, whole and unmixed."""
+
+    async def one(place: int) -> Run:
+        async with exam.line() as line:
+            run = await (await line.chat(f"{exam.profile.prompt('slow')} number {place}")).completed()
+            expect.equal("events of other runs", [], line.unread)
+            return run
+
+    runs = await asyncio.gather(*(one(place) for place in range(LINES)))
+    expect.that(len({run.session_id for run in runs}) == LINES, "a session per run", [run.session_id for run in runs])
+    expect.that(len({run.conversation_id for run in runs}) == LINES, "a conversation per run", runs[0].conversation_id)
+
+
+@requirement("ZF-WS-24")
+async def deltas_are_throttled(exam: ZenfluxExamination) -> None:
+    """No block comes in more deltas than one per 150 ms, and one at each end; the time is taken generously."""
+    async with exam.line() as line:
+        for situation in ("burst", "slow"):
+            start = time.monotonic()
+            run = await (await line.tell(situation)).completed()
+            most = 1 + math.ceil((time.monotonic() - start) / THROTTLE) + 1
+            for block in run.blocks("text", "thinking"):
+                expect.that(len(block.deltas) <= most, f"at most {most} deltas in a block", len(block.deltas))
+
+
+@requirement("G-ZF-16")
+async def throttling_loses_nothing(exam: ZenfluxExamination) -> None:
+    """What the deltas add up to is what the conversation keeps, for a burst, a slow reply and several blocks."""
+    for situation in ("burst", "slow", "thinking", "tool"):
+        run = await exam.told(situation)
+        kept = _texts(await exam.history(run.conversation_id))
+        expect.equal(f"the text of {run.asked}, as the conversation keeps it", kept, run.text)
+
+
+def _texts(history: list[dict[str, object]]) -> str:
+    found: list[str] = []
+    for message in history:
+        content = message["content"]
+        if message["role"] == "assistant" and isinstance(content, list):
+            found += [block["text"] for block in content if block["type"] == "text"]
+        elif message["role"] == "assistant":
+            found.append(str(content))
+    return "".join(found)
+
+
+@requirement("G-ZF-10")
+async def malformed_frames_are_survived(exam: ZenfluxExamination) -> None:
+    """What is not JSON, no object, or of an unknown type is ignored, and the line stays open."""
+    async with exam.line() as line:
+        for text in BAD_FRAMES:
+            await line.socket.send_text(text)
+        await line.socket.send_bytes(b"\xff\x00\x01")
+        await line.ping()
+        expect.equal("answers to malformed frames", ["pong"], line.heard)
+        await (await line.tell("text")).completed()
+
+
+@requirement("G-ZF-10")
+async def requests_without_id_or_method_are_answered(exam: ZenfluxExamination) -> None:
+    """A request without an id is answered under a new one; one without a method with METHOD_NOT_FOUND."""
+    async with exam.line() as line:
+        await line.socket.send({"type": "req", "method": "chat.abort", "params": {}})
+        response = await line.any_response()
+        expect.that(not response["ok"], "chat.abort without a session to be refused", response)
+        for frame in ({"type": "req", "id": "no-method"}, {"type": "req", "id": "no-method", "params": {}}):
+            await line.socket.send(frame)
+            response = await line.response("no-method")
+            error = response.get("error", {})
+            expect.equal("the error of a request without a method", "METHOD_NOT_FOUND", error.get("code"))
+
+
+@requirement("G-ZF-12")
+async def a_second_chat_takes_the_place_of_the_first(exam: ZenfluxExamination) -> None:
+    """A chat on a busy line runs; the one before ends with session_stopped, and others on other lines go on."""
+    async with exam.line() as line, exam.line() as other:
+        elsewhere = await other.tell("slow")
+        first = await line.tell("slow")
+        await first.until("content_start")
+        second = await line.tell("text")
+        await first.until("session_stopped")
+        await second.completed()
+        await line.ping()
+        expect.that("session_start" not in line.unread, "no third session", line.unread)
+        await elsewhere.completed()
+
+
+@requirement("ZF-WS-22")
+async def a_busy_line_stays_in_order(exam: ZenfluxExamination) -> None:
+    """A chat on a busy line is either refused or runs to its end under a session of its own; the line lives on."""
+    async with exam.line() as line:
+        first = await line.tell("slow")
+        await first.until("content_start")
+        response = await line.ask("chat.send", line.params(exam.profile.prompt("text")))
+        if response["ok"]:
+            run = line.run("the second chat.send")
+            await run.completed()
+            expect.that(run.session_id != first.session_id, "a session of its own", run.session_id)
+        await line.ping()
+    await exam.told("text")

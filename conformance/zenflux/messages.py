@@ -1,0 +1,191 @@
+"""Section messages: message_start, the sub-types of message_delta, and message_stop."""
+
+from typing import Any
+
+from conformance.kit import expect
+from conformance.kit.case import requirement
+from conformance.kit.expect import NotTestable
+from conformance.zenflux.examination import ZenfluxExamination
+from conformance.zenflux.run import Run
+from conformance.zenflux.story import as_object
+
+OBJECTS = ("usage", "intent", "billing")
+JSON_STRINGS = ("recommended", "confirmation_request")
+STRINGS = ("preface", "search", "knowledge")
+
+
+async def _annotation(exam: ZenfluxExamination, topic: str) -> Any:
+    """The content of the annotation, where the profile lists it."""
+    exam.profile.needs_annotation(topic)
+    return (await exam.told("annotate")).note(topic)
+
+
+@requirement("ZF-EV-11", "ZF-EV-12")
+async def message_start_has_an_empty_message(exam: ZenfluxExamination) -> None:
+    """message_start has a message of the assistant: id, model, no content, no stop reason, no tokens used yet."""
+    names: list[str] = []
+    for situation in ("text", "tool"):
+        run = await exam.told(situation)
+        for event in run.of("message_start"):
+            usage = event.payload["message"]["usage"]
+            told = [usage["input_tokens"], usage["output_tokens"]]
+            expect.equal("the tokens used at the start", [0, 0], told)
+            names.append(event.payload["message"]["id"])
+    expect.that(len(set(names)) == len(names), "an id for each message", names)
+
+
+@requirement("ZF-EV-14", "ZF-EV-15")
+async def usage_says_why_a_message_ended(exam: ZenfluxExamination) -> None:
+    """A reply has a message_delta {type: usage, content: {stop_reason}}, and its last stop reason is end_turn."""
+    for situation in ("text", "tool"):
+        run = await exam.told(situation)
+        content = as_object(run.notes("usage")[-1] if run.notes("usage") else run.note("usage"), "the content of usage")
+        expect.equal("the last stop_reason", "end_turn", content.get("stop_reason"))
+
+
+@requirement("ZF-EV-16")
+async def recommended_has_questions(exam: ZenfluxExamination) -> None:
+    """recommended has {questions: [strings]}, as an object or as JSON in a string."""
+    content = as_object(await _annotation(exam, "recommended"), "the content of recommended")
+    questions = content.get("questions")
+    is_right = isinstance(questions, list) and bool(questions) and all(isinstance(item, str) for item in questions)
+    expect.that(is_right, "questions as a list of strings", content)
+
+
+@requirement("ZF-EV-17")
+async def preface_is_a_text(exam: ZenfluxExamination) -> None:
+    """The content of preface is a string."""
+    await _expect_string(exam, "preface")
+
+
+@requirement("ZF-EV-18")
+async def confirmation_request_says_what_to_confirm(exam: ZenfluxExamination) -> None:
+    """confirmation_request has request_id, tool_name, description and options, approve and reject among them."""
+    async with exam.line() as line:
+        run = await line.tell("permit")
+        await run.until_note("confirmation_request")
+        exam.schemas.fit("confirmation", run.request, "the content of a confirmation_request")
+        expect.subset("the options", ["approve", "reject"], run.request["options"])
+
+
+@requirement("ZF-EV-19")
+async def intent_is_an_object(exam: ZenfluxExamination) -> None:
+    """The content of intent is an object."""
+    as_object(await _annotation(exam, "intent"), "the content of intent")
+
+
+@requirement("ZF-EV-20")
+async def billing_is_an_object(exam: ZenfluxExamination) -> None:
+    """The content of billing is an object."""
+    as_object(await _annotation(exam, "billing"), "the content of billing")
+
+
+@requirement("ZF-TYPE-03")
+async def token_counts_are_whole(exam: ZenfluxExamination) -> None:
+    """Wherever a message_delta counts prompt_tokens or llm_calls, it has all members of UsageResponse."""
+    for run in (await exam.told("annotate"), await exam.told("tool")):
+        for topic in ("usage", "billing"):
+            for content in (as_object(item, f"the content of {topic}") for item in run.notes(topic)):
+                if {"prompt_tokens", "llm_calls"} & set(content):
+                    exam.schemas.fit("usage_response", content, f"the content of {topic}")
+
+
+@requirement("ZF-EV-21")
+async def search_is_a_text(exam: ZenfluxExamination) -> None:
+    """The content of search is a string."""
+    await _expect_string(exam, "search")
+
+
+@requirement("ZF-EV-22")
+async def knowledge_is_a_text(exam: ZenfluxExamination) -> None:
+    """The content of knowledge is a string."""
+    await _expect_string(exam, "knowledge")
+
+
+async def _expect_string(exam: ZenfluxExamination, topic: str) -> None:
+    content = await _annotation(exam, topic)
+    expect.that(isinstance(content, str) and bool(content), f"a string as the content of {topic}", content)
+
+
+@requirement("ZF-EV-23")
+async def message_stop_is_empty(exam: ZenfluxExamination) -> None:
+    """Each message_start has its message_stop, whose data is {}."""
+    for situation in ("text", "tool"):
+        run = await exam.told(situation)
+        starts, stops = run.of("message_start"), run.of("message_stop")
+        expect.equal("messages begun and ended", len(starts), len(stops))
+        expect.equal("the data of message_stop", [{}] * len(stops), [dict(event.data) for event in stops])
+
+
+@requirement("G-ZF-01")
+async def message_start_is_told_twice(exam: ZenfluxExamination) -> None:
+    """message_start has the message at the top and in data, with message_id, session_id and conversation_id there."""
+    run = await exam.told("text")
+    for event in run.of("message_start"):
+        message = event.payload["message"]
+        wanted = {"message": message, "message_id": message["id"], "session_id": run.session_id}
+        wanted["conversation_id"] = run.conversation_id
+        expect.equal("data of message_start", wanted, {name: event.data.get(name) for name in wanted})
+
+
+@requirement("G-ZF-02")
+async def message_delta_is_mirrored(exam: ZenfluxExamination) -> None:
+    """message_delta has {type, content} in data and again in data.delta."""
+    for run in await _noted(exam):
+        for event in run.of("message_delta"):
+            delta = event.data.get("delta")
+            expect.that(isinstance(delta, dict), "data.delta in message_delta", dict(event.data))
+            expect.equal("data.delta.type", event.data["type"], (delta or {}).get("type"))
+            said, again = event.data["content"], (delta or {}).get("content")
+            same = said == again or as_object(said, "content") == as_object(again, "delta.content")
+            expect.that(same, "the same content in data and data.delta", dict(event.data))
+
+
+@requirement("G-ZF-03")
+async def contents_are_spelled_as_in_the_examples(exam: ZenfluxExamination) -> None:
+    """recommended and confirmation_request are JSON strings; usage, intent and billing objects; the rest strings."""
+    for run in await _noted(exam):
+        for event in run.of("message_delta"):
+            topic, content = event.data["type"], event.data["content"]
+            if topic in OBJECTS:
+                expect.that(isinstance(content, dict), f"an object as the content of {topic}", content)
+            elif topic in (*JSON_STRINGS, *STRINGS):
+                expect.that(isinstance(content, str), f"a string as the content of {topic}", content)
+            if topic in JSON_STRINGS:
+                as_object(content, f"the content of {topic}")
+
+
+async def _noted(exam: ZenfluxExamination) -> list[Run]:
+    """Runs with all kinds of message_delta."""
+    async with exam.line() as line:
+        waiting = await line.tell("permit")
+        await waiting.until_note("confirmation_request")
+        return [await exam.told("annotate"), await exam.told("tool"), waiting]
+
+
+@requirement("G-ZF-36")
+async def billing_is_a_usage_response(exam: ZenfluxExamination) -> None:
+    """The content of billing has all members of UsageResponse."""
+    content = as_object(await _annotation(exam, "billing"), "the content of billing")
+    exam.schemas.fit("usage_response", content, "the content of billing")
+
+
+@requirement("G-ZF-36")
+async def usage_may_count_tokens(exam: ZenfluxExamination) -> None:
+    """Where usage counts input_tokens and output_tokens beside stop_reason, they are whole numbers."""
+    for situation in ("text", "tool"):
+        for content in (await exam.told(situation)).notes("usage"):
+            for name in ("input_tokens", "output_tokens"):
+                count = as_object(content, "the content of usage").get(name, 0)
+                expect.that(type(count) is int and count >= 0, f"a whole number as {name}", content)
+
+
+@requirement("G-ZF-37")
+async def tokens_add_up(exam: ZenfluxExamination) -> None:
+    """total_tokens is the sum of prompt, completion, thinking, cache-read and cache-write tokens, as in the example."""
+    content = as_object(await _annotation(exam, "billing"), "the content of billing")
+    names = ("prompt", "completion", "thinking", "cache_read", "cache_write")
+    parts = [content.get(f"{name}_tokens") for name in names]
+    if not all(type(part) is int for part in parts):
+        raise NotTestable("billing does not count tokens")
+    expect.equal("total_tokens", sum(part or 0 for part in parts), content.get("total_tokens"))

@@ -1,0 +1,51 @@
+"""The profile of a ZenFlux server: which prompt brings about which situation."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from conformance.kit.expect import NotTestable
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Prompts(_Part):
+    """What to say to the agent so that it does a certain thing."""
+
+    text: str | None = None
+    thinking: str | None = None
+    tool: str | None = None
+    permit: str | None = None
+    ask: str | None = None
+    long_run: str | None = None
+    rollback: str | None = None
+    annotate: str | None = None
+    fail: str | None = None
+    slow: str | None = None
+    burst: str | None = None
+    title: str | None = None
+    compact: str | None = None
+    image: str | None = None
+
+
+class ZenfluxProfile(_Part):
+    """Everything the examiners must be told about a server and its agent."""
+
+    agent: str | None = None
+    repeatable: bool = False
+    heartbeat: float | None = Field(default=None, gt=0)
+    management: bool = False
+    prompts: Prompts = Prompts()
+    annotations: tuple[str, ...] = ()
+
+    def prompt(self, situation: str) -> str:
+        """What to say to bring about the situation."""
+        found: str | None = getattr(self.prompts, situation)
+        if found is None:
+            raise NotTestable(f"the profile has no entry `prompts.{situation}`")
+        return found
+
+    def needs_annotation(self, topic: str) -> None:
+        """NotTestable unless `annotate` is said to bring this about."""
+        if topic not in self.annotations:
+            raise NotTestable(f"the profile does not list `{topic}` in `annotations`")

@@ -1,0 +1,231 @@
+"""Replays: the turns of a recorded session happen again in a new one, at their own pace or faster."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.errors import Conflict, GatewayError, NotFound, Overloaded
+from gateway.model import (
+    BACKEND_EVENTS,
+    ROOT,
+    Compact,
+    Fault,
+    FaultRaised,
+    InputAccepted,
+    Interrupt,
+    Record,
+    SendMessage,
+    SessionCreated,
+    SessionStatus,
+    SessionView,
+    TurnEnded,
+    TurnResumed,
+    TurnStarted,
+    TurnSuspended,
+    standing,
+)
+from gateway.ports import ReplayState, Said, Scoped, Sessions, Turn
+
+Sleep = Callable[[float], Awaitable[None]]
+OnChange = Callable[[str, ReplayState], Awaitable[None]]
+
+SLICE, LONGEST, BETWEEN = 0.25, 30.0, 1.0
+"""Seconds: how soon a new speed is felt, the longest silence that is kept, and how long turns are apart."""
+AT_ONCE, KEPT = 32, 1000
+"""How many replays there are at a time, and of how many it is known how they ended."""
+
+
+@dataclass(slots=True)
+class RecordedTurn:
+    """What somebody said, what the agent did, and after how many seconds each."""
+
+    command: SendMessage | Compact
+    steps: list[tuple[float, Said]] = field(default_factory=list)
+    fault: Fault | None = None
+
+
+def turns_of(records: Iterable[Record]) -> list[RecordedTurn]:
+    """The turns that ended; the time in which people were waited for is no part of them."""
+    commands: dict[str, SendMessage | Compact] = {}
+    open_turns: dict[str, RecordedTurn] = {}
+    done: list[RecordedTurn] = []
+    last = 0.0
+    for record in records:
+        event, turn_id = record.event, record.turn_id or ""
+        if isinstance(event, InputAccepted) and isinstance(event.command, SendMessage | Compact):
+            commands[event.command_id] = event.command
+        elif isinstance(event, TurnStarted) and event.command_id in commands:
+            open_turns[turn_id], last = RecordedTurn(commands[event.command_id]), record.at
+        elif turn_id not in open_turns:
+            continue
+        elif isinstance(event, TurnEnded):
+            done.append(_ended(open_turns.pop(turn_id), event))
+        elif isinstance(event, TurnSuspended | TurnResumed):
+            last = record.at
+        elif type(event) in BACKEND_EVENTS:
+            said = event if record.scope_id == ROOT else Scoped(record.scope_id, event)
+            open_turns[turn_id].steps.append((min(max(record.at - last, 0.0), LONGEST), said))
+            last = record.at
+    return done
+
+
+def _ended(turn: RecordedTurn, event: TurnEnded) -> RecordedTurn:
+    """A fault that ended the turn is raised again, and not merely told."""
+    if event.fault is not None:
+        turn.fault = event.fault
+        turn.steps = [step for step in turn.steps if step[1] != FaultRaised(fault=event.fault)]
+    return turn
+
+
+class Again(GatewayError):
+    """The fault of the recorded turn, once more."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message, details=fault.details)
+        self.code = fault.code  # type: ignore[misc]
+        self.retryable = fault.retryable  # type: ignore[misc]
+
+
+class Player:
+    """Plays recorded turns in the agent's place, one for each turn that the replay itself begins."""
+
+    def __init__(self, speed: int, sleep: Sleep) -> None:
+        self.speed = speed
+        self.next: RecordedTurn | None = None
+        self._sleep = sleep
+
+    async def run(self, turn: Turn) -> AsyncGenerator[Said, None]:
+        recorded, self.next = self.next, None
+        if recorded is None or recorded.command != turn.command:
+            raise Conflict("a replay is going on in this session; wait for its end, or stop it")
+        for seconds, said in recorded.steps:
+            await self.wait(seconds)
+            yield said
+        if recorded.fault is not None:
+            raise Again(recorded.fault)
+
+    async def wait(self, seconds: float) -> None:
+        """So long at the speed of then; a new speed is felt at once."""
+        while seconds > 0:
+            slept = min(seconds / self.speed, SLICE)
+            await self._sleep(slept)
+            seconds -= slept * self.speed
+
+    async def close(self) -> None:
+        """Nothing to put away."""
+
+
+class Replay:
+    """One session being replayed in another."""
+
+    def __init__(self, view: SessionView, source: str, turns: Sequence[RecordedTurn], player: Player) -> None:
+        self.view = view
+        self.player = player
+        self.turns = turns
+        self.task: asyncio.Task[None] | None = None
+        self._source = source
+        self._status = "replaying"
+        self._turn = 0
+
+    @property
+    def state(self) -> ReplayState:
+        return ReplayState(
+            source=self._source, status=self._status, speed=self.player.speed, turn=self._turn, turns=len(self.turns),
+        )
+
+    async def play(self, sessions: Sessions, on_change: OnChange) -> None:
+        """Turn by turn, until all are played or somebody interrupts one."""
+        owner, session_id = self.view.owner, self.view.session_id
+        try:
+            for turn in self.turns:
+                if self._turn:
+                    await self.player.wait(BETWEEN)
+                self.player.next = turn
+                await sessions.submit(owner, session_id, [turn.command])
+                self._turn += 1
+                while self.view.status in (SessionStatus.RUNNING, SessionStatus.SUSPENDED):
+                    await self.player.wait(0.05 * self.player.speed)
+                if self.view.ended is not None and self.view.ended.outcome == "interrupted":
+                    break
+            await self.end("completed" if self._turn == len(self.turns) else "stopped", sessions, on_change)
+        except GatewayError:  # the session was closed or deleted, or somebody else speaks in it
+            self._status = "stopped"
+
+    async def end(self, status: str, sessions: Sessions, on_change: OnChange) -> None:
+        self._status = status
+        await sessions.perform(self.view.owner, self.view.session_id, None)
+        await on_change(self.view.session_id, self.state)
+
+
+class Replays:
+    """All replays of one server; the way to wait is given, so that a test need not."""
+
+    def __init__(self, sessions: Sessions, sleep: Sleep = asyncio.sleep) -> None:
+        self._sessions = sessions
+        self._sleep = sleep
+        self._replays: dict[str, tuple[Replay, OnChange]] = {}
+
+    async def can(self, owner: str, session_id: str) -> str | None:
+        view = await self._sessions.get(owner, session_id)
+        if view.status in (SessionStatus.RUNNING, SessionStatus.SUSPENDED):
+            return "a turn is running in the session"
+        return None if len(view.checkpoints) > 1 else "nothing has happened in the session"
+
+    async def start(
+        self, owner: str, session_id: str, speed: int, metadata: dict[str, Any], on_change: OnChange,
+    ) -> SessionView:
+        if why := await self.can(owner, session_id):
+            raise Conflict(why)
+        if len(self._going) >= AT_ONCE:
+            raise Overloaded(f"{AT_ONCE} replays are going on, and no more are allowed")
+        records = standing(await self._sessions.records(owner, session_id))
+        created, old = records[0].event, await self._sessions.get(owner, session_id)
+        assert isinstance(created, SessionCreated)
+        view = await self._sessions.create(
+            owner, old.agent, settings=created.settings, history=created.history, title=old.title, metadata=metadata,
+        )
+        replay = Replay(view, session_id, turns_of(records), Player(speed, self._sleep))
+        await self._sessions.perform(owner, view.session_id, replay.player)
+        self._keep(view.session_id, replay, on_change)
+        await on_change(view.session_id, replay.state)
+        replay.task = asyncio.create_task(replay.play(self._sessions, on_change), name=f"replay {view.session_id}")
+        return view
+
+    def state(self, owner: str, session_id: str) -> ReplayState:
+        return self._find(owner, session_id)[0].state
+
+    async def change(
+        self, owner: str, session_id: str, *, speed: int | None = None, stop: bool = False,
+    ) -> ReplayState:
+        replay, on_change = self._find(owner, session_id)
+        replay.player.speed = speed or replay.player.speed
+        if stop and replay.task is not None and not replay.task.done():
+            replay.task.cancel()
+            await self._sessions.submit(owner, session_id, [Interrupt()])
+            await replay.end("autonomous", self._sessions, on_change)
+        elif speed is not None:
+            await on_change(session_id, replay.state)
+        return replay.state
+
+    async def close(self) -> None:
+        tasks = self._going
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    @property
+    def _going(self) -> list[asyncio.Task[None]]:
+        return [replay.task for replay, _ in self._replays.values() if replay.task and not replay.task.done()]
+
+    def _keep(self, session_id: str, replay: Replay, on_change: OnChange) -> None:
+        over = [known for known, (one, _) in self._replays.items() if one.task is None or one.task.done()]
+        for known in over[:max(0, len(self._replays) + 1 - KEPT)]:
+            del self._replays[known]
+        self._replays[session_id] = replay, on_change
+
+    def _find(self, owner: str, session_id: str) -> tuple[Replay, OnChange]:
+        found = self._replays.get(session_id)
+        if found is None or found[0].view.owner != owner:
+            raise NotFound(f"session '{session_id}' is no replay")
+        return found

@@ -1,0 +1,177 @@
+"""A session in a ZIP: its records, its files and a manifest; and out of a ZIP again, whoever packed it."""
+
+import stat
+import zipfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from gateway.errors import Invalid, TooLarge
+from gateway.model import (
+    MODEL_VERSION,
+    PRIVATE,
+    Record,
+    SessionCreated,
+    SessionUpdated,
+    Settings,
+    TurnEnded,
+    TurnStarted,
+    decode,
+    encode,
+    with_settings,
+)
+
+from .workspace import Workspace
+
+FORMAT, VERSION = "dragoman.session", 1
+MANIFEST, RECORDS, FILES = "manifest.json", "records.jsonl", "workspace/"
+MAX_MANIFEST, MAX_RECORDS, MAX_ENTRIES = 64 * 1024, 32 * 1024 * 1024, 10_002
+WAYS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What is in the ZIP, and which version of the model can read it."""
+
+    format: str
+    version: int
+    model_version: int
+    session_id: str
+    agent: str
+    title: str | None = None
+    exported_at: float = 0.0
+    records: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """A session that was packed, read and in order."""
+
+    manifest: Manifest
+    records: list[Record]
+    files: list[str]
+
+
+# -- in ---------------------------------------------------------------------------------------------------------------
+
+def pack(draft: Path, records: Sequence[Record], workspace: Workspace, now: float) -> None:
+    """Write the ZIP; without secrets, and up to the last turn that has ended."""
+    records = [with_settings(record, _without_secrets) for record in _whole(records)]
+    created = records[0].event
+    assert isinstance(created, SessionCreated)
+    titles = (record.event.title for record in reversed(records) if isinstance(record.event, SessionUpdated))
+    manifest = Manifest(
+        format=FORMAT, version=VERSION, model_version=MODEL_VERSION, session_id=records[0].session_id,
+        agent=created.agent, title=next((title for title in titles if title is not None), created.title),
+        exported_at=now, records=len(records),
+    )
+    with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
+        archive.writestr(MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=2))
+        archive.writestr(RECORDS, b"".join(encode(record) + b"\n" for record in records))
+        for path in workspace.paths():
+            archive.write(workspace.file(path), FILES + path)
+
+
+def _whole(records: Sequence[Record]) -> Sequence[Record]:
+    """What happened before the turn that still runs, if one does."""
+    starts = [place for place, record in enumerate(records) if isinstance(record.event, TurnStarted)]
+    if not starts or any(isinstance(record.event, TurnEnded) for record in records[starts[-1]:]):
+        return records
+    turn_id = records[starts[-1]].turn_id
+    return records[:next(place for place, record in enumerate(records) if record.turn_id == turn_id)]
+
+
+def _without_secrets(settings: Settings) -> Settings:
+    return replace(settings, secrets={})
+
+
+# -- out --------------------------------------------------------------------------------------------------------------
+
+def unpack(file: Path, keep: str) -> Archive:
+    """What is in the ZIP, or `Invalid`; of what dialects keep for themselves only what `keep` does."""
+    with _opened(file) as archive:
+        names = _checked(archive)
+        manifest = _manifest(_read(archive, MANIFEST, MAX_MANIFEST))
+        lines = _read(archive, RECORDS, MAX_RECORDS).splitlines()
+        records = [_cleaned(_record(number, line, manifest), keep) for number, line in enumerate(lines, 1)]
+        if len(records) != manifest.records:
+            raise Invalid(f"{MANIFEST} tells of {manifest.records} records, and there are {len(records)}")
+        return Archive(manifest, records, [name.removeprefix(FILES) for name in names if name.startswith(FILES)])
+
+
+def unpack_files(file: Path, workspace: Workspace) -> None:
+    """The files, each within the bounds of the workspace; no name leads out of it."""
+    with _opened(file) as archive:
+        for name in _checked(archive):
+            if name.startswith(FILES):
+                workspace.write(name.removeprefix(FILES), _read(archive, name, workspace.file_bytes))
+
+
+def _opened(file: Path) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(file)
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        raise Invalid("the file is not a ZIP") from None
+
+
+def _checked(archive: zipfile.ZipFile) -> list[str]:
+    """The names of the entries, if all of them are such as `pack` makes."""
+    entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+    names = [entry.filename for entry in entries]
+    if len(archive.infolist()) > MAX_ENTRIES:
+        raise TooLarge(f"the ZIP has more than {MAX_ENTRIES} entries")
+    if len(set(names)) != len(names) or not {MANIFEST, RECORDS} <= set(names):
+        raise Invalid(f"the ZIP has no {MANIFEST} or no {RECORDS}, or has something twice")
+    for entry in entries:
+        if entry.filename not in (MANIFEST, RECORDS) and not entry.filename.startswith(FILES):
+            raise Invalid(f"{entry.filename[:80]!r} has no place in a session")
+        if entry.flag_bits & 0x1 or entry.compress_type not in WAYS or stat.S_ISLNK(entry.external_attr >> 16):
+            raise Invalid(f"{entry.filename[:80]!r} is encrypted, a link, or packed in an unknown way")
+    return names
+
+
+def _read(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
+    """One entry; never more than so many bytes, whatever the ZIP says of itself."""
+    try:
+        with archive.open(name) as opened:
+            content = opened.read(most + 1)
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError) as error:
+        raise Invalid(f"{name[:80]!r} cannot be unpacked: {error}") from None
+    if len(content) > most:
+        raise TooLarge(f"{name[:80]!r} is larger than {most} bytes")
+    return content
+
+
+def _manifest(content: bytes) -> Manifest:
+    try:
+        manifest = msgspec.json.decode(content, type=Manifest)
+    except msgspec.MsgspecError as error:
+        raise Invalid(f"{MANIFEST}: {error}") from None
+    if (manifest.format, manifest.version) != (FORMAT, VERSION):
+        raise Invalid(f"{MANIFEST} is of another format: {manifest.format!r}, version {manifest.version}")
+    if manifest.model_version != MODEL_VERSION:
+        raise Invalid(f"the records are of version {manifest.model_version}; this server reads {MODEL_VERSION}")
+    return manifest
+
+
+def _record(number: int, line: bytes, manifest: Manifest) -> Record:
+    try:
+        record = decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise Invalid(f"{RECORDS}: line {number} is no record: {error}") from None
+    if record.session_id != manifest.session_id:
+        raise Invalid(f"{RECORDS}: line {number} is of another session")
+    return record
+
+
+def _cleaned(record: Record, keep: str) -> Record:
+    """Without secrets, and without what other dialects kept: it may name things that are not the importer's."""
+    record, event = with_settings(record, _without_secrets), record.event
+    if isinstance(event, SessionCreated | SessionUpdated) and event.metadata and PRIVATE in event.metadata:
+        private = event.metadata[PRIVATE]
+        own = {keep: private[keep]} if isinstance(private, dict) and isinstance(private.get(keep), dict) else {}
+        return replace(record, event=replace(record.event, metadata={**event.metadata, PRIVATE: own}))
+    return record

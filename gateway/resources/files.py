@@ -1,0 +1,157 @@
+"""The file store: bytes on disk under names nobody can guess, whole or not at all."""
+
+import asyncio
+import hmac
+import os
+import re
+import secrets
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import AsyncIterator, Callable
+from fnmatch import fnmatchcase
+from hashlib import sha256
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+import msgspec
+
+from gateway.errors import Forbidden, Invalid, NotFound, TooLarge
+from gateway.ids import unguessable
+from gateway.ports import Clock, Link, Stored
+
+FILE_ID = re.compile(r"file_[0-9a-f]{24}")
+PART = ".part-"
+SECRET = ".secret"  # noqa: S105  # the name of a file
+STALE = 86_400
+"""Seconds after which what is left of an upload that never ended is swept away."""
+
+BATCH = 1024 * 1024
+
+
+class Rules(Protocol):
+    """What is taken, and how long a link holds; asked each time, because settings may change."""
+
+    @property
+    def max_bytes(self) -> int: ...
+    @property
+    def types(self) -> tuple[str, ...]: ...
+    @property
+    def link_seconds(self) -> float: ...
+
+
+class FileStore:
+    """The files of one data folder. What a file is called, and whose it is, is kept elsewhere; here are its bytes."""
+
+    def __init__(self, folder: Path, clock: Clock, rules: Callable[[], Rules]) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._rules = rules
+        self._secret = b""
+
+    # -- bytes ----------------------------------------------------------------------------------------------------
+
+    def admit(self, media_type: str) -> None:
+        types = self._rules().types
+        if not any(fnmatchcase(media_type, pattern.lower()) for pattern in types):
+            raise Invalid(f"files of type {media_type} are not taken; {', '.join(types)} are", param="file")
+
+    async def store(self, chunks: AsyncIterator[bytes]) -> Stored:
+        """Take all the chunks, or nothing: too many bytes, none, or a sender that breaks off leave no trace."""
+        part = await asyncio.to_thread(self._begin)
+        file, digest, size, most = part.open("wb", buffering=BATCH), sha256(), 0, self._rules().max_bytes
+        try:
+            with file:
+                async for chunk in chunks:
+                    size += len(chunk)
+                    if size > most:
+                        raise TooLarge(f"the file is larger than {most} bytes", param="file")
+                    await asyncio.to_thread(_write, file, chunk, digest.update)
+                if size == 0:
+                    raise Invalid("the file is empty", param="file")
+                await asyncio.to_thread(_settle, file)
+            file_id = unguessable("file")
+            part.rename(self._folder / file_id)
+            return Stored(file_id=file_id, size=size, sha256=digest.hexdigest())
+        finally:
+            part.unlink(missing_ok=True)
+
+    def path(self, file_id: str) -> Path:
+        """Where the bytes are; an id that is none of ours never becomes a path."""
+        if not FILE_ID.fullmatch(file_id) or not (path := self._folder / file_id).is_file():
+            raise NotFound(f"there is no file '{file_id}'")
+        return path
+
+    async def remove(self, file_id: str) -> None:
+        if FILE_ID.fullmatch(file_id):
+            await asyncio.to_thread((self._folder / file_id).unlink, missing_ok=True)
+
+    # -- links ----------------------------------------------------------------------------------------------------
+
+    def link(self, file_id: str, name: str, media_type: str) -> tuple[str, float]:
+        """A word that stands for the file for a while, and when it ceases to."""
+        expires = self._clock() + self._rules().link_seconds
+        claim = msgspec.json.encode(Link(file_id=file_id, name=name, media_type=media_type, expires=expires))
+        return f"{_spell(claim)}.{_spell(self._sign(claim))}", expires
+
+    def opened(self, word: str) -> Link:
+        """What a link stands for, if it is ours and still holds."""
+        claim, _, signature = word.partition(".")
+        try:
+            read, signed = _unspell(claim), _unspell(signature)
+        except ValueError:
+            raise NotFound("this link leads nowhere") from None
+        if not hmac.compare_digest(self._sign(read), signed):
+            raise NotFound("this link leads nowhere")
+        link = msgspec.json.decode(read, type=Link)
+        if link.expires < self._clock():
+            raise Forbidden("this link has expired: ask for a new one")
+        return link
+
+    def _sign(self, claim: bytes) -> bytes:
+        """With a secret of the folder, so that every server of the folder knows the links of the others."""
+        self._secret = self._secret or self._make_secret()
+        return hmac.digest(self._secret, claim, "sha256")
+
+    # -- the folder -----------------------------------------------------------------------------------------------
+
+    def _begin(self) -> Path:
+        """An empty file to write into; what is left of uploads that broke off with the server is swept away."""
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for left in self._folder.glob(f"{PART}*"):
+            if left.stat().st_mtime < self._clock() - STALE:
+                left.unlink(missing_ok=True)
+        return _created(self._folder / f"{PART}{secrets.token_hex(12)}")
+
+    def _make_secret(self) -> bytes:
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file, beside = self._folder / SECRET, _created(self._folder / f"{PART}{secrets.token_hex(12)}")
+        try:
+            beside.write_bytes(secrets.token_bytes(32))
+            os.link(beside, file)
+        except FileExistsError:
+            pass
+        finally:
+            beside.unlink()
+        return file.read_bytes()
+
+
+def _created(path: Path) -> Path:
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    return path
+
+
+def _write(file: BinaryIO, chunk: bytes, update: Callable[[bytes], None]) -> None:
+    update(chunk)
+    file.write(chunk)
+
+
+def _settle(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _spell(raw: bytes) -> str:
+    return urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+def _unspell(text: str) -> bytes:
+    return urlsafe_b64decode(text + "=" * (-len(text) % 4))

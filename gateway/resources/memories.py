@@ -1,0 +1,113 @@
+"""Memories: short texts that a user wants an agent to know in every session, each with a number of its own."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from gateway.errors import Conflict, NotFound
+from gateway.ports import Resource, Resources
+
+KIND = "note"
+MOST = 10_000
+"""How many memories a user has."""
+
+
+class Memory(msgspec.Struct, frozen=True, kw_only=True):
+    """What is remembered, what it is about, and where it came from."""
+
+    content: str
+    type: str = "feedback"
+    skill: str | None = None
+    record: str | None = None
+    scope: str | None = None
+    owner: str | None = None
+    topic: str | None = None
+    external_id: str | None = None
+    superseded_by: int | None = None
+    reason: str | None = None
+    session_id: str = ""
+    disabled: bool = False
+    hits: int = 0
+    last_hit_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A memory in its place; `number` is its name."""
+
+    number: int
+    memory: Memory
+    created_at: float
+    updated_at: float | None
+    resource: Resource
+
+
+class Memories:
+    """The memories of all users in one store; other people's are not found."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+
+    async def add(self, owner: str, memory: Memory) -> Kept:
+        if len(await self._all(owner)) >= MOST:
+            raise Conflict(f"you have {MOST} memories already; delete some first")
+        return _kept(await self._resources.create(KIND, owner, msgspec.to_builtins(memory)))
+
+    async def find(self, owner: str, number: int) -> Kept:
+        found = await self._resources.list(KIND, owner, after=number - 1, before=number + 1, limit=1)
+        if not found:
+            raise NotFound(f"there is no memory {number}")
+        return _kept(found[0])
+
+    async def search(
+        self, owner: str, wanted: Mapping[str, Any], keyword: str = "", *, offset: int = 0, limit: int = 20,
+    ) -> tuple[list[Kept], int]:
+        """A page, newest first, of those that have all that is wanted, and how many there are in all."""
+        found = [kept for kept in await self._all(owner) if _fits(kept.memory, wanted, keyword)]
+        return found[offset:offset + limit], len(found)
+
+    async def change(self, owner: str, number: int, **changes: Any) -> Kept:
+        old = await self.find(owner, number)
+        body = msgspec.to_builtins(replace(old.memory, **changes))
+        return _kept(await self._resources.update(
+            KIND, owner, old.resource.resource_id, body, expected=old.resource.version,
+        ))
+
+    async def remove(self, owner: str, number: int) -> None:
+        await self._resources.delete(KIND, owner, (await self.find(owner, number)).resource.resource_id)
+
+    async def change_all(self, owner: str, numbers: Iterable[int], **changes: Any) -> int:
+        """How many of them there were to change."""
+        found = await self._those(owner, numbers)
+        for kept in found:
+            await self.change(owner, kept.number, **changes)
+        return len(found)
+
+    async def remove_all(self, owner: str, numbers: Iterable[int]) -> int:
+        """How many of them there were to remove."""
+        found = await self._those(owner, numbers)
+        for kept in found:
+            await self.remove(owner, kept.number)
+        return len(found)
+
+    async def _those(self, owner: str, numbers: Iterable[int]) -> list[Kept]:
+        wanted = set(numbers)
+        return [kept for kept in await self._all(owner) if kept.number in wanted]
+
+    async def _all(self, owner: str) -> list[Kept]:
+        return [_kept(found) for found in await self._resources.list(KIND, owner, limit=MOST)]
+
+
+def _kept(found: Resource) -> Kept:
+    changed = found.updated_at if found.version > 1 else None
+    return Kept(found.ordinal, msgspec.convert(found.body, Memory), found.created_at, changed, found)
+
+
+def _fits(memory: Memory, wanted: Mapping[str, Any], keyword: str) -> bool:
+    return (
+        keyword.casefold() in memory.content.casefold()
+        and all(getattr(memory, name) == value for name, value in wanted.items())
+    )

@@ -1,0 +1,279 @@
+"""Socket.IO: clients known by their token, each heard in the order it speaks, sessions followed by cursors."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any, Protocol
+
+import orjson
+import socketio  # type: ignore[import-untyped]
+import structlog
+from aiohttp import web
+from engineio.exceptions import EngineIOError  # type: ignore[import-untyped]
+from socketio.exceptions import ConnectionRefusedError as Refused  # type: ignore[import-untyped]
+
+from gateway.errors import GatewayError
+from gateway.ports import Subscription
+
+from .guard import Guard, bearer, public
+from .sockets import SOCKETS
+
+log = structlog.get_logger("dragoman.socketio")
+
+EVENT = "2"
+BY_POLLING, BY_SOCKET = 8, 256
+"""How many events may wait for a client that polls (some take no more than 16 at once), or has a socket."""
+
+Keep = Callable[[bytes], bool]
+
+
+class Json:
+    """What the Socket.IO server reads and writes JSON with."""
+
+    @staticmethod
+    def dumps(value: Any, **_: Any) -> str:
+        return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
+
+    loads = staticmethod(orjson.loads)
+
+
+class Later:
+    """An answer that is not to hold up what the client says next."""
+
+    def __init__(self, answer: Awaitable[Any]) -> None:
+        self.answer = answer
+
+
+class Listener(Protocol):
+    """Who hears what clients say: the event's name and what came with it; what is returned acknowledges it."""
+
+    async def hear(self, peer: "Peer", event: str, said: Any) -> Any: ...
+    async def gone(self, peer: "Peer") -> None:
+        """The client has left."""
+
+
+def parted(frame: bytes) -> tuple[str, bytes]:
+    """The name and the payload of a frame `{"event": name, "data": payload}`."""
+    if frame.startswith(_HEAD):
+        name, found, payload = frame[len(_HEAD):].partition(_MIDDLE)
+        if found and b"\\" not in name:
+            return name.decode(), payload[:-1]
+    whole = orjson.loads(frame)
+    return whole["event"], orjson.dumps(whole["data"])
+
+
+_HEAD, _MIDDLE = b'{"event":"', b'","data":'
+
+
+class Peer:
+    """One connected client."""
+
+    def __init__(self, server: "SocketServer", sid: str, transport_id: str, owner: str) -> None:
+        self.owner = owner
+        self.sid = sid
+        self.order = asyncio.Lock()
+        self._server = server
+        self._transport_id = transport_id
+        self._word = asyncio.Lock()
+        self._following: dict[str, tuple[str, asyncio.Task[None]]] = {}
+
+    # -- saying ---------------------------------------------------------------------------------------------------
+
+    async def send(self, frames: Iterable[bytes]) -> None:
+        """Say all of it; a client that takes nothing for too long is cut."""
+        async with self._word:
+            ready = [f'{EVENT}["{name}",{payload.decode()}]' for name, payload in map(parted, frames)]
+            while ready:
+                room = self._server.room(self._transport_id)
+                now, ready = ready[:room], ready[room:]
+                for words in now:
+                    await self._server.eio.send(self._transport_id, words)
+                await self._taken()
+
+    async def _taken(self) -> None:
+        """Wait until what was said is on its way."""
+        queue = self._server.queue(self._transport_id)
+        if queue is None:
+            raise ConnectionResetError("the client has left")
+        try:
+            async with asyncio.timeout(self._server.patience()):
+                await queue.join()
+        except TimeoutError:
+            log.warning("a client takes nothing and is cut", owner=self.owner)
+            await self._server.cut(self._transport_id)
+            raise ConnectionResetError("the client takes nothing") from None
+
+    def hang_up(self) -> None:
+        """Let go of a request that waits for something to be said."""
+        if (queue := self._server.queue(self._transport_id)) is not None:
+            queue.put_nowait(None)
+
+    # -- following ------------------------------------------------------------------------------------------------
+
+    def follows(self, session_id: str) -> str | None:
+        """How the client follows that session, if it does."""
+        found = self._following.get(session_id)
+        return found[0] if found is not None and not found[1].done() else None
+
+    def follow(self, session_id: str, manner: str, subscription: Subscription, keep: Keep | None = None) -> None:
+        """Pass on all that happens there from now on, in the place of what was followed of it before."""
+        self.unfollow(session_id)
+        pumping = asyncio.create_task(self._pump(subscription, keep), name=f"follow {session_id}")
+        pumping.add_done_callback(_tell)
+        self._following[session_id] = (manner, pumping)
+
+    def unfollow(self, session_id: str) -> None:
+        if (found := self._following.pop(session_id, None)) is not None:
+            found[1].cancel()
+
+    def unfollow_all(self) -> None:
+        for session_id in list(self._following):
+            self.unfollow(session_id)
+
+    async def _pump(self, subscription: Subscription, keep: Keep | None) -> None:
+        try:
+            while chunks := await subscription.chunks():
+                await self.send(_kept(chunks, keep))
+            if getattr(subscription, "cut_at", None) is not None:
+                await self._server.cut(self._transport_id)
+        except (ConnectionResetError, EngineIOError):
+            pass  # the client has left
+        finally:
+            subscription.close()
+
+
+def _tell(pumping: asyncio.Task[None]) -> None:
+    if not pumping.cancelled() and (error := pumping.exception()) is not None:
+        log.error("a session could not be followed any further", task=pumping.get_name(), exc_info=error)
+
+
+def _kept(chunks: Sequence[Any], keep: Keep | None) -> list[bytes]:
+    frames = [frame for chunk in chunks for frame in chunk.frames]
+    return frames if keep is None else [frame for frame in frames if keep(frame)]
+
+
+class SocketServer:
+    """A Socket.IO endpoint of the application; what is said there is a listener's business."""
+
+    def __init__(
+        self, listener: Listener, guard: Guard, *, patience: Callable[[], float], ping_seconds: float, most_bytes: int,
+        origins: Sequence[str],
+    ) -> None:
+        self.patience = patience
+        self._listener = listener
+        self._guard = guard
+        self._peers: dict[str, Peer] = {}
+        self._upgrades: dict[str, web.Request] = {}
+        self._sio = socketio.AsyncServer(
+            async_mode="aiohttp", json=Json, max_http_buffer_size=most_bytes, ping_interval=ping_seconds,
+            cors_allowed_origins="*" if "*" in origins else list(origins) or None, logger=_quiet,
+            engineio_logger=_quiet,
+        )
+        self._sio.on("connect", self._connect)
+        self._sio.on("disconnect", self._disconnect)
+        self._sio.on("*", self._hear)
+
+    @property
+    def eio(self) -> Any:
+        return self._sio.eio
+
+    def routes(self, path: str) -> list[web.RouteDef]:
+        return [web.route(method, path, self.serve) for method in ("GET", "POST", "OPTIONS")]
+
+    @public
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        """Who asks is said in the CONNECT packet, not in a header."""
+        request.app[SOCKETS].add(self)
+        sid = request.query.get("sid")
+        if sid is not None and request.query.get("transport") == "websocket":
+            self._upgrades[sid] = request
+        try:
+            response: web.StreamResponse = await self._sio.handle_request(request)
+            return response
+        finally:
+            if sid is not None and self._upgrades.get(sid) is request:
+                del self._upgrades[sid]
+
+    # -- clients --------------------------------------------------------------------------------------------------
+
+    async def _connect(self, sid: str, environ: dict[str, Any], auth: Any) -> None:
+        token = auth.get("token") if isinstance(auth, dict) else None
+        try:
+            owner = self._guard.owner_of(token if isinstance(token, str) else bearer(environ["aiohttp.request"]))
+        except GatewayError as error:
+            raise Refused(error.message) from None
+        self._peers[sid] = Peer(self, sid, self._sio.manager.eio_sid_from_sid(sid, "/"), owner)
+
+    async def _disconnect(self, sid: str, reason: Any = None) -> None:
+        peer = self._peers.pop(sid, None)
+        if peer is not None:
+            peer.unfollow_all()
+            peer.hang_up()
+            await self._listener.gone(peer)
+
+    async def _hear(self, event: str, sid: str, *said: Any) -> Any:
+        """One after the other: what a client says first is done first."""
+        peer = self._peers.get(sid)
+        if peer is None:
+            return None
+        async with peer.order:
+            answer = await self._answer(peer, event, said[0] if said else None)
+        return await answer.answer if isinstance(answer, Later) else answer
+
+    async def _answer(self, peer: Peer, event: str, said: Any) -> Any:
+        try:
+            return await self._listener.hear(peer, event, said)
+        except (ConnectionResetError, EngineIOError):
+            return None  # the client has left
+
+    # -- connections ----------------------------------------------------------------------------------------------
+
+    def queue(self, transport_id: str) -> "asyncio.Queue[Any] | None":
+        connection = self.eio.sockets.get(transport_id)
+        return None if connection is None or connection.closed else connection.queue
+
+    def room(self, transport_id: str) -> int:
+        connection = self.eio.sockets.get(transport_id)
+        return BY_SOCKET if connection is not None and connection.upgraded else BY_POLLING
+
+    async def cut(self, transport_id: str) -> None:
+        """End a connection whose client may not even take a farewell."""
+        connection = self.eio.sockets.get(transport_id)
+        environ = self._sio.environ.get(transport_id) or {}
+        request = self._upgrades.get(transport_id) or environ.get("aiohttp.request")
+        if connection is None:
+            return
+        upgraded = connection.upgraded
+        with suppress(EngineIOError):
+            await connection.close(wait=False, abort=True)
+        if upgraded and request is not None and request.transport is not None:
+            request.transport.abort()
+        self.eio.sockets.pop(transport_id, None)
+
+    async def close(self, *, code: int = 0, message: bytes = b"") -> None:
+        """The server stops: say goodbye to everybody."""
+        for peer in list(self._peers.values()):
+            peer.unfollow_all()
+        for connection in list(self.eio.sockets.values()):
+            with suppress(EngineIOError, ConnectionError):
+                await connection.close(wait=False, abort=False)
+                connection.queue.put_nowait(None)
+        if (watching := getattr(self.eio, "service_task_handle", None)) is not None:
+            watching.cancel()
+
+
+class _Quiet:
+    """The library's own journal, which tells the contents of every packet, is not kept."""
+
+    def debug(self, *_: Any, **__: Any) -> None: ...
+    def info(self, *_: Any, **__: Any) -> None: ...
+    def warning(self, *_: Any, **__: Any) -> None: ...
+
+    def error(self, words: str, *args: Any, **__: Any) -> None:
+        log.error("socket.io", words=words % args if args else words)
+
+    def exception(self, words: str, *args: Any, **__: Any) -> None:
+        log.exception("socket.io", words=words % args if args else words)
+
+
+_quiet = _Quiet()

@@ -1,0 +1,135 @@
+"""WebSockets: frames in, ready frames out, and a beat to show that the server lives."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import structlog
+from aiohttp import WSCloseCode, WSMsgType, web
+
+from gateway.errors import Forbidden
+from gateway.ports import Subscription
+
+log = structlog.get_logger("dragoman.web")
+
+SOCKETS: web.AppKey[set[Any]] = web.AppKey("sockets", set)
+GOODBYE = 1.0
+"""Seconds that a client has to say goodbye in return."""
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+Send = Callable[[Iterable[bytes]], Awaitable[None]]
+
+
+class Listener(Protocol):
+    """Who hears what a client says on its socket, one frame after the other."""
+
+    async def hear(self, frame: bytes) -> None: ...
+    async def gone(self) -> None:
+        """The client has left; nothing can be said to it any more."""
+
+
+class Socket:
+    """One open connection, written to by several; a peer that takes nothing for `patience` seconds is cut."""
+
+    def __init__(self, ws: web.WebSocketResponse, transport: asyncio.Transport | None, patience: float) -> None:
+        self._ws = ws
+        self._transport = transport
+        self._patience = patience
+        self._word = asyncio.Lock()
+
+    async def send(self, frames: Iterable[bytes]) -> None:
+        async with self._word:
+            await self._write(frames)
+
+    @asynccontextmanager
+    async def speaking(self) -> AsyncIterator[Send]:
+        """Nobody else says anything until the block ends."""
+        async with self._word:
+            yield self._write
+
+    async def follow(self, subscription: Subscription) -> bool:
+        """Pass on what is ready, until the turn has ended; False if the subscription was over before."""
+        while chunks := await subscription.chunks():
+            frames: list[bytes] = []
+            for chunk in chunks:
+                frames += chunk.frames
+                if chunk.ends:
+                    await self.send(frames)
+                    return True
+            await self.send(frames)
+        return False
+
+    async def close(self, code: int = WSCloseCode.INTERNAL_ERROR) -> None:
+        await self._ws.close(code=code)
+
+    async def _write(self, frames: Iterable[bytes]) -> None:
+        try:
+            async with asyncio.timeout(self._patience):
+                for frame in frames:
+                    await self._ws.send_frame(frame, WSMsgType.TEXT)
+        except TimeoutError:
+            if self._transport is not None:
+                self._transport.abort()
+            raise ConnectionResetError("the client takes nothing") from None
+
+
+async def converse(
+    request: web.Request, listener: Callable[[Socket], Listener], *, beat: Callable[[], bytes], every: float,
+    patience: float, anywhere: bool = False,
+) -> web.WebSocketResponse:
+    """Serve one socket until the client leaves; `anywhere`, pages of any site may open one."""
+    if not anywhere and _is_foreign(request):
+        raise Forbidden("pages of other sites may not open a socket here")
+    ws = web.WebSocketResponse(max_msg_size=request.client_max_size, compress=False, decode_text=False, timeout=GOODBYE)
+    await ws.prepare(request)
+    request.app[SOCKETS].add(ws)
+    socket = Socket(ws, request.transport, patience)
+    beating = asyncio.create_task(_beat(socket, beat, every))
+    hearing = listener(socket)
+    try:
+        async for message in ws:
+            if message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
+                await hearing.hear(message.data)
+    except ConnectionResetError:
+        pass  # the answer could not be said: the client has left
+    except Exception:  # a mistake of ours: the client may come again, the journal gets the traceback
+        log.exception("a socket failed", path=request.path)
+        await ws.close(code=WSCloseCode.INTERNAL_ERROR)
+    finally:
+        request.app[SOCKETS].discard(ws)
+        beating.cancel()
+        await hearing.gone()
+    return ws
+
+
+async def _beat(socket: Socket, beat: Callable[[], bytes], every: float) -> None:
+    with suppress(ConnectionResetError):
+        while True:
+            await asyncio.sleep(every)
+            await socket.send((beat(),))
+
+
+def _is_foreign(request: web.Request) -> bool:
+    """Browsers let a page of any site open a socket, and say which; pages of this machine are not foreign to it."""
+    origin = request.headers.get("Origin")
+    if origin is None:
+        return False
+    try:
+        host = urlsplit(origin).hostname or ""
+    except ValueError:
+        return True
+    return host not in LOOPBACK and not host.endswith(".localhost") and host != request.url.host
+
+
+def keep_sockets(app: web.Application) -> None:
+    """Know who is connected, and say goodbye to them when the server stops."""
+    app[SOCKETS] = set()
+
+    async def farewell(app: web.Application) -> None:
+        sockets: set[Any] = app[SOCKETS]
+        await asyncio.gather(*(
+            ws.close(code=WSCloseCode.GOING_AWAY, message=b"the server stops") for ws in list(sockets)
+        ))
+
+    app.on_shutdown.append(farewell)

@@ -1,0 +1,26 @@
+"""What was said is read up to a place; what is kept beside a session stays beside what was there."""
+
+from pathlib import Path
+
+from adapters.blade.rest_reading import keep, messages_of
+from tests.adapters.blade.rest_served import blade, say
+
+
+async def test_messages_are_read_up_to_a_place(tmp_path: Path) -> None:
+    async with blade(tmp_path) as client:
+        house, session = client.gateway.contexts["blade"], await client.session()
+        await say(client, session, "one")
+        await say(client, session, "two")
+        marks = (await client.gateway.sessions.get("", session)).checkpoints
+        counts = [len(await messages_of(house, "", session, upto=mark.seq)) for mark in marks]
+        assert counts == [0, 2, 4]
+        assert await messages_of(house, "", session) == (await client.get(f"/sessions/{session}/messages")).body
+
+
+async def test_what_is_kept_stays_beside_what_was_there(tmp_path: Path) -> None:
+    async with blade(tmp_path) as client:
+        house, session = client.gateway.contexts["blade"], await client.session(title="old")
+        await keep(house, "", session, one=1)
+        view = await keep(house, "", session, "new", two=2)
+        assert view.private("blade") == {"one": 1, "two": 2}
+        assert (view.title, view.shown_metadata) == ("new", {})

@@ -1,0 +1,25 @@
+"""Every route is there once, and those that are absent come last."""
+
+from collections import Counter
+from pathlib import Path
+
+from adapters.blade.rest_absent import ABSENT
+from adapters.blade.rest_routes import rest_routes
+from tests.adapters.blade.rest_served import blade
+
+
+async def test_no_route_is_there_twice(tmp_path: Path) -> None:
+    async with blade(tmp_path) as client:
+        routes = rest_routes(client.gateway.contexts["blade"])
+    counted = Counter((route.method, route.path) for route in routes)
+    assert [route for route, count in counted.items() if count > 1] == []
+    assert [route.path.removeprefix("/api") for route in routes[-len(ABSENT):]] == [path for _, path, _ in ABSENT]
+
+
+async def test_handlers_are_short(tmp_path: Path) -> None:
+    from inspect import getsource
+
+    async with blade(tmp_path) as client:
+        routes = rest_routes(client.gateway.contexts["blade"])
+    long = {route.handler.__qualname__ for route in routes if len(getsource(route.handler).splitlines()) > 15}
+    assert long == set()

@@ -1,0 +1,15 @@
+"""A gateway that speaks CAS, and a client of it."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.adapters.cas.client import Client
+from tests.served import serving
+
+
+@pytest.fixture
+async def cas(tmp_path: Path) -> AsyncIterator[Client]:
+    async with serving(tmp_path) as served:
+        yield Client(served)

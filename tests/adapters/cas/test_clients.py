@@ -1,0 +1,94 @@
+"""Published clients of CAS's API work here as they are: nothing but the address is ours."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anthropic
+import pytest
+from qca import managed as qca
+
+from tests.adapters.cas.client import AT, MINE, Client, toolset
+from tests.served import Served, serving
+
+T = TypeVar("T")
+
+
+@pytest.fixture
+async def served(tmp_path: Path) -> AsyncIterator[Served]:
+    async with serving(tmp_path, limits={"heartbeat_seconds": 0.2}) as served:
+        yield served
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """Blocking clients run beside the server."""
+    async with asyncio.timeout(30):
+        return await asyncio.to_thread(work)
+
+
+async def test_the_qoder_client_talks_and_answers(served: Served) -> None:
+    agent_id = await Client(served).agent(toolset(calc="ask"), MINE)
+
+    def work() -> tuple[list[str], list[str], Any]:
+        with qca.Managed(pat="x", base_url=served.url(AT), _strict_response_validation=True) as client:
+            environment = client.environments.create(name="e", config={"type": "cloud"})
+            session = client.sessions.create(agent=agent_id, environment_id=environment.id, title="t")
+            sent = client.sessions.events.send(
+                session.id, events=[{"type": "user.message", "content": [{"type": "text", "text": "/parallel"}]}])
+            heard: list[str] = []
+            with client.sessions.events.stream(session.id, event_deltas=["agent.message"]) as stream:
+                for event in stream:
+                    heard.append(event.type)
+                    if event.type == "session.status_idle" and event.stop_reason.type == "requires_action":
+                        names = {e.id: e for e in client.sessions.events.list(session.id, limit=100)}
+                        client.sessions.events.send(session.id, events=[
+                            {"type": "user.tool_confirmation", "tool_use_id": one, "result": "allow"}
+                            if names[one].type == "agent.tool_use" else
+                            {"type": "user.custom_tool_result", "custom_tool_use_id": one,
+                             "content": [{"type": "text", "text": "sunny"}]}
+                            for one in event.stop_reason.event_ids
+                        ])
+                    elif event.type == "session.status_idle":
+                        break
+            listed = [event.type for event in client.sessions.events.list(session.id, limit=5)]
+            assert sent.data[0].type == "user.message"
+            threads = list(client.sessions.threads.list(session.id))
+            client.sessions.archive(session.id)
+            assert client.sessions.cancel(session.id).status == "canceling"
+            return heard, listed, threads
+
+    heard, listed, threads = await in_thread(work)
+    kept = [kind for kind in heard if not kind.startswith("event_")]
+    assert kept == listed
+    assert "event_delta" in heard
+    assert kept.count("session.status_idle") == 2
+    assert len(threads) == 1
+
+
+async def test_the_anthropic_client_talks(served: Served) -> None:
+    agent_id = await Client(served).agent(toolset(calc="ask"))
+
+    def work() -> tuple[list[str], str]:
+        with anthropic.Anthropic(api_key="x", base_url=served.url(AT)) as client:
+            environment = client.beta.environments.create(name="e", config={"type": "cloud"})
+            session = client.beta.sessions.create(agent=agent_id, environment_id=environment.id)
+            heard: list[str] = []
+            with client.beta.sessions.events.stream(session.id) as stream:
+                client.beta.sessions.events.send(
+                    session.id, events=[{"type": "user.message", "content": [{"type": "text", "text": "/permit hi"}]}])
+                for event in stream:
+                    heard.append(event.type)
+                    if event.type == "session.status_idle":
+                        if event.stop_reason.type != "requires_action":
+                            break
+                        client.beta.sessions.events.send(session.id, events=[
+                            {"type": "user.tool_confirmation", "tool_use_id": one, "result": "allow"}
+                            for one in event.stop_reason.event_ids
+                        ])
+            return heard, client.beta.sessions.retrieve(session.id).status
+
+    heard, status = await in_thread(work)
+    assert heard[0] == "user.message"
+    assert heard.count("session.status_idle") == 2
+    assert status == "idle"

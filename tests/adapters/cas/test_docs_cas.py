@@ -1,0 +1,21 @@
+"""The Python session of docs/cas.md is run as it stands there."""
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.served import serving
+
+PAGE = Path(__file__).parents[3] / "docs" / "cas.md"
+
+
+async def test_the_session_with_a_published_client_works(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    [code] = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    session: dict[str, Any] = {"__name__": "docs"}
+    exec(compile(code, str(PAGE), "exec"), session)
+    async with serving(tmp_path) as served, asyncio.timeout(30):
+        await asyncio.to_thread(session["main"], served.address)
+    assert "You said: hello" in capsys.readouterr().out

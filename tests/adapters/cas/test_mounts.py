@@ -1,0 +1,112 @@
+"""What is mounted: paths that stay under /data/, aliases that agree, files that are ready, tokens that are not told."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.cas import mounts
+from adapters.cas.mounts import Mounts, mount_of, normalised, shown_mount
+from gateway.errors import Invalid, NotFound
+from gateway.resources import MemoryResources
+from tests.tables import table
+
+
+@pytest.fixture
+def house(monkeypatch: pytest.MonkeyPatch) -> Any:
+    async def check(context: Any, owner: str, file_id: str) -> None:
+        if file_id == "file_none":
+            raise Invalid("File 'file_none' was not found.")
+
+    async def check_store(context: Any, owner: str, store_id: str) -> None:
+        if store_id == "memstore_none":
+            raise Invalid("Memory store 'memstore_none' was not found.")
+
+    monkeypatch.setattr(mounts, "check_file", check)
+    monkeypatch.setattr(mounts, "check_memory_store", check_store)
+    return SimpleNamespace(resources=MemoryResources(lambda: 1.0), table=table("cas"))
+
+
+@pytest.mark.parametrize(("given", "path"), [
+    ("a.txt", "/data/a.txt"), ("/data/a.txt", "/data/a.txt"), ("a/../b", "/data/b"), ("./a//b/", "/data/a/b"),
+    ("/data/x/../y", "/data/y"), ("//data//z", "/data/z"), ("data/x", "/data/data/x"), ("...", "/data/..."),
+    ("x" * 506, "/data/" + "x" * 506),
+])
+def test_a_path_is_put_under_data(given: str, path: str) -> None:
+    assert normalised(given) == path
+
+
+@pytest.mark.parametrize("given", [
+    "", "..", ".", "/", "/data", "/data/", "/data/..", "/etc/passwd", "../etc", "a/../../b", "/data/../etc",
+    "/database/x", "a\0b", "x" * 507, "a/../" + "x" * 508, "/data/../data/../x",
+])
+def test_a_path_that_escapes_is_refused(given: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        normalised(given, "resources.0")
+    assert refused.value.param == "resources.0.path"
+
+
+@given(st.lists(st.sampled_from(["..", ".", "", "a", "data", "/", "~"])).map("/".join))
+def test_no_path_ever_leaves(path: str) -> None:
+    try:
+        found = normalised(path)
+    except Invalid:
+        return
+    assert found.startswith("/data/")
+    assert ".." not in found.split("/")
+
+
+async def test_a_file_has_its_default_place_and_its_alias(house: Any) -> None:
+    assert (await mount_of(house, "", {"file_id": "file_1"})).body["path"] == "/data/file_1"
+    for said in ({"path": "x"}, {"mount_path": "x"}, {"path": "x", "mount_path": "x"}):
+        assert (await mount_of(house, "", {"type": "file", "file_id": "file_1", **said})).body["path"] == "/data/x"
+
+
+@pytest.mark.parametrize(("given", "param"), [
+    ({"file_id": "file_1", "path": "x", "mount_path": "/data/x"}, "mount_path"),
+    ({"file_id": "file_1", "mount_path": "../x"}, "mount_path"),
+    ({"file_id": "file_none"}, "file_id"),
+    ({"file_id": 1}, "file_id"),
+    ({}, "file_id"),
+    ({"type": "github_repository"}, "url"),
+    ({"type": "github_repository", "url": ""}, "url"),
+    ({"type": "github_repository", "url": "https://x", "authorization_token": 5}, "authorization_token"),
+    ({"type": None}, "type"),
+    ({"type": "memory_store", "memory_store_id": "memstore_none"}, "memory_store_id"),
+    ({"type": "memory_store", "memory_store_id": "memstore_1", "access": "all"}, "access"),
+])
+async def test_what_makes_no_sense_is_refused_with_its_field(house: Any, given: Any, param: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        await mount_of(house, "", given)
+    assert refused.value.param == param
+
+
+async def test_a_memory_store_is_mounted(house: Any) -> None:
+    mount = await mount_of(house, "", {"type": "memory_store", "memory_store_id": "memstore_1"})
+    shown = shown_mount(table("cas"), await Mounts(house, "", "sess_1").add(mount))
+    assert (shown["type"], shown["memory_store_id"], shown["access"]) == ("memory_store", "memstore_1", "read_write")
+
+
+async def test_mounts_come_and_go_with_their_session(house: Any) -> None:
+    of_session = Mounts(house, "ann", "sess_1")
+    assert await of_session.all() == []
+    token = {"type": "github_repository", "url": "https://x", "authorization_token": "hush"}
+    mount = await mount_of(house, "ann", token)
+    assert "hush" not in repr(mount)
+    first = await of_session.add(mount)
+    second = await of_session.add(await mount_of(house, "ann", {"file_id": "file_1"}))
+    assert first.secrets == {"authorization_token": "hush"}
+    shown = shown_mount(table("cas"), first)
+    assert "hush" not in str(shown)
+    assert (shown["id"], shown["url"]) == (first.resource_id, "https://x")
+    assert [one.resource_id for one in await of_session.all()] == [first.resource_id, second.resource_id]
+    with pytest.raises(NotFound):
+        await Mounts(house, "ann", "sess_2").get(first.resource_id)
+    await of_session.remove(first.resource_id)
+    assert [one.resource_id for one in await of_session.all()] == [second.resource_id]
+    await of_session.clear()
+    assert await of_session.all() == []
+    with pytest.raises(NotFound):
+        await house.resources.get("session_resource", "ann", second.resource_id)

@@ -1,0 +1,103 @@
+"""What is told while a message is being written, in both forms, and what is passed over."""
+
+from adapters.cas.previews import previews_of
+from adapters.cas.reading import Reading
+from gateway.model import BlockKind
+from tests.adapters.cas.test_outbound import (
+    ENDED,
+    NO_USAGE,
+    SPAN,
+    STARTED,
+    Cas,
+    block,
+    call,
+    delta,
+    ended,
+    said,
+    span_end,
+    text,
+)
+from tests.playbook import silence
+
+
+def started(kind: str, seq: int, at: str) -> tuple[str, int | str, dict[str, object]]:
+    return said("event_start", at, event={"id": f"evt_1_{seq}", "type": kind})
+
+
+def piece(words: str, seq: int, at: str) -> tuple[str, int | str, dict[str, object]]:
+    content = {"type": "text", "text": words}
+    return said("event_delta", at, event_id=f"evt_1_{seq}",
+                delta={"type": "content_delta", "index": 0, "content": content})
+
+
+def raw(kind: str, number: int = 1, **body: object) -> tuple[str, int | str, dict[str, object]]:
+    """Under the id of the record just fed, and its number there."""
+    return kind, f"p{number}", body
+
+
+def test_an_event_is_announced_with_its_first_word() -> None:
+    (Cas(deltas=("agent.message",))
+        >> STARTED << SPAN
+        >> block(BlockKind.THINKING) << silence
+        >> delta("hm", BlockKind.THINKING) << silence
+        >> ended(BlockKind.THINKING, text="hm") << said("agent.thinking", 2, thinking="hm")
+        >> block() << silence
+        >> delta("") << silence
+        >> delta("he") << started("agent.message", 5, "evt_1_7-p1") << piece("he", 5, "evt_1_7-p2")
+        >> delta("llo") << piece("llo", 5, "evt_1_8-p1")
+        >> ended(text="hello") << said("agent.message", 5, content=text("hello"))
+        >> block() << silence
+        >> ended(text="") << silence)
+
+
+def test_what_a_client_has_had_of_an_event_is_not_told_again() -> None:
+    (Cas(deltas=("agent.message",), muted=(2, 4))
+        >> STARTED << SPAN
+        >> block() << silence
+        >> delta("a") << silence
+        >> delta("b") << silence
+        >> delta("c") << piece("c", 2, "evt_1_5-p1")
+        >> ended(text="abc") << said("agent.message", 2, content=text("abc")))
+
+
+def test_the_raw_stream_of_a_message() -> None:
+    empty = {"type": "message", "role": "assistant", "content": [], "stop_reason": None, "stop_sequence": None}
+    (Cas(incremental=True, raw=True)
+        >> STARTED
+        << said("agent.message_start", "evt_1_1-p1", message={
+            "id": "m", "model": "demo-1", "usage": {"input_tokens": 0, "output_tokens": 0}, **empty})
+        << SPAN
+        >> block(BlockKind.THINKING)
+        << raw("agent.content_block_start", index=0, content_block={
+            "type": "thinking", "thinking": "", "signature": ""})
+        >> delta("hm", BlockKind.THINKING)
+        << raw("agent.content_block_delta", index=0, delta={"type": "thinking_delta", "thinking": "hm"})
+        >> ended(BlockKind.THINKING, text="hm")
+        << raw("agent.content_block_stop", index=0) << said("agent.thinking", 2, thinking="hm")
+        >> block() << raw("agent.content_block_start", index=1, content_block={"type": "text", "text": ""})
+        >> delta("hello")
+        << raw("agent.content_block_delta", index=1, delta={"type": "text_delta", "text": "hello"})
+        >> ended(text="hello") << raw("agent.content_block_stop", index=1)
+        >> block(BlockKind.TOOL_USE, call=call())
+        << raw("agent.content_block_start", index=2, content_block={
+            "type": "tool_use", "id": "evt_1_8", "name": "calc", "input": {}})
+        >> delta('{"x":1}', BlockKind.TOOL_USE)
+        << raw("agent.content_block_delta", index=2, delta={"type": "input_json_delta", "partial_json": '{"x":1}'})
+        >> ended(BlockKind.TOOL_USE, call=call())
+        << raw("agent.content_block_stop", index=2)
+        << said("agent.tool_use", 8, name="calc", input={"x": 1}, evaluated_permission="allow")
+        >> ENDED
+        << raw("agent.message_delta", delta={"stop_reason": "end_turn", "stop_sequence": None},
+                usage={"output_tokens": NO_USAGE["output_tokens"]})
+        << raw("agent.message_stop", 2)
+        << ("agent.message", 5, {"content": text("hello"), **AT_BLOCK_END})
+        << span_end(1))
+
+
+AT_BLOCK_END = {"created_at": "2023-11-14T22:13:20.875Z", "processed_at": "2023-11-14T22:13:20.875Z"}
+
+
+def test_a_connection_has_one_form() -> None:
+    assert type(previews_of(Reading(), lambda *a, **b: ())).__name__ == "Nothing"
+    assert type(previews_of(Reading(raw=True), lambda *a, **b: ())).__name__ == "Raw"
+    assert type(previews_of(Reading(raw=True, deltas=("agent.message",)), lambda *a, **b: ())).__name__ == "Deltas"

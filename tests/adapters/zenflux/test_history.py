@@ -1,0 +1,111 @@
+"""Stored messages: entries grouped as they were streamed."""
+
+from typing import Any
+
+from adapters.zenflux.history import messages_of, spelled
+from adapters.zenflux.manner import private_of, user_of, with_user
+from adapters.zenflux.search import look
+from gateway.model import (
+    Entry,
+    FilePart,
+    ImagePart,
+    Outcome,
+    Role,
+    SessionView,
+    TextPart,
+    ToolCall,
+    ToolUsePart,
+)
+from tests.tables import table
+
+CALL = ToolUsePart(call=ToolCall(call_id="call_1", name="calc", input={"x": 1}))
+
+
+def entry(role: Role, content: Any, turn: str | None = "turn_1", **more: Any) -> Entry:
+    return Entry(role=role, content=content, seq=1, at=1_700_000_000.0, turn_id=turn, **more)
+
+
+def view(*entries: Entry, **more: Any) -> SessionView:
+    return SessionView(session_id="sess_1", entries=list(entries), **more)
+
+
+def said(name: str, *parts: Any, turn: str = "turn_1", outcome: Outcome | None = Outcome.COMPLETED) -> Entry:
+    return entry(Role.ASSISTANT, parts, turn, message_id=name, outcome=outcome)
+
+
+def result(turn: str = "turn_1") -> Entry:
+    return entry(Role.TOOL, "2", turn, call_id="call_1")
+
+
+def shown(seen: SessionView, *, multi_message: bool = True) -> list[tuple[str, Any]]:
+    told = spelled(table("zenflux"), seen, messages_of(seen, multi_message=multi_message))
+    return [(one["id"], one["content"] if isinstance(one["content"], str) else [b["type"] for b in one["content"]])
+            for one in told]
+
+
+ROUNDS = (
+    entry(Role.USER, "hi", message_id="cmd_1"), said("m1", TextPart(text="a"), CALL), result(),
+    said("m2", TextPart(text="b")), entry(Role.USER, "more", "turn_2", message_id="cmd_2"),
+    said("m3", CALL, turn="turn_2", outcome=Outcome.INTERRUPTED), result("turn_2"),
+    entry(Role.USER, "last", "turn_3", message_id="cmd_3"), result("turn_3"),
+)
+
+
+def test_results_are_in_the_message_that_follows_or_in_the_last_of_their_run() -> None:
+    assert shown(view(*ROUNDS)) == [
+        ("cmd_1", "hi"), ("m1", ["text", "tool_use"]), ("m2", ["tool_result", "text"]),
+        ("cmd_2", "more"), ("m3", ["tool_use", "tool_result"]), ("cmd_3", "last"), ("msg_9", ["tool_result"]),
+    ]
+
+
+def test_a_run_is_one_message_where_that_is_wanted() -> None:
+    assert shown(view(*ROUNDS), multi_message=False)[:3] == [
+        ("cmd_1", "hi"), ("m1", ["text", "tool_use", "tool_result", "text"]), ("cmd_2", "more")]
+
+
+def test_how_a_message_ended() -> None:
+    seen = view(*ROUNDS)
+    told = spelled(table("zenflux"), seen, messages_of(seen, multi_message=True))
+    assert [one["status"] for one in told] == [
+        "completed", "completed", "completed", "completed", "stopped", "completed", "completed"]
+    speaking = view(entry(Role.USER, "hi"), said("m1", TextPart(text="a"), outcome=None), turn_id="turn_1")
+    assert spelled(table("zenflux"), speaking, messages_of(speaking, multi_message=True))[1]["status"] == "processing"
+
+
+def test_what_was_said_elsewhere_before() -> None:
+    seen = view(entry(Role.SYSTEM, "be brief", None), entry(Role.USER, "x", None), entry(Role.ASSISTANT, "y", None),
+                entry(Role.USER, "z", None))
+    told = spelled(table("zenflux"), seen, messages_of(seen, multi_message=False))
+    assert [(one["id"], one["role"], one["status"]) for one in told] == [
+        ("msg_2", "user", "completed"), ("msg_3", "assistant", "completed"), ("msg_4", "user", "completed")]
+
+
+def test_pictures_and_files_are_blocks() -> None:
+    parts = (TextPart(text="see"), ImagePart(url="data:image/png;base64,AA"), ImagePart(url="https://x.test/p.png"),
+             FilePart(name="a.txt", file_id="file_1"))
+    seen = view(entry(Role.USER, parts, message_id="cmd_1"))
+    [told] = spelled(table("zenflux"), seen, messages_of(seen, multi_message=True))
+    assert told["content"] == [
+        {"type": "text", "text": "see"},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA"}},
+        {"type": "image", "source": {"type": "url", "media_type": None, "data": "https://x.test/p.png"}},
+        {"type": "file", "file_id": "file_1", "file_name": "a.txt"}]
+
+
+def test_whose_a_conversation_is() -> None:
+    kept = with_user({"tags": ["x"]}, "ann")
+    assert user_of("", kept) == "ann"
+    assert user_of("bob", kept) == "bob"
+    assert user_of("", {}) == "local"
+    assert private_of(kept) == {"user_id": "ann"}
+    assert kept["tags"] == ["x"]
+
+
+def test_words_are_looked_for_in_the_title_first() -> None:
+    long = entry(Role.USER, "x" * 100 + "OWL" + "y" * 100)
+    seen = view(long, said("m", TextPart(text="nothing")), title="About owls")
+    assert look(seen, "owl") == ("title", "About owls")
+    hit = look(view(*seen.entries), "owl")
+    assert hit == ("content", "…" + "x" * 40 + "OWL" + "y" * 40 + "…")
+    assert look(seen, "eagle") is None
+    assert look(view(result()), "2") is None

@@ -1,0 +1,361 @@
+"""The chat socket, over a real connection: requests, responses, runs one after the other, and whatever goes wrong."""
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import orjson
+import pytest
+
+from gateway.web.sockets import SOCKETS
+from tests.adapters.zenflux.client import Chat, talking
+from tests.served import until
+
+
+async def test_a_run_is_told_from_its_start_to_its_end(tmp_path: Path) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        run = await chat.run("/think /tool clock hello")
+        assert [block["type"] for block in run.blocks] == ["thinking", "tool_use", "tool_result", "text"]
+        assert run.words("text")[0].endswith("You said: hello")
+        assert run.status == "completed"
+        assert len(run.messages) == 2
+        assert chat.frames[0]["type"] == "res"
+        assert chat.frames[0]["payload"]["status"] == "streaming"
+        assert chat.frames[0]["payload"]["session_id"] == run.session_id
+
+
+async def test_one_message_per_run_where_the_settings_say_so(tmp_path: Path) -> None:
+    async with talking(tmp_path, zenflux={"multi_message": False}) as client, client.chat() as chat:
+        run = await chat.run("/tool clock hello")
+        assert len(run.messages) == 1
+        stored = await client.call("GET", f"/conversations/{run.conversation_id}/messages")
+        assert [m["id"] for m in stored["messages"][1:]] == [run.messages[0].id]
+
+
+async def test_a_connection_is_used_again_and_the_conversation_goes_on(tmp_path: Path) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        first = await chat.run("one")
+        second = await chat.run("two", conversation_id=first.conversation_id)
+        third = await chat.run("three", conversation_id="")
+        assert first.conversation_id == second.conversation_id != third.conversation_id
+        assert len({first.session_id, second.session_id, third.session_id}) == 3
+
+
+async def test_several_connections_talk_at_once(tmp_path: Path) -> None:
+    async with talking(tmp_path) as client:
+        async def talk(number: int) -> str:
+            async with client.chat() as chat:
+                return (await chat.run(f"/slow 3 number {number}")).words("text")[-1]
+
+        said = await asyncio.gather(*(talk(number) for number in range(10)))
+        assert [f"number {number}" in text for number, text in enumerate(said)] == [True] * 10
+
+
+async def test_words_are_merged_and_none_is_lost(tmp_path: Path) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        run = await chat.run("/slow 20")
+        assert run.words("text")[0] == "".join(f"{number} " for number in range(1, 21))
+        assert run.deltas <= 2 + 20 * 0.06 / 0.15 + 4
+        burst = await chat.run("/burst 2000")
+        assert "word " * 2000 in burst.words("text")[0]
+        assert burst.deltas < 40
+
+
+async def test_words_come_when_they_are_due_though_nothing_follows(tmp_path: Path) -> None:
+    async with talking(tmp_path, zenflux={"throttle_ms": 60}) as client, client.chat() as chat:
+        begun = await chat.send("/slow 2 /ask")
+        while not any("2 " in event["data"].get("delta", "") for event in chat.events
+                      if event["type"] == "content_delta"):
+            await chat.next()
+        await chat.ask("chat.abort", session_id=begun["session_id"])
+
+
+async def test_without_streaming_each_block_is_one_delta(tmp_path: Path) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        run = await chat.run("/think /burst 500", stream=False)
+        assert run.deltas == len(run.blocks)
+
+
+async def test_a_second_message_stops_the_run_before_it(tmp_path: Path) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        first = await chat.send("/slow 400")
+        await chat.until("content_start")
+        second = await chat.send("hello", conversation_id=first["conversation_id"])
+        stopped, done = await chat.over(first["session_id"]), await chat.over(second["session_id"])
+        assert stopped.status == "cancelled"
+        assert stopped.other("session_stopped")[0]["reason"] == "user_requested"
+        assert done.words("text")[0] == "You said: hello"
+        order = [frame.get("event") or frame["type"] for frame in chat.frames]
+        assert order.index("session_stopped") < len(order) - 1 - order[::-1].index("res")
+
+
+async def test_a_second_message_that_is_refused_stops_nothing(tmp_path: Path) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        first = await chat.send("/slow 5")
+        response = await chat.ask("chat.send", message="x", user_id="local", agent_id="nobody")
+        assert response["error"]["code"] == "AGENT_NOT_FOUND"
+        assert (await chat.over(first["session_id"])).status == "completed"
+
+
+async def test_a_conversation_that_is_busy_elsewhere(tmp_path: Path) -> None:
+    async with talking(tmp_path) as client, client.chat() as one, client.chat() as other:
+        begun = await one.send("/slow 400")
+        response = await other.ask(
+            "chat.send", message="x", user_id="local", conversation_id=begun["conversation_id"])
+        assert response["error"]["code"] == "SESSION_BUSY"
+        await one.ask("chat.abort", session_id=begun["session_id"])
+
+
+# -- abort ------------------------------------------------------------------------------------------------------------
+
+async def test_an_abort_is_answered_before_its_effects_are_told(tmp_path: Path) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        begun = await chat.send("/slow 400")
+        await chat.until("content_start")
+        response = await chat.ask("chat.abort", session_id=begun["session_id"])
+        assert response["payload"]["session_id"] == begun["session_id"]
+        assert response["payload"]["status"] == "stopped"
+        assert response["payload"]["stopped_at"]
+        assert not any(event["type"] == "session_stopped" for event in chat.events)
+        run = await chat.over(begun["session_id"])
+        assert [event["type"] for event in chat.events[-5:]] == [
+            "message_delta", "message_delta", "message_stop", "session_stopped", "session_end"]
+        assert run.status == "cancelled"
+        again = await chat.ask("chat.abort", session_id=begun["session_id"])
+        assert again["ok"], "a run that is over stays so"
+
+
+@pytest.mark.parametrize(("params", "code"), [
+    ({}, "VALIDATION_ERROR"), ({"session_id": ""}, "VALIDATION_ERROR"), ({"session_id": 5}, "VALIDATION_ERROR"),
+    ({"session_id": None}, "VALIDATION_ERROR"), ({"session_id": "turn_nope"}, "SESSION_NOT_FOUND"),
+    ({"session_id": "../../etc"}, "SESSION_NOT_FOUND"),
+])
+async def test_an_abort_of_nothing(tmp_path: Path, params: dict[str, Any], code: str) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        response = await chat.ask("chat.abort", **params)
+        assert not response["ok"]
+        assert response["error"]["code"] == code
+
+
+# -- what cannot be understood ----------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("frame", [
+    "", "nonsense", "{", "[]", "[1]", "5", "null", '"req"', "{}", '{"type":null}', '{"type":5}', '{"type":"event"}',
+    '{"type":["req"]}', '{"type":"REQ","id":"1","method":"chat.send"}', "\ud7ff", "{" * 1000, '{"type":"res"}',
+])
+async def test_a_frame_that_cannot_be_understood_is_passed_over(tmp_path: Path, frame: str) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        await chat.ws.send_str(frame)
+        await chat.ws.send_bytes(frame.encode() + b"\xff\xfe")
+        await chat.ws.send_json({"type": "ping"})
+        assert (await chat.next())["type"] == "pong"
+        assert (await chat.run("still here")).status == "completed"
+
+
+@pytest.mark.parametrize(("said", "code"), [
+    ({"method": "chat.nope"}, "METHOD_NOT_FOUND"), ({}, "METHOD_NOT_FOUND"), ({"method": 5}, "METHOD_NOT_FOUND"),
+    ({"method": ["chat.send"]}, "METHOD_NOT_FOUND"), ({"method": None}, "METHOD_NOT_FOUND"),
+    ({"method": "chat.send"}, "VALIDATION_ERROR"), ({"method": "chat.send", "params": []}, "VALIDATION_ERROR"),
+    ({"method": "chat.send", "params": None}, "VALIDATION_ERROR"),
+    ({"method": "chat.abort", "params": "x"}, "VALIDATION_ERROR"),
+])
+async def test_a_request_that_is_wrong_is_refused(tmp_path: Path, said: dict[str, Any], code: str) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        for identified in ({"id": "7"}, {}, {"id": None}, {"id": ["x"]}, {"id": ""}):
+            await chat.ws.send_json({"type": "req", **identified, **said})
+            response = await chat.next()
+            assert response["type"] == "res"
+            assert not response["ok"]
+            assert response["error"]["code"] == code
+            assert isinstance(response["id"], str)
+            assert response["id"] == "7" or "7" not in identified.values()
+
+
+CLOSED = (aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSED, aiohttp.WSMsgType.ERROR)
+GOOD = {"message": "hi", "user_id": "local"}
+
+
+@pytest.mark.parametrize("wrong", [
+    {"message": None}, {"message": 5}, {"message": ["hi"]}, {"message": {}}, {"message": ""}, {"user_id": None},
+    {"user_id": 5}, {"user_id": ""}, {"user_id": []}, {"conversation_id": 5}, {"conversation_id": {}},
+    {"agent_id": 5}, {"agent_id": ["demo"]}, {"stream": "yes"}, {"stream": 1}, {"stream": {}},
+    {"background_tasks": "title_generation"}, {"background_tasks": [5]}, {"background_tasks": {}},
+    {"files": "x"}, {"files": ["x"]}, {"files": {}}, {"files": [{"file_size": "big"}]}, {"files": [{"file_url": 5}]},
+    {"files": [{"file_size": -1}]}, {"files": [{}]}, {"variables": []}, {"variables": "x"}, {"variables": 5},
+])
+async def test_a_parameter_of_the_wrong_kind_is_refused(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        response = await chat.ask("chat.send", **{**GOOD, **wrong})
+        assert not response["ok"], response
+        assert response["error"]["code"] == "VALIDATION_ERROR"
+        assert next(iter(wrong)) in response["error"]["message"]
+        assert (await chat.run("still here")).status == "completed"
+
+
+@pytest.mark.parametrize("missing", ["message", "user_id"])
+async def test_a_parameter_that_is_missing_is_refused(tmp_path: Path, missing: str) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        response = await chat.ask("chat.send", **{key: value for key, value in GOOD.items() if key != missing})
+        assert response["error"]["code"] == "VALIDATION_ERROR"
+
+
+async def test_what_is_not_there_is_not_found(tmp_path: Path) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        response = await chat.ask("chat.send", **GOOD, conversation_id="nope")
+        assert response["error"]["code"] == "CONVERSATION_NOT_FOUND"
+        response = await chat.ask("chat.send", **GOOD, agent_id="nope")
+        assert response["error"]["code"] == "AGENT_NOT_FOUND"
+        response = await chat.ask("chat.send", **GOOD, files=[{"file_id": "file_nope", "file_name": "x"}])
+        assert not response["ok"]
+
+
+async def test_a_large_message_is_taken_and_a_larger_one_hangs_up(tmp_path: Path) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        run = await chat.run("x" * 5_000_000, stream=False)
+        assert len(run.words("text")[0]) > 5_000_000
+        with suppress(ConnectionError):
+            await chat.ws.send_str("y" * 11_000_000)
+        assert (await chat.ws.receive(timeout=5)).type in CLOSED
+
+
+async def test_an_id_that_is_a_number_is_given_back(tmp_path: Path) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        await chat.ws.send_json({"type": "req", "id": 7, "method": "nope"})
+        assert (await chat.next())["id"] == 7
+
+
+# -- the line itself --------------------------------------------------------------------------------------------------
+
+async def test_the_server_ticks_and_answers_pings(tmp_path: Path) -> None:
+    async with talking(tmp_path, zenflux={"tick_seconds": 0.05}) as client, client.chat() as chat:
+        tick = await chat.next()
+        assert tick == {"type": "event", "event": "tick", "payload": {"ts": tick["payload"]["ts"]}, "seq": 0}
+        assert isinstance(tick["payload"]["ts"], int)
+        await chat.ws.send_json({"type": "ping"})
+        while (pong := await chat.next())["type"] != "pong":
+            pass
+        assert set(pong) == {"type", "ts"}
+
+
+async def test_a_client_that_leaves_does_not_stop_its_run(tmp_path: Path) -> None:
+    async with talking(tmp_path) as client:
+        async with client.chat() as chat:
+            begun = await chat.send("/slow 4")
+        view = await client.served.gateway.sessions.get("", begun["conversation_id"])
+        await until(lambda: view.turn_id is None)
+        assert view.ended is not None
+        assert view.ended.outcome == "completed"
+
+
+async def test_a_client_that_leaves_stops_its_run_where_the_settings_say_so(tmp_path: Path) -> None:
+    async with talking(tmp_path, on_disconnect="cancel") as client:
+        async with client.chat() as chat:
+            begun = await chat.send("/slow 400")
+            await chat.until("content_start")
+        view = await client.served.gateway.sessions.get("", begun["conversation_id"])
+        await until(lambda: view.turn_id is None)
+        assert view.ended is not None
+        assert view.ended.outcome == "interrupted"
+
+
+async def test_a_client_that_takes_nothing_is_cut_and_its_run_goes_on(tmp_path: Path) -> None:
+    async with talking(tmp_path, limits={"send_seconds": 0.3}) as client:
+        host, port = client.served.address.removeprefix("http://").split(":")
+        _, writer = await asyncio.open_connection(host, int(port), limit=1024)
+        key = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + "A" * 22
+        writer.write(f"GET /api/v1/ws/chat HTTP/1.1\r\nHost: {host}\r\n{key}==\r\n\r\n".encode())
+        body = orjson.dumps({"type": "req", "id": "1", "method": "chat.send",
+                             "params": {**GOOD, "message": "x" * 9_000_000, "stream": False}})
+        writer.write(bytes([0x81, 0xFF]) + len(body).to_bytes(8, "big") + bytes(4) + body)
+        await writer.drain()
+        gateway = client.served.gateway
+        await until(lambda: gateway.hub.subscribers)
+        await until(lambda: not gateway.hub.subscribers)
+        await until(lambda: not gateway.web[SOCKETS])
+        assert not gateway.sessions.running
+        writer.close()
+
+
+async def test_a_thousand_clients_that_say_nothing(tmp_path: Path) -> None:
+    async with talking(tmp_path) as client:
+        connector = aiohttp.TCPConnector(limit=0)
+        async with aiohttp.ClientSession(connector=connector) as many:
+            url = client.served.url("/api/v1/ws/chat")
+            idle = await asyncio.gather(*(many.ws_connect(url) for _ in range(1000)))
+            async with client.chat() as chat:
+                assert (await chat.run("hello")).status == "completed"
+            await idle[-1].send_json({"type": "ping"})
+            assert (await idle[-1].receive_json(timeout=5))["type"] == "pong"
+            await asyncio.gather(*(ws.close() for ws in idle))
+
+
+@pytest.mark.parametrize(("origin", "status"), [
+    ("http://localhost:5173", 101), ("tauri://localhost", 101), ("http://tauri.localhost", 101),
+    ("https://evil.example", 403), ("null", 403),
+])
+async def test_pages_of_other_sites_open_no_socket(tmp_path: Path, origin: str, status: int) -> None:
+    async with talking(tmp_path) as client:
+        url = client.served.url("/api/v1/ws/chat")
+        try:
+            async with client.served.http.ws_connect(url, origin=origin) as ws:
+                assert await Chat(ws).run("hello")
+            assert status == 101
+        except aiohttp.WSServerHandshakeError as error:
+            assert error.status == status
+
+
+async def test_a_page_of_any_site_where_the_settings_say_so(tmp_path: Path) -> None:
+    async with talking(tmp_path, zenflux={"cors": True}) as client:
+        url = client.served.url("/api/v1/ws/chat")
+        async with client.served.http.ws_connect(url, origin="https://elsewhere.example") as ws:
+            assert await Chat(ws).run("hello")
+
+
+# -- what the agent does ----------------------------------------------------------------------------------------------
+
+async def test_a_run_that_fails(tmp_path: Path) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        run = await chat.run("/fail")
+        assert run.status == "failed"
+        assert run.other("error")[0]["error"]["type"] == "network_error"
+        assert run.words("text") == ["I am about to "]
+        early = await chat.run("/fail-start")
+        assert early.status == "failed"
+        assert early.messages == []
+
+
+async def test_a_title_is_the_first_words_where_the_client_asks_for_one(tmp_path: Path) -> None:
+    async with talking(tmp_path, zenflux={"title_length": 10}) as client, client.chat() as chat:
+        tasks = ["title_generation", "recommended_questions"]
+        run = await chat.run("/slow 1 a long  first message", background_tasks=tasks)
+        assert run.other("conversation_delta") == [{"conversation_id": run.conversation_id, "title": "/slow 1 a "}]
+        named = await chat.run("/title The trip", conversation_id=run.conversation_id, background_tasks=tasks)
+        assert named.other("conversation_delta")[0]["title"] == "The trip"
+
+
+async def test_every_directive_is_told_in_order(tmp_path: Path) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        for directive in ("/annotate", "/bridge", "/ui", "/image", "/plan", "/compact x", "/fork", "/refuse",
+                          "/max-tokens", "/json", "/tool search", "/think /burst 10 /tool clock /image"):
+            run = await chat.run(directive)
+            assert run.status == "completed", directive
+
+
+async def test_an_agent_is_chosen_message_by_message(tmp_path: Path) -> None:
+    agents = {"first": {"backend": "demo"}, "second": {"backend": "demo", "model": "two"}}
+    async with talking(tmp_path, agents=agents) as client, client.chat() as chat:
+        made = await client.call("POST", "/conversations", params={"user_id": "local", "title": "T"})
+        assert made["agent_id"] == "first"
+        await chat.run("hello", conversation_id=made["id"], agent_id="second")
+        assert (await client.call("GET", f"/conversations/{made['id']}"))["agent_id"] == "second"
+
+
+async def test_a_conversation_deleted_in_the_middle_of_a_run(tmp_path: Path) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        begun = await chat.send("/slow 400")
+        await chat.until("content_delta")
+        await client.call("DELETE", f"/conversations/{begun['conversation_id']}")
+        assert (await chat.over(begun["session_id"])).status == "cancelled"
+        assert (await chat.run("hello")).status == "completed"

@@ -1,0 +1,57 @@
+"""Answers: wrapped or not, done or refused, and lists however they are laid out."""
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+import conformance.zenflux
+from conformance.kit.expect import Failed
+from conformance.kit.http import Reply
+from conformance.kit.schemas import Schemas
+from conformance.zenflux.answer import Answer, listed, wrapped
+
+SCHEMAS = Schemas(Path(conformance.zenflux.__file__).parent / "schemas")
+
+
+def answered(body: Any, status: int = 200) -> Answer:
+    return wrapped(Reply("GET /x", status, {}, orjson.dumps(body)), SCHEMAS)
+
+
+def wrapper(code: int, data: Any = None) -> dict[str, Any]:
+    return {"code": code, "message": "words", "data": data}
+
+
+@pytest.mark.parametrize(("status", "code"), [(200, 200), (201, 200), (201, 201)])
+def test_a_success_has_its_data(status: int, code: int) -> None:
+    assert answered(wrapper(code, [1]), status).done() == [1]
+
+
+@pytest.mark.parametrize(("status", "code"), [(200, 400), (400, 400), (200, 201), (500, 200)])
+def test_other_codes_are_no_success(status: int, code: int) -> None:
+    with pytest.raises(Failed, match="to succeed"):
+        answered(wrapper(code), status).done()
+
+
+@pytest.mark.parametrize("body", [{}, [], None, {"code": "200", "message": "", "data": 1}, wrapper(404, {})])
+def test_what_is_not_wrapped_is_a_failure(body: Any) -> None:
+    with pytest.raises(Failed, match="`wrapper`"):
+        answered(body)
+
+
+def test_the_code_of_a_refusal_is_in_the_body() -> None:
+    answered(wrapper(404), 200).refused("it is unknown")
+    answered(wrapper(404), 404).missing("it is unknown")
+    with pytest.raises(Failed, match="a 404"):
+        answered(wrapper(404), 200).missing("it is unknown")
+    for status, code in ((200, 200), (500, 500), (500, 400)):
+        with pytest.raises(Failed, match="to be refused"):
+            answered(wrapper(code), status).refused("it is wrong")
+
+
+def test_lists_are_found_bare_or_named() -> None:
+    assert listed([{"a": 1}], "things") == listed({"things": [{"a": 1}], "total": 1}, "things") == [{"a": 1}]
+    for wrong in (None, {"total": 1}, [1], "x"):
+        with pytest.raises(Failed, match="a list of objects"):
+            listed(wrong, "things")

@@ -1,0 +1,155 @@
+"""Sessions are changed, closed and read again; sub-agents are put away; the list can be walked in both directions."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from gateway.errors import Conflict, NotFound
+from gateway.model import (
+    ROOT,
+    BlockDelta,
+    BlockEnded,
+    BlockKind,
+    BlockStarted,
+    CloseReason,
+    MessageEnded,
+    MessageStarted,
+    ScopeOpened,
+    ScopeStatus,
+    ScopeStatusChanged,
+    SendMessage,
+    SessionStatus,
+    StopReason,
+    TurnEnded,
+)
+from gateway.ports import Said, Scoped, Turn
+from tests.house import Stage, lawful, refolded
+
+
+async def forking(turn: Turn) -> AsyncGenerator[Said, None]:
+    """One sub-agent, and many words."""
+    yield Scoped("scope_1", ScopeOpened(parent=ROOT, title="Helper"))
+    yield MessageStarted(message_id="m")
+    yield BlockStarted(block_id="b", message_id="m", kind=BlockKind.TEXT)
+    for _ in range(600):
+        yield BlockDelta(block_id="b", message_id="m", kind=BlockKind.TEXT, delta="x")
+    yield BlockEnded(block_id="b", message_id="m", kind=BlockKind.TEXT, text="x" * 600)
+    yield MessageEnded(message_id="m")
+
+
+async def patient(turn: Turn) -> AsyncGenerator[Said, None]:
+    yield Scoped("scope_1", ScopeOpened(parent=ROOT))
+    await asyncio.Event().wait()
+
+
+async def archiving(turn: Turn) -> AsyncGenerator[Said, None]:
+    yield Scoped("scope_1", ScopeStatusChanged(status=ScopeStatus.ARCHIVED))
+
+
+async def test_an_update_changes_what_it_names() -> None:
+    stage = Stage(patient)
+    session = await stage.session()
+    view = await stage.service.update("", session.view.session_id, title="Trip")
+    view = await stage.service.update("", session.view.session_id, metadata={"a": 1})
+    assert (view.title, view.metadata) == ("Trip", {"a": 1})
+    assert refolded(view, await stage.records(session)) == view
+
+
+async def test_a_closed_session_can_be_read_and_nothing_else() -> None:
+    stage = Stage(patient)
+    session = await stage.session()
+    session_id = session.view.session_id
+    session.submit([SendMessage(content="go")])
+    await stage.until(session, ScopeOpened)
+    view = await stage.service.close("", session_id, CloseReason.ARCHIVED)
+    assert (view.status, view.closed, view.closed_at) == (SessionStatus.CLOSED, CloseReason.ARCHIVED, stage.now)
+    assert stage.watchman.ended == ["interrupted"]
+    head = view.head
+    assert (await stage.service.close("", session_id, CloseReason.TERMINATED)).closed is CloseReason.ARCHIVED
+    for attempt in (stage.service.update("", session_id, title="x"),
+                    stage.service.archive_scope("", session_id, "scope_1"),
+                    stage.service.submit("", session_id, [SendMessage(content="x")])):
+        with pytest.raises(Conflict):
+            await attempt
+    assert view.head == head
+    assert (await stage.service.get("", session_id)) is view
+    lawful(await stage.records(session))
+
+
+async def test_a_sub_agent_that_has_ended_can_be_put_away() -> None:
+    stage = Stage(forking)
+    session = await stage.session()
+    session_id = session.view.session_id
+    session.submit([SendMessage(content="go")])
+    await stage.until(session, TurnEnded)
+    assert session.view.scopes["scope_1"].status is ScopeStatus.ENDED
+    view = await stage.service.archive_scope("", session_id, "scope_1")
+    assert (view.scopes["scope_1"].status, view.scopes["scope_1"].archived_at) == (ScopeStatus.ARCHIVED, stage.now)
+    head = view.head
+    await stage.service.archive_scope("", session_id, "scope_1")
+    assert view.head == head
+    with pytest.raises(NotFound):
+        await stage.service.archive_scope("", session_id, "scope_2")
+    records = await stage.records(session)
+    lawful(records)
+    assert refolded(view, records) == view
+
+
+async def test_a_sub_agent_at_work_cannot_be_put_away() -> None:
+    stage = Stage(patient)
+    session = await stage.session()
+    session.submit([SendMessage(content="go")])
+    await stage.until(session, ScopeOpened)
+    with pytest.raises(Conflict):
+        await stage.service.archive_scope("", session.view.session_id, "scope_1")
+    session.run.stop()  # type: ignore[union-attr]
+
+
+async def test_to_put_away_is_not_a_backends_to_say() -> None:
+    stage = Stage(archiving)
+    session = await stage.session()
+    session.submit([SendMessage(content="go")])
+    await stage.until(session, TurnEnded)
+    ended = session.view.ended
+    assert ended is not None and ended.stop_reason is StopReason.ERROR
+
+
+async def test_what_is_read_is_what_a_subscriber_gets() -> None:
+    stage = Stage(forking)
+    session = await stage.session()
+    session_id = session.view.session_id
+    session.submit([SendMessage(content="go")])
+    await stage.until(session, TurnEnded)
+    cursor = await stage.service.watch("", session_id, "plain")
+    watched = list(await cursor.chunks())
+    while len(watched) < session.view.head:
+        watched += await cursor.chunks()
+    cursor.close()
+    assert [chunk async for chunk in stage.service.read("", session_id, "plain")] == watched
+    middle = [chunk async for chunk in stage.service.read("", session_id, "plain", after=3, upto=590)]
+    assert middle == watched[3:590]
+    assert [chunk async for chunk in stage.service.read("", session_id, "plain", after=10**6)] == []
+    some = await stage.service.records("", session_id, 2, 3)
+    assert [record.seq for record in some] == [3, 4, 5]
+    with pytest.raises(NotFound):
+        [chunk async for chunk in stage.service.read("bob", session_id, "plain")]
+
+
+async def test_the_list_can_be_walked_in_both_directions() -> None:
+    stage = Stage(patient)
+    made = [(await stage.service.create("ann", "agent")).session_id for _ in range(5)]
+    await stage.service.create("bob", "agent")
+    places = {one: (await stage.service.head("ann", one)).ordinal for one in made}
+
+    async def walk(**window: int | bool) -> list[str]:
+        return [head.session_id for head in await stage.service.heads("ann", **window)]  # type: ignore[arg-type]
+
+    assert await walk() == made[::-1]
+    assert await walk(oldest_first=True, limit=2) == made[:2]
+    assert await walk(oldest_first=True, after=places[made[1]], limit=2) == made[2:4]
+    assert await walk(before=places[made[3]], limit=2) == [made[2], made[1]]
+    assert await walk(after=places[made[0]], before=places[made[4]]) == made[3:0:-1]
+    for attempt in (stage.service.head("bob", made[0]), stage.service.head("ann", "sess_none")):
+        with pytest.raises(NotFound):
+            await attempt

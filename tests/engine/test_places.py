@@ -1,0 +1,81 @@
+"""A turn or an ask is found by its id alone, by its owner; the oldest are forgotten first."""
+
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from gateway.engine.places import Places
+from gateway.errors import Busy, NotFound
+from gateway.model import ContinuationAsk, ContinueTurn, SendMessage, SessionUpdated, TurnEnded, TurnSuspended
+from gateway.ports import Said, Turn
+from tests.house import Stage, names
+from tests.served import until
+
+
+def test_the_oldest_are_forgotten_first() -> None:
+    places = Places(most=2)
+    for word in ("a", "b", "c"):
+        places.note(word, f"session of {word}")
+    assert [places.session_of(word) for word in ("a", "b", "c", "d")] == [
+        None, "session of b", "session of c", None]
+    assert len(places) == 2
+
+
+async def asking(turn: Turn) -> AsyncGenerator[Said, None]:
+    await turn.ask(ContinuationAsk(turn=1, message="go on?"))
+    return
+    yield
+
+
+async def test_a_turn_and_its_ask_are_found_while_it_goes_on_and_afterwards() -> None:
+    stage = Stage(asking)
+    session = await stage.session("ann")
+    receipt = await stage.service.submit("ann", session.view.session_id, [SendMessage(content="hi")])
+    await stage.until(session, TurnSuspended)
+    assert receipt.turn_id is not None
+    [request_id] = session.view.asks
+    for word in (receipt.turn_id, request_id):
+        assert await stage.service.find("ann", word) is session.view
+        with pytest.raises(NotFound):
+            await stage.service.find("bob", word)
+    assert await stage.service.active("ann") == [session.view]
+    assert await stage.service.active("bob") == []
+    await stage.service.submit("ann", session.view.session_id, [ContinueTurn(request_id=request_id)])
+    await stage.until(session, TurnEnded)
+    assert await stage.service.find("ann", receipt.turn_id) is session.view
+    assert await stage.service.active("ann") == []
+    await stage.service.delete("ann", session.view.session_id)
+    with pytest.raises(NotFound):
+        await stage.service.find("ann", receipt.turn_id)
+
+
+async def test_an_ask_that_expired_is_remembered() -> None:
+    stage = Stage(asking, ask_seconds=0.01)
+    session = await stage.session()
+    receipt = await stage.service.submit("", session.view.session_id, [SendMessage(content="hi")])
+    await until(lambda: session.run is None)  # a timer of the house has to fire
+    assert list(session.view.expired.values()) == [receipt.turn_id]
+
+
+async def test_an_agent_changes_between_turns_only() -> None:
+    stage = Stage(asking)
+    session = await stage.session()
+    with pytest.raises(NotFound):
+        await stage.service.update("", session.view.session_id, agent="nobody")
+    view = await stage.service.update("", session.view.session_id, agent="agent")
+    assert view.agent == "agent"
+    await stage.service.submit("", session.view.session_id, [SendMessage(content="hi")])
+    with pytest.raises(Busy):
+        await stage.service.update("", session.view.session_id, agent="agent")
+
+
+async def test_which_agent_a_session_has_is_not_a_backends_to_say() -> None:
+    async def usurping(turn: Turn) -> AsyncGenerator[Said, None]:
+        yield SessionUpdated(agent="another")
+
+    stage = Stage(usurping)
+    session = await stage.session()
+    await stage.service.submit("", session.view.session_id, [SendMessage(content="hi")])
+    await stage.until(session, TurnEnded)
+    assert session.view.agent == "agent"
+    assert "fault.raised" in names(await stage.records(session))

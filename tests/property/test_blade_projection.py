@@ -1,0 +1,173 @@
+"""Blade on streams nobody wrote: nothing torn, words add up, replay equals live, bytes in proportion."""
+
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.blade.outbound import number_of
+from adapters.blade.telling import Cue
+from adapters.blade.turns import PAUSE, ROOMY
+from adapters.blade.views import messages
+from gateway.model import (
+    BlockDelta,
+    BlockEnded,
+    BlockKind,
+    BlockStarted,
+    MessageEnded,
+    MessageStarted,
+    Outcome,
+    Record,
+    StopReason,
+    TurnEnded,
+    TurnStarted,
+)
+from gateway.ports import Outbound
+from gateway.web import dumps, parted
+from tests.adapters.blade.reader import Page
+from tests.streams import sessions
+from tests.tables import dialect, table
+
+
+def fresh(options: str = "") -> Outbound:
+    return dialect("blade").outbound(table("blade"), options)
+
+
+def live(records: list[Record], options: str = "", *, timers: bool = True) -> list[bytes]:
+    """What a client gets while it happens, with timers going off between the records as they do in a server."""
+    outbound, frames = fresh(options), list[bytes]()
+    for at, record in enumerate(records):
+        frames += outbound.feed(record)
+        soon = records[at + 1].at if at + 1 < len(records) else record.at + 3600
+        while timers and (due := outbound.deadline) is not None and due <= soon:
+            frames += outbound.flush(due)
+    return frames
+
+
+@given(sessions())
+def test_a_strict_client_can_follow(records: list[Record]) -> None:
+    page = Page().read(live(records))
+    assert not page.chatting
+    assert set(page.turns) == page.ended
+
+
+@given(sessions())
+def test_without_snapshots_the_patches_say_as_much(records: list[Record]) -> None:
+    with_, without = Page().read(live(records)), Page(snapshots=False).read(live(records, "bare"))
+    assert without.turns == with_.turns
+
+
+@given(sessions())
+def test_words_add_up(records: list[Record]) -> None:
+    page = Page().read(live(records))
+    for kind in (BlockKind.TEXT, BlockKind.THINKING):
+        whole: dict[str, str] = {}
+        for record in records:
+            event = record.event
+            if isinstance(event, BlockEnded) and (event.kind is kind or (kind is BlockKind.TEXT and event.image)):
+                said = f"![image]({event.image.url})" if event.image else event.text or ""
+                whole[event.message_id] = whole.get(event.message_id, "") + said
+        told = {key.partition("/")[0]: words for key, words in page.deltas.items() if key.endswith(f"/{kind}")}
+        assert told == {f"turn_{key.partition('_')[2]}": words for key, words in whole.items() if words}
+
+
+@given(sessions())
+def test_replay_equals_live_with_its_timers(records: list[Record]) -> None:
+    assert live(records, timers=False) == live(records)
+
+
+@given(sessions())
+def test_what_can_be_fetched_is_what_was_told(records: list[Record]) -> None:
+    page = Page().read(live(records))
+    listed = orjson.loads(dumps(messages(table("blade"), records)))
+    shown = [{key: value for key, value in turn.items() if key in page.turns[turn["turn_id"]]} for turn in listed]
+    assert shown == list(page.turns.values())
+    assert [turn["sequence"] for turn in listed] == list(range(len(listed)))
+
+
+@given(sessions(), st.data())
+def test_who_comes_back_misses_nothing(records: list[Record], data: st.DataObject) -> None:
+    """A client that reconnects reads the log from where it was, and drops what it has had."""
+    frames = live(records)
+    had = data.draw(st.integers(0, len(frames)))
+    last = number_of(frames[had - 1]) if had else 0
+    again = [frame for frame in live(records, timers=False) if number_of(frame) > last]
+    assert frames[:had] + again == frames
+
+
+@given(sessions(), st.data())
+def test_what_is_skipped_leaves_the_same_state(records: list[Record], data: st.DataObject) -> None:
+    had = data.draw(st.integers(0, len(records)))
+    whole, late = fresh(), fresh()
+    for record in records[:had]:
+        whole.feed(record)
+        late.skip(record)  # type: ignore[attr-defined]
+    assert [late.feed(record) for record in records[had:]] == [whole.feed(record) for record in records[had:]]
+
+
+@given(sessions())
+def test_raw_wraps_the_same_events(records: list[Record]) -> None:
+    plain, raw = live(records), live(records, "raw")
+    assert raw[::2] == plain
+    for frame, wrapped in zip(raw[::2], raw[1::2], strict=True):
+        name, payload = parted(wrapped)
+        [event] = orjson.loads(payload)["events"]
+        assert name == "turn:events"
+        assert (event["type"], event["payload"]) == (parted(frame)[0], orjson.loads(parted(frame)[1]))
+
+
+def reply(deltas: list[str], gap: float) -> list[Record]:
+    """A turn of one message with these deltas, so many seconds apart."""
+    events: list[Any] = [TurnStarted(command_id="c"), MessageStarted(message_id="msg_1"),
+                         BlockStarted(block_id="b", message_id="msg_1", kind=BlockKind.TEXT)]
+    events += [BlockDelta(block_id="b", message_id="msg_1", kind=BlockKind.TEXT, delta=delta) for delta in deltas]
+    events += [BlockEnded(block_id="b", message_id="msg_1", kind=BlockKind.TEXT, text="".join(deltas)),
+               MessageEnded(message_id="msg_1"), TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN)]
+    return [Record(seq=n, at=1e9 + n * gap, session_id="sess_1", turn_id="turn_1", event=event)
+            for n, event in enumerate(events, 1)]
+
+
+PER_SECOND = 2.5 * ROOMY / PAUSE
+"""Bytes that a slow stream may have for each second it lasts, however long its text is."""
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.0005, 0.004, 0.02])
+@pytest.mark.parametrize("count", [50, 500, 5_000, 20_000])
+def test_the_bytes_stay_in_proportion(count: int, gap: float) -> None:
+    page = Page(snapshots=False)
+    frames = live(reply(["word "] * count, gap))
+    size, text = sum(map(len, frames)), 5 * count
+    patches = len(frames) - 5
+    assert size - 800 * patches < 100 * text + PER_SECOND * gap * count
+    assert page.read(live(reply(["word "] * count, gap), "bare")).text == "word " * count
+
+
+@given(st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=300))
+def test_a_burst_costs_a_constant_times_its_text(deltas: list[str]) -> None:
+    frames = live(reply(deltas, 0.0))
+    text = len("".join(deltas).encode())
+    assert sum(map(len, frames)) < 20_000 + 1_500 * text
+
+
+def test_a_short_reply_streams_word_by_word() -> None:
+    frames = live(reply(["Paris ", "is ", "the ", "capital."], 0.0))
+    assert sum(b"add_content" in frame for frame in frames) == 4
+
+
+def test_words_of_a_longer_reply_wait_for_a_moment_only() -> None:
+    outbound = fresh()
+    records = reply(["word "] * 100, 0.0)
+    for record in records[:80]:
+        outbound.feed(record)
+    while outbound.deadline is None:
+        outbound.feed(records.pop(80))
+    due = outbound.deadline
+    assert PAUSE <= due - records[0].at <= PAUSE + 0.02
+    assert len(outbound.flush(due)) == 1
+    assert outbound.deadline is None
+
+
+def test_a_cue_is_about_a_record() -> None:
+    assert Cue("chat.started").seq == 0

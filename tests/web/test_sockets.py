@@ -1,0 +1,182 @@
+"""A socket is heard frame by frame and written to by several; who takes nothing, or comes from elsewhere, is cut."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import WSMsgType, web
+from pytest_aiohttp.plugin import AiohttpClient
+
+from gateway.errors import Forbidden
+from gateway.ports import Chunk
+from gateway.web import Socket, converse, keep_sockets
+from gateway.web.sockets import SOCKETS
+from tests.served import until
+
+
+class Echo:
+    """Says what it hears, twice."""
+
+    def __init__(self, socket: Socket) -> None:
+        self.socket = socket
+        self.left = False
+
+    async def hear(self, frame: bytes) -> None:
+        await self.socket.send((frame, frame))
+
+    async def gone(self) -> None:
+        self.left = True
+
+
+class Given:
+    """A subscription that hands out what it was given, then is over."""
+
+    def __init__(self, *batches: Sequence[Chunk]) -> None:
+        self.batches = list(batches)
+
+    async def chunks(self) -> Sequence[Chunk]:
+        return self.batches.pop(0) if self.batches else ()
+
+    def close(self) -> None:
+        """Nothing to put away."""
+
+
+def serving(listener: Callable[[Socket], Any] = Echo, **options: Any) -> web.Application:
+    async def serve(request: web.Request) -> web.StreamResponse:
+        settings = {"beat": lambda: b"beat", "every": 60.0, "patience": 5.0, **options}
+        try:
+            return await converse(request, listener, **settings)
+        except Forbidden:
+            raise web.HTTPForbidden from None
+
+    app = web.Application(client_max_size=1000)
+    keep_sockets(app)
+    app.add_routes([web.get("/", serve)])
+    return app
+
+
+async def test_frames_go_in_and_out_as_text(aiohttp_client: AiohttpClient) -> None:
+    heard: list[Echo] = []
+
+    def listen(socket: Socket) -> Echo:
+        heard.append(Echo(socket))
+        return heard[-1]
+
+    client = await aiohttp_client(serving(listen))
+    ws = await client.ws_connect("/")
+    await ws.send_str("é")
+    assert [await ws.receive_str(), await ws.receive_str()] == ["é", "é"]
+    await ws.send_bytes(b"bytes")
+    assert [await ws.receive_str(), await ws.receive_str()] == ["bytes", "bytes"]
+    await ws.close()
+    await until(lambda: heard[0].left)  # the server notices on its own time
+
+
+async def test_a_beat_shows_that_the_server_lives(aiohttp_client: AiohttpClient) -> None:
+    client = await aiohttp_client(serving(every=0.02))
+    ws = await client.ws_connect("/")
+    assert [await ws.receive_str(timeout=5) for _ in range(3)] == ["beat"] * 3
+
+
+async def test_a_frame_that_is_too_large_hangs_up(aiohttp_client: AiohttpClient) -> None:
+    client = await aiohttp_client(serving())
+    ws = await client.ws_connect("/")
+    await ws.send_str("x" * 1001)
+    assert (await ws.receive(timeout=5)).type is WSMsgType.CLOSE
+    assert ws.close_code == aiohttp.WSCloseCode.MESSAGE_TOO_BIG
+
+
+@pytest.mark.parametrize(("origin", "anywhere", "allowed"), [
+    (None, False, True), ("http://localhost:3000", False, True), ("https://app.localhost", False, True),
+    ("http://127.0.0.1", False, True), ("https://elsewhere.example", False, False), ("null", False, False),
+    ("http://[", False, False), ("https://elsewhere.example", True, True),
+    ("https://localhost.elsewhere.example", False, False),
+])
+async def test_pages_of_other_sites_stay_out(
+    aiohttp_client: AiohttpClient, origin: str | None, anywhere: bool, allowed: bool,
+) -> None:
+    client = await aiohttp_client(serving(anywhere=anywhere))
+    try:
+        ws = await client.ws_connect("/", origin=origin)
+        await ws.close()
+        assert allowed
+    except aiohttp.WSServerHandshakeError as error:
+        assert not allowed
+        assert error.status == 403
+
+
+async def test_a_turn_is_followed_to_its_end(aiohttp_client: AiohttpClient) -> None:
+    def chunk(seq: int, *frames: bytes, ends: bool = False) -> Chunk:
+        return Chunk(seq, frames, ends, ends)
+
+    class Following(Echo):
+        async def hear(self, frame: bytes) -> None:
+            whole = Given([chunk(1, b"a"), chunk(2, b"b", b"c")], [chunk(3, b"d", ends=True), chunk(4, b"next turn")])
+            assert await self.socket.follow(whole)
+            assert not await self.socket.follow(Given([chunk(5, b"e")]))
+            await self.socket.close(aiohttp.WSCloseCode.TRY_AGAIN_LATER)
+
+    client = await aiohttp_client(serving(Following))
+    ws = await client.ws_connect("/")
+    await ws.send_str("go")
+    assert [await ws.receive_str() for _ in range(5)] == ["a", "b", "c", "d", "e"]
+    assert (await ws.receive()).type is WSMsgType.CLOSE
+    assert ws.close_code == aiohttp.WSCloseCode.TRY_AGAIN_LATER
+
+
+async def test_whoever_speaks_is_not_interrupted(aiohttp_client: AiohttpClient) -> None:
+    class Speaking(Echo):
+        async def hear(self, frame: bytes) -> None:
+            async with self.socket.speaking() as send:
+                later = asyncio.create_task(self.socket.send((b"second",)))
+                await asyncio.sleep(0.02)
+                await send((b"first",))
+            await later
+
+    client = await aiohttp_client(serving(Speaking))
+    ws = await client.ws_connect("/")
+    await ws.send_str("go")
+    assert [await ws.receive_str(), await ws.receive_str()] == ["first", "second"]
+
+
+async def test_who_takes_nothing_is_cut() -> None:
+    class Stuck:
+        async def send_frame(self, frame: bytes, kind: WSMsgType) -> None:
+            await asyncio.sleep(60)
+
+    class Transport:
+        aborted = False
+
+        def abort(self) -> None:
+            self.aborted = True
+
+    transport = Transport()
+    socket = Socket(Stuck(), transport, 0.01)  # type: ignore[arg-type]
+    with pytest.raises(ConnectionResetError):
+        await socket.send((b"x",))
+    assert transport.aborted
+
+
+async def test_the_server_says_goodbye(aiohttp_client: AiohttpClient) -> None:
+    app = serving()
+    client = await aiohttp_client(app)
+    ws = await client.ws_connect("/")
+    assert len(app[SOCKETS]) == 1
+    heard = asyncio.create_task(ws.receive(timeout=5))
+    await app.shutdown()
+    assert (await heard).type is WSMsgType.CLOSE
+    assert ws.close_code == aiohttp.WSCloseCode.GOING_AWAY
+
+
+async def test_a_mistake_of_ours_hangs_up_and_is_told_to_the_journal(aiohttp_client: AiohttpClient) -> None:
+    class Broken(Echo):
+        async def hear(self, frame: bytes) -> None:
+            raise ZeroDivisionError
+
+    client = await aiohttp_client(serving(Broken))
+    ws = await client.ws_connect("/")
+    await ws.send_str("go")
+    assert (await ws.receive(timeout=5)).type is WSMsgType.CLOSE
+    assert ws.close_code == aiohttp.WSCloseCode.INTERNAL_ERROR
