@@ -13,6 +13,7 @@ from conformance.zenflux.run import Run
 
 THROTTLE = 0.15
 LATE = 1.1
+GRACE = 1.5
 LINES = 4
 BAD_FRAMES = (
     "",
@@ -41,7 +42,10 @@ async def ticks_come(exam: ZenfluxExamination) -> None:
     async with exam.line() as line:
         await _listen(line, every * LATE)
         seen = len(line.ticks)
-        expect.that(1 <= seen <= 2, f"a tick every {every:g} s", f"{seen} in {every * LATE:g} s")
+        expect.that(seen <= 2, f"a tick every {every:g} s", f"{seen} in {every * LATE:g} s")
+        if not seen:
+            await _listen(line, GRACE)  # a busy machine may be late by a moment, however short the interval
+        expect.that(bool(line.ticks), f"a tick every {every:g} s", f"none in {every * LATE + GRACE:g} s")
         expect.equal("what came on a quiet line", ["tick"], sorted(set(line.order)))
 
 

@@ -1,8 +1,8 @@
 """The sessions that docs/blade.md shows are sessions that can be had."""
 
 import asyncio
-import re
 import os
+import re
 import shutil
 import sys
 from collections.abc import AsyncIterator
