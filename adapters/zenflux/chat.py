@@ -8,7 +8,7 @@ from gateway.ports import Receipt
 from gateway.web import Context
 
 from . import inbound, views
-from .manner import user_of, with_user
+from .manner import LOCAL, private_of, with_user
 from .wire import ChatSend
 
 TITLE_GENERATION = "title_generation"
@@ -86,8 +86,8 @@ class Chats:
     async def converse(
         self, owner: str, agent: str, user_id: str, title: str | None = None,
     ) -> SessionView:
-        """A new conversation; where there are keys, it is the key's user's."""
-        metadata = {} if owner else with_user({}, user_id)
+        """A new conversation: the owner's, and within what is theirs the user's that the client names."""
+        metadata = with_user({}, user_id)
         return await self.house.sessions.create(owner, agent, title=title, metadata=metadata)
 
     async def find(self, owner: str, run_id: str) -> SessionView:
@@ -108,8 +108,9 @@ class Chats:
         return view
 
     def is_of(self, view: SessionView, user_id: str | None) -> bool:
-        """Whether a conversation is this user's; where there are keys, all that the key opens are."""
-        return bool(view.owner) or not user_id or user_of(view.owner, view.metadata) == user_id
+        """Whether a conversation is this user's; one made elsewhere names nobody, and is the local user's too."""
+        named = private_of(view.metadata).get("user_id")
+        return not user_id or user_id in ((named,) if named else (LOCAL, view.owner))
 
     async def _conversation(self, owner: str, session_id: str) -> SessionView:
         try:

@@ -63,8 +63,8 @@ def _manner(settings: ZenfluxSettings, view: SessionView, **form: Any) -> Manner
 
 
 def user_of(owner: str, metadata: dict[str, Any]) -> str:
-    """Whose a conversation is: the key's user where there are keys, else whom its client said."""
-    return owner or str(private_of(metadata).get("user_id") or LOCAL)
+    """Whose a conversation is: whom its client named, else the key's user, else the local one."""
+    return str(private_of(metadata).get("user_id") or owner or LOCAL)
 
 
 def private_of(metadata: dict[str, Any]) -> dict[str, Any]:

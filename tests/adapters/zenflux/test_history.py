@@ -95,7 +95,8 @@ def test_pictures_and_files_are_blocks() -> None:
 def test_whose_a_conversation_is() -> None:
     kept = with_user({"tags": ["x"]}, "ann")
     assert user_of("", kept) == "ann"
-    assert user_of("bob", kept) == "bob"
+    assert user_of("bob", kept) == "ann", "a key may serve many users"
+    assert user_of("bob", {}) == "bob"
     assert user_of("", {}) == "local"
     assert private_of(kept) == {"user_id": "ann"}
     assert kept["tags"] == ["x"]

@@ -152,9 +152,11 @@ async def test_what_is_one_users_is_not_anothers(tmp_path: Path) -> None:
             assert (await other.ask("chat.abort", session_id=run))["error"]["code"] == "SESSION_NOT_FOUND"
             refused = await other.ask("chat.send", message="x", user_id="bob", conversation_id=talk)
             assert refused["error"]["code"] == "CONVERSATION_NOT_FOUND"
-            listed = await ann.call("GET", "/conversations?user_id=anything")
-            assert [one["user_id"] for one in listed["conversations"]] == ["ann"]
-            assert (await chat.until("session_start"))["user_id"] == "ann"
+            listed = await ann.call("GET", "/conversations?user_id=somebody")
+            assert [one["user_id"] for one in listed["conversations"]] == ["somebody"]
+            assert (await ann.call("GET", "/conversations?user_id=anybody"))["total"] == 0
+            assert (await bob.call("GET", "/conversations?user_id=somebody"))["total"] == 0
+            assert (await chat.until("session_start"))["user_id"] == "somebody"
 
 
 async def test_a_socket_may_bring_its_key_in_its_address(tmp_path: Path) -> None:
