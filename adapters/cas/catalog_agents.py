@@ -131,8 +131,10 @@ class Agents:
 
     def settings_of(self, body: Mapping[str, Any]) -> Settings:
         """What a session of this agent has chosen; an agent of the settings leaves everything as it is."""
-        tools = parsed_tools(body[self.house.dialect].get("tools"))
+        own = body[self.house.dialect]
+        tools = parsed_tools(own.get("tools"))
         return Settings(
+            mcp_servers=tuple(own.get("mcp_servers") or ()),
             tools=server_tools(tools, self.card_of(body)), client_tools=client_tools(tools), system=body["system"],
             model=None if "agent" in body else body["model"],
         )

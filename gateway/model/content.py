@@ -110,6 +110,7 @@ class Settings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     secrets: dict[str, str] = {}
     system: str | None = None
     model: str | None = None
+    mcp_servers: tuple[dict[str, Any], ...] = ()
 
 
 class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):

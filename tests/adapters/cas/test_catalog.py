@@ -148,3 +148,11 @@ async def test_what_a_session_uses_must_exist(cas: Catalog) -> None:
     for check in (check_file, check_vault, check_memory_store):
         with pytest.raises(Invalid, match="'nothing' was not found"):
             await check(cas.context, NOBODY, "nothing")
+
+
+async def test_mcp_servers_reach_the_backend(cas: Catalog) -> None:
+    server = {"type": "url", "name": "docs", "url": "https://mcp.example.test/sse"}
+    made = await cas.made("/agents", {"name": "a", "model": "demo-1", "mcp_servers": [server]})
+    choice = await agent_snapshot(cas.context, NOBODY, made["id"])
+    [kept] = choice.settings.mcp_servers
+    assert (kept["name"], kept["url"]) == ("docs", "https://mcp.example.test/sse")

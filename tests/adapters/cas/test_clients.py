@@ -7,9 +7,11 @@ from typing import Any, TypeVar
 
 import anthropic
 import pytest
+from qca import ConflictError, NotFoundError
 from qca import managed as qca
 
 from tests.adapters.cas.client import AT, MINE, Client, toolset
+from tests.adapters.cas.cutting import cutting
 from tests.served import Served, serving
 
 T = TypeVar("T")
@@ -92,3 +94,64 @@ async def test_the_anthropic_client_talks(served: Served) -> None:
     assert heard[0] == "user.message"
     assert heard.count("session.status_idle") == 2
     assert status == "idle"
+
+
+async def test_the_async_client_does_all_there_is_to_do(served: Served) -> None:
+    agent_id = await Client(served).agent(toolset(calc="ask"), MINE)
+    async with (
+        asyncio.timeout(30),
+        qca.AsyncManaged(pat="x", base_url=served.url(AT), _strict_response_validation=True) as client,
+    ):
+        environment = await client.environments.create(name="e", config={"type": "cloud"})
+        session = await client.sessions.create(agent=agent_id, environment_id=environment.id)
+        said = {"type": "user.message", "content": [{"type": "text", "text": "/client-tool"}]}
+        await client.sessions.events.send(session.id, events=[said])
+        heard: list[str] = []
+        async with await client.sessions.events.stream(session.id, event_deltas=["agent.message"]) as stream:
+            async for event in stream:
+                heard.append(event.type)
+                if event.type == "session.status_idle" and event.stop_reason.type == "requires_action":
+                    await client.sessions.events.send(session.id, events=[
+                        {"type": "user.custom_tool_result", "custom_tool_use_id": one,
+                         "content": [{"type": "text", "text": "sunny"}]} for one in event.stop_reason.event_ids])
+                elif event.type == "session.status_idle":
+                    break
+        assert "agent.custom_tool_use" in heard
+        assert "event_delta" in heard
+        assert session.id in [one.id async for one in await client.sessions.list()]
+        slow = {"type": "user.message", "content": [{"type": "text", "text": "/slow 10000"}]}
+        await client.sessions.events.send(session.id, events=[slow])
+        with pytest.raises(ConflictError, match="currently processing a turn"):
+            await client.sessions.events.send(session.id, events=[said])
+        assert (await client.sessions.cancel(session.id)).status == "canceling"
+        await client.sessions.archive(session.id)
+        with pytest.raises(ConflictError):
+            await client.sessions.events.send(session.id, events=[said])
+        await client.sessions.delete(session.id)
+        with pytest.raises(NotFoundError, match="was not found"):
+            await client.sessions.retrieve(session.id)
+
+
+@pytest.mark.parametrize("after", [700, 1500, 3000])
+async def test_a_resumable_stream_survives_a_line_that_breaks(served: Served, after: int) -> None:
+    agent_id = await Client(served).agent(toolset(calc="ask"))
+    port = int(served.address.rpartition(":")[2])
+
+    def work(address: str) -> tuple[list[str], list[str]]:
+        with qca.Managed(pat="x", base_url=f"{address}{AT}", _strict_response_validation=True) as client:
+            environment = client.environments.create(name="e", config={"type": "cloud"})
+            session = client.sessions.create(agent=agent_id, environment_id=environment.id)
+            said = {"type": "user.message", "content": [{"type": "text", "text": "/think /tool clock /slow 10 done"}]}
+            client.sessions.events.send(session.id, events=[said])
+            heard: list[str] = []
+            with client.sessions.events.resumable_stream(session.id) as stream:
+                for event in stream:
+                    heard.append(event.id)
+                    if event.type == "session.status_idle":
+                        break
+            return heard, [event.id for event in client.sessions.events.list(session.id, limit=100)]
+
+    async with cutting(port, cuts=3, after=after) as (address, line):
+        heard, listed = await in_thread(lambda: work(address))
+    assert line.made >= 1, "the line was to break"
+    assert heard == listed, "nothing missed, nothing twice, nothing out of order"
