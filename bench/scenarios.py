@@ -12,6 +12,7 @@ from typing import TypeVar
 from .client import Answer, Connections, Playing
 from .load import Sample, Window, concurrent_turns, create_sessions, paced_turns, rehearse, turns_in_a_row
 from .measure import Broken, Cores, Figure, figure, paired, percentile
+from .replies import replies
 from .report import Aim, Row, at_least, at_most
 from .servers import BARE, CONTENDERS, DRAGOMAN, Contender, Server
 from .wire import PAUSE, burst, slow
@@ -357,5 +358,6 @@ SCENARIOS: dict[str, Scenario] = {
     "memory": memory,
     "start": start_up,
     "growth": growth,
+    "replies": replies,
 }
 COLUMNS = (OURS, BARE.name)
