@@ -26,7 +26,10 @@ from .measure import Broken, figure
 from .report import Row
 
 LENGTHS = {"1 kB": 1_000, "100 kB": 100_000, "1 MB": 1_000_000}
-PACES = {"at once": 0.0, "a word every ms": 0.001, "a word every 20 ms": 0.02, "a word every 200 ms": 0.2}
+PACES = {
+    "at once": 0.0, "a word every ms": 0.001, "a word every 20 ms": 0.02, "a word every 200 ms": 0.2,
+    "a word every 2 s": 2.0,
+}
 DIALECT, WORD = "blade", "word "
 """The dialect whose patches carry the whole block so far, and the whole turn with it."""
 

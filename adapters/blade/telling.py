@@ -65,6 +65,7 @@ class Telling:
     def _due(self, now: float) -> Cues:
         """Words that are due by then, the oldest first."""
         for turn in sorted((turn for turn in self._holding if turn.due <= now), key=lambda turn: turn.due):
+            turn.stalls += not turn.is_worth_a_pause
             yield from self._words(turn)
 
     def _words(self, turn: Turn) -> Cues:
@@ -138,7 +139,7 @@ class Telling:
         if not turn.held:
             self._holding.append(turn)
         turn.hold(kind, words, record.seq, record.at)
-        if turn.is_much:
+        if turn.is_much or turn.due <= record.at:
             yield from self._words(turn)
 
     def _block(self, record: Record, event: BlockEnded) -> Cues:

@@ -22,8 +22,12 @@ CONTEXT_WINDOW = 200_000
 """What a turn says of its model where the agent says nothing; Blade wants a number."""
 SHARE = 32
 """New words leave at once when they are a 32nd of the turn, so that all patches together stay in proportion to it."""
+LEAST = 1024
+"""Fewer words than that wait for a pause, and leave after it if they are a 1024th of the turn: whatever the pace."""
 PAUSE, ROOMY = 0.05, 4096
-"""Fewer words wait for 50 ms; for longer, in proportion, in a turn of more than so many characters."""
+"""The pause: 50 ms; longer, in proportion, in a turn of more than so many characters."""
+STALL = 1.0
+"""What is less than that leaves when an agent falls silent; each time in a turn only after twice as long a silence."""
 
 TurnState = SessionStatus | Outcome
 """Running, suspended, or how it came out."""
@@ -131,6 +135,8 @@ class Turn:
     held_since: float = 0.0
     held_seq: int = 0
     size: int = 0
+    stalls: int = 0
+    """How often words left that were hardly worth it."""
 
     @property
     def id(self) -> str:
@@ -172,9 +178,14 @@ class Turn:
         return self.held_size * SHARE >= self.size
 
     @property
+    def is_worth_a_pause(self) -> bool:
+        return self.held_size * LEAST >= self.size
+
+    @property
     def due(self) -> float:
         """When the words held back leave in any case."""
-        return self.held_since + PAUSE * (1 + self.size // ROOMY)
+        pause = PAUSE * (1 + self.size // ROOMY)
+        return self.held_since + (pause if self.is_worth_a_pause else max(pause, STALL * 2**self.stalls))
 
     def release(self) -> str:
         """The words that were held back, now part of their block."""

@@ -1,15 +1,16 @@
 """Blade on streams nobody wrote: nothing torn, words add up, replay equals live, bytes in proportion."""
 
+from itertools import accumulate
 from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.blade.outbound import number_of
 from adapters.blade.telling import Cue
-from adapters.blade.turns import PAUSE, ROOMY
+from adapters.blade.turns import LEAST, PAUSE, SHARE
 from adapters.blade.views import messages
 from gateway.model import (
     BlockDelta,
@@ -118,30 +119,55 @@ def test_raw_wraps_the_same_events(records: list[Record]) -> None:
         assert (event["type"], event["payload"]) == (parted(frame)[0], orjson.loads(parted(frame)[1]))
 
 
-def reply(deltas: list[str], gap: float) -> list[Record]:
+def reply(deltas: list[str], gap: float | list[float]) -> list[Record]:
     """A turn of one message with these deltas, so many seconds apart."""
     events: list[Any] = [TurnStarted(command_id="c"), MessageStarted(message_id="msg_1"),
                          BlockStarted(block_id="b", message_id="msg_1", kind=BlockKind.TEXT)]
     events += [BlockDelta(block_id="b", message_id="msg_1", kind=BlockKind.TEXT, delta=delta) for delta in deltas]
     events += [BlockEnded(block_id="b", message_id="msg_1", kind=BlockKind.TEXT, text="".join(deltas)),
                MessageEnded(message_id="msg_1"), TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN)]
-    return [Record(seq=n, at=1e9 + n * gap, session_id="sess_1", turn_id="turn_1", event=event)
-            for n, event in enumerate(events, 1)]
+    gaps = [0.0] * 3 + gap + [0.0] * 3 if isinstance(gap, list) else [gap] * len(events)
+    return [Record(seq=n, at=1e9 + at, session_id="sess_1", turn_id="turn_1", event=event)
+            for n, (event, at) in enumerate(zip(events, accumulate(gaps), strict=True), 1)]
 
 
-PER_SECOND = 2.5 * ROOMY / PAUSE
-"""Bytes that a slow stream may have for each second it lasts, however long its text is."""
+def allowed(text: int, patches: int) -> int:
+    """Bytes for a reply: the envelopes, and the text (twice a patch) as often as the rules of waiting can repeat it."""
+    return 10_000 + 900 * patches + 2 * (SHARE + LEAST + 40) * text
 
 
-@pytest.mark.parametrize("gap", [0.0, 0.0005, 0.004, 0.02])
+@pytest.mark.parametrize("gap", [0.0, 0.0005, 0.004, 0.02, 0.2, 2.0, 30.0])
 @pytest.mark.parametrize("count", [50, 500, 5_000, 20_000])
-def test_the_bytes_stay_in_proportion(count: int, gap: float) -> None:
+def test_the_bytes_stay_in_proportion_whatever_the_pace(count: int, gap: float) -> None:
     page = Page(snapshots=False)
     frames = live(reply(["word "] * count, gap))
-    size, text = sum(map(len, frames)), 5 * count
-    patches = len(frames) - 5
-    assert size - 800 * patches < 100 * text + PER_SECOND * gap * count
+    assert sum(map(len, frames)) < allowed(5 * count, len(frames))
+    assert len(frames) - 5 <= count
     assert page.read(live(reply(["word "] * count, gap), "bare")).text == "word " * count
+
+
+GAPS = st.one_of(st.just(0.0), st.floats(0.0, 0.1), st.floats(0.0, 100.0))
+
+
+@settings(max_examples=60)
+@given(st.integers(1, 60_000), st.lists(st.tuples(st.integers(1, 40), GAPS), min_size=1, max_size=80))
+def test_no_rhythm_of_speaking_costs_more(before: int, words: list[tuple[int, float]]) -> None:
+    """A long text, and then words of any length at any time: the agent that would make the waiting rules pay most."""
+    deltas = ["x" * before, *("y" * size for size, _ in words)]
+    frames = live(reply(deltas, [0.0, *(gap for _, gap in words)]))
+    text = len("".join(deltas))
+    assert sum(map(len, frames)) < allowed(text, len(frames))
+
+
+def test_who_falls_silent_is_heard_to_the_last_word() -> None:
+    """However little is held back, and however long the text before it."""
+    outbound, records = fresh(), reply(["x" * 100_000, "y", "z"], [0.0, 1.0, 9.0])
+    said = [b"".join(outbound.feed(record)) for record in records[:5]]
+    assert b"y" not in said[-1]
+    due = outbound.deadline
+    assert due is not None and b'"text_delta":"y"' in b"".join(outbound.flush(due))
+    outbound.feed(records[5])
+    assert outbound.deadline is not None and outbound.deadline - records[5].at > due - records[4].at
 
 
 @given(st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=300))
