@@ -1,10 +1,12 @@
-# Dragoman. `make run` serves; `make test` proves; `make bench` measures; `make lint` reads.
+# Dragoman. `make run` serves; `make test` proves; `make bench` measures; `make lint` reads;
+# `make kill` damages correct servers and looks whether the examiners notice (ARGS=--help says more);
+# `make crash` kills a server again and again under load and looks whether anything was lost (ARGS="--kills 300").
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 ARGS   ?=
 
-.PHONY: run test lint bench clean
+.PHONY: run test lint bench kill crash clean
 
 # The server is a job of its own, so that Ctrl-C is the server's to answer, and its exit code is ours.
 run: $(VENV)/.run
@@ -20,6 +22,12 @@ lint: $(VENV)/.test
 bench: $(VENV)/.test
 	@$(BIN)/python -m bench $(ARGS)
 
+kill: $(VENV)/.test
+	@$(BIN)/python -m conformance.faults.kill $(ARGS)
+
+crash: $(VENV)/.test
+	@$(BIN)/python -m tests.crash $(ARGS)
+
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
 
@@ -34,11 +42,11 @@ $(VENV)/.run: $(VENV)/bin/python pyproject.toml
 	@touch $@
 
 # What Debian has and the tests use for real; installed only where it is missing and we may.
-$(VENV)/.debian: $(VENV)/bin/python
-	@missing=""; for need in node:nodejs npm:npm curl:curl; do \
-	  command -v $${need%%:*} >/dev/null || missing="$$missing $${need##*:}"; done; \
+$(VENV)/.debian: $(VENV)/bin/python Makefile
+	@missing=""; for need in node:nodejs npm:npm curl:curl chromium:chromium redis-server:redis-server nginx:nginx-light; do \
+	  PATH="$$PATH:/usr/sbin" command -v $${need%%:*} >/dev/null || missing="$$missing $${need##*:}"; done; \
 	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	  echo "installing$$missing"; apt-get update -qq && apt-get install -y -qq $$missing >/dev/null; fi
+	  echo "installing$$missing"; apt-get update -qq && RUNLEVEL=1 apt-get install -y -qq $$missing >/dev/null; fi
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.run $(VENV)/.debian

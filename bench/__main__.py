@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from .catalogue import COLUMNS, SCENARIOS
 from .measure import Broken, choose_cores
 from .report import Row, as_json, machine, notes, table
-from .scenarios import COLUMNS, FULL, QUICK, SCENARIOS, Bench, Effort
+from .scenarios import FULL, QUICK, Bench, Effort
 
 EPILOG = """\
 example:  python -m bench --quick --only burst paced --json found.json

@@ -12,9 +12,8 @@ from typing import TypeVar
 from .client import Answer, Connections, Playing
 from .load import Sample, Window, concurrent_turns, create_sessions, paced_turns, rehearse, turns_in_a_row
 from .measure import Broken, Cores, Figure, figure, paired, percentile
-from .replies import replies
 from .report import Aim, Row, at_least, at_most
-from .servers import BARE, CONTENDERS, DRAGOMAN, Contender, Server
+from .servers import CONTENDERS, DRAGOMAN, Contender, Server
 from .wire import PAUSE, burst, slow
 
 BUSY_CLIENT = 0.9
@@ -348,16 +347,3 @@ def _side_by_side(bench: Bench, small: Setting, large: Setting) -> Iterator[Row]
 def _growth(found: Mapping[str, Sequence[float]]) -> Figure:
     small, large = found.values()
     return paired(large, small)
-
-
-SCENARIOS: dict[str, Scenario] = {
-    "burst": stream_burst,
-    "turn": short_turns,
-    "paced": stream_paced,
-    "first": first_event,
-    "memory": memory,
-    "start": start_up,
-    "growth": growth,
-    "replies": replies,
-}
-COLUMNS = (OURS, BARE.name)

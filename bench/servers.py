@@ -18,20 +18,25 @@ ROOT = Path(__file__).resolve().parent.parent
 READY_SECONDS = 20.0
 READYZ = b"GET /readyz HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n"
 SETTINGS = """\
-log: memory
-dialects: {aap: {mount: /aap}}
-agents: {demo: {backend: demo}}
+log: {log}
+data: {data}
+dialects: {{aap: {{mount: /aap}}}}
+agents: {{demo: {{backend: demo}}}}
 """
 
 Command = Callable[[Path, int], Sequence[str]]
 """(an empty folder, a port) → what to execute."""
 
 
-def gateway_command(folder: Path, port: int) -> Sequence[str]:
-    settings = folder / "bench.yaml"
-    settings.write_text(SETTINGS)
+def gateway_command(folder: Path, port: int, log: str = "memory") -> Sequence[str]:
+    settings = folder / f"bench-{port}.yaml"
+    settings.write_text(SETTINGS.format(log=log, data=f"data-{port}"))
     start = "from gateway.cli import main; main()"
     return [sys.executable, "-c", start, "serve", "--config", str(settings), "--port", str(port)]
+
+
+def durable_command(folder: Path, port: int) -> Sequence[str]:
+    return gateway_command(folder, port, "sqlite")
 
 
 def baseline_command(folder: Path, port: int) -> Sequence[str]:
@@ -51,6 +56,8 @@ class Contender:
 
 DRAGOMAN = Contender("dragoman", gateway_command, Aap())
 BARE = Contender("bare aiohttp", baseline_command, Aap(), is_taught=True)
+DURABLE = Contender("durable", durable_command, Aap())
+"""Ours with the log that is the default; what is named `dragoman` has the memory log."""
 CONTENDERS = (DRAGOMAN, BARE)
 """The first is ours; ratios are ours to the second."""
 

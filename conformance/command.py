@@ -1,4 +1,4 @@
-"""The command line of the examiners: `conform DIALECT URL`."""
+"""The command line of the examiners: `conform DIALECT URL`, or `conform DIALECT --transcript FILE`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,96 +8,145 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pydantic import BaseModel
+
+    from conformance.kit.baseline import Baseline
     from conformance.kit.requirement import Requirement
-    from conformance.kit.suite import Suite
+    from conformance.kit.suite import Suite, Target
+    from conformance.kit.verdict import Report
 
 USAGE_ERROR = 2
 EXAMPLE = """Examine a server of a dialect, requirement by requirement.
 
-Example: dragoman conform aap http://localhost:8080/aap --key KEY --report report.html --report junit=report.xml
+Example: dragoman conform aap http://localhost:8080/aap --key KEY --report html --report junit=report.xml
 
 The exit code is 0 if every MUST passed, 1 if one failed, 3 if one could not be tested, and 2 if the examination could
-not begin. A server whose agent does not know the demo agent's directives needs a profile that says which prompt brings
-about which situation."""
+not begin. With a baseline it is 0 as long as what does not pass is what the baseline says, and 1 as soon as it says too
+much. A server whose agent does not know the demo agent's directives needs a profile that says which prompt brings about
+which situation.
+
+With --transcript a recording (of `dragoman record`, or a HAR file) is judged instead of a server: what it does not show
+is not testable."""
 
 
 def conform(
     dialect: Annotated[str, typer.Argument(help="The dialect to examine, such as aap.")],
-    url: Annotated[str, typer.Argument(help="Where the dialect is mounted, such as http://localhost:8080/aap.")],
-    key: Annotated[str | None, typer.Option(help="The bearer key; struck out of every report.")] = None,
+    url: Annotated[
+        str | None, typer.Argument(help="Where the dialect is mounted, such as http://localhost:8080/aap.")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option(envvar="CONFORM_KEY", help="The bearer key; struck out of every report.")
+    ] = None,
     profile: Annotated[Path | None, typer.Option(help="How to bring about situations (YAML).")] = None,
-    only: Annotated[list[str] | None, typer.Option(help="Only this requirement; may be repeated.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Only these: AAP-SSE-01, AAP-META-*; commas or repeated.")
+    ] = None,
     level: Annotated[str, typer.Option(help="must, should or may: how far down to ask.")] = "may",
+    baseline: Annotated[Path | None, typer.Option(help="Known failures, each with reason and expiry (YAML).")] = None,
     report: Annotated[
-        list[str] | None, typer.Option(help="Write a report: FORMAT=PATH or a path ending in .json, .xml or .html.")
+        list[str] | None,
+        typer.Option(help="html, junit, json, markdown or badge; or FORMAT=PATH; or a path with its extension."),
     ] = None,
     transcripts: Annotated[Path | None, typer.Option(help="Write the wire traffic of every case here.")] = None,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for any one answer.")] = 10.0,
+    allow_destructive: Annotated[
+        bool, typer.Option("--allow-destructive", help="Also ask what may change more than the suite has made.")
+    ] = False,
+    requirements: Annotated[str | None, typer.Option(help="The frozen set to judge by, such as 2026-11.")] = None,
+    transcript: Annotated[
+        Path | None, typer.Option(help="Judge this recording (JSON lines or HAR) instead of a server.")
+    ] = None,
 ) -> None:
     """The function behind the command; see EXAMPLE for what it says of itself."""
-    import asyncio
-
-    from rich.console import Console
-
+    from conformance.kit.baseline import read_baseline
     from conformance.kit.documents import DocumentError
-    from conformance.kit.reports import console as on_console
-    from conformance.kit.reports import parse_destination, write_transcripts, writer
-    from conformance.kit.runner import Runner, obstacle
-    from conformance.kit.suite import Target
+    from conformance.kit.freeze import chosen_set
+    from conformance.kit.reports import parse_destination
+    from conformance.kit.suite import Target, choose, find_suite
 
     try:
-        suite = _suite(dialect)
+        suite = find_suite(dialect)
         settings = suite.read_profile(profile)
-        requirements = _chosen(suite, only or [], level)
-        destinations = [parse_destination(text) for text in report or []]
+        frozen = chosen_set(requirements, suite.catalogue)
+        wanted = choose(frozen.requirements(suite.catalogue), only or [], level)
+        known = read_baseline(baseline, suite) if baseline else None
+        destinations = [parse_destination(text, dialect) for text in report or []]
     except (DocumentError, ValueError) as error:
         raise _unusable(str(error)) from None
-    if not url.startswith(("http://", "https://")):
-        raise _unusable(f"{url!r} is not an http or https address")
-    if reason := asyncio.run(obstacle(url, timeout)):
-        raise _unusable(f"{url} cannot be reached: {reason}")
-
-    console = Console()
-    wanted = {item.id for item in requirements}
-    total = sum(bool(wanted.intersection(case.requirements)) for case in suite.cases)
-    with on_console.progress(console, total) as watcher:
-        runner = Runner(suite, Target(url, key, timeout), settings)
-        found = asyncio.run(runner.run(requirements, watcher))
-    on_console.conclude(console, found)
-    try:
-        for kind, path in destinations:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(writer(kind)(found), encoding="utf-8")
-        if transcripts is not None:
-            write_transcripts(found, transcripts)
-    except OSError as error:
-        raise _unusable(f"cannot write the report: {error}") from None
-    raise typer.Exit(found.exit_code)
+    if transcript is not None:
+        found = _judged(suite, wanted, transcript, url, key)
+    elif url is not None:
+        found = _examined(suite, settings, wanted, Target(url, key, timeout, allow_destructive))
+    else:
+        raise _unusable(f"say where the server is: dragoman conform {dialect} URL; or --transcript FILE")
+    _conclude(found.judged_by(frozen.version), known, destinations, transcripts)
 
 
 conform.__doc__ = EXAMPLE
 
 
-def _suite(dialect: str) -> "Suite":
-    from conformance.kit.suite import dialects, load_suite
+def _examined(suite: "Suite", settings: "BaseModel", wanted: "Sequence[Requirement]", target: "Target") -> "Report":
+    """What a live server answers; progress is told on the console."""
+    import asyncio
+
+    from rich.console import Console
+
+    from conformance.kit.reports import console as on_console
+    from conformance.kit.runner import Runner, obstacle
+
+    if not target.url.startswith(("http://", "https://")):
+        raise _unusable(f"{target.url!r} is not an http or https address")
+    if reason := asyncio.run(obstacle(target.url, target.timeout)):
+        raise _unusable(f"{target.url} cannot be reached: {reason}")
+    names = {item.id for item in wanted}
+    total = sum(bool(names.intersection(case.requirements)) for case in suite.cases)
+    with on_console.progress(Console(), total) as watcher:
+        return asyncio.run(Runner(suite, target, settings).run(wanted, watcher))
+
+
+def _judged(
+    suite: "Suite", wanted: "Sequence[Requirement]", path: Path, url: str | None, key: str | None
+) -> "Report":
+    """What a recording tells; of an address beside it only the path counts, as that of the mount."""
+    from rich.console import Console
+    from yarl import URL
+
+    from conformance.kit.reports import console as on_console
+    from conformance.offline.judging import judge, load_offline, mounted
+    from conformance.offline.reading import read
+    from conformance.offline.tape import Unusable
 
     try:
-        return load_suite(dialect)
-    except KeyError:
-        raise ValueError(f"there is no suite for {dialect!r}; there is one for: {', '.join(dialects())}") from None
+        mount = URL(url).path.rstrip("/") if url is not None else None
+        tape = mounted(read(path), suite.catalogue.dialect, mount)
+    except Unusable as error:
+        raise _unusable(str(error)) from None
+    for remark in tape.remarks:
+        typer.echo(f"{path}: {remark}", err=True)
+    with on_console.progress(Console(), len(load_offline(suite.catalogue.dialect).rules)) as watcher:
+        return judge(suite, tape, wanted, watcher, secrets=[key] if key else [])
 
 
-def _chosen(suite: "Suite", only: list[str], level: str) -> "Sequence[Requirement]":
-    """The requirements asked for, in the order of the catalogue."""
-    from conformance.kit.requirement import Level
+def _conclude(
+    found: "Report", known: "Baseline | None", destinations: "Sequence[tuple[str, Path]]", transcripts: Path | None
+) -> None:
+    """Hold the report against the baseline, tell it everywhere, and leave with its exit code."""
+    from rich.console import Console
 
-    if level not in list(Level):
-        raise ValueError(f"there is no level {level!r}; say must, should or may")
-    if unknown := sorted(set(only) - suite.catalogue.ids):
-        raise ValueError(f"no such requirement: {', '.join(unknown)}")
-    reach = Level(level)
-    asked = [item for item in suite.catalogue.requirements if not only or item.id in only]
-    return [item for item in asked if reach.includes(item.level)]
+    from conformance.kit.reports import console as on_console
+    from conformance.kit.reports import write_report, write_transcripts
+
+    if known is not None:
+        found = known.held_against(found)
+    on_console.conclude(Console(), found)
+    try:
+        for kind, path in destinations:
+            write_report(found, kind, path)
+        if transcripts is not None:
+            write_transcripts(found, transcripts)
+    except OSError as error:
+        raise _unusable(f"cannot write the report: {error}") from None
+    raise typer.Exit(found.exit_code)
 
 
 def _unusable(words: str) -> typer.Exit:

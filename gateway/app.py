@@ -10,14 +10,13 @@ from aiohttp import web
 
 from gateway.backends import Replays
 from gateway.config import Config
-from gateway.engine import House, Hub, SessionService
+from gateway.engine import House, Hub
 from gateway.errors import GatewayError
 from gateway.ids import minting
-from gateway.journal import masked
-from gateway.log import MemoryLog
+from gateway.journal import get, masked
 from gateway.model import Record, encode
-from gateway.ports import Outbound
-from gateway.resources import FileStore, KeyStore, MemoryResources, Scheduler, Schedules, Sharing, Workspaces
+from gateway.ports import Clock, Outbound
+from gateway.resources import FileStore, KeyStore, Scheduler, Schedules, Sharing, Workspaces
 from gateway.web import OWNER, Context, Cors, Guard, Refusals, keep_sockets, name_request
 from gateway.web import health as health_routes
 from gateway.web import metrics as metrics_routes
@@ -25,6 +24,9 @@ from gateway.web.refusals import Refused
 from mappings.language import FEATURES, Level, Table, feature_of
 
 from .parts import Parts, load_parts
+from .stores import session_service, stores
+
+log = get("dragoman.app")
 
 LOST = (Level.DROPPED, Level.REJECTED)
 
@@ -32,30 +34,35 @@ LOST = (Level.DROPPED, Level.REJECTED)
 class Gateway:
     """A server's inside: made from parts, served by `web`, and able to take new parts while it runs."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, clock: Clock = time.time) -> None:
         config = parts.config
+        self._clock = clock
         self.parts = parts
         self.metrics = metrics_routes.Metrics()
         self.readiness = health_routes.Readiness()
+        kept = stores(config, clock, lambda: self.parts.config.limits.max_resources)
         self.house = House(
-            log=MemoryLog(), clock=time.time, mint=minting(), limits=config.limits, agents=parts.cards,
+            log=kept.log, clock=clock, mint=minting(), limits=config.limits, agents=parts.cards,
             backends=parts.backends, observer=self.metrics, cancel_on_leave=config.on_disconnect == "cancel",
         )
         self.hub = Hub(
-            log=self.house.log, projector=self._projector, start_of=self._start_of, clock=time.time, watching=self,
+            log=self.house.log, projector=self._projector, start_of=self._start_of, clock=clock, watching=self,
             max_lag=lambda: self.parts.config.limits.max_lag_events,
         )
-        self.sessions = SessionService(self.house, self.hub)
-        self.resources = MemoryResources(time.time, lambda: self.parts.config.limits.max_resources)
-        self.files = FileStore(config.data / "files", time.time, lambda: self.parts.config.uploads)
-        self.metrics.ask(sessions=lambda: len(self.sessions), running=lambda: self.sessions.running)
+        self.sessions = session_service(self.house, self.hub)
+        self.resources, self.answers = kept.resources, kept.answers
+        self.files = FileStore(config.data / "files", clock, lambda: self.parts.config.uploads)
+        self.metrics.ask(
+            sessions=lambda: len(self.sessions), running=lambda: self.sessions.running,
+            at_hand=lambda: self.sessions.at_hand, trouble=lambda: self.house.log.trouble is not None,
+        )
         self.scheduler = Scheduler(
-            Schedules(self.resources, time.time), self.sessions, lambda: self.parts.cards, time.time,
-            is_open=lambda: self.readiness.is_ready,
+            Schedules(self.resources, clock), self.sessions, lambda: self.parts.cards, clock,
+            is_open=lambda: self.readiness.is_ready and self.sessions.leads,
         )
         self.replays = Replays(self.sessions)
         self.house.after_delete += [
-            Workspaces(config.data / "workspaces").forget, Sharing(self.resources, time.time).forget,
+            Workspaces(config.data / "workspaces").forget, Sharing(self.resources, clock).forget,
         ]
         self.keys = KeyStore(config.data)
         self.guard = Guard(self.keys if config.auth == "keys" else None)
@@ -78,6 +85,7 @@ class Gateway:
         await self.replays.close()
         for backend in self.parts.backends.values():
             await backend.close()
+        await self.sessions.rest()
         await self.house.log.close()
 
     # -- wiring ---------------------------------------------------------------------------------------------------
@@ -86,10 +94,11 @@ class Gateway:
         config = self.parts.config
         return Context(
             dialect=name, mount=config.dialects[name].mount or self.parts.dialects[name].mount, sessions=self.sessions,
-            resources=self.resources, files=self.files, agents=self.parts.cards, table=self.parts.tables[name],
-            settings=self.parts.settings[name], guard=self.guard, heartbeat=config.limits.heartbeat_seconds,
-            patience=config.limits.send_seconds, data=config.data, clock=time.time, keys=self.keys,
-            replays=self.replays, metrics=self.metrics,
+            resources=self.resources, files=self.files, answers=self.answers, agents=self.parts.cards,
+            table=self.parts.tables[name], settings=self.parts.settings[name], guard=self.guard,
+            heartbeat=config.limits.heartbeat_seconds, patience=config.limits.send_seconds, data=config.data,
+            clock=self._clock, keys=self.keys, replays=self.replays, metrics=self.metrics,
+            leaving=lambda: self.readiness.is_draining,
         )
 
     def _web(self) -> web.Application:
@@ -100,13 +109,20 @@ class Gateway:
         )
         app.on_response_prepare.extend([name_request, cors.mark])
         keep_sockets(app)
-        app.cleanup_ctx.append(self._scheduling)
+        app.cleanup_ctx.extend([self._keeping, self._scheduling])
         for name, context in self.contexts.items():
             app.add_routes(self.parts.dialects[name].routes(context))
         app.add_routes(health_routes.routes(self.readiness))
         app.add_routes(metrics_routes.routes(self.metrics))
         app.router.add_get("/replay/{session}", self._replay)
         return app
+
+    async def _keeping(self, app: web.Application) -> AsyncIterator[None]:
+        """The log is open, and what was left behind is taken up, before anybody is served."""
+        await self.house.log.open()
+        if left := await self.sessions.recover():
+            log.info("took up turns that were left behind", turns=left)
+        yield
 
     async def _scheduling(self, app: web.Application) -> AsyncIterator[None]:
         """The scheduler lives as long as the application."""

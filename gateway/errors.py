@@ -103,6 +103,13 @@ class TimedOut(GatewayError):
     retryable = True
 
 
+class Interrupted(GatewayError):
+    """The server stopped while it was at work on this."""
+
+    code = FaultCode.INTERRUPTED
+    retryable = True
+
+
 @contextmanager
 def naming(names: Mapping[type[BaseException], type[GatewayError]]) -> Iterator[None]:
     """Foreign exceptions stop at the border: each is raised again as the error of ours it stands for."""

@@ -10,7 +10,7 @@ Mint = Callable[[str], str]
 
 def minting(stem: str | None = None) -> Mint:
     """Ids for what lives inside sessions: a random stem per process, then a counter; a tenth of a uuid's price."""
-    stem, numbers = stem if stem is not None else secrets.token_hex(4), count(1)
+    stem, numbers = stem if stem is not None else secrets.token_hex(6), count(1)
     return lambda prefix: f"{prefix}_{stem}{next(numbers):x}"
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 from msgspec import Struct
 from pydantic import BaseModel
 
+from gateway.errors import GatewayError
 from gateway.model import (
     ROOT,
     AgentCard,
@@ -76,6 +77,11 @@ class Backend(Protocol):
 
     Raise a `GatewayError` to fail with a fault of your choice; anything else that is raised is a fault of the turn too,
     and whatever was open is closed by the engine. When the turn is interrupted the generator is closed.
+
+    If the server stops while a turn waits for people, and the last answer comes after it is back, the turn is run anew
+    up to the ask it waited at: what is said on the way is dropped, earlier asks are answered as they were, and from
+    there on it counts. An agent that cannot do the same twice has `resume(turn, answers)` beside `run`: it is given the
+    answers, and goes on from what the history tells.
     """
 
     def run(self, turn: Turn) -> AsyncGenerator[Said, None]: ...
@@ -90,28 +96,49 @@ class SessionHead(Struct, frozen=True, kw_only=True):
     session_id: str
     owner: str
     ordinal: int
+    head: int = 0
+    """The number of its last record."""
+    in_turn: bool = False
+    """Whether a turn runs or waits in it."""
 
 
 OnCommit = Callable[[Sequence[Record]], None]
+OnTrouble = Callable[[GatewayError], None]
 
 
 class EventLog(Protocol):
     """An append-only log per session. Nothing may be shown to a client before `on_commit` has named it."""
 
     on_commit: OnCommit
+    on_trouble: OnTrouble
+    """Told when nothing can be stored; what was taken is kept and stored as soon as that is possible again."""
 
+    @property
+    def trouble(self) -> GatewayError | None:
+        """Why nothing can be stored just now."""
+    async def open(self) -> None:
+        """Make ready; raises a `GatewayError` that tells what is wrong with the place."""
+    @property
+    def size(self) -> int:
+        """How many sessions there are."""
     def append(self, record: Record) -> None:
         """Take the record; `on_commit` is told when it is safe, in order, several at a time where that is cheaper."""
     async def settled(self, session_id: str, seq: int) -> None:
-        """Wait until that record is safe."""
+        """Wait until that record is safe; raises what the trouble is if it cannot be made so."""
     async def read(self, session_id: str, after: int = 0, limit: int | None = None) -> Sequence[Record]:
         """Records after `after`, oldest first; empty for a session nobody knows."""
+    async def spine(self, session_id: str) -> Sequence[Record]:
+        """All records but the deltas: enough to know the state of a session in which no turn runs."""
     async def sessions(
         self, owner: str | None, before: int | None = None, limit: int = 50, *, after: int | None = None,
         oldest_first: bool = False,
     ) -> Sequence[SessionHead]:
         """Newest first unless said otherwise, between two ordinals; no owner means everybody's."""
     async def head(self, session_id: str) -> SessionHead | None: ...
+    async def unfinished(self, owner: str | None = None) -> Sequence[SessionHead]:
+        """The sessions in which a turn runs or waits."""
+    async def place_of(self, word: str) -> str | None:
+        """The session that a turn or an ask of this id belongs to."""
     async def forget(self, session_id: str) -> None:
         """Remove the session and all its records."""
     async def close(self) -> None: ...
@@ -137,13 +164,23 @@ class Chunk(Struct, frozen=True, gc=False):
     frames: tuple[bytes, ...]
     yields: bool
     ends: bool = False
+    due: float | None = None
+    """By when it was due, where it had been held back and no record but a timer let it go."""
 
 
 class Subscription(Protocol):
     """A cursor into one session's log, read in one dialect."""
 
+    @property
+    def cut_at(self) -> int | None:
+        """Where a reader that was too slow should resume; None for everybody else."""
+    @property
+    def leaving(self) -> bool:
+        """Whether it is over because the server stops: the reader should come again."""
     async def chunks(self) -> Sequence[Chunk]:
         """All that is ready after the cursor, waiting for the first; empty once the subscription is over."""
+    def cut(self) -> None:
+        """End it, because the reader takes nothing."""
     def close(self) -> None: ...
 
 
@@ -252,6 +289,27 @@ class Resources(Protocol):
     async def archive(self, kind: str, owner: str, resource_id: str) -> Resource: ...
     async def delete(self, kind: str, owner: str, resource_id: str) -> None:
         """The resource, its versions, and whatever belongs to it."""
+
+
+class KeptAnswer(Struct, frozen=True, kw_only=True):
+    """What was answered to a request that carried a key; `digest` stands for what was asked, if that is known."""
+
+    digest: str
+    status: int
+    content_type: str
+    body: bytes
+
+
+AnswerPlace = tuple[str, str, str, str]
+"""Owner, method, path and key."""
+
+
+class Answers(Protocol):
+    """The answers to requests that carried a key; bounded in number, bytes and age: the oldest make room."""
+
+    async def find(self, place: AnswerPlace) -> KeptAnswer | None: ...
+    async def keep(self, place: AnswerPlace, answer: KeptAnswer) -> None:
+        """Returns when it is safe; takes the place of an older one, and is itself the last to make room."""
 
 
 class Stored(Struct, frozen=True, kw_only=True):

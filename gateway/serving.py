@@ -11,7 +11,9 @@ from aiohttp import web
 
 from gateway import journal
 from gateway.config import Config, load_config
+from gateway.errors import Invalid
 from gateway.marks import Place, Problem, Problems
+from gateway.web import SOCKETS
 from gateway.web.metrics import LagWatch
 from mappings.language import builtin_path
 
@@ -24,7 +26,9 @@ log = journal.get("dragoman.serve")
 Announce = Callable[[str], None]
 GC = (20_000, 50, 100)
 """Records and events make no cycles; collecting a third as often costs nothing and takes a seventh off a short turn."""
-FIXED = ("host", "port", "data", "log", "auth")
+FAREWELL_SECONDS = 5.0
+"""How long clients on sockets may take to say goodbye."""
+FIXED = ("host", "port", "data", "log", "durability", "auth")
 """Settings that are read once, when the server starts."""
 
 
@@ -33,7 +37,7 @@ async def run(
 ) -> int:
     """Serve until SIGINT or SIGTERM; the exit code. Raises `Problems`, or `OSError` if it cannot listen."""
     gateway = Gateway(load_parts(config))
-    config.data.mkdir(parents=True, exist_ok=True)
+    _make_folder(config.data)
     stop, hurry = _signals()
     runner = web.AppRunner(gateway.web, handler_cancellation=True, access_log=None, shutdown_timeout=2.0)
     await runner.setup()
@@ -52,14 +56,22 @@ async def run(
         for line in greeting(gateway, _address(config, runner)):
             announce(line)
         await _until(stop, current)
-        gateway.readiness.draining()
-        await gateway.sessions.drain(gateway.parts.config.limits.drain_seconds, hurry)
+        await _leave(gateway, hurry)
         lag.stop()
     finally:
         await runner.cleanup()
         await gateway.close()
     log.info("stopped")
     return 0
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Invalid(
+            f"the data folder {folder} cannot be made: {error.strerror}; name another folder in `data:` or with --data"
+        ) from None
 
 
 def _signals() -> tuple[asyncio.Event, asyncio.Event]:
@@ -79,6 +91,18 @@ async def _until(stop: asyncio.Event, meanwhile: asyncio.Task[None]) -> None:
     meanwhile.cancel()
     with suppress(asyncio.CancelledError):
         await meanwhile
+
+
+async def _leave(gateway: Gateway, hurry: asyncio.Event) -> None:
+    """Take no new work; let running turns finish and their clients hear the end, and have all others come again."""
+    log.info("stopping", running=gateway.sessions.running)
+    gateway.readiness.draining()
+    goodbye = asyncio.create_task(gateway.web[SOCKETS].leave())
+    await gateway.sessions.drain(gateway.parts.config.limits.drain_seconds, hurry)
+    await asyncio.wait([goodbye], timeout=0.0 if hurry.is_set() else FAREWELL_SECONDS)
+    goodbye.cancel()
+    with suppress(asyncio.CancelledError):
+        await goodbye
 
 
 def _address(config: Config, runner: web.AppRunner) -> str:

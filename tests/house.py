@@ -22,7 +22,7 @@ from gateway.model import (
     TurnEnded,
     TurnSuspended,
 )
-from gateway.ports import Outbound, Said, Turn
+from gateway.ports import EventLog, Outbound, Said, Turn
 
 CARD = AgentCard(
     name="agent",
@@ -91,12 +91,16 @@ class Plain:
 class Stage:
     """One engine with one agent."""
 
-    def __init__(self, play: Play, *, projector: Callable[[str, str], Outbound] | None = None, **limits: float) -> None:
+    def __init__(
+        self, play: Play, *, projector: Callable[[str, str], Outbound] | None = None, log: EventLog | None = None,
+        **limits: float,
+    ) -> None:
         self.now = 1_700_000_000.0
         self.watchman = Watchman()
         self.limits = Limits().model_copy(update=limits)
         self.house = House(
-            log=MemoryLog(), clock=lambda: self.now, mint=minting("t"), limits=self.limits, agents={"agent": CARD},
+            log=MemoryLog() if log is None else log, clock=lambda: self.now,
+            mint=minting("t" if log is None else None), limits=self.limits, agents={"agent": CARD},
             backends={"agent": Acting(play)}, observer=self.watchman,
         )
         self.hub = Hub(
@@ -108,7 +112,7 @@ class Stage:
 
     async def session(self, owner: str = "") -> Session:
         view = await self.service.create(owner, "agent")
-        return self.service._find(owner, view.session_id)
+        return await self.service._find(owner, view.session_id)
 
     async def records(self, session: Session) -> list[Record]:
         return list(await self.house.log.read(session.view.session_id))

@@ -1,6 +1,7 @@
 """A whole gateway on a real port of this machine, for tests that talk HTTP to it."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from aiohttp import web
 from gateway.app import Gateway
 from gateway.config import load_config
 from gateway.parts import load_parts
+from gateway.ports import Clock
 
 
 async def until(true: Callable[[], object]) -> None:
@@ -33,16 +35,20 @@ class Served:
         self.address = address
         self.http = http
 
+    @property
+    def port(self) -> int:
+        return int(self.address.rpartition(":")[2])
+
     def url(self, path: str) -> str:
         return f"{self.address}{path}"
 
 
 @asynccontextmanager
-async def serving(folder: Path, **settings: Any) -> AsyncIterator[Served]:
+async def serving(folder: Path, clock: Clock = time.time, **settings: Any) -> AsyncIterator[Served]:
     """Serve the demo agent with these settings on a free port, until the block ends."""
     file = folder / "config.yaml"
     file.write_text(yaml.safe_dump({**PLAIN, "data": str(folder / "data"), **settings}))
-    gateway = Gateway(load_parts(load_config(file)))
+    gateway = Gateway(load_parts(load_config(file)), clock)
     runner = web.AppRunner(gateway.web, handler_cancellation=True, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)

@@ -46,7 +46,7 @@ def test_we_conform(name: str, tmp_path: Path) -> None:
         address = served.address + ("" if name in AT_THE_ORIGIN else dialect(name).mount)
         done = subprocess.run(
             [sys.executable, "-m", "gateway", "conform", name, address, "--key", key, "--profile",
-             str(profile(name, tmp_path)), "--report", str(tmp_path / "report.json")],
+             str(profile(name, tmp_path)), "--report", str(tmp_path / "report.json"), "--allow-destructive"],
             capture_output=True, text=True, timeout=55, cwd=ROOT,
         )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr

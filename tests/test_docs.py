@@ -1,5 +1,6 @@
 """What README and docs show is what happens: their commands are run, their answers compared."""
 
+import os
 import re
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from tests.test_serving import Running, running
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 OURS = "http://127.0.0.1:18900"
-ID = re.compile(r"\b(sess|call|turn|evt)_[0-9a-f_]+\b")
+ID = re.compile(r"\b(sess|call|turn|evt)_[0-9a-z_]+\b")
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -81,8 +82,21 @@ def test_the_conform_command_of_the_readme_passes(server: Running, tmp_path: Pat
 
 
 def test_the_profile_of_the_docs_is_one() -> None:
-    [profile] = blocks(ROOT / "docs/conformance.md", "yaml")
+    [profile, *_] = blocks(ROOT / "docs/conformance.md", "yaml")
     assert AapProfile.model_validate(yaml.safe_load(profile))
+
+
+def test_the_workflow_of_the_docs_has_a_command_that_begins(tmp_path: Path) -> None:
+    profile, baseline, workflow, *_ = blocks(ROOT / "docs/conformance.md", "yaml")
+    for name, text in (("profile.yaml", profile), ("known.yaml", baseline)):
+        (tmp_path / name).write_text(text)
+    steps = yaml.safe_load(workflow)["jobs"]["aap"]["steps"]
+    [command] = [step["run"] for step in steps if "conform" in step.get("run", "")]
+    command = command.replace("dragoman", f"{sys.executable} -m gateway").replace("8080", "1")
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=30, cwd=tmp_path,
+                          env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert done.returncode == 2
+    assert "cannot be reached" in done.stderr, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

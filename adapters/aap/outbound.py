@@ -40,9 +40,14 @@ Frames = tuple[bytes, ...]
 SILENCE: Frames = ()
 
 
+IDS = "ids"
+
+
 def projector(table: Table, options: str) -> Outbound:
-    """A fresh projector for one of AAP's stream modes."""
-    return MODES[options](table)
+    """A fresh projector for one of AAP's stream modes; `ids` beside the mode gives each event an id."""
+    mode, _, ids = options.partition(" ")
+    outbound = MODES[mode](table)
+    return Numbered(outbound) if ids == IDS else outbound
 
 
 class _Unhurried:
@@ -93,6 +98,23 @@ class Wholes(Deltas):
         if type(event) is BlockEnded and event.text and record.scope_id == ROOT:
             return self.speaker.cue(f"whole.{event.kind}", record, {"text": event.text})
         return super().feed(record)
+
+
+class Numbered(_Unhurried):
+    """Gives each event an id to resume after: the record that its turn begins with, and its number in the turn."""
+
+    def __init__(self, outbound: Outbound) -> None:
+        self.outbound = outbound
+        self.begins = self.count = 0
+
+    def feed(self, record: Record) -> Frames:
+        if isinstance(record.event, TurnStarted | TurnResumed):
+            self.begins, self.count = record.seq, 0
+        return tuple(self._with_id(frame) for frame in self.outbound.feed(record))
+
+    def _with_id(self, frame: bytes) -> bytes:
+        self.count += 1
+        return f"id: {self.begins}.{self.count}\n".encode() + frame
 
 
 class Exchange(_Unhurried):

@@ -4,11 +4,13 @@ from collections.abc import Iterable
 
 from aiohttp import web
 
-from gateway.errors import Invalid, NotFound
-from gateway.model import StopReason
+from gateway.errors import Invalid, NotFound, Unsupported
+from gateway.model import SessionView, StopReason
 from gateway.web import OWNER, Context, cursor_of, ordinal_of, public, read_as, reply
 
 from . import inbound, views
+from .outbound import IDS
+from .resuming import place_of
 from .wire import NewSession, NewTurn
 
 
@@ -22,6 +24,7 @@ def routes(context: Context) -> Iterable[web.RouteDef]:
         web.delete(f"{at}/sessions/{{id}}", aap.delete),
         web.get(f"{at}/sessions/{{id}}/history", aap.history),
         web.post(f"{at}/sessions/{{id}}/turns", aap.turn),
+        web.get(f"{at}/sessions/{{id}}/turns/current", aap.current),
     ]
 
 
@@ -83,6 +86,23 @@ class AapRoutes:
             answer = await house.await_turn(request, session_id, receipt, "none")
             return web.Response(body=answer, content_type="application/json")
         return await house.stream_turn(request, session_id, receipt, body.stream)
+
+    async def current(self, request: web.Request) -> web.StreamResponse:
+        """The turn that runs, or the last one, from where the client left off; beside what AAP documents."""
+        session_id, house = request.match_info["id"], self.house
+        house.check_open()
+        view = await house.sessions.get(request[OWNER], session_id)
+        options = f"{self._mode(request, view)} {IDS}"
+        place = await place_of(house, request, view, options)
+        if place.is_over:
+            return web.Response(status=204)
+        return await house.stream_rest(request, session_id, options, after=place.after, had=place.had)
+
+    def _mode(self, request: web.Request, view: SessionView) -> str:
+        mode, card = request.query.get("stream", "delta"), self.house.agent(view.agent)
+        if mode not in ("delta", "message") or mode not in card.capabilities.streaming:
+            raise Unsupported(f"agent '{card.name}' does not stream as '{mode[:64]}'")
+        return mode
 
     def _still_waiting(self, stream: str) -> web.Response:
         """The answers were taken, but others are still pending."""

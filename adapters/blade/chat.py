@@ -11,7 +11,7 @@ from gateway.web import Context, Later, Peer, checked, dumps
 from . import inbound
 from .ending import ending
 from .ledger import run_id_of
-from .outbound import RAW, STRIDE, number_of
+from .outbound import RAW, number_of, place_of
 from .wire import ChatSend, Subscribe
 
 Handler = Callable[["Chat", Peer, dict[str, Any]], Awaitable[Any]]
@@ -113,7 +113,7 @@ class Chat:
     async def _follow(self, peer: Peer, session_id: str, manner: str, after: int | None = None) -> None:
         """From now on; or from where the client left off, which is a number of an event it has had."""
         view = await self.house.sessions.get(peer.owner, session_id)
-        place = view.head if after is None else max(0, after // STRIDE - 1)
+        place = view.head if after is None else place_of(after)
         subscription = await self.house.sessions.watch(
             peer.owner, session_id, self.house.dialect, manner, after=min(place, view.head),
         )

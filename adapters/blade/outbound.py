@@ -18,6 +18,8 @@ Frames = tuple[bytes, ...]
 SILENCE: Frames = ()
 STRIDE = 100
 """Numbers that one record's events may have; so a number tells where in the log its event stands."""
+BACK = 100
+"""How many records earlier to begin, because one that has more events than numbers borrows from those that follow."""
 RAW, BARE = "raw", "bare"
 LATE = 0.01
 """A timer goes off a little later than words are due, so that a record on its way to us is not overtaken."""
@@ -75,19 +77,26 @@ class Projector:
 
     def feed(self, record: Record) -> Frames:
         self._session_id = record.session_id
-        if type(record.event) is SessionCreated:  # what was said elsewhere is history, not news
+        if type(record.event) is SessionCreated:
             self.skip(record)
             return SILENCE
         frames = [self._say(cue, record) for cue in self._ledger.take(record)]
         return tuple(frames) if not self._raw else tuple(self._twice(frames))
 
     def skip(self, record: Record) -> None:
-        """Take in what a reader has had already: only the numbers of its events count."""
+        """Take in what a reader has had already: only the numbers of its events count.
+
+        What was said elsewhere is history, not news, and has no numbers: there may be more of it than a record has.
+        """
         for cue in self._ledger.take(record):
-            self._number(cue, record)
+            if type(record.event) is not SessionCreated:
+                self._number(cue, record)
 
     def flush(self, now: float) -> Frames:
-        frames = [self._say(cue, None) for cue in self._ledger.flush(now - LATE)]
+        due = self._ledger.deadline
+        if due is None or due + LATE > now:
+            return SILENCE
+        frames = [self._say(cue, None) for cue in self._ledger.flush(max(due, now - LATE))]
         return tuple(frames) if not self._raw else tuple(self._twice(frames))
 
     # -- saying ---------------------------------------------------------------------------------------------------
@@ -182,3 +191,8 @@ def number_of(frame: bytes) -> int:
     at = head.find(mark)
     digits = head[at + len(mark):at + len(mark) + 20] if at >= 0 else b""
     return int(digits.partition(b",")[0] or 0)
+
+
+def place_of(number: int) -> int:
+    """After which record to begin, so that every event with a greater number is told."""
+    return max(0, number // STRIDE - BACK)

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from gateway.errors import Invalid
+from gateway.errors import GatewayError, Invalid
 from gateway.ports import Resource
 from gateway.web import OWNER, Form, address, attachment, checked, clean_name, receive, reply
 
@@ -30,7 +30,7 @@ class FileShelf(Shelf):
                 "size": stored.size, "sha256": stored.sha256, "metadata": said.metadata or {},
             }
             made = await self.house.resources.create(self.kind, request[OWNER], body, resource_id=stored.file_id)
-        except BaseException:
+        except GatewayError:
             await self.house.files.remove(stored.file_id)
             raise
         return reply(await self.shown(request, made), 201)

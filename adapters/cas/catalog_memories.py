@@ -1,7 +1,9 @@
 """CAS's memory stores and the memories in them: texts by path."""
 
+import asyncio
 from hashlib import sha256
 from typing import Any
+from weakref import WeakValueDictionary
 
 from aiohttp import web
 
@@ -15,6 +17,9 @@ from .catalog_shelf import Draft, Shelf, held_metadata
 
 MAX_MEMORIES = 2000
 """How many memories a store holds."""
+
+ALONE: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+"""By store: whoever looks whether a path is free takes it before the next one looks."""
 
 
 class MemoryStores(Shelf):
@@ -41,6 +46,14 @@ class Memories(Shelf):
     kind, noun, prefix = "memory", "Memory", "mem"
     new, change = NewMemory, MemoryChange
     above = MemoryStores
+
+    async def create(self, request: web.Request) -> web.Response:
+        async with _alone(request):
+            return await super().create(request)
+
+    async def update(self, request: web.Request) -> web.Response:
+        async with _alone(request):
+            return await super().update(request)
 
     async def draft(self, request: web.Request, said: Any, old: Resource | None) -> Draft:
         if old is not None:
@@ -69,8 +82,9 @@ class Memories(Shelf):
         return path.startswith(request.query.get("path_prefix", ""))
 
     async def delete(self, request: web.Request) -> web.Response:
-        _must_be(request.query.get("expected_content_sha256"), await self.found(request))
-        return await super().delete(request)
+        async with _alone(request):
+            _must_be(request.query.get("expected_content_sha256"), await self.found(request))
+            return await super().delete(request)
 
     async def _must_be_free(self, request: web.Request, path: str) -> None:
         there = await self.house.resources.list(
@@ -80,6 +94,10 @@ class Memories(Shelf):
             raise Conflict(f"path: there is a memory at '{path}' already", param="path")
         if len(there) >= MAX_MEMORIES:
             raise Conflict(f"a memory store holds {MAX_MEMORIES} memories, and this one is full")
+
+
+def _alone(request: web.Request) -> asyncio.Lock:
+    return ALONE.setdefault(request.match_info["parent"], asyncio.Lock())
 
 
 def _must_be(expected: str | None, found: Resource) -> None:

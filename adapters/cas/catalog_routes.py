@@ -23,7 +23,7 @@ from .paging import Listed, asked_of, envelope, listed
 def catalog_routes(context: Context, once: Idempotency | None = None) -> list[web.RouteDef]:
     """Every route of the catalog, under the mount and again under its `/v1`; none carries a keyed request out twice."""
     mounts = (context.mount, f"{context.mount}/v1")
-    return (once or Idempotency()).routes(route for at in mounts for route in _routes(context, at))
+    return (once or Idempotency(context.answers)).routes(route for at in mounts for route in _routes(context, at))
 
 
 def _routes(context: Context, at: str) -> list[web.RouteDef]:

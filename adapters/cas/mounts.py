@@ -1,6 +1,7 @@
 """What is mounted into a session: files and repositories, checked, put where they belong, and shown again."""
 
 import posixpath
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,9 +14,10 @@ from mappings.language import Table
 from .catalog import check_file, check_memory_store
 from .wire import FileResource, GithubResource, MemoryResource
 
-KIND, INDEX, PREFIX = "session_resource", "session_mounts", "sesr"
+KIND, PREFIX = "session_resource", "sesr"
 HOME = "/data"
-MOST = 512
+MOST, ALL = 512, 100_000
+"""How long a path may be, and more than a session can have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,51 +80,39 @@ def _repository(said: GithubResource) -> Mount:
 
 @dataclass(frozen=True, slots=True)
 class Mounts:
-    """What is mounted into one session: each a resource of its own, found by an index under the session's id."""
+    """What is mounted into one session: each a resource of its own that belongs to the session."""
 
     house: Context
     owner: str
     session_id: str
 
-    async def all(self) -> list[Resource]:
-        return [await self.house.resources.get(KIND, self.owner, mount_id) for mount_id in await self._ids()]
+    async def all(self) -> Sequence[Resource]:
+        return await self.house.resources.list(
+            KIND, self.owner, parent=self.session_id, limit=ALL, oldest_first=True,
+        )
 
     async def get(self, mount_id: str) -> Resource:
-        if mount_id not in await self._ids():
+        try:
+            found = await self.house.resources.get(KIND, self.owner, mount_id)
+        except NotFound:
+            found = None
+        if found is None or found.parent != self.session_id:
             raise NotFound(f"Resource '{mount_id}' was not found.")
-        return await self.house.resources.get(KIND, self.owner, mount_id)
+        return found
 
     async def add(self, mount: Mount) -> Resource:
-        made = await self.house.resources.create(
+        return await self.house.resources.create(
             KIND, self.owner, mount.body, secrets=mount.secrets, parent=self.session_id,
             resource_id=unguessable(PREFIX),
         )
-        await self._keep([*await self._ids(), made.resource_id])
-        return made
 
     async def remove(self, mount_id: str) -> None:
         await self.get(mount_id)
-        await self._keep([kept for kept in await self._ids() if kept != mount_id])
         await self.house.resources.delete(KIND, self.owner, mount_id)
 
     async def clear(self) -> None:
-        """With the index goes all that belongs to it."""
-        if await self._ids():
-            await self.house.resources.delete(INDEX, self.owner, self.session_id)
-
-    async def _ids(self) -> list[str]:
-        try:
-            kept = await self.house.resources.get(INDEX, self.owner, self.session_id)
-        except NotFound:
-            return []
-        return list(kept.body["ids"])
-
-    async def _keep(self, ids: list[str]) -> None:
-        body = {"ids": ids}
-        try:
-            await self.house.resources.update(INDEX, self.owner, self.session_id, body)
-        except NotFound:
-            await self.house.resources.create(INDEX, self.owner, body, resource_id=self.session_id)
+        for one in await self.all():
+            await self.house.resources.delete(KIND, self.owner, one.resource_id)
 
 
 def shown_mount(table: Table, kept: Resource) -> Any:

@@ -126,7 +126,7 @@ def _token(backward: bool, place: int) -> str:
 def _place(token: str) -> tuple[bool, int]:
     try:
         text = urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode("ascii")
-        if text[:1] not in ("a", "b") or len(text) > 20:
+        if text[:1] not in ("a", "b") or len(text) > 19:
             raise ValueError(text)
         return text[0] == "b", int(text[1:])
     except ValueError:

@@ -5,7 +5,7 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.errors import Conflict
+from gateway.errors import Conflict, NotFound
 from gateway.model import PRIVATE, CloseReason, Interrupt, SessionStatus, SessionView, shown
 from gateway.web import OWNER, Context, Idempotency, checked, limited, read_as, reply
 
@@ -26,7 +26,7 @@ Row = tuple[int, SessionView]
 
 def routes(context: Context) -> Iterable[web.RouteDef]:
     """Everything under the mount, and again under its `/v1`; a keyed request is carried out once under either."""
-    once, desk = Idempotency(), Desk(context)
+    once, desk = Idempotency(context.answers), Desk(context)
     own = [
         route for at in (context.mount, f"{context.mount}/v1")
         for route in (*_session_routes(SessionRoutes(desk), at), *event_routes(desk, at))
@@ -112,6 +112,13 @@ class SessionRoutes:
         page = await self._page(request)
         return reply(envelope(self.house.table, page, [await self.desk.shown(view) for _, view in page.items]))
 
+    async def _view(self, owner: str, session_id: str) -> SessionView:
+        """As it is; one that was deleted since the list was made is shown as such, and by nobody."""
+        try:
+            return await self.house.sessions.get(owner, session_id)
+        except NotFound:
+            return SessionView(session_id=session_id, closed=CloseReason.DELETED)
+
     async def _page(self, request: web.Request) -> Listed[Row]:
         owner, sessions, query = request[OWNER], self.house.sessions, request.query
         statuses, agents, in_time = words(query, "statuses", "status"), words(query, "agent_id"), between(query)
@@ -119,14 +126,14 @@ class SessionRoutes:
 
         async def fetch(**window: Any) -> Sequence[Row]:
             heads = await sessions.heads(owner, **window)
-            return [(head.ordinal, await sessions.get(owner, head.session_id)) for head in heads]
+            return [(head.ordinal, await self._view(owner, head.session_id)) for head in heads]
 
         async def find(session_id: str) -> Row:
             return (await sessions.head(owner, session_id)).ordinal, await sessions.get(owner, session_id)
 
         def keep(row: Row) -> bool:
             view = row[1]
-            return (
+            return view.closed is not CloseReason.DELETED and (
                 (archived or view.closed is not CloseReason.ARCHIVED) and in_time(view.created_at)
                 and (not statuses or status(self.house.table, view) in statuses)
                 and (not agents or self.desk.agent_id(view) in agents)

@@ -4,6 +4,7 @@ from importlib.metadata import version
 
 from aiohttp import web
 
+from gateway.errors import GatewayError
 from gateway.web import OWNER, Context, address, attachment, public, receive, reply
 
 from . import views
@@ -25,7 +26,7 @@ class About:
         }
         try:
             made = await self.house.resources.create("file", request[OWNER], body, resource_id=stored.file_id)
-        except BaseException:
+        except GatewayError:
             await self.house.files.remove(stored.file_id)
             raise
         url = address(request, f"{self.house.mount}/files/{made.resource_id}")

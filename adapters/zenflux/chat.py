@@ -1,9 +1,19 @@
 """Runs begun and ended: what the chat socket and HTTP have in common."""
 
+from collections.abc import AsyncIterator
+from copy import copy
 from dataclasses import dataclass
 
 from gateway.errors import NotFound
-from gateway.model import AnyCommand, FilePart, SessionView
+from gateway.model import (
+    AnyCommand,
+    FilePart,
+    Record,
+    SessionCreated,
+    SessionUpdated,
+    SessionView,
+    TurnStarted,
+)
 from gateway.ports import Receipt
 from gateway.web import Context
 
@@ -12,6 +22,7 @@ from .manner import LOCAL, private_of, with_user
 from .wire import ChatSend
 
 TITLE_GENERATION = "title_generation"
+PAGE = 512
 
 
 class NoAgent(NotFound):
@@ -35,9 +46,10 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A run, and the conversation it is in."""
+    """A run, the conversation it is in, and how that was just before the run."""
 
     view: SessionView
+    before: SessionView
     receipt: Receipt
 
     @property
@@ -48,7 +60,7 @@ class Begun:
     @property
     def message_id(self) -> str:
         """What the person said; the reply's id is the model's to give."""
-        return self.receipt.records[0].event.command_id  # type: ignore[union-attr]  # input.accepted
+        return self.receipt.records[0].event.command_id  # type: ignore[union-attr]  # of the message, or of the start
 
 
 class Chats:
@@ -73,8 +85,27 @@ class Chats:
         view = wish.view or await self.converse(wish.owner, wish.agent, wish.body.user_id)
         if view.agent != wish.agent:
             await sessions.update(wish.owner, view.session_id, agent=wish.agent)
+        before = copy(view)  # the agent may change what the run has to begin with before we hear of its start
         receipt = await sessions.submit(wish.owner, view.session_id, [wish.command])
-        return Begun(view, receipt)
+        return Begun(view, before, receipt)
+
+    async def begun(self, owner: str, run_id: str) -> Begun:
+        """A run that was begun before, as `begin` gave it."""
+        view = await self.find(owner, run_id)
+        before = SessionView(session_id=view.session_id)
+        async for record in self._records(owner, view.session_id):
+            if isinstance(record.event, TurnStarted) and record.turn_id == run_id:
+                return Begun(view, before, Receipt(run_id, (record,), record.seq - 1, begun=True))
+            if isinstance(record.event, SessionCreated | SessionUpdated):
+                before.apply(record)
+        raise NotFound(f"there is no session '{run_id}'")
+
+    async def _records(self, owner: str, session_id: str) -> AsyncIterator[Record]:
+        after = 0
+        while page := await self.house.sessions.records(owner, session_id, after, PAGE):
+            for record in page:
+                yield record
+            after = page[-1].seq
 
     async def entitle(self, wish: Wish, view: SessionView) -> None:
         """Give the conversation a title, if it has none and the client asked for one: its first words."""

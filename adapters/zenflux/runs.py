@@ -44,7 +44,7 @@ class Runs:
         body = await read_as(request, ChatRequest)
         wish = await self.chats.check(request[OWNER], body)
         run = await self.chats.begin(wish)
-        manner = as_events(self.settings, run.view)
+        manner = as_events(self.settings, run.before)
         await self.chats.entitle(wish, run.view)
         if not body.stream:
             return await self._at_once(request, run, manner)

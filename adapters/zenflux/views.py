@@ -26,6 +26,7 @@ OBJECTS = {
     "reply": ("message", "data", "flat"),
     "refusal": ("code", "message"),
     "accepted": ("id", "run_id", "session_id", "message_id"),
+    "resumed": ("id", "run_id", "session_id", "message_id", "after_seq"),
     "stopped": ("id", "payload"),
     "refused": ("id", "code", "message"),
     "pong": ("at",),

@@ -55,6 +55,14 @@ class ChatAbort(Wire):
     session_id: str = Field(min_length=1)
 
 
+class SessionResume(Wire):
+    """Not documented: go on with a run after the event of that number; `stream` as it was in `chat.send`."""
+
+    session_id: str = Field(min_length=1)
+    after_seq: int = Field(0, ge=0)
+    stream: bool = True
+
+
 # -- bodies -----------------------------------------------------------------------------------------------------------
 
 def _either(snake: str, *others: str) -> Any:

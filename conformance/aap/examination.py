@@ -52,8 +52,10 @@ class AapExamination:
         """POST /sessions, whatever comes of it."""
         reply = await self.http.ask("POST", "/sessions", body)
         if 200 <= reply.status < 300:
-            self.schemas.fit("created", reply.json(), "the answer to POST /sessions")
-            self._made.append(reply.json()["sessionId"])
+            body = reply.json()
+            if isinstance(body, dict) and isinstance(body.get("sessionId"), str):
+                self._made.append(body["sessionId"])
+            self.schemas.fit("created", body, "the answer to POST /sessions")
         return reply
 
     async def admit(

@@ -72,6 +72,25 @@ def of_events(events: Iterable[tuple[str, Mapping[str, Any]]]) -> Exchange:
     return Exchange(_joined(items), results)
 
 
+def results_too_late(events: Iterable[tuple[str, Mapping[str, Any]]], messages: Iterable[Message]) -> list[str]:
+    """The calls before whose result a stream says more than the history does; less is the freedom of a quick tool."""
+    kept: dict[str, int] = {}
+    said: list[Item] = []
+    for message in messages:
+        if message["role"] == "tool":
+            kept[message["toolCallId"]] = _amount(said)
+        elif message["role"] == "assistant":
+            said += [_item(block) for block in blocks(message["content"])]
+    told = list(events)
+    places = [(place, body["toolCallId"]) for place, (name, body) in enumerate(told) if name == "tool_result"]
+    return [call for place, call in places if _amount(of_events(told[:place]).said) > kept.get(call, 0)]
+
+
+def _amount(said: Iterable[Item]) -> int:
+    """How much text and thinking there is."""
+    return sum(len(item[1]) for item in said if item[0] in ("text", "thinking"))
+
+
 def exact(messages: Iterable[Message]) -> list[Any]:
     """A history in one form for comparison: neighbouring assistant messages are one, so are neighbouring results."""
     told: list[Any] = []

@@ -8,7 +8,8 @@ from conformance.aap.examination import AapExamination
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import preparing
-from conformance.kit.schemas import is_schema
+from conformance.kit.http import Reply
+from conformance.kit.schemas import Schemas, is_schema
 
 
 async def _agents(exam: AapExamination) -> list[dict[str, Any]]:
@@ -27,17 +28,24 @@ def _listed(agents: list[dict[str, Any]], member: str) -> list[tuple[str, Any]]:
 @requirement("AAP-META-01")
 async def meta_is_version_three(exam: AapExamination) -> None:
     """GET /meta gives the version as the integer 3 and a list of agents."""
-    body = expect.status(await exam.http.ask("GET", "/meta"), 200).json()
-    exam.schemas.fit("meta", body, "the answer to GET /meta")
+    is_version_three(await exam.http.ask("GET", "/meta"), exam.schemas)
+
+
+def is_version_three(reply: Reply, schemas: Schemas) -> None:
+    body = expect.status(reply, 200).json()
+    schemas.fit("meta", body, "the answer to GET /meta")
     expect.that(type(body["version"]) is int, "version to be the integer 3", body["version"])
 
 
 @requirement("AAP-META-02")
 async def agents_are_described(exam: AapExamination) -> None:
     """Every agent has a name of its own and a semantic version."""
-    agents = await _agents(exam)
+    are_agents(await _agents(exam), exam.schemas)
+
+
+def are_agents(agents: list[dict[str, Any]], schemas: Schemas) -> None:
     for agent in agents:
-        exam.schemas.fit("agent", agent, "an agent of /meta")
+        schemas.fit("agent", agent, "an agent of /meta")
     twice = [name for name, count in Counter(agent["name"] for agent in agents).items() if count > 1]
     expect.equal("names that more than one agent has", [], twice)
 
@@ -45,8 +53,12 @@ async def agents_are_described(exam: AapExamination) -> None:
 @requirement("AAP-META-03")
 async def options_are_described(exam: AapExamination) -> None:
     """Every option is a text, a secret or a select with a default that can be chosen."""
-    for agent, option in _listed(await _agents(exam), "options"):
-        exam.schemas.fit("option", option, f"an option of the agent {agent!r}")
+    have_options(await _agents(exam), exam.schemas)
+
+
+def have_options(agents: list[dict[str, Any]], schemas: Schemas) -> None:
+    for agent, option in _listed(agents, "options"):
+        schemas.fit("option", option, f"an option of the agent {agent!r}")
         if option["type"] == "select":
             expect.member(f"the default of the option {option['name']!r}", option["options"], option["default"])
 
@@ -54,9 +66,13 @@ async def options_are_described(exam: AapExamination) -> None:
 @requirement("AAP-META-04")
 async def capabilities_are_empty_objects(exam: AapExamination) -> None:
     """Every known leaf of the capabilities is an empty object."""
-    for agent in await _agents(exam):
+    have_capabilities(await _agents(exam), exam.schemas)
+
+
+def have_capabilities(agents: list[dict[str, Any]], schemas: Schemas) -> None:
+    for agent in agents:
         if "capabilities" in agent:
-            exam.schemas.fit("capabilities", agent["capabilities"], f"the capabilities of {agent.get('name')!r}")
+            schemas.fit("capabilities", agent["capabilities"], f"the capabilities of {agent.get('name')!r}")
 
 
 @requirement("AAP-META-04")
@@ -77,7 +93,11 @@ async def what_is_declared_is_supported(exam: AapExamination) -> None:
 @requirement("AAP-META-05")
 async def tools_are_described(exam: AapExamination) -> None:
     """Every server tool has a name, a description and parameters that are a JSON Schema."""
-    for agent, tool in _listed(await _agents(exam), "tools"):
-        exam.schemas.fit("tool", tool, f"a tool of the agent {agent!r}")
+    have_tools(await _agents(exam), exam.schemas)
+
+
+def have_tools(agents: list[dict[str, Any]], schemas: Schemas) -> None:
+    for agent, tool in _listed(agents, "tools"):
+        schemas.fit("tool", tool, f"a tool of the agent {agent!r}")
         what = f"the parameters of the tool {tool['name']!r} to be a JSON Schema"
         expect.that(is_schema(tool["parameters"]), what, tool["parameters"])

@@ -4,7 +4,7 @@ from typing import Any
 
 from conformance.aap.conversation import Conversation, permission, result
 from conformance.aap.examination import AapExamination
-from conformance.aap.exchange import Exchange, of_messages, plain
+from conformance.aap.exchange import Exchange, of_messages, plain, results_too_late
 from conformance.aap.turn import Turn
 from conformance.kit import expect
 from conformance.kit.case import requirement
@@ -19,8 +19,10 @@ async def a_stream_tells_what_the_history_keeps(exam: AapExamination) -> None:
         for prompt in prompts:
             before = len(await talk.history())
             turn = await talk.say(prompt, mode)
-            kept = of_messages((await talk.history())[before:])
-            expect.equal(f"the turn as the history has it ({mode})", kept.shown, turn.exchange.shown)
+            kept = (await talk.history())[before:]
+            expect.equal(f"the turn as the history has it ({mode})", of_messages(kept).shown, turn.exchange.shown)
+            late = results_too_late(turn.events, kept)
+            expect.equal(f"results that come after what the history has after them ({mode})", [], late)
 
 
 @requirement("AAP-SSE-08")

@@ -15,8 +15,8 @@ async def a_stream_opens_and_closes_once(exam: AapExamination) -> None:
     tool = exam.profile.server_tool("first_tool")
     talk = await exam.open(tools={tool.name: True})
     for mode in talk.agent.streamed_modes:
-        for prompt in (exam.profile.prompt("text"), tool.prompt):
-            _expect_ends(await talk.say(prompt, mode))
+        for prompt in (exam.profile.prompt("text"), tool.prompt, *filter(None, [exam.profile.prompts.thinking])):
+            expect_ends(await talk.say(prompt, mode))
 
 
 @requirement("AAP-SSE-01")
@@ -25,14 +25,15 @@ async def a_turn_that_waits_and_goes_on_is_two_streams(exam: AapExamination) -> 
     tool, spec = exam.profile.server_tool("second_tool"), exam.profile.client_spec
     for mode in (await exam.agent()).streamed_modes:
         talk = await exam.open(tools={tool.name: False}, client_tools=[spec])
-        for name, prompt in ((tool.name, tool.prompt), (spec["name"], exam.profile.prompt("client_tool"))):
-            turn = _expect_ends(await talk.say(prompt, mode))
-            call = turn.call(name)
-            answer = permission(call, False) if name == tool.name else result(call, "found")
-            _expect_ends(await talk.post([answer], mode))
+        for granted in (False, True):
+            call = expect_ends(await talk.say(tool.prompt, mode)).call(tool.name)
+            expect_ends(await talk.post([permission(call, granted)], mode))
+        call = expect_ends(await talk.say(exam.profile.prompt("client_tool"), mode)).call(spec["name"])
+        expect_ends(await talk.post([result(call, "found")], mode))
 
 
-def _expect_ends(turn: Turn) -> Turn:
+def expect_ends(turn: Turn) -> Turn:
+    """Expect turn_start first, turn_stop last, and neither again."""
     names = [name for name, _ in turn.events]
     ends = {"first": names[:1], "last": names[-1:]}
     expect.equal(f"the ends of {turn.asked}", {"first": ["turn_start"], "last": ["turn_stop"]}, ends)
@@ -57,11 +58,16 @@ async def message_mode_speaks_in_wholes(exam: AapExamination) -> None:
     await _expect_parts(exam, talk, "message", "text", "thinking")
 
 
+def expect_vocabulary(turn: Turn) -> None:
+    """Expect no event of another mode."""
+    strangers = [found for found in turn.names if found not in VOCABULARY[turn.mode]]
+    expect.equal(f"events that do not belong to the mode {turn.mode}", [], strangers)
+
+
 async def _expect_parts(exam: AapExamination, talk: Conversation, mode: str, text: str, thinking: str) -> None:
     for situation, name in (("text", text), ("thinking", thinking)):
         turn = await talk.say(exam.profile.prompt(situation), mode)
-        strangers = [found for found in turn.names if found not in VOCABULARY[mode]]
-        expect.equal(f"events that do not belong to the mode {mode}", [], strangers)
+        expect_vocabulary(turn)
         expect.that(bool(turn.named(name)), f"at least one {name} in a reply with {situation}", turn.names)
 
 

@@ -1,6 +1,6 @@
 """Turns as the examiners see them: one answer, streamed or whole, and what can be asked of it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ from conformance.kit import expect
 from conformance.kit.expect import Failed
 from conformance.kit.http import Reply, Stream
 from conformance.kit.schemas import Schemas
+from conformance.kit.sse import ServerEvent
 
 STREAMED = ("delta", "message")
 GRACE = 1.0
@@ -117,6 +118,11 @@ async def opened(stream: Stream) -> Stream:
 async def next_event(stream: Stream, schemas: Schemas) -> Event | None:
     """The next event, its data parsed and checked; None at the end."""
     return _checked(await stream.next(), schemas)
+
+
+def events_of(told: Iterable[ServerEvent], schemas: Schemas) -> tuple[Event, ...]:
+    """The events of a finished stream, each checked."""
+    return tuple(event for event in (_checked(item, schemas) for item in told) if event is not None)
 
 
 async def _afterwards(stream: Stream, schemas: Schemas) -> list[Event]:

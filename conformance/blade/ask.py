@@ -17,6 +17,11 @@ from conformance.kit.expect import NotTestable
 async def a_question_pauses_the_turn(exam: BladeExamination) -> None:
     """add_tool_call (awaiting_answer), turn:end (paused), chat:end (completed), and no result."""
     chat = await (await exam.open()).play("ask")
+    pauses(chat)
+
+
+def pauses(chat: Chat) -> None:
+    """Expect the question, turn:end (paused) and chat:end (completed)."""
     in_order(chat)
     question = chat.question()
     asked = chat.place("turn:patch", patch_type="add_tool_call", tool_name=ASK, status="awaiting_answer")

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -17,6 +17,7 @@ from conformance.kit.socketio import BOTH, Link
 
 SCHEMAS = Schemas(Path(__file__).parent / "schemas")
 ABSENT = (404, 405, 501)
+SHELVES = ("/api/sessions", "/api/memories", "/api/user/api-keys", "/api/scheduled-tasks")
 
 
 class BladeExamination:
@@ -26,7 +27,8 @@ class BladeExamination:
         self.http = http
         self.profile = profile
         self.stack = AsyncExitStack()
-        self._made: list[str] = []
+        self._made: dict[str, None] = {}
+        http.heed = self._note
 
     def fit(self, schema: str, body: Any, what: str) -> None:
         SCHEMAS.fit(schema, body, what)
@@ -57,13 +59,9 @@ class BladeExamination:
 
     async def create(self, **more: Any) -> Reply:
         """POST /api/sessions, whatever comes of it."""
-        reply = await self.http.ask(
+        return await self.http.ask(
             "POST", "/api/sessions", {"intent": "An examination", "is_persistent": False} | more
         )
-        if 200 <= reply.status < 300:
-            body = reply.json()
-            self._made += [body["session_id"]] if isinstance(body, dict) and "session_id" in body else []
-        return reply
 
     async def session(self, **more: Any) -> str:
         """The id of a new session."""
@@ -100,7 +98,18 @@ class BladeExamination:
 
     def discard(self, path: str) -> None:
         """Delete what is there when the case is over."""
-        self.stack.push_async_callback(self._delete, path)
+        self._made[path] = None
+
+    def _note(self, method: str, path: str, reply: Reply) -> None:
+        """Discard whatever a shelf was given, whether it was meant to be taken or not."""
+        if method != "POST" or path.rstrip("/") not in SHELVES or not 200 <= reply.status < 300:
+            return
+        with suppress(Failed):
+            body = reply.json()
+            told = body.get("key") if isinstance(body, dict) and isinstance(body.get("key"), dict) else body
+            name = told.get("session_id") or told.get("id") if isinstance(told, dict) else None
+            if name is not None:
+                self.discard(f"{path.rstrip('/')}/{name}")
 
     def stranger(self) -> str:
         """A session id nobody has."""
@@ -109,7 +118,7 @@ class BladeExamination:
     async def clear_away(self) -> None:
         """Close the connections and delete what was made; what cannot be deleted is left with a remark."""
         await self.stack.aclose()
-        await asyncio.gather(*(self._delete(f"/api/sessions/{name}") for name in self._made))
+        await asyncio.gather(*map(self._delete, self._made))
 
     async def _delete(self, path: str) -> None:
         try:

@@ -3,7 +3,7 @@
 from conformance.blade.chat import Body, Chat, Told
 from conformance.blade.examination import BladeExamination
 from conformance.blade.order import in_order
-from conformance.blade.snapshot import STREAMED, is_message, plain, text_of
+from conformance.blade.snapshot import STREAMED, is_message, plain, plain_call, text_of
 from conformance.kit import expect
 from conformance.kit.case import requirement
 
@@ -14,10 +14,15 @@ async def one_message_is_one_loop(exam: BladeExamination) -> None:
     talk = await exam.open()
     chats = [await talk.play("text") for _ in range(2)]
     for chat in chats:
-        names = [name for name, _ in chat.events]
-        ends = [names[0], names[-1], names.count("chat:start"), names.count("chat:end")]
-        expect.equal("first and last event, and how often each", ["chat:start", "chat:end", 1, 1], ends)
-        expect.equal("the turns of the user", 1, len(chat.users))
+        is_one_loop(chat)
+
+
+def is_one_loop(chat: Chat) -> None:
+    """Expect one chat:start first, one chat:end last, and one turn of the user."""
+    names = [name for name, _ in chat.events]
+    ends = [names[0], names[-1], names.count("chat:start"), names.count("chat:end")]
+    expect.equal("first and last event, and how often each", ["chat:start", "chat:end", 1, 1], ends)
+    expect.equal("the turns of the user", 1, len(chat.users))
 
 
 @requirement("BL-FLOW-02")
@@ -26,30 +31,45 @@ async def a_loop_ends_with_text(exam: BladeExamination) -> None:
     talk = await exam.open()
     for situation in ("text", "tool", "rounds"):
         chat = (await talk.play(situation)).ended("completed")
-        open_calls = {call["id"] for call in chat.calls} - {item["tool_call_id"] for item in chat.results}
-        expect.equal("calls without a result", set(), open_calls)
-        told = [body["data"] for name, body in chat.events if name == "turn:patch"]
-        last = max((place for place, data in enumerate(told) if "tool_call_id" in data), default=-1)
-        said = "".join(data.get("text_delta") or "" for data in told[last + 1 :])
-        expect.that(bool(said) and bool(chat.text), "text after the last result, in the last turn", chat.shown)
+        ends_with_text(chat)
+
+
+def ends_with_text(chat: Chat) -> None:
+    """Expect text after the last result, and a result for every call."""
+    open_calls = {call["id"] for call in chat.calls} - {item["tool_call_id"] for item in chat.results}
+    expect.equal("calls without a result", set(), open_calls)
+    told = [body["data"] for name, body in chat.events if name == "turn:patch"]
+    last = max((place for place, data in enumerate(told) if "tool_call_id" in data), default=-1)
+    said = "".join(data.get("text_delta") or "" for data in told[last + 1 :])
+    expect.that(bool(said) and bool(chat.text), "text after the last result, in the last turn", chat.shown)
 
 
 @requirement("BL-FLOW-03")
 async def every_turn_has_a_start_and_an_end(exam: BladeExamination) -> None:
     """Each turn is started once and ended once under its turn_id, with its patches between."""
     talk = await exam.open()
-    for situation in ("text", "rounds"):
+    for situation in ("text", "rounds", *exam.profile.having(("plan", "annotate", "ui")), "text"):
         chat = await talk.play(situation)
-        for turn in chat.turns:
-            marks = [name for name, body in chat.events if body.get("turn_id") == turn.turn_id]
-            between = ["turn:patch"] * (len(marks) - 2)
-            expect.equal(f"the events of {turn.turn_id}", ["turn:start", *between, "turn:end"], marks)
+        turns_are_whole(chat)
+
+
+def turns_are_whole(chat: Chat) -> None:
+    """Expect every turn to start once and end once, its patches between."""
+    for turn in chat.turns:
+        marks = [name for name, body in chat.events if body.get("turn_id") == turn.turn_id]
+        between = ["turn:patch"] * (len(marks) - 2)
+        expect.equal(f"the events of {turn.turn_id}", ["turn:start", *between, "turn:end"], marks)
 
 
 @requirement("BL-FLOW-04")
 async def a_chat_without_tools_is_in_order(exam: BladeExamination) -> None:
     """chat:start, the user's turn, one assistant turn from streaming to completed with its text, chat:end."""
     chat = await (await exam.open()).play("text")
+    is_plain(chat)
+
+
+def is_plain(chat: Chat) -> None:
+    """Expect the events of a chat without tools, in order."""
     in_order(chat)
     turns = [turn for turn in chat.turns if is_message(turn.about)]
     expect.equal("the roles of the turns", ["user", "assistant"], [turn.about["role"] for turn in turns])
@@ -68,14 +88,24 @@ async def deltas_are_the_final_text(exam: BladeExamination) -> None:
     for situation in ("text", "thinking", "tool", "slow"):
         chat = await talk.play(situation)
         expect.that(bool(chat.text), "a text", chat.shown)
-        for turn in (*chat.replies, *chat.children):
-            expect.equal(f"the final text of {turn.turn_id}", turn.streamed(), text_of(turn.final))
+        adds_up(chat)
+
+
+def adds_up(chat: Chat) -> None:
+    """Expect the deltas of every turn to be its final text."""
+    for turn in (*chat.replies, *chat.children):
+        expect.equal(f"the final text of {turn.turn_id}", turn.streamed(), text_of(turn.final))
 
 
 @requirement("BL-FLOW-06")
 async def a_tool_is_announced_and_answered(exam: BladeExamination) -> None:
     """add_tool_call (pending), then tool_result (done, with a duration), then the end of that turn."""
     chat = await (await exam.open()).play("tool")
+    announces_and_answers(chat)
+
+
+def announces_and_answers(chat: Chat) -> None:
+    """Expect the call, its result and the end of the turn, in this order."""
     in_order(chat)
     call = chat.call()
     turn = next(turn for turn in chat.turns if call in turn.calls)
@@ -94,18 +124,28 @@ async def results_belong_to_calls(exam: BladeExamination) -> None:
     talk = await exam.open()
     for situation in ("tool", "rounds", "fork"):
         chat = await talk.play(situation)
-        results = [item["tool_call_id"] for item in chat.results]
-        expect.equal("the calls that have results", sorted(call["id"] for call in chat.calls), sorted(results))
-        for name in results:
-            before = chat.place("turn:patch", patch_type="add_tool_call", id=name)
-            after = chat.place("turn:patch", patch_type="tool_result", tool_call_id=name)
-            expect.that(before < after, "the call before its result", chat.shown)
+        results_are_of_calls(chat)
+
+
+def results_are_of_calls(chat: Chat) -> None:
+    """Expect one result for each call, after it."""
+    results = [item["tool_call_id"] for item in chat.results]
+    expect.equal("the calls that have results", sorted(call["id"] for call in chat.calls), sorted(results))
+    for name in results:
+        before = chat.place("turn:patch", patch_type="add_tool_call", id=name)
+        after = chat.place("turn:patch", patch_type="tool_result", tool_call_id=name)
+        expect.that(before < after, "the call before its result", chat.shown)
 
 
 @requirement("BL-FLOW-08")
 async def text_follows_the_result(exam: BladeExamination) -> None:
     """After the tool's result comes text, in the same turn or in the next, and no other call."""
     chat = await (await exam.open()).play("tool")
+    goes_on_to_its_text(chat)
+
+
+def goes_on_to_its_text(chat: Chat) -> None:
+    """Expect text after the result, and no further call."""
     answered = chat.place("turn:patch", patch_type="tool_result")
     later = [body for name, body in chat.events[answered + 1 :] if name == "turn:patch"]
     said = "".join(body["data"]["text_delta"] for body in later if body["data"].get("type") == "text")
@@ -121,9 +161,15 @@ async def rounds_follow_each_other(exam: BladeExamination) -> None:
     in_order(chat)
     turns = [turn for turn in chat.replies if turn.calls]
     expect.that(sum(len(turn.calls) for turn in turns) >= 2, "two calls, as the profile promises", chat.shown)
+    rounds_are_in_order(chat)
+
+
+def rounds_are_in_order(chat: Chat) -> None:
+    """Expect each call and its result in one turn, and the reply in the last."""
     for turn in chat.replies:
-        called = [call["id"] for call in turn.calls]
-        expect.equal("the results of a turn", called, [item["tool_call_id"] for item in turn.data("tool_result")])
+        called = sorted(call["id"] for call in turn.calls)
+        answered = sorted(item["tool_call_id"] for item in turn.data("tool_result"))
+        expect.equal("the calls of a turn that have results", called, answered)
     expect.that(len(chat.replies) >= 2, "a turn for every call of the model", chat.shown)
     expect.that(bool(chat.text), "the final reply in the last turn", chat.shown)
 
@@ -142,16 +188,22 @@ def folded(turn: Told) -> list[Body]:
 async def a_turn_end_tells_everything(exam: BladeExamination) -> None:
     """turn:end has the whole text, thought, blocks and calls that the patches of the turn told."""
     talk = await exam.open()
-    for situation in ("thinking", "tool", "ui"):
-        for turn in (await talk.play(situation)).replies:
-            for kind in STREAMED:
-                expect.equal(f"the {kind} of turn:end", turn.streamed(kind), text_of(turn.final, kind))
-            for data in turn.data("add_content"):
-                kept = [block["type"] for block in turn.final["blocks"]]
-                expect.that(data["type"] in kept or not data.get("content"), f"{data['type']} in turn:end", kept)
-            told = [(it["id"], it["status"], it.get("result")) for it in folded(turn)]
-            ended = [(it["id"], it["status"], it.get("result")) for it in turn.final["tool_calls"]]
-            expect.equal("the calls of turn:end", told, ended)
+    for situation in ("thinking", "tool", *exam.profile.having(("ui", "bridge", "plan", "annotate", "fork"))):
+        chat = await talk.play(situation)
+        for turn in (*chat.replies, *chat.children):
+            tells_everything(turn)
+
+
+def tells_everything(turn: Told) -> None:
+    """Expect turn:end to have all that the patches of the turn told."""
+    for kind in STREAMED:
+        expect.equal(f"the {kind} of turn:end", turn.streamed(kind), text_of(turn.final, kind))
+    for data in {data["type"]: data for data in turn.data("add_content") if data["type"] not in STREAMED}.values():
+        kept = [block.get("content") for block in turn.final["blocks"] if block["type"] == data["type"]]
+        said = data.get("content")
+        expect.that(said in kept or not said, f"{data['type']} as it was told last: {expect.show(said)}", kept)
+    ended = [plain_call(call) for call in turn.final["tool_calls"]]
+    expect.equal("the calls of turn:end", [plain_call(call) for call in folded(turn)], ended)
 
 
 @requirement("BL-FLOW-31")

@@ -21,6 +21,11 @@ async def _forked(exam: BladeExamination) -> tuple[Talk, Chat, Any]:
 async def a_fork_is_a_call_of_agent(exam: BladeExamination) -> None:
     """The call is pending when announced, comes from a root turn, and describes the task."""
     _, chat, call = await _forked(exam)
+    is_fork(chat, call)
+
+
+def is_fork(chat: Chat, call: Any) -> None:
+    """Expect a pending call of a root turn that describes its task."""
     expect.equal("the status of the fork call", "pending", call["status"])
     described = read(call["arguments"])
     told = isinstance(described, dict) and isinstance(described.get("description"), str)
@@ -32,6 +37,11 @@ async def a_fork_is_a_call_of_agent(exam: BladeExamination) -> None:
 async def a_sub_agent_speaks_between_call_and_result(exam: BladeExamination) -> None:
     """Every event of a sub-agent's turn lies between the fork call and its result; it says something."""
     _, chat, call = await _forked(exam)
+    speaks_between(chat, call)
+
+
+def speaks_between(chat: Chat, call: Any) -> None:
+    """Expect the sub-agent's turns between the call and its result."""
     in_order(chat)
     begun = chat.place("turn:patch", patch_type="add_tool_call", id=call["id"])
     done = chat.place("turn:patch", patch_type="tool_result", tool_call_id=call["id"])
@@ -47,6 +57,11 @@ async def a_sub_agent_speaks_between_call_and_result(exam: BladeExamination) -> 
 async def a_fork_ends_with_its_result(exam: BladeExamination) -> None:
     """The fork's result comes as done in the parent's turn, after the last child turn and before the parent's end."""
     _, chat, call = await _forked(exam)
+    ends_with_its_result(chat, call)
+
+
+def ends_with_its_result(chat: Chat, call: Any) -> None:
+    """Expect children, result and the parent's end in this order."""
     parent = next(turn for turn in chat.replies if call in turn.calls)
     done = chat.place("turn:patch", patch_type="tool_result", tool_call_id=call["id"], turn_id=parent.turn_id)
     expect.equal("the status of the fork's result", "done", chat.events[done][1]["data"]["status"])

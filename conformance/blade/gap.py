@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from conformance.blade.chat import ASK
+from conformance.blade.chat import ASK, Chat
 from conformance.blade.examination import BladeExamination
 from conformance.blade.talk import Talk, first_options, questions
 from conformance.kit import expect
@@ -31,7 +31,7 @@ async def incomplete_messages_are_refused_in_words(exam: BladeExamination) -> No
     other = await exam.another(talk)
     for body in ({"message": "Hello"}, {"session_id": talk.session}, {"session_id": talk.session, "message": ""}):
         await talk.link.emit("chat:send", body)
-        told = _system_error(exam, await talk.verdict())
+        told = _system_error(exam, await talk.verdict(within=None))
         expect.equal("the session_id of the error", None, told.get("session_id"))
     await talk.play("text")
     await other.listen()
@@ -53,6 +53,11 @@ async def a_pause_is_named(exam: BladeExamination) -> None:
 async def patches_are_counted(exam: BladeExamination) -> None:
     """Within a turn every patch has a higher sequence than the one before."""
     chat = await (await exam.open()).play("tool")
+    counts_patches(chat)
+
+
+def counts_patches(chat: Chat) -> None:
+    """Expect the sequence of a turn's patches to count upwards."""
     for turn in chat.turns:
         counted = [patch["sequence"] for patch in turn.patches]
         expect.that(counted == sorted(set(counted)), "sequences that count upwards", counted)
@@ -95,13 +100,13 @@ async def a_wrong_answer_is_refused_in_words(exam: BladeExamination) -> None:
     right = first_options(question)
     for call, selections in (("tc_unknown", right), (question["id"], {}), (question["id"], right | {"0": [99]})):
         await talk.reply(call, selections)
-        told = _system_error(exam, await talk.verdict())
+        told = _system_error(exam, await talk.verdict(within=None))
         expect.equal("the session_id of the error", talk.session, told.get("session_id"))
         await talk.becomes("waiting_for_input")
     (await talk.answer(question)).ended("completed")
     await other.listen()
     await talk.reply(question["id"], right)
-    _system_error(exam, await talk.verdict())
+    _system_error(exam, await talk.verdict(within=None))
     heard = [item.name for item in other.link.heard]
     expect.that("system:error" not in heard, "no error for others", heard)
 

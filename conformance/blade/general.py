@@ -22,12 +22,12 @@ async def what_is_not_optional_is_there(exam: BladeExamination) -> None:
         expect.that(turn.turn_id in known, f"{turn.turn_id} in the history", sorted(known))
 
 
-def _times(body: Any, found: list[Any]) -> list[Any]:
+def times(body: Any, found: list[Any]) -> list[Any]:
     """Every value of a member whose name says it is a time."""
     for name, value in body.items() if isinstance(body, dict) else enumerate(body) if isinstance(body, list) else ():
         if isinstance(name, str) and name.endswith("_at") and value is not None:
             found.append(value)
-        _times(value, found)
+        times(value, found)
     return found
 
 
@@ -38,11 +38,16 @@ async def times_are_in_utc(exam: BladeExamination) -> None:
     chat = await talk.play("text")
     session = await exam.asked("GET", talk.path)
     reply = await exam.asked("GET", f"{talk.path}/messages")
-    seen = _times([session, reply, [turn.final for turn in chat.turns]], [])
+    seen = times([session, reply, [turn.final for turn in chat.turns]], [])
     expect.that(len(seen) >= 2, "times on the session", session)
     for value in seen:
-        fits = isinstance(value, str) and UTC.match(value) is not None
-        expect.that(fits, "a time such as 2026-01-01T00:00:00Z", value)
+        is_utc(value)
+
+
+def is_utc(value: Any) -> None:
+    """Expect a time in UTC."""
+    fits = isinstance(value, str) and UTC.match(value) is not None
+    expect.that(fits, "a time such as 2026-01-01T00:00:00Z", value)
 
 
 @requirement("BL-GEN-03")

@@ -1,5 +1,6 @@
 """Section meta: what a tool hands to the host page."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from conformance.blade.chat import Chat
@@ -10,38 +11,45 @@ from conformance.kit.case import requirement
 
 
 def handed(chat: Chat, name: str) -> list[Any]:
-    """What the chat handed over under this name: in results, or as blocks of their own."""
-    results = [meta_of(item["result"]).get(name) for item in chat.results]
-    blocks = [
-        block.get("content")
-        for turn in chat.turns
-        if turn.end
-        for block in turn.end["blocks"]
-        if block["type"] == f"tool_{name}"
-    ]
-    return [item for item in (*results, *blocks) if item is not None]
+    """What the chat handed over under this name: in patches and at turn:end, in results or as blocks of their own."""
+    ends = [turn.end for turn in chat.turns if turn.end]
+    added = [data for turn in chat.turns for data in turn.data("add_content")]
+    results = [*chat.results, *(call for end in ends for call in end["tool_calls"])]
+    return _found(name, results, [*added, *(block for end in ends for block in end["blocks"])])
+
+
+def _found(name: str, results: Sequence[Any], blocks: Sequence[Any]) -> list[Any]:
+    metas = [meta_of(item.get("result")) for item in results]
+    metas += [meta_of(block.get("content")) for block in blocks if block["type"] == "tool_result"]
+    whole = [block.get("content") for block in blocks if block["type"] == f"tool_{name}"]
+    return [item for item in (*(meta.get(name) for meta in metas), *whole) if item is not None]
 
 
 async def _handed(exam: BladeExamination, name: str) -> list[Any]:
-    chat = await (await exam.open()).play(name)
+    """What is handed over in a chat, and what the history has of it."""
+    talk = await exam.open()
+    chat = await talk.play(name)
     found = handed(chat, name)
     expect.that(bool(found), f"_meta.{name} in a result, or a tool_{name} block", chat.results)
-    return found
+    return [*found, *kept(await talk.messages(), name)]
+
+
+def kept(turns: Sequence[Any], name: str) -> list[Any]:
+    """What the history has under this name."""
+    calls = [call for turn in turns for call in turn["tool_calls"]]
+    return _found(name, calls, [block for turn in turns for block in turn["blocks"]])
 
 
 @requirement("BL-META-01")
 async def what_a_tool_hands_over_arrives(exam: BladeExamination) -> None:
     """A bridge action and a card reach the client, and both are in the history as well."""
     for name in ("bridge", "ui"):
-        await _handed(exam, name)
         talk = await exam.open()
-        chat = await talk.play(name)
-        calls = [call for turn in await talk.messages() for call in turn["tool_calls"]]
-        kept = [meta_of(call.get("result")).get(name) for call in calls]
-        blocks = [block for turn in await talk.messages() for block in turn["blocks"]]
-        kept += [block["content"] for block in blocks if block["type"] == f"tool_{name}"]
-        for item in handed(chat, name):
-            expect.that(item in kept, f"what was handed over as {name} in the history", kept)
+        found = handed(await talk.play(name), name)
+        expect.that(bool(found), f"_meta.{name} in a result, or a tool_{name} block", found)
+        shown = kept(await talk.messages(), name)
+        for item in found:
+            expect.that(item in shown, f"what was handed over as {name} in the history", shown)
 
 
 @requirement("BL-META-02")

@@ -20,10 +20,15 @@ def _patches(chat: Chat) -> list[Body]:
 async def envelopes_are_complete(exam: BladeExamination) -> None:
     """Every patch names its session, its turn and that turn's loop, and has a number."""
     talk = await exam.open()
-    chat = await talk.play("fork")
+    for situation in ("fork", *exam.profile.having(("plan", "annotate", "fork_ask"))):
+        has_envelopes(await talk.play(situation), talk.session)
+
+
+def has_envelopes(chat: Chat, session: str) -> None:
+    """Expect every patch to name its session and its turn's loop."""
     turns = {turn.turn_id: turn for turn in chat.turns}
     for patch in _patches(chat):
-        expect.equal("session_id", talk.session, patch["session_id"])
+        expect.equal("session_id", session, patch["session_id"])
         expect.equal("loop_id", turns[patch["turn_id"]].final["loop_id"], patch["loop_id"])
 
 
@@ -73,9 +78,14 @@ async def content_is_the_whole_so_far(exam: BladeExamination) -> None:
     for situation in ("text", "thinking", "burst"):
         chat = await talk.play(situation)
         for turn in chat.replies:
-            cumulative(turn, "text")
-            cumulative(turn, "thinking")
-            _expect_last(turn)
+            is_cumulative(turn)
+
+
+def is_cumulative(turn: Told) -> None:
+    """Expect every content to be the whole so far."""
+    cumulative(turn, "text")
+    cumulative(turn, "thinking")
+    _expect_last(turn)
 
 
 def _expect_last(turn: Told) -> None:
@@ -99,8 +109,13 @@ async def announced_calls_are_complete(exam: BladeExamination) -> None:
 async def results_are_complete(exam: BladeExamination) -> None:
     """tool_result has the id of an announced call, a result, a final status and a duration."""
     chat = await (await exam.open()).play("tool")
-    calls = {call["id"] for call in chat.calls}
     expect.that(bool(chat.results), "a tool_result", chat.shown)
+    results_are_whole(chat)
+
+
+def results_are_whole(chat: Chat) -> None:
+    """Expect every result to be of an announced call, with a final status and a duration."""
+    calls = {call["id"] for call in chat.calls}
     for item in chat.results:
         expect.member("tool_call_id", calls, item["tool_call_id"])
         expect.member("status", ("done", "error", "cancelled"), item["status"])
@@ -112,8 +127,13 @@ async def status_changes_are_true(exam: BladeExamination) -> None:
     """set_status, where it is sent, ends on the status turn:end tells."""
     for situation in ("text", "ask", "fail"):
         for turn in (await (await exam.open()).play(situation)).replies:
-            told = [data["status"] for data in turn.data("set_status")]
-            expect.that(told[-1:] in ([], [turn.final["status"]], ["streaming"]), "set_status to be true", told)
+            status_is_true(turn)
+
+
+def status_is_true(turn: Told) -> None:
+    """Expect the last set_status, if any, to be what turn:end tells."""
+    told = [data["status"] for data in turn.data("set_status")]
+    expect.that(told[-1:] in ([], [turn.final["status"]], ["streaming"]), "set_status to be true", told)
 
 
 @requirement("BL-PATCH-09")
@@ -121,9 +141,11 @@ async def call_status_changes_are_true(exam: BladeExamination) -> None:
     """set_tool_status, where it is sent, names an announced call, and the last one is what the history shows."""
     talk = await exam.open()
     told: dict[str, str | None] = {}
-    for chat in [await talk.play("tool"), asked := await talk.play("ask"), await talk.answer(asked.question())]:
-        for patch in _patches(chat):
-            _follow(told, patch["patch_type"], patch["data"])
+    chats = [await talk.play("tool")]
+    for situation in ("ask", *exam.profile.having(("fork_ask",))):
+        chats += [asked := await talk.play(situation), await talk.answer(asked.question())]
+    for patch in (patch for chat in chats for patch in _patches(chat)):
+        _follow(told, patch["patch_type"], patch["data"])
     kept = {call["id"]: call["status"] for turn in await talk.messages() for call in turn["tool_calls"]}
     for name, status in told.items():
         expect.that(status in (None, kept.get(name)), f"the status of {name} in the history to be {status}", kept)

@@ -1,5 +1,6 @@
 """The profile of a Blade server: which prompt brings about which situation."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -43,6 +44,10 @@ class BladeProfile(_Part):
         """What to say to bring about the situation."""
         found: str | None = getattr(self.prompts, situation)
         return found if found is not None else _missing(f"prompts.{situation}")
+
+    def having(self, situations: Sequence[str]) -> list[str]:
+        """Those of the situations that can be brought about."""
+        return [name for name in situations if getattr(self.prompts, name) is not None]
 
     @property
     def rest_address(self) -> str:

@@ -46,15 +46,24 @@ async def memories_are_paged(exam: BladeExamination) -> None:
 
 @requirement("BL-REST-16")
 async def memories_are_handled_in_batches(exam: BladeExamination) -> None:
-    """disable, enable and delete answer {ok, count}; another action and an empty list are refused."""
+    """disable, enable and delete answer {ok, count}; another action is refused."""
     ids = [(await memory.remembered(exam))["id"] for _ in range(2)]
     for action in ("disable", "enable", "delete"):
         body = await exam.asked("POST", f"{memory.PATH}/batch", {"action": action, "ids": ids})
         expect.equal(f"ok and count of {action}", [True, 2], [body.get("ok"), body.get("count")])
     for name in ids:
         expect.status(await exam.http.ask("GET", f"{memory.PATH}/{name}"), 404)
-    for wrong in ({"action": "frame", "ids": ids}, {"action": "delete", "ids": []}):
-        expect.refused(await exam.http.ask("POST", f"{memory.PATH}/batch", wrong), "the batch is wrong")
+    wrong = {"action": "frame", "ids": ids}
+    expect.refused(await exam.http.ask("POST", f"{memory.PATH}/batch", wrong), "there is no such action")
+
+
+@requirement("BL-REST-16", destructive="deletes an empty list of memories, which a careless server takes for all")
+async def an_empty_batch_is_refused(exam: BladeExamination) -> None:
+    """A batch without ids is refused and deletes nothing."""
+    kept = await memory.remembered(exam)
+    reply = await exam.http.ask("POST", f"{memory.PATH}/batch", {"action": "delete", "ids": []})
+    expect.refused(reply, "the batch names no memory")
+    expect.status(await exam.http.ask("GET", f"{memory.PATH}/{kept['id']}"), 200)
 
 
 @requirement("BL-REST-17")

@@ -150,12 +150,20 @@ async def files_are_kept_in_the_workspace(exam: BladeExamination) -> None:
 
 @requirement("BL-REST-14")
 async def no_path_leaves_the_workspace(exam: BladeExamination) -> None:
-    """Paths that climb out of the folder are refused, for reading and for writing."""
+    """Paths that climb out of the folder are refused for reading."""
     talk = await exam.open()
     for path in ("%2e%2e%2f%2e%2e%2fetc%2fpasswd", "a%2f%2e%2e%2f%2e%2e%2fb"):
-        for method, body in (("GET", ...), ("PUT", {"content": "x"})):
-            reply = await talk.ask(method, f"/files/{path}", body)
-            expect.refused(reply, "the path leaves the session's folder")
+        expect.refused(await talk.ask("GET", f"/files/{path}"), "the path leaves the session's folder")
+
+
+@requirement("BL-REST-14", destructive="writes a file that a careless server puts outside of the session's folder")
+async def nothing_is_written_outside_the_workspace(exam: BladeExamination) -> None:
+    """Paths that climb out of the folder are refused for writing."""
+    talk = await exam.open()
+    name = f"examined-{uuid4().hex}"
+    for path in (f"%2e%2e%2f%2e%2e%2f{name}", f"a%2f%2e%2e%2f%2e%2e%2f{name}"):
+        reply = await talk.ask("PUT", f"/files/{path}", {"content": "x"})
+        expect.refused(reply, "the path leaves the session's folder")
 
 
 @requirement("BL-REST-15")

@@ -87,11 +87,11 @@ class Talk:
             heard.append(await self.hear())
         return heard
 
-    async def verdict(self) -> Heard | None:
-        """What a doubtful chat:send brings first, a chat or a refusal; None if neither comes soon."""
+    async def verdict(self, within: float | None = QUIET) -> Heard | None:
+        """What a doubtful chat:send brings first, a chat or a refusal; None if neither comes soon, or in time."""
         with suppress(Failed):
             while True:
-                heard = await self.hear(within=QUIET)
+                heard = await self.hear(within)
                 if heard.name in ("chat:start", "system:error"):
                     return heard
         return None

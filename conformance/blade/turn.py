@@ -1,6 +1,6 @@
 """Section turn: TurnProjections, in events and in the history."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from conformance.blade.chat import FORK, Chat
@@ -14,15 +14,28 @@ from conformance.kit.expect import NotTestable
 STATUSES = ("streaming", "completed", "paused", "failed", "interrupted")
 
 
+RICH = ("fork", "bridge", "ui", "plan", "annotate", "fail", "ask")
+"""Situations whose turns have more in them than a tool's do."""
+
+
 @requirement("BL-TURN-01")
 async def a_turn_is_a_complete_snapshot(exam: BladeExamination) -> None:
     """turn:end and the history show the same complete turn, for the user and for the assistant."""
     talk = await exam.open()
-    chat = await talk.play("tool")
+    await _expect_kept(talk, await talk.play("tool"))
+    for situation in exam.profile.having(RICH):
+        chat = await talk.play(situation)
+        await _expect_kept(talk, chat)
+        if situation == "ask":
+            await _expect_kept(talk, await talk.answer(chat.question()))
+
+
+async def _expect_kept(talk: Talk, chat: Chat) -> None:
     kept = {turn["turn_id"]: turn for turn in await talk.messages()}
     for told in chat.turns:
         expect.that(told.turn_id in kept, f"{told.turn_id} in the history", sorted(kept))
-        expect.equal(f"the turn {told.turn_id} in the history", plain(told.final), plain(kept[told.turn_id]))
+        if told.start is not None:
+            expect.equal(f"the turn {told.turn_id} in the history", plain(told.final), plain(kept[told.turn_id]))
 
 
 async def _history(talk: Talk, *situations: str) -> list[dict[str, Any]]:
@@ -56,6 +69,9 @@ async def sequences_count_from_zero(exam: BladeExamination) -> None:
     chats = [await talk.play("text"), await talk.play("text")]
     told = [turn.final["sequence"] for chat in chats for turn in chat.turns]
     kept = [turn["sequence"] for turn in await talk.messages()]
+    for turn in (turn for chat in chats for turn in chat.turns):
+        begun = (turn.start or {}).get("sequence", turn.final["sequence"])
+        expect.equal(f"the sequence of {turn.turn_id} at its start and end", begun, turn.final["sequence"])
     for what, seen in (("turn:end", told), ("the history", kept)):
         expect.equal(f"the first sequence of {what}", 0, seen[0])
         expect.that(seen == sorted(set(seen)), f"the sequences of {what} to increase", seen)
@@ -65,12 +81,18 @@ async def sequences_count_from_zero(exam: BladeExamination) -> None:
 async def the_root_loop_is_root(exam: BladeExamination) -> None:
     """Root turns and their patches have the loop_id root; a sub-agent's turns have one of their own."""
     chat = await (await exam.open()).play("fork")
+    has_loops(chat)
+
+
+def has_loops(chat: Chat) -> None:
+    """Expect root turns in the loop root, and others elsewhere."""
     for turn in (*chat.users, *chat.replies):
         expect.equal("the loop_id of a root turn", "root", turn.final["loop_id"])
     for turn in chat.children:
         expect.that(turn.final["loop_id"] != "root", "another loop_id than root for a sub-agent", turn.final)
     for turn in chat.turns:
-        loops = {patch["loop_id"] for patch in turn.patches} | {turn.final["loop_id"]}
+        begun = (turn.start or {}).get("loop_id", turn.final["loop_id"])
+        loops = {patch["loop_id"] for patch in turn.patches} | {begun, turn.final["loop_id"]}
         expect.equal(f"the loops {turn.turn_id} and its patches speak of", 1, len(loops))
 
 
@@ -146,8 +168,13 @@ async def figures_are_of_their_types(exam: BladeExamination) -> None:
     talk = await exam.open()
     chat = await talk.play("text")
     for turn in [*(turn.final for turn in chat.turns), *await talk.messages()]:
-        for name, fits in FIGURES.items():
-            expect.that(fits(turn.get(name)), f"{name} of its type", turn)
+        has_figures(turn)
+
+
+def has_figures(turn: Mapping[str, Any]) -> None:
+    """Expect model, usage, duration_ms, started_at and context_window of their types."""
+    for name, fits in FIGURES.items():
+        expect.that(fits(turn.get(name)), f"{name} of its type", turn)
 
 
 @requirement("BL-TURN-15", "BL-MREF-01")
@@ -157,7 +184,12 @@ async def memory_refs_are_references(exam: BladeExamination) -> None:
     chat = await talk.play("annotate")
     kept = {turn["turn_id"]: turn for turn in await talk.messages()}
     for turn in chat.turns:
-        expect.equal("memory_refs in the history", turn.final.get("memory_refs"), kept[turn.turn_id].get("memory_refs"))
+        expect.equal("memory_refs in the history", _references(turn.final), _references(kept[turn.turn_id]))
+
+
+def _references(turn: Mapping[str, Any]) -> list[list[Any]] | None:
+    refs = turn.get("memory_refs")
+    return refs and [[ref["id"], ref["content_preview"], ref.get("skill_name")] for ref in refs]
 
 
 @requirement("BL-TURN-16")
@@ -165,13 +197,14 @@ async def parents_are_fork_calls(exam: BladeExamination) -> None:
     """Root turns have no parent; a sub-agent's name the fork call, in events and history alike."""
     talk = await exam.open()
     chat = await talk.play("fork")
-    _expect_children(chat)
+    expect_children(chat)
     kept = {turn["turn_id"]: parent_of(turn) for turn in await talk.messages()}
     for turn in chat.turns:
         expect.equal(f"the parent of {turn.turn_id} in the history", parent_of(turn.final), kept.get(turn.turn_id))
 
 
-def _expect_children(chat: Chat) -> None:
+def expect_children(chat: Chat) -> None:
+    """Expect the turns of sub-agents to name fork calls."""
     forks = [call["id"] for call in chat.calls if call["tool_name"] == FORK]
     expect.that(bool(chat.children), "turns of a sub-agent, as the profile promises", chat.shown)
     for turn in chat.children:
@@ -182,7 +215,8 @@ async def compacted(talk: Talk) -> list[dict[str, Any]]:
     """The compaction turns after the client asked for one."""
     for _ in range(2):
         await talk.play("text")
-    ack = await talk.link.call("chat:compact", {"session_id": talk.session})
+    with expect.preparing("a compaction"):
+        ack = await talk.link.call("chat:compact", {"session_id": talk.session})
     if not isinstance(ack, dict) or ack.get("status") != "ok":
         raise NotTestable(f"the server would not compact: {expect.show(ack)}")
     found = [turn for turn in await talk.messages() if not is_message(turn)]

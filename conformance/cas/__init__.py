@@ -23,6 +23,7 @@ def suite() -> Suite:
         sessions,
         snapshots,
         stream,
+        telling,
         threads,
         turns,
         variables,
@@ -34,7 +35,7 @@ def suite() -> Suite:
 
     general = (conventions, listing, repetition)
     about_sessions = (sessions, snapshots, variables, mounts)
-    about_events = (events, turns, asks, stream, resuming, deltas)
+    about_events = (events, turns, asks, stream, telling, resuming, deltas)
     return Suite(
         catalogue=read_catalogue(HERE / "requirements.yaml"),
         cases=collect((*general, *about_sessions, *about_events, threads, agents, resources)),

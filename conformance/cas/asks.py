@@ -1,5 +1,6 @@
 """Section events, asks: what waits for the client, and how the turn goes on."""
 
+from conformance.cas.events import told_as_listed
 from conformance.cas.examination import CasExamination
 from conformance.cas.profile import CustomTool
 from conformance.cas.run import Body, Run, answer, confirmation, text_of, texts, tool_result
@@ -85,8 +86,9 @@ async def a_custom_tool_is_answered(exam: CasExamination) -> None:
         talk, call = await _custom_asked(exam)
         run = (await talk.send(tool_result(call, content=content, is_error=is_error))).stopped("end_turn").spoke()
         stored = next(event for event in await talk.events() if event["id"] == run.accepted[0]["id"])
-        for event in (run.accepted[0], stored):
-            expect.equal("the kept result", ([SAID], is_error), (texts(event["content"]), event.get("is_error")))
+        for event in (run.accepted[0], run.events[0], stored):
+            kept = (texts(event.get("content")), bool(event.get("is_error")))
+            expect.equal("the kept result", ([SAID], is_error), kept)
 
 
 @requirement("CAS-EV-07")
@@ -140,11 +142,13 @@ async def all_can_be_answered_one_by_one(exam: CasExamination) -> None:
         first, last = run.pending[::-1] if is_reversed else run.pending
         await talk.post(answer(first))
         expect.equal("the status between the answers", "idle", (await talk.info())["status"])
+        before = len(await talk.events())
         async with talk.follow() as follower:
             accepted = await talk.post(answer(last))
             await follower.arrival(accepted[0]["id"])
             rest = await follower.until(_is_end, "a session.status_idle with end_turn")
         expect.equal("the turn", run.idle.get("turn_id"), rest[-1].get("turn_id"))
+        await told_as_listed(exam, talk, before, follower.events)
         await _went_on_last(talk, run, accepted[0])
 
 

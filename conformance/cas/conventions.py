@@ -1,5 +1,6 @@
 """Section conventions: keys, errors, request ids, ids and times, and bodies that cannot be read."""
 
+from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
@@ -9,8 +10,17 @@ from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import NotTestable
 from conformance.kit.http import Reply
+from conformance.kit.multipart import Upload, form
 
 LIMIT = 4 * 1024 * 1024
+PREFIXES = {
+    "/agents": "agent_",
+    "/environments": "env_",
+    "/files": "file_",
+    "/memory_stores": "memstore_",
+    "/vaults": "vault_",
+}
+MOUNTED = {"/memory_stores": "memory_store_ids", "/vaults": "vault_ids"}
 UNREADABLE: tuple[tuple[bytes, str], ...] = (
     (b'{"agent": ', "the JSON breaks off"),
     (b"\xff\xfe\x00", "the body is not UTF-8"),
@@ -101,22 +111,58 @@ def _request_id(headers: Any) -> str | None:
 
 @requirement("CAS-GEN-06")
 async def ids_have_prefixes_and_times_are_utc(exam: CasExamination) -> None:
-    """Agents, environments, sessions, turns, events and threads: the schemas say how ids and times look."""
-    agent = await exam.make("agent", "/agents", {"name": "Prefixes", "model": await exam.model()})
-    body = {"name": "Prefixes", "config": exam.profile.environment_config}
-    environment = await exam.make("environment", "/environments", body)
-    talk = await exam.admit(agent=agent["id"], environment_id=environment["id"])
+    """Sessions, turns, events and threads: the schemas say how ids and times look."""
+    talk = await exam.admit()
     run = await talk.say(exam.profile.prompt("text"))
-    threads = (await exam.have("threads", "GET", f"{talk.path}/threads"))["data"]
-    for told in (agent, environment, talk.session, *run.accepted, *run.events, *threads, *await talk.events()):
+    reply = await exam.ask("GET", f"{talk.path}/threads")
+    threads = exam.fitting("threads", reply)["data"] if reply.status == 200 else []
+    for told in (talk.session, *run.accepted, *run.events, *threads, *await talk.events()):
         latest = told.get("updated_at") or told.get("processed_at") or told["created_at"]
         expect.that(told["created_at"][:19] <= latest[:19], "created_at to be the earliest time", told)
+
+
+async def _made(exam: CasExamination, path: str, json: Any = ..., **more: Any) -> Any:
+    """What is made at this path, whose id must be of its kind and whose times must be times."""
+    reply = await exam.ask("POST", path, json, **more)
+    if reply.status not in (200, 201):
+        raise NotTestable(f"nothing can be made at {path}: {reply.told}")
+    made = exam.fitting("made", reply)
+    expect.that(made["id"].startswith(PREFIXES[path]), f"an id such as {PREFIXES[path]}… from {reply.asked}", made)
+    return made
+
+
+@requirement("CAS-GEN-06")
+async def agents_and_the_like_have_prefixes(exam: CasExamination) -> None:
+    """Agents, environments, vaults and memory stores, as far as the server has them, have ids of their kind."""
+    bodies = {
+        "/agents": {"name": "Prefixes", "model": await exam.model()},
+        "/environments": {"name": "Prefixes", "config": exam.profile.environment_config},
+        "/vaults": {"display_name": "Prefixes"},
+        "/memory_stores": {"name": "Prefixes"},
+    }
+    made: dict[str, str] = {}
+    for path, body in bodies.items():
+        with suppress(NotTestable):
+            made[path] = (await _made(exam, path, body))["id"]
+    if not made:
+        raise NotTestable("nothing of the kind can be made")
+    await _mounted(exam, {MOUNTED[path]: [name] for path, name in made.items() if path in MOUNTED})
+
+
+async def _mounted(exam: CasExamination, given: dict[str, list[str]]) -> None:
+    """Expect a session that takes these ids to show them."""
+    reply = await exam.attempt(**given)
+    if reply.status == 201:
+        made, read = reply.json(), await exam.have("session", "GET", f"/sessions/{reply.json()['id']}")
+        for session in (made, read):
+            expect.equal("vaults and memory stores", given, {name: session[name] for name in given})
 
 
 @requirement("CAS-GEN-06")
 async def files_and_mounts_have_prefixes(exam: CasExamination) -> None:
     """Files and session resources have ids of their kind."""
-    file = await exam.upload(b"x")
+    sent = form({"file": Upload("examination.txt", b"x", "text/plain")})
+    file = await _made(exam, "/files", body=sent.body, content_type=sent.content_type)
     session = (await exam.admit(resources=[{"file_id": file["id"]}])).session
     for resource in session["resources"]:
         expect.that("id" not in resource or resource["id"].startswith("sesr_"), "an id such as sesr_…", resource)

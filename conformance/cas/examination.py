@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -24,7 +24,16 @@ ERRORS = {
     409: "conflict_error",
 }
 AT_ONCE = 8
+SHELVES = ("/agents", "/environments", "/files", "/memory_stores", "/sessions", "/vaults")
 Body = dict[str, Any]
+
+
+def error_in(reply: Reply) -> Body:
+    """The body of a refusal, in the form of CAS, whose type must match the status."""
+    body: Body = reply.json()
+    SCHEMAS.fit("error", body, f"the answer to {reply.asked}")
+    expect.equal(f"the type of the error of {reply.asked}", ERRORS.get(reply.status), body["error"]["type"])
+    return body
 
 
 class CasExamination:
@@ -36,7 +45,7 @@ class CasExamination:
         self.schemas = SCHEMAS
         self._agent: str | None = profile.agent
         self._environment: str | None = profile.environment
-        self._made: list[str] = []
+        self._made: dict[str, None] = {}
 
     # -- asking --------------------------------------------------------------------------------------------------------
 
@@ -44,7 +53,17 @@ class CasExamination:
         """The whole answer to a request; a stream has none."""
         async with self.http.stream(method, path, json, **more) as stream:
             expect.that(not stream.is_event_stream, f"{stream.asked} not to open a stream", "200 text/event-stream")
-            return await stream.whole()
+            reply = await stream.whole()
+        if method == "POST" and path in SHELVES and 200 <= reply.status < 300:
+            self._note(path, reply)
+        return reply
+
+    def _note(self, path: str, reply: Reply) -> None:
+        """Whatever a shelf was given is deleted when the case is over, whether it was meant to be taken or not."""
+        with suppress(Failed):
+            body = reply.json()
+            if isinstance(body, dict) and isinstance(body.get("id"), str):
+                self.remember(f"{path}/{body['id']}")
 
     async def have(
         self, schema: str, method: str, path: str, json: Any = ..., *, status: int = 200, **more: Any
@@ -60,21 +79,17 @@ class CasExamination:
 
     def refused(self, reply: Reply, *statuses: int) -> Body:
         """Expect a refusal with one of these statuses, in the words and the form of CAS."""
-        expect.status(reply, *statuses)
-        body: Body = self.fitting("error", reply)
-        expect.equal(f"the type of the error of {reply.asked}", ERRORS[reply.status], body["error"]["type"])
-        return body
+        return error_in(expect.status(reply, *statuses))
 
     async def make(self, schema: str, path: str, json: Any, **more: Any) -> Body:
         """Create something that is deleted when the case is over; 200 and 201 will do."""
         reply = expect.status(await self.ask("POST", path, json, **more), 200, 201)
         body: Body = self.fitting(schema, reply)
-        self.remember(f"{path}/{body['id']}")
         return body
 
     def remember(self, path: str) -> None:
         """Delete this when the case is over."""
-        self._made.append(path)
+        self._made[path] = None
 
     def stranger(self, prefix: str = "sess") -> str:
         """An id nobody has."""
@@ -137,7 +152,7 @@ class CasExamination:
         """POST /sessions with exactly this body."""
         reply = await self.ask("POST", "/sessions", body, **more)
         if 200 <= reply.status < 300:
-            self.remember(f"/sessions/{self.fitting('session', reply)['id']}")
+            self.fitting("session", reply)
         return reply
 
     async def admit(self, **body: Any) -> Talk:

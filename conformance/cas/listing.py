@@ -21,10 +21,11 @@ async def _sessions(exam: CasExamination, count: int) -> list[str]:
 async def _page(exam: CasExamination, query: Query) -> Body:
     """A page of the examined agent's sessions, its envelope checked."""
     pairs = dict(query) | {"agent_id": await exam.agent()}
-    return _sound(await exam.have("sessions", "GET", "/sessions", query=pairs))
+    return sound(await exam.have("sessions", "GET", "/sessions", query=pairs))
 
 
-def _sound(page: Body) -> Body:
+def sound(page: Body) -> Body:
+    """The page, whose ends must be those of its data."""
     names = [item["id"] for item in page["data"]]
     ends = (names[0], names[-1]) if names else (None, None)
     expect.equal("first_id and last_id", ends, (page["first_id"], page["last_id"]))
@@ -112,7 +113,7 @@ async def events_come_in_pages(exam: CasExamination) -> None:
             seen: list[str] = []
             query = {"limit": "3", "order": order}
             while len(seen) <= len(names):
-                page = _sound(await exam.have("events", "GET", f"{talk.path}/events", query=query))
+                page = sound(await exam.have("events", "GET", f"{talk.path}/events", query=query))
                 seen += [event["id"] for event in page["data"]]
                 if not page["has_more"]:
                     break

@@ -16,7 +16,8 @@ async def _body(exam: CasExamination, title: str) -> dict[str, str]:
     return {"agent": await exam.agent(), "environment_id": await exam.environment(), "title": title}
 
 
-def _same(first: Reply, second: Reply) -> None:
+def same(first: Reply, second: Reply) -> None:
+    """Expect the second answer to be the first."""
     told = (first.status, first.json())
     expect.equal(f"the second answer to {first.asked}", told, (second.status, second.json()))
 
@@ -28,7 +29,7 @@ async def a_repeated_creation_is_one(exam: CasExamination) -> None:
     for place, header in enumerate(HEADERS, start=1):
         headers = {header: uuid4().hex}
         first = expect.status(await exam.create(body, headers=headers), 201)
-        _same(first, await exam.create(body, headers=headers))
+        same(first, await exam.create(body, headers=headers))
         page = await exam.have("sessions", "GET", "/sessions", query={"agent_id": await exam.agent()})
         expect.equal("the number of sessions", place, len(page["data"]))
 
@@ -52,7 +53,7 @@ async def a_repeated_message_is_said_once(exam: CasExamination) -> None:
     async with talk.follow() as follower:
         first = expect.status(await talk.attempt(body, headers=headers), 202)
         await follower.run(first.asked, exam.fitting("accepted", first)["data"])
-    _same(first, await talk.attempt(body, headers=headers))
+    same(first, await talk.attempt(body, headers=headers))
     expect.equal("the number of messages", 1, len(await _messages(talk)))
 
 
@@ -66,4 +67,4 @@ async def a_repeated_deletion_is_answered_again(exam: CasExamination) -> None:
     talk = await exam.open()
     headers = {HEADERS[0]: uuid4().hex}
     first = expect.status(await exam.ask("DELETE", talk.path, headers=headers), 200)
-    _same(first, await exam.ask("DELETE", talk.path, headers=headers))
+    same(first, await exam.ask("DELETE", talk.path, headers=headers))

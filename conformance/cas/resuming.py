@@ -89,5 +89,6 @@ async def _complete(talk: Talk, streams: list[tuple[str, list[str]]]) -> None:
         raise NotTestable("the profile's `busy` prompt makes too few events to resume after")
     expect.subset("the listed events", [cursor for cursor, _ in streams], names)
     for cursor, seen in streams:
-        wanted = names[names.index(cursor) + 1 :]
+        expect.subset("the listed events", seen[-1:], names)
+        wanted = names[names.index(cursor) + 1 : names.index(seen[-1]) + 1]
         expect.equal(f"the events after {cursor}, number {names.index(cursor) + 1} of {len(names)}", wanted, seen)

@@ -3,13 +3,15 @@
 import asyncio
 import time
 
+from conformance.cas.events import same_events, told_as_listed
 from conformance.cas.examination import CasExamination
-from conformance.cas.run import answer, message
-from conformance.cas.talk import Follower, Talk, is_idle, is_piece
+from conformance.cas.run import Body, answer, message
+from conformance.cas.talk import Follower, is_idle, is_piece
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import NotTestable
 from conformance.kit.runner import ANSWERS_PER_CASE
+from conformance.kit.sse import ServerEvent
 
 AT_ONCE = 2.0
 BEATS = 2
@@ -33,9 +35,14 @@ async def frames_have_id_event_and_data(exam: CasExamination) -> None:
         for prompt in (exam.profile.prompt("thinking"), exam.profile.server_tool("allowed_tool").prompt):
             await follower.run("the message", await talk.post(message(prompt)))
     for frame, event in zip(follower.frames, follower.events, strict=True):
-        fields = {name: frame.fields.count(name) for name in ("id", "event", "data")}
-        expect.equal(f"the lines of a frame of {frame.event}", {"id": 1, "event": 1, "data": 1}, fields)
-        expect.equal("id and event of a frame", (event["id"], event["type"]), (frame.id, frame.event))
+        is_framed(frame, event)
+
+
+def is_framed(frame: ServerEvent, event: Body) -> None:
+    """Expect one line each of id, event and data, the data repeating the other two."""
+    fields = {name: frame.fields.count(name) for name in ("id", "event", "data")}
+    expect.equal(f"the lines of a frame of {frame.event}", {"id": 1, "event": 1, "data": 1}, fields)
+    expect.equal("id and event of a frame", (event["id"], event["type"]), (frame.id, frame.event))
 
 
 @requirement("CAS-SSE-04")
@@ -43,17 +50,11 @@ async def a_stream_begins_with_the_history(exam: CasExamination) -> None:
     """Without a cursor the history comes first, or nothing of it where the profile says tail; then it is live."""
     talk = await exam.open()
     await talk.say(exam.profile.prompt("text"))
-    history = [event["id"] for event in await talk.events()]
+    history = await talk.events()
     async with talk.follow() as follower:
         accepted = await talk.post(message(exam.profile.prompt("text")))
         await follower.run("the message", accepted)
-    wanted = await _names(talk)
-    told = wanted if exam.profile.stream_start == "history" else wanted[len(history) :]
-    expect.equal("the streamed events", told, [event["id"] for event in follower.events])
-
-
-async def _names(talk: Talk) -> list[str]:
-    return [event["id"] for event in await talk.events()]
+    await told_as_listed(exam, talk, len(history), follower.events)
 
 
 @requirement("CAS-SSE-06")
@@ -100,5 +101,5 @@ async def everybody_sees_the_same(exam: CasExamination) -> None:
     async with talk.follow() as one, talk.follow() as other:
         accepted = await talk.post(message(exam.profile.prompt("thinking")))
         first, second = await asyncio.gather(one.run("the message", accepted), other.run("the message", accepted))
-    expect.equal("the events of the second stream", first.events, second.events)
+    same_events("the events of the second stream", first.events, second.events)
     expect.that(is_idle(first.idle) and not any(map(is_piece, first.events)), "whole events", first.kinds)

@@ -8,7 +8,8 @@ from conformance.kit.case import requirement
 BESIDE_TURNS = ("session.updated", "user.define_outcome", "session.deleted")
 
 
-def _carries(run: Run, turn: str) -> None:
+def carries(run: Run, turn: str) -> None:
+    """Expect every event of the run to carry this turn_id."""
     for event in (*run.accepted, *run.events):
         if event["type"] not in BESIDE_TURNS:
             expect.equal(f"turn_id of {event['type']}", turn, event.get("turn_id"))
@@ -23,7 +24,7 @@ async def a_turn_has_one_id(exam: CasExamination) -> None:
         run = (await talk.say(prompt)).stopped("end_turn")
         turn = run.accepted[0].get("turn_id")
         expect.that(isinstance(turn, str), "the accepted message to have a turn_id", run.accepted[0])
-        _carries(run, str(turn))
+        carries(run, str(turn))
         turns.append(str(turn))
     expect.that(turns[0] != turns[1], "another turn to have another turn_id", turns)
     listed = {event.get("turn_id") for event in await talk.events() if event["type"] not in BESIDE_TURNS}
@@ -36,8 +37,8 @@ async def a_resumed_turn_keeps_its_id(exam: CasExamination) -> None:
     talk = await exam.open()
     run = (await talk.say(exam.profile.server_tool("asked_tool").prompt)).stopped("requires_action")
     turn = str(run.accepted[0].get("turn_id"))
-    _carries(run, turn)
-    _carries((await talk.send(*map(answer, run.pending))).stopped("end_turn"), turn)
+    carries(run, turn)
+    carries((await talk.send(*map(answer, run.pending))).stopped("end_turn"), turn)
 
 
 @requirement("CAS-EV-12")
@@ -50,10 +51,10 @@ async def a_turn_is_told_in_order(exam: CasExamination) -> None:
         kinds = [event["type"] for event in run.root]
         expect.equal("the first two events", ["user.message", "session.status_running"], kinds[:2])
         expect.equal("the starts of the turn", 1, kinds.count("session.status_running"))
-        _in_spans(kinds)
+        in_spans(kinds)
 
 
-def _in_spans(kinds: list[str]) -> None:
+def in_spans(kinds: list[str]) -> None:
     """Every span that begins ends, and the model says nothing outside of one."""
     is_open, spans = False, 0
     for kind in kinds:
@@ -106,6 +107,13 @@ def _follows(run: Run, call: Body, result: Body) -> None:
 async def spans_name_model_and_usage(exam: CasExamination) -> None:
     """Each span ends with the id of its start, without error, and with its usage."""
     run = (await (await exam.open()).say(exam.profile.prompt("text"))).stopped("end_turn")
+    for event in run.of("span.model_request_start", "span.model_request_end"):
+        exam.schemas.fit(f"event.{event['type']}", event, f"the event {event['type']}")
+    spans_are_whole(run)
+
+
+def spans_are_whole(run: Run) -> None:
+    """Expect every end of a span to name its own start, and no error."""
     starts, ends = run.some("span.model_request_start"), run.some("span.model_request_end")
     named = [event["model_request_start_id"] for event in ends]
     expect.equal("the starts the ends name", sorted(event["id"] for event in starts), sorted(named))

@@ -106,6 +106,21 @@ class ResultsForgotten(ReferenceServer):
     performer_type = _Forgetting
 
 
+class _Mangling(Performer):
+    """Keeps only the first block of what a client's tool has found."""
+
+    def receive(self, session: Session, message: dict[str, Any]) -> None:
+        content = message["content"]
+        super().receive(session, message | {"content": content[:1] if isinstance(content, list) else content})
+
+
+@fault("AAP-HIST-03", cases="history.a_result_of_blocks_is_kept_exactly")
+class ResultsCutToOneBlock(ReferenceServer):
+    """Of a client's result in several blocks only the first is kept."""
+
+    performer_type = _Mangling
+
+
 @fault("AAP-HIST-04", cases="""
     history.a_client_can_resume_from_the_history history.a_permission_can_be_given_from_the_history""")
 class OpenCallsHidden(ReferenceServer):

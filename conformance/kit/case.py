@@ -18,9 +18,11 @@ class Case:
     requirements: tuple[str, ...]
     sentence: str
     check: Check
+    destructive: str | None = None
+    """What it may do to things the suite has not made; such a case is put only where that is allowed."""
 
 
-def requirement(*ids: str) -> Callable[[Check], Case]:
+def requirement(*ids: str, destructive: str | None = None) -> Callable[[Check], Case]:
     """Make a case of an async function: it decides the requirements of these ids."""
     if not ids:
         raise ValueError("a case must name at least one requirement")
@@ -28,7 +30,7 @@ def requirement(*ids: str) -> Callable[[Check], Case]:
     def bind(check: Check) -> Case:
         sentence = " ".join((check.__doc__ or "").split())
         section = check.__module__.rpartition(".")[2]
-        return Case(name=f"{section}.{check.__name__}", requirements=ids, sentence=sentence, check=check)
+        return Case(f"{section}.{check.__name__}", ids, sentence, check, destructive)
 
     return bind
 

@@ -1,5 +1,6 @@
-"""YAML documents read into pydantic models, with every problem named at once."""
+"""YAML documents read into pydantic models, with every problem named at once, and its line."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -7,25 +8,25 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 Model = TypeVar("Model", bound=BaseModel)
+Place = Sequence[int | str]
 
 
 class DocumentError(Exception):
     """A file of the examiners or of their user does not say what it must."""
 
-    def __init__(self, path: Path, problems: list[str]) -> None:
+    def __init__(self, path: Path, problems: Sequence[str], lines: Sequence[int | None] = ()) -> None:
         self.path = path
-        self.problems = problems
-        super().__init__("\n".join(f"{path}: {problem}" for problem in problems))
+        self.problems = list(problems)
+        numbers = [*lines, *(None for _ in problems)]
+        places = [f"{path}:{line}" if line else str(path) for line in numbers]
+        super().__init__("\n".join(f"{place}: {problem}" for place, problem in zip(places, problems, strict=False)))
 
 
 def read_document(path: Path, model: type[Model]) -> Model:
     """The document at `path` as a `model`; DocumentError names all that is wrong with it."""
+    text = _text(path)
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DocumentError(path, [f"cannot be read: {error.strerror}"]) from None
-    except UnicodeDecodeError as error:
-        raise DocumentError(path, [f"is not UTF-8: {error.reason}"]) from None
+        found = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise DocumentError(path, [f"is not YAML: {_one_line(error)}"]) from None
     if not isinstance(found, dict):
@@ -33,10 +34,42 @@ def read_document(path: Path, model: type[Model]) -> Model:
     try:
         return model.model_validate(found)
     except ValidationError as error:
-        raise DocumentError(path, [_problem(item["loc"], item["msg"]) for item in error.errors()]) from None
+        told = [_problem(item["loc"], item["msg"]) for item in error.errors()]
+        raise DocumentError(path, told, [line_of(text, item["loc"]) for item in error.errors()]) from None
 
 
-def _problem(place: tuple[int | str, ...], message: str) -> str:
+def line_of(text: str, place: Place) -> int | None:
+    """The line of a sound YAML text where the member at this place is written, or the nearest thing around it."""
+    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    line = None
+    for step in place:
+        found = _member(node, step)
+        if found is None:
+            break
+        mark, node = found
+        line = mark.line + 1
+    return line
+
+
+def _member(node: yaml.Node | None, step: int | str) -> tuple[yaml.Mark, yaml.Node] | None:
+    """Where a member of a node begins, and the node it holds."""
+    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+        return node.value[step].start_mark, node.value[step]
+    if isinstance(node, yaml.MappingNode):
+        return next(((key.start_mark, value) for key, value in node.value if key.value == str(step)), None)
+    return None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise DocumentError(path, [f"cannot be read: {error.strerror}"]) from None
+    except UnicodeDecodeError as error:
+        raise DocumentError(path, [f"is not UTF-8: {error.reason}"]) from None
+
+
+def _problem(place: Place, message: str) -> str:
     where = ".".join(str(step) for step in place)
     return f"{where}: {message}" if where else message
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import io
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from types import EllipsisType
@@ -127,11 +127,15 @@ class HttpClient:
     key: str | None = None
     timeout: float = 10.0
     headers: dict[str, str] = field(default_factory=dict)
+    heed: Callable[[str, str, Reply], None] = lambda method, path, reply: None
+    """Told of every whole answer: whoever has to clear away wants to know what was made."""
 
     async def ask(self, method: str, path: str, json: Any = ..., **more: Any) -> Reply:
         """The whole answer to one request; see `stream` for what may be asked."""
         async with self.stream(method, path, json, **more) as stream:
-            return await stream.whole()
+            reply = await stream.whole()
+        self.heed(method, path, reply)
+        return reply
 
     @asynccontextmanager
     async def stream(

@@ -32,6 +32,8 @@ class Requirement(BaseModel):
     section: str = Field(min_length=1)
     source: str = Field(min_length=1)
     sentence: str = Field(min_length=10)
+    seed: str | None = Field(default=None, min_length=1)
+    """The words of the protocol's own document, where it has words for it."""
     not_applicable: str | None = Field(default=None, min_length=10)
     """Why no server can be held to it, where the specification speaks to somebody else."""
 

@@ -67,7 +67,8 @@ class Runner:
 
     async def _put(self, case: Case, watcher: Watcher) -> CaseResult:
         async with self._places:
-            result = self._skipped(case) if self._patience.is_lost else await self._examine(case)
+            reason = self._reserve(case)
+            result = _unasked(case, reason) if reason else await self._examine(case)
         watcher(result)
         return result
 
@@ -90,9 +91,13 @@ class Runner:
             async with asyncio.timeout(limit):
                 await case.check(examination)
 
-    def _skipped(self, case: Case) -> CaseResult:
-        reason = f"not asked: the server left {GIVE_UP_AFTER} cases in a row without an answer"
-        return CaseResult(case.name, case.sentence, case.requirements, Outcome.NOT_TESTABLE, 0.0, "", reason=reason)
+    def _reserve(self, case: Case) -> str | None:
+        """Why the case is not put, if it is not."""
+        if case.destructive and not self._target.allow_destructive:
+            return f"not asked: it {case.destructive}; --allow-destructive allows it"
+        if self._patience.is_lost:
+            return f"not asked: the server left {GIVE_UP_AFTER} cases in a row without an answer"
+        return None
 
 
 async def obstacle(url: str, within: float) -> str | None:
@@ -107,6 +112,10 @@ async def obstacle(url: str, within: float) -> str | None:
         return str(error)
     writer.close()
     return None
+
+
+def _unasked(case: Case, reason: str) -> CaseResult:
+    return CaseResult(case.name, case.sentence, case.requirements, Outcome.NOT_TESTABLE, 0.0, "", reason=reason)
 
 
 def _result(

@@ -1,5 +1,7 @@
 """JSON Schemas of a dialect's bodies, and what a body that does not fit has wrong."""
 
+from collections.abc import Callable
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,8 @@ import orjson
 from conformance.kit import expect
 
 MOST_PROBLEMS = 5
+WATCHER: ContextVar[Callable[[str, Any], None] | None] = ContextVar("watcher", default=None)
+"""Who is told which schema a value is held to, if anybody wants to know."""
 
 
 class Schemas:
@@ -33,10 +37,12 @@ class Schemas:
 
     def fit(self, name: str, value: Any, what: str) -> None:
         """Fail unless the value fits."""
+        if (watcher := WATCHER.get()) is not None:
+            watcher(name, value)
         problems = self.problems(name, value)
         if problems:
             listed = "; ".join(expect.show(problem) for problem in problems[:MOST_PROBLEMS])
-            expect.fail(f"{what} to fit the schema `{name}`", f"{listed} in {expect.show(value)}")
+            expect.fail(f"{what} to fit the schema `{name}`", f"{listed}\nin {expect.show(value)}")
 
 
 def _place(path: list[str | int]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import EllipsisType
 from typing import Any
 
+import aiohttp
 import orjson
 import socketio  # type: ignore[import-untyped]
 from socketio.exceptions import SocketIOError  # type: ignore[import-untyped]
@@ -111,7 +112,7 @@ async def _opened(asking: Awaitable[None], client: HttpClient, reasons: list[Any
     try:
         async with asyncio.timeout(client.timeout + CLOSING):
             await asking
-    except (SocketIOError, TimeoutError, ValueError, OSError) as error:
+    except (SocketIOError, TimeoutError, ValueError, OSError, aiohttp.ClientError) as error:
         said = expect.show(reasons[0]) if reasons else str(error) or "nothing came"
         kind = Rejected if client.transcript.has_answer else Unanswered
         raise kind(f"{PATH} to open a Socket.IO connection", said) from None

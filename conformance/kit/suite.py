@@ -1,8 +1,9 @@
 """Suites: a dialect's catalogue and cases together, found by the dialect's name."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from pydantic import BaseModel
 from conformance.kit.case import Case
 from conformance.kit.documents import read_document
 from conformance.kit.http import HttpClient
-from conformance.kit.requirement import Catalogue
+from conformance.kit.requirement import Catalogue, Level, Requirement
 from conformance.kit.transcript import Transcript
 
 HOME = Path(__file__).parent.parent
@@ -26,6 +27,8 @@ class Target:
     url: str
     key: str | None = None
     timeout: float = 10.0
+    allow_destructive: bool = False
+    """Whether cases may be put that can change more than the suite has made."""
 
 
 Opening = Callable[[HttpClient, Any], AbstractAsyncContextManager[Any]]
@@ -67,3 +70,23 @@ def load_suite(dialect: str) -> Suite:
         raise KeyError(dialect)
     suite: Suite = import_module(f"conformance.{dialect}").suite()
     return suite
+
+
+def find_suite(dialect: str) -> Suite:
+    """The suite of this dialect; ValueError tells a person which there are."""
+    try:
+        return load_suite(dialect)
+    except KeyError:
+        raise ValueError(f"there is no suite for {dialect!r}; there is one for: {', '.join(dialects())}") from None
+
+
+def choose(requirements: Sequence[Requirement], only: Iterable[str], level: str) -> tuple[Requirement, ...]:
+    """Those asked for by id, by pattern (AAP-SSE-*) or by comma list, down to a level, in the catalogue's order."""
+    if level not in list(Level):
+        raise ValueError(f"there is no level {level!r}; say must, should or may")
+    patterns = [name.strip() for text in only for name in text.split(",") if name.strip()]
+    unknown = [name for name in patterns if not any(fnmatchcase(item.id, name) for item in requirements)]
+    if unknown:
+        raise ValueError(f"no such requirement: {', '.join(unknown)}")
+    asked = (item for item in requirements if not patterns or any(fnmatchcase(item.id, name) for name in patterns))
+    return tuple(item for item in asked if Level(level).includes(item.level))

@@ -1,8 +1,8 @@
 """Verdicts: what came of each case, of each requirement, and of the whole examination."""
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -77,6 +77,16 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Standing:
+    """How a report stands to a baseline: what was known, and what the baseline has wrong by now."""
+
+    known: Mapping[str, str]
+    """The requirements that do not pass, as the baseline says, each with its reason."""
+    complaints: tuple[str, ...] = ()
+    """The entries that no longer hold, in words."""
+
+
+@dataclass(frozen=True)
 class Report:
     """A finished examination."""
 
@@ -87,18 +97,30 @@ class Report:
     seconds: float
     findings: tuple[Finding, ...]
     results: tuple[CaseResult, ...]
+    requirements: str | None = None
+    """The version of the frozen set of requirements it was judged by."""
+    standing: Standing | None = None
 
     @property
     def verdict(self) -> Verdict:
         """Only the MUSTs decide; a MUST that could not be put leaves the examination incomplete."""
-        outcomes = {item.outcome for item in self.findings if item.requirement.level is Level.MUST}
-        if Outcome.FAILED in outcomes:
-            return Verdict.FAILS
-        return Verdict.INCOMPLETE if Outcome.NOT_TESTABLE in outcomes else Verdict.CONFORMS
+        return _verdict(self.findings)
 
     @property
     def exit_code(self) -> int:
-        return EXIT_CODES[self.verdict]
+        """What a script is told: the verdict, leaving out what the baseline knew; 1 if the baseline is wrong."""
+        if self.standing is None:
+            return EXIT_CODES[self.verdict]
+        news = (item for item in self.findings if item.requirement.id not in self.standing.known)
+        return EXIT_CODES[Verdict.FAILS if self.standing.complaints else _verdict(news)]
+
+    def judged_by(self, version: str) -> "Report":
+        """The same report, naming the set of requirements."""
+        return replace(self, requirements=version)
+
+    def compared(self, standing: Standing) -> "Report":
+        """The same report, held against a baseline."""
+        return replace(self, standing=standing)
 
     def of(self, outcome: Outcome) -> tuple[Finding, ...]:
         return tuple(item for item in self.findings if item.outcome is outcome)
@@ -110,6 +132,13 @@ class Report:
     def by_section(self) -> dict[str, dict[Outcome, int]]:
         """How many of each outcome, per section."""
         return _counts((item.requirement.section, item.outcome) for item in self.findings)
+
+
+def _verdict(findings: Iterable[Finding]) -> Verdict:
+    outcomes = {item.outcome for item in findings if item.requirement.level is Level.MUST}
+    if Outcome.FAILED in outcomes:
+        return Verdict.FAILS
+    return Verdict.INCOMPLETE if Outcome.NOT_TESTABLE in outcomes else Verdict.CONFORMS
 
 
 def _counts(pairs: Iterable[tuple[str, Outcome]]) -> dict[str, dict[Outcome, int]]:

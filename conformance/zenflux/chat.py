@@ -117,15 +117,11 @@ async def both_spellings_are_taken(exam: ZenfluxExamination) -> None:
 
 @requirement("G-ZF-21")
 async def streams_are_framed_plainly(exam: ZenfluxExamination) -> None:
-    """Lines end in LF, events are `data: ` and JSON without an event line, and the last is done with its body."""
-    async with exam.sse(exam.profile.prompt("tool")) as (run, stream):
-        while await run.next() is not None:
-            pass
-        raw = bytes(stream.raw)
+    """Lines end in LF, events are data without an event line, and the last is done with its body."""
+    told, raw = await exam.framed("tool")
     expect.that(b"\r" not in raw, "lines that end in LF only", raw[:200].decode("utf-8", "replace"))
-    frames = [frame.split("\n") for frame in raw.decode().split("\n\n") if frame.strip() and frame[0] != ":"]
-    strange = [line for frame in frames[:-1] for line in frame if not line.startswith(("data: ", "id: "))]
-    expect.equal("lines that are not data or id", [], strange)
-    expect.equal("the last event", "event: done", frames[-1][0])
-    body = expect.parsed(frames[-1][-1].removeprefix("data: "), "the data of done")
+    named = [item.event for item in told[:-1] if "event" in item.fields]
+    expect.equal("events with an event line, before the last", [], named)
+    expect.equal("the last event", ["done"], [item.event for item in told[-1:]])
+    body = expect.parsed(told[-1].data, "the data of done")
     expect.equal("the data of done", {"type": "done", "data": {"type": "done"}}, body)

@@ -3,6 +3,7 @@
 import asyncio
 import math
 import time
+from typing import Any
 
 from conformance.kit import expect
 from conformance.kit.case import requirement
@@ -70,6 +71,7 @@ async def a_ping_is_answered(exam: ZenfluxExamination) -> None:
         await run.until("content_start")
         await line.ping()
         await run.completed()
+        await line.refused("chat.abort", {}, "no session is named")
         expect.equal("pongs to three pings", 3, line.order.count("pong"))
 
 
@@ -120,11 +122,12 @@ async def throttling_loses_nothing(exam: ZenfluxExamination) -> None:
     """What the deltas add up to is what the conversation keeps, for a burst, a slow reply and several blocks."""
     for situation in ("burst", "slow", "thinking", "tool"):
         run = await exam.told(situation)
-        kept = _texts(await exam.history(run.conversation_id))
+        kept = texts(await exam.history(run.conversation_id))
         expect.equal(f"the text of {run.asked}, as the conversation keeps it", kept, run.text)
 
 
-def _texts(history: list[dict[str, object]]) -> str:
+def texts(history: list[dict[str, Any]]) -> str:
+    """What the assistant said, as a conversation keeps it."""
     found: list[str] = []
     for message in history:
         content = message["content"]

@@ -12,8 +12,10 @@ from conformance.kit.expect import Failed
 from conformance.kit.http import HttpClient, Stream
 from conformance.kit.multipart import Upload, form
 from conformance.kit.schemas import Schemas
+from conformance.kit.sse import ServerEvent
 from conformance.kit.websocket import connect
 from conformance.zenflux.answer import Answer, wrapped
+from conformance.zenflux.clearing import belongings
 from conformance.zenflux.line import ENDPOINT, Line
 from conformance.zenflux.profile import ZenfluxProfile
 from conformance.zenflux.run import Run
@@ -34,6 +36,7 @@ class ZenfluxExamination:
         self.user = f"examiner-{uuid4().hex}"
         self._conversations: dict[str, None] = {}
         self._sessions: dict[str, None] = {}
+        self.is_troubled = False
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -136,6 +139,16 @@ class ZenfluxExamination:
                 pass
             return run
 
+    async def framed(self, situation: str) -> tuple[list[ServerEvent], bytes]:
+        """The server-sent events of a run over POST /chat to the very end of the stream, and their bytes."""
+        found: list[ServerEvent] = []
+        async with self.sse(self.profile.prompt(situation)) as (_, stream):
+            while (event := await stream.next()) is not None:
+                found.append(event)
+                payload = expect.parsed(event.data, "the data of a server-sent event")
+                self.remember(payload if isinstance(payload, dict) else {})
+            return found, bytes(stream.raw)
+
     async def _streamed(self, stream: Stream) -> Event | None:
         """The next event of a stream; pings are checked and passed over, done ends it."""
         while (found := await stream.next()) is not None and found.event != "done":
@@ -153,6 +166,8 @@ class ZenfluxExamination:
         name = f"event.{payload['type']}"
         if name in self.schemas.names:
             self.schemas.fit(name, payload, f"the event {payload['type']}")
+        if frame is not None:
+            expect.equal("the event of a frame, as its payload has it", payload["type"], frame["event"])
         return Event(payload, frame["seq"] if frame is not None else None)
 
     def remember(self, about: Mapping[str, Any]) -> None:
@@ -161,14 +176,19 @@ class ZenfluxExamination:
             if isinstance(about.get(name), str):
                 kept[about[name]] = None
 
+    async def _forgotten(self, places: list[str]) -> list[str]:
+        """What this user has beside these, if something went wrong: then the server may not have said what it made."""
+        found = await belongings(self.http, BASE, self.user) if self.is_troubled else []
+        return [path for path in found if path not in places]
+
     async def clear_away(self) -> None:
         """End the sessions and delete the conversations; what cannot be deleted is left with a remark."""
-        places = [("DELETE", f"/session/{name}") for name in self._sessions]
-        places += [("DELETE", f"/conversations/{name}") for name in self._conversations]
+        places = [f"/session/{name}" for name in self._sessions]
+        places += [f"/conversations/{name}" for name in self._conversations]
         try:
             async with asyncio.timeout(self.http.timeout):
-                for method, path in places:
-                    await self.http.ask(method, BASE + path)
+                for path in (*places, *await self._forgotten(places)):
+                    await self.http.ask("DELETE", BASE + path)
         except (TimeoutError, Failed) as error:
             self.http.transcript.remark(f"clearing away: {error or 'took too long'}")
 
@@ -179,6 +199,9 @@ async def opening(http: HttpClient, profile: ZenfluxProfile) -> AsyncIterator[Ze
     examination = ZenfluxExamination(http, profile)
     try:
         yield examination
+    except BaseException:
+        examination.is_troubled = True
+        raise
     finally:
         http.transcript.remark("clearing away")
         await examination.clear_away()

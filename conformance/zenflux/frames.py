@@ -163,7 +163,6 @@ async def an_event_frame_names_its_event(exam: ZenfluxExamination) -> None:
             frame = await line.read()
             if frame["type"] != "event" or frame["event"] in OUTSIDE_RUNS:
                 continue
-            expect.equal("the event of a frame, as its payload has it", frame["payload"]["type"], frame["event"])
             seqs.append(frame["seq"])
             if frame["event"] == "session_end":
                 break

@@ -137,6 +137,13 @@ class Line:
                     return self._waiting.pop(place)
             await self.read()
 
+    async def settle(self, run: Run) -> Run:
+        """Read what else has been sent of the run by now."""
+        await self.ping()
+        while any(event.session_id == run.session for event in self._waiting):
+            await run.next()
+        return run
+
     @property
     def unread(self) -> list[str]:
         """The types of the events that no run has read."""

@@ -7,7 +7,7 @@ from conformance.kit.case import requirement
 from conformance.kit.expect import NotTestable
 from conformance.zenflux.examination import ZenfluxExamination
 from conformance.zenflux.run import Run
-from conformance.zenflux.story import as_object
+from conformance.zenflux.story import Event, as_object
 
 OBJECTS = ("usage", "intent", "billing")
 JSON_STRINGS = ("recommended", "confirmation_request")
@@ -20,12 +20,17 @@ async def _annotation(exam: ZenfluxExamination, topic: str) -> Any:
     return (await exam.told("annotate")).note(topic)
 
 
+async def _replies(exam: ZenfluxExamination) -> list[Run]:
+    """An ordinary reply and one with a tool, on the socket and over POST /chat."""
+    situations = ("text", "tool")
+    return [await way(situation) for way in (exam.told, exam.streamed) for situation in situations]
+
+
 @requirement("ZF-EV-11", "ZF-EV-12")
 async def message_start_has_an_empty_message(exam: ZenfluxExamination) -> None:
     """message_start has a message of the assistant: id, model, no content, no stop reason, no tokens used yet."""
     names: list[str] = []
-    for situation in ("text", "tool"):
-        run = await exam.told(situation)
+    for run in await _replies(exam):
         for event in run.of("message_start"):
             usage = event.payload["message"]["usage"]
             told = [usage["input_tokens"], usage["output_tokens"]]
@@ -37,8 +42,7 @@ async def message_start_has_an_empty_message(exam: ZenfluxExamination) -> None:
 @requirement("ZF-EV-14", "ZF-EV-15")
 async def usage_says_why_a_message_ended(exam: ZenfluxExamination) -> None:
     """A reply has a message_delta {type: usage, content: {stop_reason}}, and its last stop reason is end_turn."""
-    for situation in ("text", "tool"):
-        run = await exam.told(situation)
+    for run in await _replies(exam):
         content = as_object(run.notes("usage")[-1] if run.notes("usage") else run.note("usage"), "the content of usage")
         expect.equal("the last stop_reason", "end_turn", content.get("stop_reason"))
 
@@ -110,17 +114,25 @@ async def _expect_string(exam: ZenfluxExamination, topic: str) -> None:
 @requirement("ZF-EV-23")
 async def message_stop_is_empty(exam: ZenfluxExamination) -> None:
     """Each message_start has its message_stop, whose data is {}."""
-    for situation in ("text", "tool"):
-        run = await exam.told(situation)
-        starts, stops = run.of("message_start"), run.of("message_stop")
-        expect.equal("messages begun and ended", len(starts), len(stops))
-        expect.equal("the data of message_stop", [{}] * len(stops), [dict(event.data) for event in stops])
+    for run in await _replies(exam):
+        stops_empty(run)
+
+
+def stops_empty(run: Run) -> None:
+    """Expect a message_stop without data for each message_start."""
+    starts, stops = run.of("message_start"), run.of("message_stop")
+    expect.equal("messages begun and ended", len(starts), len(stops))
+    expect.equal("the data of message_stop", [{}] * len(stops), [dict(event.data) for event in stops])
 
 
 @requirement("G-ZF-01")
 async def message_start_is_told_twice(exam: ZenfluxExamination) -> None:
     """message_start has the message at the top and in data, with message_id, session_id and conversation_id there."""
-    run = await exam.told("text")
+    begins_twice(await exam.told("text"))
+
+
+def begins_twice(run: Run) -> None:
+    """Expect the message at the top and in data."""
     for event in run.of("message_start"):
         message = event.payload["message"]
         wanted = {"message": message, "message_id": message["id"], "session_id": run.session_id}
@@ -133,12 +145,17 @@ async def message_delta_is_mirrored(exam: ZenfluxExamination) -> None:
     """message_delta has {type, content} in data and again in data.delta."""
     for run in await _noted(exam):
         for event in run.of("message_delta"):
-            delta = event.data.get("delta")
-            expect.that(isinstance(delta, dict), "data.delta in message_delta", dict(event.data))
-            expect.equal("data.delta.type", event.data["type"], (delta or {}).get("type"))
-            said, again = event.data["content"], (delta or {}).get("content")
-            same = said == again or as_object(said, "content") == as_object(again, "delta.content")
-            expect.that(same, "the same content in data and data.delta", dict(event.data))
+            is_mirrored(event)
+
+
+def is_mirrored(event: Event) -> None:
+    """Expect type and content in data and again in data.delta."""
+    delta = event.data.get("delta")
+    expect.that(isinstance(delta, dict), "data.delta in message_delta", dict(event.data))
+    expect.equal("data.delta.type", event.data["type"], (delta or {}).get("type"))
+    said, again = event.data["content"], (delta or {}).get("content")
+    same = said == again or as_object(said, "content") == as_object(again, "delta.content")
+    expect.that(same, "the same content in data and data.delta", dict(event.data))
 
 
 @requirement("G-ZF-03")
@@ -146,13 +163,18 @@ async def contents_are_spelled_as_in_the_examples(exam: ZenfluxExamination) -> N
     """recommended and confirmation_request are JSON strings; usage, intent and billing objects; the rest strings."""
     for run in await _noted(exam):
         for event in run.of("message_delta"):
-            topic, content = event.data["type"], event.data["content"]
-            if topic in OBJECTS:
-                expect.that(isinstance(content, dict), f"an object as the content of {topic}", content)
-            elif topic in (*JSON_STRINGS, *STRINGS):
-                expect.that(isinstance(content, str), f"a string as the content of {topic}", content)
-            if topic in JSON_STRINGS:
-                as_object(content, f"the content of {topic}")
+            is_spelled(event)
+
+
+def is_spelled(event: Event) -> None:
+    """Expect the content of a message_delta in the spelling of the examples."""
+    topic, content = event.data["type"], event.data["content"]
+    if topic in OBJECTS:
+        expect.that(isinstance(content, dict), f"an object as the content of {topic}", content)
+    elif topic in (*JSON_STRINGS, *STRINGS):
+        expect.that(isinstance(content, str), f"a string as the content of {topic}", content)
+    if topic in JSON_STRINGS:
+        as_object(content, f"the content of {topic}")
 
 
 async def _noted(exam: ZenfluxExamination) -> list[Run]:

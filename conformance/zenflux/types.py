@@ -6,12 +6,11 @@ from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.zenflux.examination import ZenfluxExamination
 from conformance.zenflux.frames import FILE
-from conformance.zenflux.run import TOOL_USES
+from conformance.zenflux.run import TOOL_USES, Run
 
 
-async def _blocks(exam: ZenfluxExamination, situation: str) -> list[dict[str, Any]]:
-    """The content blocks the conversation keeps of this situation."""
-    run = await exam.told(situation)
+async def _kept(exam: ZenfluxExamination, run: Run) -> list[dict[str, Any]]:
+    """The content blocks the conversation keeps of this run."""
     kept = [message for message in await exam.history(run.conversation_id) if isinstance(message["content"], list)]
     return [block for message in kept for block in message["content"]]
 
@@ -19,13 +18,20 @@ async def _blocks(exam: ZenfluxExamination, situation: str) -> list[dict[str, An
 @requirement("ZF-TYPE-01")
 async def kept_blocks_have_their_members(exam: ZenfluxExamination) -> None:
     """A kept reply is text, or text, thinking (with signature), tool_use, tool_result and image blocks, each whole."""
-    thinking = [block for block in await _blocks(exam, "thinking") if block["type"] == "thinking"]
-    expect.that(bool(thinking) and bool(thinking[0]["thinking"]), "a thought in the kept reply", thinking)
-    kinds = [block["type"] for block in await _blocks(exam, "tool")]
-    expect.that(bool(set(TOOL_USES) & set(kinds)), "the call in the kept reply", kinds)
-    expect.subset("the kinds of the kept blocks", ["tool_result", "text"], kinds)
+    run = await exam.told("thinking")
+    thoughts = [block["thinking"] for block in await _kept(exam, run) if block["type"] == "thinking"]
+    expect.equal("the thoughts in the kept reply", [block.said for block in run.blocks("thinking")], thoughts)
+    run = await exam.told("tool")
+    kept = await _kept(exam, run)
+    calls = [[block["id"], block["name"]] for block in kept if block["type"] in TOOL_USES]
+    told = [[block.start["id"], block.start["name"]] for block in run.blocks(*TOOL_USES)]
+    expect.equal("the calls in the kept reply", told, calls)
+    results = [[block["tool_use_id"], block["is_error"]] for block in kept if block["type"] == "tool_result"]
+    expect.equal("the results in the kept reply", [[name, False] for name, _ in told], results)
+    texts = "".join(block["text"] for block in kept if block["type"] == "text")
+    expect.equal("the text in the kept reply", run.text, texts)
     if exam.profile.prompts.image is not None:
-        await _blocks(exam, "image")
+        await _kept(exam, await exam.told("image"))
 
 
 @requirement("ZF-TYPE-04", "ZF-HTTP-3.1-05")

@@ -1,4 +1,4 @@
-"""The command line: serve · check · replay · keys · conform. Each command imports what it needs when it runs."""
+"""The command line: serve · check · replay · log · keys · conform · record. Each imports what it needs when it runs."""
 
 from typing import Annotated, Any
 
@@ -8,10 +8,14 @@ from typer.main import get_command
 
 from .check import check
 from .keys import keys
+from .log import log
 from .replay import replay
 from .serve import serve
 
-ELSEWHERE = {"conform": ("conformance.command", "conform")}
+ELSEWHERE = {
+    "conform": ("conformance.command", "conform"),
+    "record": ("conformance.recording.command", "record"),
+}
 """Commands that live in another package, which is imported only when they are asked for."""
 
 
@@ -49,6 +53,7 @@ app = typer.Typer(
 app.command("serve")(serve)
 app.command("check")(check)
 app.command("replay")(replay)
+app.add_typer(log, name="log")
 app.add_typer(keys, name="keys")
 
 

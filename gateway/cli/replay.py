@@ -29,7 +29,7 @@ def replay(
 
     Example: [b]dragoman replay sess_4f2a --json[/b]
 
-    With `log: memory` the records live in the running server, so that it is asked for them.
+    The running server is asked for them: it is the one that has them, wherever its log is.
     """
     from msgspec import MsgspecError
 

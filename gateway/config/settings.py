@@ -102,8 +102,10 @@ class Limits(Shape):
     send_seconds: PositiveFloat = 30
     heartbeat_seconds: PositiveFloat = 10
     drain_seconds: PositiveFloat = 10
+    lease_seconds: PositiveFloat = 10
     max_lag_events: PositiveInt = 100_000
-    max_sessions: PositiveInt = 100_000
+    max_sessions: PositiveInt = 1_000_000
+    sessions_at_hand: PositiveInt = 5_000
     max_resources: PositiveInt = 100_000
     max_subscribers: PositiveInt = 10_000
 
@@ -129,7 +131,8 @@ class Config(Shape):
     host: Name = "127.0.0.1"
     port: int = Field(default=18900, ge=0, le=65535)
     data: Path = Path("data")
-    log: str = "memory"
+    log: str = "sqlite"
+    durability: Literal["normal", "fsync"] = "normal"
     auth: Literal["none", "keys"] = "none"
     on_disconnect: Literal["continue", "cancel"] = "continue"
     dialects: dict[str, Annotated[DialectSettings, BeforeValidator(_empty_if_bare)]] = {}

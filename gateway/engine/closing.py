@@ -1,12 +1,14 @@
 """What must be said to end well when a backend breaks, is interrupted, or leaves things open."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from gateway.model import (
     ROOT,
     BlockEnded,
     BlockKind,
     Event,
+    FaultRaised,
     Grammar,
     InputResolved,
     MessageEnded,
@@ -19,8 +21,12 @@ from gateway.model import (
     ToolReturned,
     ToolStatus,
     ToolStatusChanged,
+    TurnEnded,
     Voice,
 )
+
+if TYPE_CHECKING:
+    from .session import Session
 
 
 def missing_ends(grammar: Grammar, outcome: Outcome, stop_reason: StopReason) -> Iterator[tuple[str, Event]]:
@@ -35,6 +41,15 @@ def missing_ends(grammar: Grammar, outcome: Outcome, stop_reason: StopReason) ->
         )
     for scope_id in reversed([scope_id for scope_id in grammar.scopes if scope_id != ROOT]):
         yield scope_id, ScopeStatusChanged(status=ScopeStatus.ENDED, stop_reason=stop_reason)
+
+
+def say_end(session: "Session", turn_id: str, ended: TurnEnded) -> None:
+    """Close what is open, tell the fault if there is one, and end the turn."""
+    for scope_id, event in missing_ends(session.grammar, ended.outcome, ended.stop_reason):
+        session.say(event, scope_id, turn_id)  # type: ignore[arg-type]  # closing says events only
+    if ended.fault is not None:
+        session.say(FaultRaised(fault=ended.fault), turn_id=turn_id)
+    session.say(ended, turn_id=turn_id)
 
 
 def speech_ends(grammar: Grammar, outcome: Outcome, stop_reason: StopReason) -> Iterator[tuple[str, Event]]:

@@ -48,8 +48,14 @@ class Desk:
     def settled(self) -> tuple[str, ...]:
         return tuple(self._answers)
 
-    def open(self, asks: dict[str, AnyAsk]) -> None:
-        self._open, self._answers = dict(asks), {}
+    @property
+    def given(self) -> dict[str, Answer]:
+        return self._answers
+
+    def open(self, asks: dict[str, AnyAsk], answers: dict[str, Answer] | None = None) -> None:
+        """Wait for these; some may have been answered before."""
+        self._answers = answers or {}
+        self._open = {request_id: ask for request_id, ask in asks.items() if request_id not in self._answers}
         self._all_settled = asyncio.get_running_loop().create_future()
 
     async def answers(self) -> dict[str, Answer]:

@@ -5,11 +5,16 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import Protocol
 
+from gateway.errors import GatewayError
 from gateway.model import BlockDelta, Record, SessionClosed, TurnEnded, TurnSuspended
 from gateway.ports import Chunk, EventLog, Outbound
 
 WINDOW = 2048
-"""How many records and chunks are kept ready for those who read along; who falls behind reads the log instead."""
+"""How many records are kept ready for those who read along."""
+KEPT_BYTES = 16 * 1024 * 1024
+"""How much of one reading of a session is kept for its slower readers; who is further behind reads the log instead."""
+CHUNK_BYTES = 300
+"""What a chunk takes beside its bytes."""
 PAGE = 512
 
 Projector = Callable[[str, str], Outbound]
@@ -35,10 +40,12 @@ class Feed:
         self.session_id = session_id
         self.head = head
         self.over = False
+        self.torn = False
+        """Whether what comes next cannot be told here: who watches is cut, and may ask again."""
         self.records: list[Record] = []
         self.channels: dict[tuple[str, str], Channel] = {}
         self.subscribers = 0
-        self.waiters: list[asyncio.Future[None]] = []
+        self.waiters: dict[asyncio.Future[None], None] = {}
 
     @property
     def first(self) -> int:
@@ -49,12 +56,16 @@ class Feed:
         self.records.extend(records)
         self.head = records[-1].seq
         self.over = type(records[-1].event) is SessionClosed
-        if len(self.records) > 2 * WINDOW:
-            del self.records[:-WINDOW]
+        keep = max(WINDOW, len(records))  # what comes at once is read at once, however much it is
+        if len(self.records) > 2 * keep:
+            del self.records[:-keep]
         if self.waiters:
-            waiters, self.waiters = self.waiters, []
-            for waiter in waiters:
-                _wake(waiter)
+            self.wake()
+
+    def wake(self) -> None:
+        waiters, self.waiters = self.waiters, {}
+        for waiter in waiters:
+            _wake(waiter)
 
     def since(self, seq: int) -> Sequence[Record] | None:
         """The records after that one; None if they are no longer all at hand."""
@@ -75,14 +86,16 @@ class Channel:
         self.seq = seq
         self.base = 0
         self.chunks: list[Chunk] = []
-        self.readers = 0
+        self.readers: set[Cursor] = set()
+        self.bytes = 0
+        self._look_at = 2 * WINDOW
 
     @property
     def end(self) -> int:
         return self.base + len(self.chunks)
 
     def take(self, records: Sequence[Record]) -> None:
-        feed, chunks = self.outbound.feed, self.chunks
+        feed, chunks, before = self.outbound.feed, self.chunks, len(self.chunks)
         for record in records:
             frames = feed(record)
             yields = type(record.event) in _YIELDS
@@ -92,6 +105,7 @@ class Channel:
                 self.unsaid(record)
         if records:
             self.seq = records[-1].seq
+            self.bytes += _size(chunks[before:])
 
     def pass_over(self, records: Sequence[Record]) -> None:
         """Take in what the reader has had already; nobody wants the frames of it."""
@@ -102,16 +116,38 @@ class Channel:
             self.seq = records[-1].seq
 
     def flush(self, now: float) -> None:
-        due = self.outbound.deadline
-        if due is not None and due <= now and (frames := self.outbound.flush(now)):
-            self.chunks.append(Chunk(self.seq, frames, False))
+        if frames := self.outbound.flush(now):
+            self.chunks.append(Chunk(self.seq, frames, False, due=now))
+            self.bytes += _size(self.chunks[-1:])
+
+    def catch_up(self, other: "Channel") -> list[Chunk]:
+        """What the other, which has taken in as much, has let go already, and we still hold back."""
+        before: float | None = None
+        while (due := self.outbound.deadline) not in (None, before, other.outbound.deadline):
+            self.flush(due)
+            before = due
+        ready, self.chunks = self.chunks, []
+        return ready
 
     def handed_out(self) -> None:
-        """A lone reader leaves nothing behind; several leave a window for the slower ones."""
-        keep = 0 if self.readers == 1 else WINDOW
-        if len(self.chunks) > 2 * keep:
-            self.base += len(self.chunks) - keep
-            self.chunks = self.chunks[-keep:] if keep else []
+        """A lone reader leaves nothing behind; several leave what the slower ones have not had, within bounds."""
+        if len(self.readers) == 1:
+            self.base, self.chunks, self.bytes = self.end, [], 0
+        elif len(self.chunks) > self._look_at or self.bytes > KEPT_BYTES:
+            self._drop(min(reader.place for reader in self.readers) - self.base)
+            if self.bytes > KEPT_BYTES:
+                self._drop(len(self.chunks) // 2)  # who is there reads the log instead
+            self._look_at = 2 * max(WINDOW, len(self.chunks))
+
+    def _drop(self, count: int) -> None:
+        if count > 0:
+            self.bytes -= _size(self.chunks[:count])
+            self.base, self.chunks = self.base + count, self.chunks[count:]
+
+
+def _size(chunks: Sequence[Chunk]) -> int:
+    """About how many bytes they take."""
+    return sum(CHUNK_BYTES + sum(map(len, chunk.frames)) for chunk in chunks)
 
 
 _YIELDS = frozenset((TurnEnded, TurnSuspended))
@@ -125,32 +161,43 @@ class Cursor:
         self._feed = feed
         self._key = (dialect, options)
         self._after = after
+        self._due: float | None = None
+        """By when the last that we had was due, if a timer let it go."""
+        self._late: Sequence[Chunk] = ()
         self._shared: Channel | None = None
-        self._place = 0
+        self.place = 0
+        """How many of the chunks of the shared channel it has had."""
         self._alone: Channel | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._was_live = False
         self.open = True
         self.cut_at: int | None = None
-        """Where a reader that was too slow should resume."""
+        self.leaving = False
 
     async def chunks(self) -> Sequence[Chunk]:
         while self.open and not self._too_slow():
             if self._shared is None and not self._join():
                 ready = await self._read_log()
             else:
-                ready = self._take()
+                ready, self._late = self._late or self._take(), ()
             if ready:
-                self._after = ready[-1].seq
+                self._after, self._due = ready[-1].seq, ready[-1].due
                 self._was_live = self._was_live or self._after == self._feed.head
                 self._hub.watching.events(self._key[0], len(ready))
                 return ready
-            if self._shared is not None and self._shared.seq == self._feed.head:
-                if self._feed.over:
+            if self._shared is not None and self._shared.seq >= self._feed.head:  # the log may be ahead of the news
+                self.leaving = self._hub.draining and self._hub.rests(self._feed.session_id)
+                if self._feed.over or self.leaving:
                     self.close()
                 else:
-                    await self._news(self._hub.loop_time(self._shared.outbound.deadline))
+                    await self._news(self._hub.time_of(self._feed, self._shared.outbound.deadline))
         return ()
+
+    def cut(self) -> None:
+        if self.open:
+            self.cut_at = self._after
+            self._hub.watching.cut()
+            self.close()
 
     def close(self) -> None:
         if self.open:
@@ -161,22 +208,23 @@ class Cursor:
                 _wake(self._waiter)
 
     def _too_slow(self) -> bool:
-        """Whether a reader that had once caught up has fallen too far behind; it is cut then."""
-        if self._was_live and self._feed.head - self._after > self._hub.max_lag():
-            self.cut_at = self._after
-            self._hub.watching.cut()
-            self.close()
+        """Whether a reader that had once caught up has fallen too far behind, or the feed is torn; it is cut then."""
+        if self._feed.torn or (self._was_live and self._feed.head - self._after > self._hub.max_lag()):
+            self.cut()
         return not self.open
 
     async def _news(self, until: float | None) -> None:
         """Wait for the next record, or until that time of the loop's clock."""
         loop = asyncio.get_running_loop()
         waiter = self._waiter = loop.create_future()
-        self._feed.waiters.append(waiter)
+        self._feed.waiters[waiter] = None
         timer = loop.call_at(until, _wake, waiter) if until is not None else None
-        await waiter
-        if timer is not None:
-            timer.cancel()
+        try:
+            await waiter
+        finally:
+            self._feed.waiters.pop(waiter, None)
+            if timer is not None:
+                timer.cancel()
 
     # -- reading along --------------------------------------------------------------------------------------------
 
@@ -186,22 +234,21 @@ class Cursor:
         channel = feed.channels.get(self._key)
         if self._after < feed.head and (alone is None or alone.seq < feed.head):
             return False
-        if channel is None:
-            if alone is None:
-                return False
-            channel = feed.channels[self._key] = alone
-        elif (news := feed.since(channel.seq)) is not None:
+        if channel is not None and (news := feed.since(channel.seq)) is not None:
             channel.take(news)
+            self._late = alone.catch_up(channel) if alone is not None else ()
+        elif alone is not None:  # there is none, or none of its readers has read for too long
+            channel = feed.channels[self._key] = alone
         else:
             return False
-        channel.readers += 1
-        self._shared, self._place, self._alone = channel, channel.end, None
+        channel.readers.add(self)
+        self._shared, self.place, self._alone = channel, channel.end, None
         return True
 
     def _part(self) -> None:
         channel, self._shared = self._shared, None
         if channel is not None:
-            channel.readers -= 1
+            channel.readers.discard(self)
             if not channel.readers and self._feed.channels.get(self._key) is channel:
                 del self._feed.channels[self._key]
 
@@ -210,15 +257,16 @@ class Cursor:
         channel, feed = self._shared, self._feed
         assert channel is not None
         news = feed.since(channel.seq)
-        if news is None or self._place < channel.base:
+        if news is None or self.place < channel.base:
             self._part()
             return ()
         channel.take(news)
-        channel.flush(self._hub.clock())
+        if self._hub.is_time(feed, channel.outbound.deadline):
+            channel.flush(self._hub.clock())
         if len(feed.channels) == 1:
             feed.records.clear()
-        ready = channel.chunks[self._place - channel.base:] if self._place > channel.base else channel.chunks
-        self._place = channel.end
+        ready = channel.chunks[self.place - channel.base:] if self.place > channel.base else channel.chunks
+        self.place = channel.end
         channel.handed_out()
         return ready
 
@@ -231,16 +279,23 @@ class Cursor:
             unsaid = partial(self._hub.watching.unsaid, self._key[0])
             self._alone = Channel(self._hub.projector(*self._key), start, unsaid)
         alone = self._alone
-        records = await self._hub.log.read(self._feed.session_id, alone.seq, PAGE)
+        try:
+            records = await self._hub.log.read(self._feed.session_id, alone.seq, PAGE)
+        except GatewayError:  # who was cut comes back, and is told then what is wrong, if it still is
+            self.cut()
+            return ()
         if not records and alone.seq < self._feed.head:
             self.close()  # the session is gone, and its log with it
         had = sum(record.seq <= self._after for record in records)
         alone.pass_over(records[:had])
+        if alone.seq == self._after and self._due is not None:
+            alone.outbound.flush(self._due)
         alone.take(records[had:])
         ready = alone.chunks
         alone.base, alone.chunks = alone.end, []
         self._join()  # now, if this was the last page: what comes next must not be read from the log again
-        return ready
+        late, self._late = self._late, ()
+        return [*ready, *late]
 
 
 class Hub:
@@ -257,8 +312,13 @@ class Hub:
         self.watching = watching
         self.max_lag = max_lag
         self.subscribers = 0
+        self.draining = False
+        """Whether the server is about to stop: who watches a session at rest is let go."""
+        self.rests: Callable[[str], bool] = lambda session_id: True
+        self.unsettled: Callable[[str], bool] = lambda session_id: False
+        """Whether records of the session are on their way into the log."""
         self._feeds: dict[str, Feed] = {}
-        log.on_commit = self._publish
+        self._deserted = asyncio.Event()
 
     def watch(self, session_id: str, head: int, dialect: str, options: str, after: int) -> Cursor:
         feed = self._feeds.get(session_id)
@@ -290,14 +350,64 @@ class Hub:
         feed.subscribers -= 1
         self.subscribers -= 1
         self.watching.subscribed(-1)
-        if not feed.subscribers:
-            self._feeds.pop(feed.session_id, None)
+        if not feed.subscribers and self._feeds.get(feed.session_id) is feed:
+            del self._feeds[feed.session_id]
+        if not self.subscribers:
+            self._deserted.set()
 
-    def _publish(self, records: Sequence[Record]) -> None:
+    def is_watched(self, session_id: str) -> bool:
+        return session_id in self._feeds
+
+    @property
+    def watched(self) -> Sequence[str]:
+        return tuple(self._feeds)
+
+    def head_of(self, session_id: str) -> int | None:
+        """Up to where those who watch have been told; None if nobody does."""
+        feed = self._feeds.get(session_id)
+        return None if feed is None else feed.head
+
+    def tear(self, session_id: str) -> None:
+        """What comes next in the session cannot be told here: those who watch are cut."""
+        feed = self._feeds.pop(session_id, None)
+        if feed is not None:
+            feed.torn = True
+            feed.wake()
+
+    def tear_all(self) -> None:
+        for session_id in self.watched:
+            self.tear(session_id)
+
+    def publish(self, records: Sequence[Record]) -> None:
+        """These are in the log for good."""
         feed = self._feeds.get(records[0].session_id)
         if feed is not None:
             feed.publish(records)
 
-    def loop_time(self, at: float | None) -> float | None:
-        """A time of the house's clock as a time of the loop's."""
-        return None if at is None else asyncio.get_running_loop().time() + max(0.0, at - self.clock())
+    def drain(self) -> None:
+        """Let those go who have been told all of a session at rest; the others when theirs rests."""
+        self.draining = True
+        for feed in self._feeds.values():
+            feed.wake()
+
+    async def deserted(self) -> None:
+        """Wait until nobody watches any more."""
+        self._deserted.clear()
+        if self.subscribers:
+            await self._deserted.wait()
+
+    # -- what is held back for a while ----------------------------------------------------------------------------
+
+    def is_time(self, feed: Feed, due: float | None) -> bool:
+        """Whether what was held back leaves now.
+
+        What is on its way into the log may have been said before that time, and would have been told with it: so that
+        a reader who comes later is told the same, it is waited for.
+        """
+        return due is not None and due <= self.clock() and not self.unsettled(feed.session_id)
+
+    def time_of(self, feed: Feed, due: float | None) -> float | None:
+        """When to look again, in the loop's time, if no news comes first; what is on its way is news to come."""
+        if due is None or self.unsettled(feed.session_id):
+            return None
+        return asyncio.get_running_loop().time() + max(0.0, due - self.clock())

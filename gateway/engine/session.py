@@ -16,6 +16,7 @@ from gateway.model import (
     AnyCommand,
     AnyEvent,
     BlockDelta,
+    Command,
     Compact,
     Configure,
     Grammar,
@@ -36,10 +37,12 @@ from gateway.ports import Backend, Clock, EventLog, Receipt
 
 from .fitting import fitted
 from .output import check_schema
-from .places import Places
 from .turn import TurnRun
 
 log = structlog.get_logger("dragoman.session")
+
+BEGINNINGS: tuple[type[Command], ...] = (SendMessage, Compact, *ANSWERS)
+"""After these an agent is at work."""
 
 
 class Limits(Protocol):
@@ -55,6 +58,8 @@ class Limits(Protocol):
     def history_messages(self) -> int: ...
     @property
     def max_sessions(self) -> int: ...
+    @property
+    def sessions_at_hand(self) -> int: ...
     @property
     def max_subscribers(self) -> int: ...
     @property
@@ -81,7 +86,6 @@ class House:
     cancel_on_leave: bool = False
     closing: bool = False
     """Set when the server is about to stop: no new turns."""
-    places: Places = field(default_factory=Places)
     after_delete: list[Callable[[str], Awaitable[None]]] = field(default_factory=list)
     """Who puts away what belongs to a session once that is gone."""
     performers: dict[str, Backend] = field(default_factory=dict)
@@ -97,13 +101,17 @@ class House:
 class Session:
     """The one writer of its log. Everything up to the log is one step of the event loop, so nothing needs a lock."""
 
-    __slots__ = ("grammar", "house", "run", "view")
+    __slots__ = ("grammar", "house", "run", "safe", "told", "view")
 
     def __init__(self, session_id: str, house: House) -> None:
         self.house = house
         self.view = SessionView(session_id=session_id)
         self.grammar = Grammar()
         self.run: TurnRun | None = None
+        self.safe = 0
+        """The number of the last record that is in the log for good."""
+        self.told = 0
+        """The number of the last record that changed more than the view's number."""
 
     def now(self) -> float:
         """The time, which never goes back within a session."""
@@ -118,6 +126,7 @@ class Session:
             turn_id=turn_id, scope_id=scope_id,
         )
         view.apply(record)
+        self.told = record.seq
         self.house.log.append(record)
         return record
 
@@ -134,12 +143,12 @@ class Session:
 
     # -- commands -------------------------------------------------------------------------------------------------
 
-    def submit(self, commands: Sequence[AnyCommand]) -> Receipt:
-        """Accept all the commands, or raise and change nothing."""
+    def submit(self, commands: Sequence[AnyCommand], mint: Mint | None = None) -> Receipt:
+        """Accept all the commands, or raise and change nothing; `mint` makes their ids, if they are to be known by."""
         commands = self._checked(commands)
         records, turn_id, after, begun = [], self.view.turn_id, self.view.head, False
         for command in commands:
-            record, begins = self._accept(command)
+            record, begins = self._accept(command, mint or self.house.mint)
             records.append(record)
             turn_id = record.turn_id or turn_id
             after, begun = (after, begun) if begins is None else (begins, True)
@@ -150,12 +159,14 @@ class Session:
         """Every command fits the state that those before it leave behind."""
         if self.view.closed is not None:
             raise Conflict(f"the session is {self.view.closed}")
+        if self.house.log.trouble is not None:
+            raise self.house.log.trouble
         card, status, checked = self.house.card(self.view.agent), self.view.status, list[AnyCommand]()
         pending = set(self.view.asks)
         for command in commands:
+            if self.house.closing and isinstance(command, BEGINNINGS):
+                raise Overloaded("the server is about to stop and starts no new turns; ask again when it is back")
             if isinstance(command, SendMessage | Compact):
-                if self.house.closing:
-                    raise Overloaded("the server is about to stop and starts no new turns")
                 if isinstance(command, SendMessage) and command.output_schema is not None:
                     check_schema(command.output_schema)
                 if status is SessionStatus.RUNNING:
@@ -177,12 +188,11 @@ class Session:
             raise Conflict(f"nothing is pending under '{answer.request_id}'")
         self.run.desk.check(answer)
 
-    def _accept(self, command: AnyCommand) -> tuple[Record, int | None]:
+    def _accept(self, command: AnyCommand, name: Mint) -> tuple[Record, int | None]:
         """Log the command, then bring about what it asks for; and tell where a stream of its turn begins, if anew."""
-        mint = self.house.mint
         starts = isinstance(command, SendMessage | Compact)
-        turn_id = mint("turn") if starts else self.view.turn_id
-        command_id = mint("cmd")
+        turn_id = self.house.mint("turn") if starts else self.view.turn_id
+        command_id = name("cmd")
         accepted = self.say(InputAccepted(command_id=command_id, command=command), turn_id=turn_id)
         if isinstance(command, SendMessage | Compact):
             assert turn_id is not None
@@ -200,7 +210,6 @@ class Session:
             self.run.stop()  # it was waiting for people, and they have gone on
         agent = self.house.card(self.view.agent)
         begins = self.view.head
-        self.house.places.note(turn_id, self.view.session_id)
         self.say(TurnStarted(command_id=command_id), turn_id=turn_id)
         backend = self.house.performers.get(self.view.session_id) or self.house.backends[agent.name]
         self.run = TurnRun(self, turn_id, command, backend, agent)
@@ -232,12 +241,12 @@ class Session:
         if self.run is not None and command.turn_id in (None, self.run.turn_id):
             self.run.stop()
 
-    def turn_over(self, run: TurnRun, ended: TurnEnded) -> None:
-        if self.run is run:
+    def turn_over(self, turn_id: str, ended: TurnEnded) -> None:
+        if self.run is not None and self.run.turn_id == turn_id:
             self.run = None
         self.house.observer.turn_ended(ended.outcome, ended.duration_ms / 1000)
         log.info(
-            "turn ended", session=self.view.session_id, turn=run.turn_id, outcome=ended.outcome,
+            "turn ended", session=self.view.session_id, turn=turn_id, outcome=ended.outcome,
             stop_reason=ended.stop_reason, duration_ms=ended.duration_ms,
             fault=ended.fault.code if ended.fault else None,
         )

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import orjson
 import structlog
 
-from gateway.errors import BackendFailed, GatewayError, TimedOut
+from gateway.errors import BackendFailed, GatewayError, Interrupted, TimedOut
 from gateway.model import (
     BACKEND_EVENTS,
     ROOT,
@@ -21,7 +22,6 @@ from gateway.model import (
     Entry,
     Fault,
     FaultCode,
-    FaultRaised,
     GrammarError,
     InputRequested,
     MessageEnded,
@@ -41,9 +41,10 @@ from gateway.model import (
 )
 from gateway.ports import Backend, Said, Scoped
 
-from .closing import missing_ends
+from .closing import say_end
 from .desk import Desk
 from .output import structured
+from .returning import CHANGED, Past
 
 if TYPE_CHECKING:
     from .session import Session
@@ -69,18 +70,24 @@ class TurnRun:
 
     def __init__(
         self, session: "Session", turn_id: str, command: SendMessage | Compact, backend: Backend, agent: AgentCard,
+        past: Past | None = None,
     ) -> None:
         self.turn_id = turn_id
         self.command = command
         self.agent = agent
-        self.history: Sequence[Entry] = tuple(e for e in session.view.compacted if e.scope_id == ROOT)
+        entries = session.view.compacted
+        self.history: Sequence[Entry] = past.history(entries) if past else tuple(
+            entry for entry in entries if entry.scope_id == ROOT)
         self.desk = Desk()
         self.over = False
         self._session = session
         self._backend = backend
-        self._usage = Usage()
+        self._past = past
+        self._stem = f"{turn_id.partition('_')[2]}z"
+        self._minted = count(1)
+        self._usage = past.usage if past else Usage()
         self._stop_reason = StopReason.END_TURN
-        self._started_at = session.now()
+        self._started_at = past.started_at if past else session.now()
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -93,18 +100,39 @@ class TurnRun:
         return self.agent.filled(self._session.view.settings)
 
     def mint(self, prefix: str) -> str:
-        return self._session.house.mint(prefix)
+        """The same ids in the same order whenever the turn is run."""
+        return f"{prefix}_{self._stem}{next(self._minted):x}"
 
     def start(self) -> None:
         self._wind(self._session.house.limits.turn_seconds)
         self._task = asyncio.create_task(self._run(), name=f"turn {self.turn_id}")
 
+    def wait_on(self) -> None:
+        """Go on waiting for people where the server was stopped; the agent is run anew when all have answered."""
+        assert self._past is not None, "only a turn that comes back waits on"
+        asks, past = self._session.view.asks, self._past
+        answers = {request_id: past.answers[request_id] for request_id in past.last if request_id not in asks}
+        self.desk.open(past.last, answers)
+        until = min((ask.expires_at for ask in asks.values() if ask.expires_at is not None), default=None)
+        seconds = self._session.house.limits.ask_seconds if until is None else max(0.0, until - self._session.now())
+        self._wind(seconds)
+
     # -- what the backend says ------------------------------------------------------------------------------------
 
     async def _run(self) -> None:
-        stream = self._backend.run(self)
+        stream = self._stream()
         await self._guarded(self._listen(stream))
         await self._guarded(self._let_go(stream))
+
+    def _stream(self) -> AsyncGenerator[Said, None]:
+        past, resume = self._past, getattr(self._backend, "resume", None)
+        if past is None or resume is None:
+            return self._backend.run(self)
+        self._past = None
+        self.history = tuple(entry for entry in self._session.view.compacted if entry.scope_id == ROOT)
+        settled = self.desk.given
+        stream: AsyncGenerator[Said, None] = resume(self, [settled[request_id] for request_id in past.last])
+        return stream
 
     async def _guarded(self, step: Coroutine[None, None, None]) -> None:
         """Whatever happens in the step, the turn ends well."""
@@ -132,6 +160,8 @@ class TurnRun:
                     raise BackendFailed(f"The agent said more than {most} things in one turn.")
             if self.over:
                 raise TurnOver
+            if self._past is not None:
+                continue  # it was said before the server stopped
             if type(said) is BlockDelta and _is_text(said.delta):
                 say_delta(said, turn_id)
                 continue
@@ -140,6 +170,8 @@ class TurnRun:
             say(event, scope_id, turn_id)
             if type(event) is MessageEnded:
                 self._take_stock(event, scope_id)
+        if self._past is not None:
+            raise Interrupted(CHANGED)
         self.finish(Outcome.COMPLETED, self._stop_reason, result=self._result())
 
     def _result(self) -> Any:
@@ -162,9 +194,10 @@ class TurnRun:
         if self.over:
             raise TurnOver
         requests = {self.mint("ask"): ask for ask in asks}
+        if self._past is not None:
+            return await self._asked_before(asks)
         expires_at = self._session.now() + self._session.house.limits.ask_seconds
         for request_id, ask in requests.items():
-            self._session.house.places.note(request_id, self.session_id)
             call = call_of(ask)
             self._say(InputRequested(
                 request_id=request_id, ask=ask, call_id=call.call_id if call else None, expires_at=expires_at,
@@ -175,11 +208,23 @@ class TurnRun:
         answers = await self.desk.answers()
         return [answers[request_id] for request_id in requests]
 
+    async def _asked_before(self, asks: Sequence[AnyAsk]) -> list[Answer]:
+        """The answers of then; where the turn was left waiting, those that have come by now."""
+        assert self._past is not None
+        answered = self._past.next(asks)
+        if answered is not None:
+            return answered
+        past, self._past = self._past, None
+        answers = await self.desk.answers()
+        return [answers[request_id] for request_id in past.last]
+
     def resume(self) -> None:
         """Every ask is settled: say so and let the backend go on."""
         self._say(TurnResumed(settled=self.desk.settled))
         self._wind(self._session.house.limits.turn_seconds)
         self.desk.resume()
+        if self._task is None:
+            self.start()
 
     # -- ending ---------------------------------------------------------------------------------------------------
 
@@ -189,10 +234,23 @@ class TurnRun:
         if self._task is not None:
             self._task.cancel()
 
+    def abandon(self) -> None:
+        """The server stops while the turn waits for people: it waits on in the log."""
+        self.over = True
+        self._unwind()
+        if self._task is not None:
+            self._task.cancel()
+
     async def gone(self, seconds: float) -> None:
         """Wait until the backend has let go, or for so long."""
         if self._task is not None:
             await asyncio.wait([self._task], timeout=seconds)
+
+    def break_off(self, fault: Fault) -> None:
+        """End the turn with a fault at once; the backend is told afterwards."""
+        self.fail(fault)
+        if self._task is not None:
+            self._task.cancel()
 
     def fail(self, fault: Fault) -> None:
         late = fault.code is FaultCode.TIMEOUT
@@ -206,17 +264,13 @@ class TurnRun:
             return
         self.over = True
         self._unwind()
-        for scope_id, event in missing_ends(self._session.grammar, outcome, stop_reason):
-            self._say(event, scope_id)  # type: ignore[arg-type]  # closing says events only
-        if fault is not None:
-            self._say(FaultRaised(fault=fault))
         took = round((self._session.now() - self._started_at) * 1000)
         ended = TurnEnded(
             outcome=outcome, stop_reason=stop_reason, fault=fault, result=result, usage=self._usage,
             duration_ms=took,
         )
-        self._say(ended)
-        self._session.turn_over(self, ended)
+        say_end(self._session, self.turn_id, ended)
+        self._session.turn_over(self.turn_id, ended)
 
     def _say(self, event: AnyEvent, scope_id: str = ROOT) -> None:
         self._session.say(event, scope_id, self.turn_id)
@@ -236,9 +290,7 @@ class TurnRun:
             self._session.expire(self, [Withdraw(request_id=request_id) for request_id in self.desk.pending])
             return
         seconds = self._session.house.limits.turn_seconds
-        self.fail(TimedOut(f"The turn took longer than {seconds:g} seconds.").fault)
-        if self._task is not None:
-            self._task.cancel()
+        self.break_off(TimedOut(f"The turn took longer than {seconds:g} seconds.").fault)
 
 
 def _is_text(delta: str) -> bool:

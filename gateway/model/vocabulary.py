@@ -136,6 +136,7 @@ class FaultCode(StrEnum):
     BACKEND = "backend"
     OVERLOADED = "overloaded"
     TIMEOUT = "timeout"
+    INTERRUPTED = "interrupted"
 
     @property
     def status(self) -> int:
@@ -155,4 +156,5 @@ _STATUS = {
     FaultCode.BACKEND: 502,
     FaultCode.OVERLOADED: 503,
     FaultCode.TIMEOUT: 504,
+    FaultCode.INTERRUPTED: 503,
 }

@@ -1,5 +1,6 @@
 """What dialects share beside conversations: one store, several projections."""
 
+from .answers import Bounds, MemoryAnswers, SqliteAnswers
 from .archive import Archive, pack, unpack, unpack_files
 from .files import FileStore
 from .keys import Key, KeyStore
@@ -8,10 +9,12 @@ from .memory import MemoryResources
 from .scheduler import Scheduler
 from .schedules import KeptRun, KeptTask, Schedules, Task
 from .sharing import Share, Sharing
+from .sqlite import SqliteResources
 from .workspace import Item, Workspace, Workspaces
 
 __all__ = [
     "Archive",
+    "Bounds",
     "FileStore",
     "Item",
     "Kept",
@@ -21,11 +24,14 @@ __all__ = [
     "KeyStore",
     "Memories",
     "Memory",
+    "MemoryAnswers",
     "MemoryResources",
     "Scheduler",
     "Schedules",
     "Share",
     "Sharing",
+    "SqliteAnswers",
+    "SqliteResources",
     "Task",
     "Workspace",
     "Workspaces",

@@ -2,10 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Any
 
 import structlog
+from msgspec.structs import replace
 
-from gateway.errors import GatewayError, NotFound
+from gateway.errors import Conflict, GatewayError, NotFound
 from gateway.model import AgentCard, Outcome, Permission, SendMessage, SessionStatus, Settings, TurnEnded
 from gateway.ports import Clock, Sessions
 
@@ -34,6 +37,7 @@ class Scheduler:
         self._is_open = is_open
         self._next: dict[tuple[str, int], float | None] = {}
         self._running: dict[str, KeptRun] | None = None
+        self._minute = -1.0
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -41,31 +45,52 @@ class Scheduler:
             if self._is_open():
                 try:
                     await self.tick()
+                except GatewayError as error:
+                    log.warning("what is due cannot be looked up", error=error.message)
                 except Exception:  # a mistake in one round must not be the end of all tasks
                     log.exception("the scheduler stumbled")
+            else:  # another server may see to it: what it did is read anew
+                self._running, self._next, self._minute = None, {}, -1.0
             wait = PACE if self._running or not self._is_open() else MINUTE - self._clock() % MINUTE
             await self._sleep(wait)
 
     async def tick(self) -> None:
-        """Look after what runs, then start what is due."""
+        """Look after what runs, then start what is due; nothing becomes so but by a new minute or the end of a run."""
         running = await self._known() if self._running is None else self._running
         self._running = {task_id: run for task_id, run in running.items() if not await self._settled(run)}
+        minute = self._clock() // MINUTE
+        if minute != self._minute or len(self._running) < len(running):
+            await self._look()
+        self._minute = minute
+
+    async def _look(self) -> None:
+        """Through all tasks, in the order they were made."""
+        running = self._running = self._running or {}
         kept: dict[tuple[str, int], float | None] = {}
         async for task in self._schedules.everybodys():
-            due = kept[task.task_id, task.version] = await self._due(task)
-            if due is None or due > self._clock() or task.task_id in self._running or len(self._running) >= AT_ONCE:
-                continue
-            kept[task.task_id, task.version] = task.task.timetable.next_after(self._clock())
-            await self._start(task)
+            try:
+                kept[task.task_id, task.version] = await self._visit(task, running)
+            except GatewayError as error:  # nothing can be stored: it is still due; or it was deleted just now
+                log.warning("a task could not be started", task=task.task_id, error=error.message)
         self._next = kept
+
+    async def _visit(self, task: KeptTask, running: dict[str, KeptRun]) -> float | None:
+        """Start the task if it is due; when it is next."""
+        due = await self._due(task)
+        if due is None or due > self._clock() or task.task_id in running or len(running) >= AT_ONCE:
+            return due
+        with suppress(Conflict):  # another server was quicker
+            await self._start(task, due, running)
+        return task.task.timetable.next_after(self._clock())
 
     async def _known(self) -> dict[str, KeptRun]:
         """What was running when the server stopped."""
         running: dict[str, KeptRun] = {}
         async for task in self._schedules.everybodys():
-            for run in await self._schedules.runs(task.owner, task.task_id, 1):
-                if run.run.status == "running":
-                    running[task.task_id] = run
+            with suppress(NotFound):  # it was deleted just now
+                for run in await self._schedules.runs(task.owner, task.task_id, 1):
+                    if run.run.status == "running":
+                        running[task.task_id] = run
         return running
 
     # -- starting -------------------------------------------------------------------------------------------------
@@ -80,21 +105,16 @@ class Scheduler:
             return kept.task.timetable.next_after(since)
         return self._next[kept.task_id, kept.version]
 
-    async def _start(self, kept: KeptTask) -> None:
-        now, owner = self._clock(), kept.owner
-        session_id = ""
+    async def _start(self, kept: KeptTask, due: float, running: dict[str, KeptRun]) -> None:
+        """That it was due is written down first: if the server dies on the way, the task is not started again."""
+        now = self._clock()
+        run = await self._schedules.began(kept.owner, Run(task_id=kept.task_id, triggered_at=now), due)
         try:
             session_id, turn_id, after = await self._ask(kept)
-            run = Run(task_id=kept.task_id, triggered_at=now, session_id=session_id, turn_id=turn_id, after=after)
+            running[kept.task_id] = run = await self._note(run, session_id=session_id, turn_id=turn_id, after=after)
         except GatewayError as error:
-            run = Run(
-                task_id=kept.task_id, triggered_at=now, session_id=session_id, status="failed", error=error.message,
-                finished_at=now,
-            )
-        began = await self._schedules.began(owner, run)
-        if run.status == "running" and self._running is not None:
-            self._running[kept.task_id] = began
-        log.info("a task was started", task=kept.task_id, session=run.session_id, status=run.status)
+            run = await self._note(run, status="failed", error=error.message, finished_at=now)
+        log.info("a task was started", task=kept.task_id, session=run.run.session_id, status=run.run.status)
 
     async def _ask(self, kept: KeptTask) -> tuple[str, str | None, int]:
         """A session of its own, with the prompt as what somebody said."""
@@ -125,10 +145,7 @@ class Scheduler:
             ended = await self._end_of(kept)
         except NotFound:
             ended = None
-        try:
-            await self._write_down(kept, ended)
-        except NotFound:  # the task was deleted meanwhile, and its runs with it
-            log.info("a task ended that is no more", task=run.task_id)
+        await self._write_down(kept, ended)
         return True
 
     async def _end_of(self, kept: KeptRun) -> TurnEnded | None:
@@ -138,7 +155,16 @@ class Scheduler:
 
     async def _write_down(self, kept: KeptRun, ended: TurnEnded | None) -> None:
         if ended is not None and ended.outcome is Outcome.COMPLETED:
-            await self._schedules.ended(kept, status="completed", finished_at=self._clock())
+            await self._note(kept, status="completed", finished_at=self._clock())
             return
-        error = ended.fault.message if ended and ended.fault else "interrupted" if ended else "the session is gone"
-        await self._schedules.ended(kept, status="failed", error=error, finished_at=self._clock())
+        gone = "the session is gone" if kept.run.session_id else "the server stopped before it could begin"
+        error = ended.fault.message if ended and ended.fault else "interrupted" if ended else gone
+        await self._note(kept, status="failed", error=error, finished_at=self._clock())
+
+    async def _note(self, kept: KeptRun, **changes: Any) -> KeptRun:
+        """Write down what became of a run; a task may have been deleted meanwhile, and its runs with it."""
+        try:
+            return await self._schedules.note(kept, **changes)
+        except GatewayError as error:
+            log.warning("a run could not be written down", task=kept.run.task_id, error=error.message)
+            return KeptRun(kept.run_id, kept.owner, replace(kept.run, **changes))

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -76,7 +77,11 @@ class KeptRun:
 
 
 class Schedules:
-    """The tasks of all users in one store; other people's are not found."""
+    """The tasks of all users in one store; other people's are not found.
+
+    A task has a place of the house's, by which it is found without knowing whose it is. The place is made first: if the
+    server dies in between there is a place without a task, which is passed over, and never a task that nobody finds.
+    """
 
     def __init__(self, resources: Resources, clock: Clock) -> None:
         self._resources = resources
@@ -89,9 +94,9 @@ class Schedules:
         mine = await self._resources.list(TASK, owner, limit=MOST)
         if len(mine) >= MOST or len(await self._resources.list(PLACE, HOUSE, limit=MOST_OF_ALL)) >= MOST_OF_ALL:
             raise Conflict(f"you have {MOST} tasks already, or there are {MOST_OF_ALL} in all; delete one first")
-        made = await self._resources.create(TASK, owner, msgspec.to_builtins(task), resource_id=unguessable(TASK))
-        await self._resources.create(PLACE, HOUSE, {"owner": owner}, resource_id=made.resource_id)
-        return _task(made)
+        task_id = unguessable(TASK)
+        await self._resources.create(PLACE, HOUSE, {"owner": owner}, resource_id=task_id, parent=task_id)
+        return _task(await self._resources.create(TASK, owner, msgspec.to_builtins(task), resource_id=task_id))
 
     async def find(self, owner: str, task_id: str) -> KeptTask:
         return _task(await self._resources.get(TASK, owner, task_id))
@@ -108,8 +113,8 @@ class Schedules:
         return _task(await self._resources.update(TASK, owner, task_id, body, expected=old.version))
 
     async def remove(self, owner: str, task_id: str) -> None:
+        """With its runs and its place, which belong to it."""
         await self._resources.delete(TASK, owner, task_id)
-        await self._resources.delete(PLACE, HOUSE, task_id)
 
     async def everybodys(self) -> AsyncIterator[KeptTask]:
         after: int | None = None
@@ -117,7 +122,7 @@ class Schedules:
             for place in page:
                 try:
                     kept = await self.find(place.body["owner"], place.resource_id)
-                except NotFound:  # it was deleted while others were looked at
+                except NotFound:  # it was deleted while others were looked at, or never made
                     continue
                 yield kept
             after = page[-1].ordinal
@@ -136,17 +141,19 @@ class Schedules:
 
     # -- runs -----------------------------------------------------------------------------------------------------
 
-    async def began(self, owner: str, run: Run) -> KeptRun:
-        """Remember a run; the oldest ones are forgotten."""
+    async def began(self, owner: str, run: Run, due: float) -> KeptRun:
+        """Remember a run; the oldest ones are forgotten. `Conflict` if what was due then has begun already."""
         old = await self._resources.list(RUN, owner, parent=run.task_id, limit=RUNS + PAGE)
         for one in old[RUNS - 1:]:
             await self._resources.delete(RUN, owner, one.resource_id)
         return _run(await self._resources.create(
-            RUN, owner, msgspec.to_builtins(run), parent=run.task_id, resource_id=unguessable(RUN),
+            RUN, owner, msgspec.to_builtins(run), parent=run.task_id, resource_id=_id_of(run.task_id, due),
         ))
 
-    async def ended(self, kept: KeptRun, **changes: Any) -> None:
-        await self._resources.update(RUN, kept.owner, kept.run_id, msgspec.to_builtins(replace(kept.run, **changes)))
+    async def note(self, kept: KeptRun, **changes: Any) -> KeptRun:
+        """What has become of a run since."""
+        body = msgspec.to_builtins(replace(kept.run, **changes))
+        return _run(await self._resources.update(RUN, kept.owner, kept.run_id, body))
 
     async def runs(self, owner: str, task_id: str, limit: int = RUNS) -> Sequence[KeptRun]:
         """Newest first."""
@@ -162,6 +169,11 @@ def _due(task: Task, start: float, end: float) -> list[float]:
             break
         times.append(time)
     return times
+
+
+def _id_of(task_id: str, due: float) -> str:
+    """The same for all servers that share a store: what was due at one time is begun by one of them."""
+    return f"{RUN}_{sha256(f'{task_id} {due:.0f}'.encode()).hexdigest()[:24]}"
 
 
 def _task(found: Resource) -> KeptTask:

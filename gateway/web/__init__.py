@@ -8,8 +8,9 @@ from .idempotency import Idempotency
 from .jsonio import checked, dumps, limited, parse, read_as, read_bytes, reply
 from .paging import cursor_of, ordinal_of
 from .refusals import Refusals
+from .resuming import Rest
 from .socketio import Later, Peer, SocketServer, parted
-from .sockets import Socket, converse, keep_sockets
+from .sockets import SOCKETS, Socket, converse, keep_sockets
 from .sse import pump
 from .tracing import name_request, request_id_of
 from .uploads import Form, clean_name, media_type_of, receive, receive_many
@@ -17,6 +18,7 @@ from .uploads import Form, clean_name, media_type_of, receive, receive_many
 __all__ = [
     "NOBODY",
     "OWNER",
+    "SOCKETS",
     "Context",
     "Cors",
     "Form",
@@ -25,6 +27,7 @@ __all__ = [
     "Later",
     "Peer",
     "Refusals",
+    "Rest",
     "Socket",
     "SocketServer",
     "address",

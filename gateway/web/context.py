@@ -1,7 +1,7 @@
 """What the handlers of one dialect may use: the house's services, and the dialect's own table and settings."""
 
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,12 +9,13 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.errors import NotFound
+from gateway.errors import NotFound, Overloaded
 from gateway.model import AgentCard
-from gateway.ports import Clock, Files, KeyRing, Receipt, Replays, Resources, Sessions, Subscription
+from gateway.ports import Answers, Clock, Files, KeyRing, Receipt, Replays, Resources, Sessions, Subscription
 
 from .guard import OWNER, Guard
 from .metrics import Metrics
+from .resuming import Rest
 from .sse import pump
 
 
@@ -27,6 +28,7 @@ class Context:
     sessions: Sessions
     resources: Resources
     files: Files
+    answers: Answers
     agents: Mapping[str, AgentCard]
     table: Any
     settings: Any
@@ -39,6 +41,13 @@ class Context:
     keys: KeyRing | None = None
     replays: Replays | None = None
     metrics: Metrics | None = None
+    leaving: Callable[[], bool] = lambda: False
+    """Whether the server is about to stop."""
+
+    def check_open(self) -> None:
+        """Refuse those who want to watch while the server is about to stop."""
+        if self.leaving():
+            raise Overloaded("the server is about to stop; come again when it is back")
 
     def agent(self, name: str) -> AgentCard:
         card = self.agents.get(name)
@@ -77,10 +86,23 @@ class Context:
         self, request: web.Request, session_id: str, options: str, *, after: int, comment: str,
     ) -> web.StreamResponse:
         """All that happens in a session after that record, for as long as the client wants it."""
+        self.check_open()
         subscription = await self.sessions.watch(request[OWNER], session_id, self.dialect, options, after=after)
         try:
             return await pump(
                 request, subscription, heartbeat=self.heartbeat, patience=self.patience, hello=comment, ping=comment,
+            )
+        finally:
+            subscription.close()
+
+    async def stream_rest(
+        self, request: web.Request, session_id: str, options: str, *, after: int, had: int,
+    ) -> web.StreamResponse:
+        """The turn that begins after that record, without the frames that the client has had, up to where it yields."""
+        subscription = await self.sessions.watch(request[OWNER], session_id, self.dialect, options, after=after)
+        try:
+            return await pump(
+                request, Rest(subscription, had), heartbeat=self.heartbeat, patience=self.patience, until_yield=True,
             )
         finally:
             subscription.close()

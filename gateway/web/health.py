@@ -23,6 +23,10 @@ class Readiness:
     def is_ready(self) -> bool:
         return self.state is State.READY
 
+    @property
+    def is_draining(self) -> bool:
+        return self.state is State.DRAINING
+
     def ready(self) -> None:
         """Everything is wired; a server that is draining stays so."""
         if self.state is State.STARTING:
@@ -36,11 +40,9 @@ class Readiness:
 def routes(readiness: Readiness) -> list[web.RouteDef]:
     """`GET /healthz` answers while the process lives; `GET /readyz` is 503 while it starts or drains."""
     @public
-    @public
     async def alive(request: web.Request) -> web.Response:
         return web.json_response({"status": "ok"}, headers=_FRESH)
 
-    @public
     @public
     async def ready(request: web.Request) -> web.Response:
         status = 200 if readiness.is_ready else 503

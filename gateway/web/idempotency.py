@@ -1,78 +1,55 @@
 """Requests that may come twice: the second one gets the answer of the first, and nothing is carried out again."""
 
 import asyncio
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import wraps
 from hashlib import sha256
 
+import structlog
 from aiohttp import web
 
-from gateway.errors import Conflict, Invalid
-from gateway.ports import Clock
+from gateway.errors import Conflict, GatewayError, Invalid
+from gateway.ports import AnswerPlace, Answers, KeptAnswer
 
 from .guard import NOBODY, OWNER, Handler
 from .jsonio import read_bytes
 from .uploads import DIGEST, digest_of_parts
+
+log = structlog.get_logger("dragoman.idempotency")
 
 HEADERS = ("Idempotency-Key", "X-Idempotency-Key")
 REPLAYED = "Idempotent-Replayed"
 METHODS = ("POST", "DELETE")
 MAX_KEY = 255
 
-Place = tuple[str, str, str, str]
-"""Owner, method, path and key."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A response that can be given again."""
-
-    status: int
-    body: bytes
-    content_type: str
-
-    def again(self) -> web.Response:
-        headers = {REPLAYED: "true"} | ({"Content-Type": self.content_type} if self.body else {})
-        return web.Response(status=self.status, body=self.body, headers=headers)
-
 
 @dataclass(slots=True)
 class Entry:
-    """One key: what was asked with it, and the answer, as soon as there is one; none if it came to nothing."""
+    """A request with a key that is under way: what was asked, as soon as that is known, and what came of it."""
 
-    at: float
-    digest: str | None
-    answer: asyncio.Future[Answer | None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
-
-    @property
-    def size(self) -> int:
-        return len(kept.body) if (kept := self.kept) else 0
-
-    @property
-    def kept(self) -> Answer | None:
-        return self.answer.result() if self.answer.done() else None
+    digest: str = ""
+    answer: asyncio.Future[KeptAnswer | None] = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
 class Idempotency:
-    """The answers to requests that carried a key, by owner and path; bounded in number, size and age.
+    """The answers to requests that carried a key, by owner and path.
 
     Only what was carried out is kept. A refusal changed nothing, so the same request may be tried again with the same
     key; a stream is not kept, because nobody can give it twice.
+
+    What is promised: of requests with one key that come at once, one is carried out. Its client is answered only when
+    the answer is kept, so whoever has seen an answer gets it again for as long as answers are kept, also from a server
+    that died and came back, if the answers outlive it. What is not: the deed and its answer are two commits, the
+    second right after the first. If the server dies in between, the deed is done and the answer is not there; its
+    client has seen none, and when it tries again, that is a new request. The same is true of a server that can store
+    the deed and then, for want of space, not the answer: the client is answered, and the journal tells.
     """
 
-    def __init__(
-        self, clock: Clock = time.monotonic, *, most: int = 10_000, most_bytes: int = 64 * 1024 * 1024,
-        seconds: float = 86_400,
-    ) -> None:
-        self._clock = clock
-        self._most, self._most_bytes, self._seconds = most, most_bytes, seconds
-        self._entries: dict[Place, Entry] = {}
-        self._bytes = 0
-
-    def __len__(self) -> int:
-        return len(self._entries)
+    def __init__(self, answers: Answers) -> None:
+        self._answers = answers
+        self._going: dict[AnswerPlace, Entry] = {}
 
     def routes(self, routes: Iterable[web.RouteDef]) -> list[web.RouteDef]:
         """The same routes, those that change something wrapped; what is wrapped already stays as it is."""
@@ -88,66 +65,72 @@ class Idempotency:
             key = _key(request)
             if key is None:
                 return await handler(request)
-            return await self._once((request.get(OWNER, NOBODY), request.method, request.path, key), request, handler)
+            place = (request.get(OWNER, NOBODY), request.method, request.rel_url.raw_path, key)
+            return await self._once(place, request, handler)
 
         wrapped.repeats = True  # type: ignore[attr-defined]
         return wrapped
 
     # -- the first, and those that come after it ------------------------------------------------------------------
 
-    async def _once(self, place: Place, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def _once(self, place: AnswerPlace, request: web.Request, handler: Handler) -> web.StreamResponse:
         """A request in parts is too large to be read before it is known whether it is the first."""
-        digest = None if request.content_type.startswith("multipart/") else await _digest(request)
-        self._forget()
-        while (entry := self._entries.get(place)) is not None:
-            if digest is None:
-                digest = await digest_of_parts(request)
+        digest = "" if _in_parts(request) else await _digest(request)
+        while (entry := self._going.get(place)) is not None:
+            digest = digest or await digest_of_parts(request)
             _must_be_same(entry.digest, digest, place)
             answer = await asyncio.shield(entry.answer)
             _must_be_same(entry.digest, digest, place)
             if answer is not None:
-                return answer.again()
-            if request.content_type.startswith("multipart/"):
+                return _again(answer)
+            if _in_parts(request):
                 raise Conflict("the first request with this Idempotency-Key came to nothing: send it again")
-        entry = self._entries[place] = Entry(self._clock(), digest)
+        entry = self._going[place] = Entry()
         # A client that hangs up does not undo what it asked for: the work goes on, and its retry gets the answer.
-        task = asyncio.ensure_future(self._first(place, entry, request, handler))
+        task = asyncio.ensure_future(self._first(place, entry, digest, request, handler))
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(task)
 
     async def _first(
-        self, place: Place, entry: Entry, request: web.Request, handler: Handler,
+        self, place: AnswerPlace, entry: Entry, digest: str, request: web.Request, handler: Handler,
     ) -> web.StreamResponse:
+        """The first of those that are here now; there may have been one before it."""
         answer = None
         try:
+            answer = await self._answers.find(place)
+            if answer is not None:
+                entry.digest = answer.digest
+                _must_be_same(answer.digest, digest or await digest_of_parts(request), place)
+                return _again(answer)
+            entry.digest = digest
             response = await handler(request)
-            answer = _answer(response)
+            entry.digest = request.get(DIGEST, digest)
+            answer = _answer(response, entry.digest)
+            await self._keep(place, answer)
             return response
         finally:
-            entry.digest = request.get(DIGEST, entry.digest)
+            del self._going[place]
             entry.answer.set_result(answer)
-            self._bytes += entry.size
-            if answer is None:
-                del self._entries[place]
 
-    def _forget(self) -> None:
-        """The oldest first, until the bounds are kept; what is still running stays."""
-        now, gone = self._clock(), list[Place]()
-        for place, entry in self._entries.items():
-            many = len(self._entries) - len(gone) >= self._most or self._bytes > self._most_bytes
-            if not many and now - entry.at <= self._seconds:
-                break
-            if entry.kept is not None:
-                self._bytes -= entry.size
-                gone.append(place)
-        for place in gone:
-            del self._entries[place]
+    async def _keep(self, place: AnswerPlace, answer: KeptAnswer | None) -> None:
+        """What was done is done, whether or not its answer can be kept."""
+        try:
+            if answer is not None:
+                await self._answers.keep(place, answer)
+        except GatewayError as error:
+            log.warning("an answer could not be kept; the same request will count as a new one", error=error.message)
+
+
+def _in_parts(request: web.Request) -> bool:
+    return request.content_type.startswith("multipart/")
 
 
 def _key(request: web.Request) -> str | None:
     key = next((request.headers[name] for name in HEADERS if request.headers.get(name)), None)
     if key is not None and len(key) > MAX_KEY:
         raise Invalid(f"Idempotency-Key: at most {MAX_KEY} characters", param=HEADERS[0])
+    if key is not None and any("\ud800" <= sign <= "\udfff" for sign in key):
+        raise Invalid("Idempotency-Key: not UTF-8", param=HEADERS[0])
     return key
 
 
@@ -155,15 +138,21 @@ async def _digest(request: web.Request) -> str:
     return sha256(request.query_string.encode() + b"\0" + await read_bytes(request)).hexdigest()
 
 
-def _must_be_same(first: str | None, now: str, place: Place) -> None:
-    if first not in (None, now):
+def _must_be_same(first: str, now: str, place: AnswerPlace) -> None:
+    if first not in ("", now):
         raise Conflict(f"the Idempotency-Key '{place[-1]}' was used for another request", param=HEADERS[0])
 
 
-def _answer(response: web.StreamResponse) -> Answer | None:
+def _answer(response: web.StreamResponse, digest: str) -> KeptAnswer | None:
     if not isinstance(response, web.Response) or response.status >= 400:
         return None
     body = response.body
     if not isinstance(body, bytes | bytearray | None):
         return None
-    return Answer(response.status, bytes(body or b""), response.headers.get("Content-Type", ""))
+    content_type = response.headers.get("Content-Type", "")
+    return KeptAnswer(digest=digest, status=response.status, content_type=content_type, body=bytes(body or b""))
+
+
+def _again(answer: KeptAnswer) -> web.Response:
+    headers = {REPLAYED: "true"} | ({"Content-Type": answer.content_type} if answer.body else {})
+    return web.Response(status=answer.status, body=answer.body, headers=headers)

@@ -26,6 +26,8 @@ class Metrics:
         GCCollector(registry=registry)
         space = "dragoman"
         self._sessions = Gauge("sessions", "Sessions that are kept.", (), space, registry=registry)
+        self._at_hand = Gauge("sessions_at_hand", "Sessions held in memory.", (), space, registry=registry)
+        self._trouble = Gauge("log_trouble", "1 while nothing can be stored, else 0.", (), space, registry=registry)
         self._running = Gauge("running_turns", "Turns that run or wait for people.", (), space, registry=registry)
         self._subscribers = Gauge("subscribers", "Streams that are open.", (), space, registry=registry)
         self._cut = Counter("cut_subscribers", "Streams cut for being too slow.", (), space, registry=registry)
@@ -83,10 +85,15 @@ class Metrics:
 
     # -- what is asked for only when somebody looks ---------------------------------------------------------------
 
-    def ask(self, *, sessions: Callable[[], float], running: Callable[[], float]) -> None:
+    def ask(
+        self, *, sessions: Callable[[], float], running: Callable[[], float],
+        at_hand: Callable[[], float] = lambda: 0, trouble: Callable[[], float] = lambda: 0,
+    ) -> None:
         """Where to ask how many there are; nothing is counted in between, so nothing can drift."""
         self._sessions.set_function(sessions)
         self._running.set_function(running)
+        self._at_hand.set_function(at_hand)
+        self._trouble.set_function(trouble)
 
     def figures(self) -> dict[str, float]:
         """The same as numbers by name; what is counted in pieces has its labels beside the name."""

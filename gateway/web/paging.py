@@ -4,6 +4,9 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 from gateway.errors import Invalid
 
+LARGEST = 2**63 - 1
+"""What every log can count to."""
+
 
 def cursor_of(ordinal: int | None) -> str | None:
     return None if ordinal is None else urlsafe_b64encode(f"o{ordinal}".encode()).decode().rstrip("=")
@@ -15,7 +18,7 @@ def ordinal_of(cursor: str | None) -> int | None:
         return None
     try:
         text = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
-        if not text.startswith("o"):
+        if not text.startswith("o") or not 0 <= int(text[1:]) <= LARGEST:
             raise ValueError(text)
         return int(text[1:])
     except ValueError:

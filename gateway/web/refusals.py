@@ -11,6 +11,7 @@ from gateway.model import FaultCode
 
 from .guard import Handler
 from .jsonio import reply
+from .parting import RETRY_SECONDS
 from .tracing import request_id_of
 
 log = structlog.get_logger("dragoman.web")
@@ -49,6 +50,8 @@ class Refusals:
             response.set_status(error.status)
             response.headers.update({name: error.headers[name] for name in ("Allow",) if name in error.headers})
             return response
+        except ConnectionError:
+            raise  # the client has gone
         except Exception:  # a mistake of ours: the client gets the dialect's 500, the journal gets the traceback
             log.exception("a request failed", method=request.method, path=request.path)
             return self._answer(request, GatewayError("an internal error occurred"))
@@ -56,7 +59,10 @@ class Refusals:
     def _answer(self, request: web.Request, error: GatewayError) -> web.Response:
         error.request_id = request_id_of(request)
         status, body = self._spell(request.path, error)
-        return reply(body, status)
+        response = reply(body, status)
+        if error.code is FaultCode.OVERLOADED:
+            response.headers["Retry-After"] = str(RETRY_SECONDS)
+        return response
 
 
 def _told(request: web.Request, error: web.HTTPException) -> Refused:

@@ -16,6 +16,7 @@ from gateway.errors import GatewayError
 from gateway.ports import Subscription
 
 from .guard import Guard, bearer, public
+from .parting import Stalled, hold_little
 from .sockets import SOCKETS
 
 log = structlog.get_logger("dragoman.socketio")
@@ -73,7 +74,7 @@ class Peer:
         self.sid = sid
         self.order = asyncio.Lock()
         self._server = server
-        self._transport_id = transport_id
+        self.transport_id = transport_id
         self._word = asyncio.Lock()
         self._following: dict[str, tuple[str, asyncio.Task[None]]] = {}
 
@@ -84,15 +85,15 @@ class Peer:
         async with self._word:
             ready = [f'{EVENT}["{name}",{payload.decode()}]' for name, payload in map(parted, frames)]
             while ready:
-                room = self._server.room(self._transport_id)
+                room = self._server.room(self.transport_id)
                 now, ready = ready[:room], ready[room:]
                 for words in now:
-                    await self._server.eio.send(self._transport_id, words)
+                    await self._server.eio.send(self.transport_id, words)
                 await self._taken()
 
     async def _taken(self) -> None:
         """Wait until what was said is on its way."""
-        queue = self._server.queue(self._transport_id)
+        queue = self._server.queue(self.transport_id)
         if queue is None:
             raise ConnectionResetError("the client has left")
         try:
@@ -100,12 +101,12 @@ class Peer:
                 await queue.join()
         except TimeoutError:
             log.warning("a client takes nothing and is cut", owner=self.owner)
-            await self._server.cut(self._transport_id)
-            raise ConnectionResetError("the client takes nothing") from None
+            await self._server.cut(self.transport_id)
+            raise Stalled("the client takes nothing") from None
 
     def hang_up(self) -> None:
         """Let go of a request that waits for something to be said."""
-        if (queue := self._server.queue(self._transport_id)) is not None:
+        if (queue := self._server.queue(self.transport_id)) is not None:
             queue.put_nowait(None)
 
     # -- following ------------------------------------------------------------------------------------------------
@@ -126,6 +127,11 @@ class Peer:
         if (found := self._following.pop(session_id, None)) is not None:
             found[1].cancel()
 
+    async def quiet(self) -> None:
+        """Return when nothing is being told to the client."""
+        if pumping := [task for _, task in self._following.values()]:
+            await asyncio.wait(pumping)
+
     def unfollow_all(self) -> None:
         for session_id in list(self._following):
             self.unfollow(session_id)
@@ -134,8 +140,10 @@ class Peer:
         try:
             while chunks := await subscription.chunks():
                 await self.send(_kept(chunks, keep))
-            if getattr(subscription, "cut_at", None) is not None:
-                await self._server.cut(self._transport_id)
+            if subscription.cut_at is not None:
+                await self._server.cut(self.transport_id)
+        except Stalled:
+            subscription.cut()
         except (ConnectionResetError, EngineIOError):
             pass  # the client has left
         finally:
@@ -185,6 +193,10 @@ class SocketServer:
         """Who asks is said in the CONNECT packet, not in a header."""
         request.app[SOCKETS].add(self)
         sid = request.query.get("sid")
+        if sid is None:
+            request.app[SOCKETS].check_open()
+        if request.query.get("transport") == "websocket":
+            hold_little(request.transport)
         if sid is not None and request.query.get("transport") == "websocket":
             self._upgrades[sid] = request
         try:
@@ -250,16 +262,28 @@ class SocketServer:
             request.transport.abort()
         self.eio.sockets.pop(transport_id, None)
 
-    async def close(self, *, code: int = 0, message: bytes = b"") -> None:
+    async def leave(self) -> None:
+        """Say goodbye to each when nothing is being told to it: at the transport, so that clients come again."""
+        await asyncio.gather(*(self._leave(peer) for peer in list(self._peers.values())))
+
+    async def _leave(self, peer: Peer) -> None:
+        await peer.quiet()
+        if (connection := self.eio.sockets.get(peer.transport_id)) is not None:
+            await self._hang_up(connection)
+
+    async def close(self) -> None:
         """The server stops: say goodbye to everybody."""
         for peer in list(self._peers.values()):
             peer.unfollow_all()
         for connection in list(self.eio.sockets.values()):
-            with suppress(EngineIOError, ConnectionError):
-                await connection.close(wait=False, abort=False)
-                connection.queue.put_nowait(None)
+            await self._hang_up(connection)
         if (watching := getattr(self.eio, "service_task_handle", None)) is not None:
             watching.cancel()
+
+    async def _hang_up(self, connection: Any) -> None:
+        with suppress(EngineIOError, ConnectionError):
+            await connection.close(wait=False, abort=False)
+            connection.queue.put_nowait(None)
 
 
 class _Quiet:

@@ -3,18 +3,19 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
-from typing import Any, Protocol
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import structlog
 from aiohttp import WSCloseCode, WSMsgType, web
 
-from gateway.errors import Forbidden
+from gateway.errors import Forbidden, Overloaded
 from gateway.ports import Subscription
+
+from .parting import RESTARTING, Stalled, closing, hold_little, portions
 
 log = structlog.get_logger("dragoman.web")
 
-SOCKETS: web.AppKey[set[Any]] = web.AppKey("sockets", set)
 GOODBYE = 1.0
 """Seconds that a client has to say goodbye in return."""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -25,8 +26,50 @@ class Listener(Protocol):
     """Who hears what a client says on its socket, one frame after the other."""
 
     async def hear(self, frame: bytes) -> None: ...
+    async def quiet(self) -> None:
+        """Return when nothing is being told to the client."""
     async def gone(self) -> None:
         """The client has left; nothing can be said to it any more."""
+
+
+class Connection(Protocol):
+    """One who is connected, or several."""
+
+    async def leave(self) -> None:
+        """The server is about to stop: say goodbye when nothing is being told."""
+    async def close(self) -> None:
+        """The server stops: say goodbye now."""
+
+
+class Sockets:
+    """Who is connected, and whether others may still come."""
+
+    def __init__(self) -> None:
+        self.leaving = False
+        self._open: set[Connection] = set()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def add(self, connection: Connection) -> None:
+        self._open.add(connection)
+
+    def discard(self, connection: Connection) -> None:
+        self._open.discard(connection)
+
+    def check_open(self) -> None:
+        if self.leaving:
+            raise Overloaded("the server is about to stop and takes no new connections; come again when it is back")
+
+    async def leave(self) -> None:
+        self.leaving = True
+        await asyncio.gather(*(connection.leave() for connection in list(self._open)))
+
+    async def close(self) -> None:
+        await asyncio.gather(*(connection.close() for connection in list(self._open)))
+
+
+SOCKETS: web.AppKey[Sockets] = web.AppKey("sockets", Sockets)
 
 
 class Socket:
@@ -50,28 +93,51 @@ class Socket:
 
     async def follow(self, subscription: Subscription) -> bool:
         """Pass on what is ready, until the turn has ended; False if the subscription was over before."""
-        while chunks := await subscription.chunks():
-            frames: list[bytes] = []
-            for chunk in chunks:
-                frames += chunk.frames
-                if chunk.ends:
-                    await self.send(frames)
-                    return True
-            await self.send(frames)
+        try:
+            while chunks := await subscription.chunks():
+                frames: list[bytes] = []
+                for chunk in chunks:
+                    frames += chunk.frames
+                    if chunk.ends:
+                        await self.send(frames)
+                        return True
+                await self.send(frames)
+        except Stalled:
+            subscription.cut()
+            raise
         return False
 
-    async def close(self, code: int = WSCloseCode.INTERNAL_ERROR) -> None:
-        await self._ws.close(code=code)
+    async def part(self, subscription: Subscription) -> None:
+        """Hang up on a client that has not been told all, with a code that says what to do about it."""
+        code, words = closing(subscription)
+        await self._ws.close(code=code, message=words)
 
     async def _write(self, frames: Iterable[bytes]) -> None:
-        try:
-            async with asyncio.timeout(self._patience):
-                for frame in frames:
-                    await self._ws.send_frame(frame, WSMsgType.TEXT)
-        except TimeoutError:
-            if self._transport is not None:
-                self._transport.abort()
-            raise ConnectionResetError("the client takes nothing") from None
+        for portion in portions(list(frames)):
+            try:
+                async with asyncio.timeout(self._patience):
+                    for frame in portion:
+                        await self._ws.send_frame(frame, WSMsgType.TEXT)
+            except TimeoutError:
+                if self._transport is not None:
+                    self._transport.abort()
+                raise Stalled("the client takes nothing") from None
+
+
+class Talk:
+    """One socket and who hears it."""
+
+    def __init__(self, ws: web.WebSocketResponse, listener: Listener) -> None:
+        self._ws = ws
+        self._listener = listener
+
+    async def leave(self) -> None:
+        await self._listener.quiet()
+        code, words = RESTARTING
+        await self._ws.close(code=code, message=words)
+
+    async def close(self) -> None:
+        await self._ws.close(code=WSCloseCode.GOING_AWAY, message=b"the server stops")
 
 
 async def converse(
@@ -79,14 +145,17 @@ async def converse(
     patience: float, anywhere: bool = False,
 ) -> web.WebSocketResponse:
     """Serve one socket until the client leaves; `anywhere`, pages of any site may open one."""
+    request.app[SOCKETS].check_open()
     if not anywhere and _is_foreign(request):
         raise Forbidden("pages of other sites may not open a socket here")
     ws = web.WebSocketResponse(max_msg_size=request.client_max_size, compress=False, decode_text=False, timeout=GOODBYE)
+    hold_little(request.transport)
     await ws.prepare(request)
-    request.app[SOCKETS].add(ws)
     socket = Socket(ws, request.transport, patience)
     beating = asyncio.create_task(_beat(socket, beat, every))
     hearing = listener(socket)
+    talk = Talk(ws, hearing)
+    request.app[SOCKETS].add(talk)
     try:
         async for message in ws:
             if message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
@@ -97,7 +166,7 @@ async def converse(
         log.exception("a socket failed", path=request.path)
         await ws.close(code=WSCloseCode.INTERNAL_ERROR)
     finally:
-        request.app[SOCKETS].discard(ws)
+        request.app[SOCKETS].discard(talk)
         beating.cancel()
         await hearing.gone()
     return ws
@@ -124,12 +193,9 @@ def _is_foreign(request: web.Request) -> bool:
 
 def keep_sockets(app: web.Application) -> None:
     """Know who is connected, and say goodbye to them when the server stops."""
-    app[SOCKETS] = set()
+    app[SOCKETS] = Sockets()
 
     async def farewell(app: web.Application) -> None:
-        sockets: set[Any] = app[SOCKETS]
-        await asyncio.gather(*(
-            ws.close(code=WSCloseCode.GOING_AWAY, message=b"the server stops") for ws in list(sockets)
-        ))
+        await app[SOCKETS].close()
 
     app.on_shutdown.append(farewell)

@@ -1,4 +1,4 @@
-"""Server-sent events: a subscription pumped into a response, all that is ready in one write."""
+"""Server-sent events: a subscription pumped into a response, what is ready in as few writes as can be."""
 
 import asyncio
 
@@ -7,7 +7,11 @@ from aiohttp_sse import EventSourceResponse
 
 from gateway.ports import Subscription
 
+from .parting import Stalled, farewell, hold_little, portions
+
 HELLO, PING = "open", "ping"
+ROOM = 65536
+"""A write of so many bytes does not have to wait where nothing else does."""
 
 
 class EventStream(EventSourceResponse):
@@ -17,15 +21,29 @@ class EventStream(EventSourceResponse):
         super().__init__(sep="\n", allow_all_methods=True, ping_interval=heartbeat, send_timeout=patience)
         self._ping_line = comment(ping)
 
+    async def say(self, words: bytes, *, last: bool = False) -> None:
+        """Write, and wait no longer than the peer is given; raises `Stalled`."""
+        write = self.write_eof if last else self.write
+        if len(words) <= ROOM and self._has_room:
+            await write(words)
+            return
+        try:
+            async with asyncio.timeout(self._send_timeout):
+                await write(words)
+        except TimeoutError:
+            self._abort_transport()
+            raise Stalled("the client takes nothing") from None
+
+    @property
+    def _has_room(self) -> bool:
+        transport = self._req.transport if self._req is not None else None
+        return transport is None or not transport.get_write_buffer_size()
+
     async def _ping(self) -> None:
         while True:
             await asyncio.sleep(self._ping_interval)
             try:
-                async with asyncio.timeout(self._send_timeout):
-                    await self.write(self._ping_line)
-            except TimeoutError:
-                self._abort_transport()
-                return
+                await self.say(self._ping_line)
             except (ConnectionResetError, RuntimeError):  # a write after the end is a RuntimeError
                 return
 
@@ -42,18 +60,36 @@ async def pump(
 
     A comment is sent at once, so that a client and every proxy on the way know the stream is there, and one every
     `heartbeat` seconds; the connection of a peer that takes nothing for `patience` is aborted. Bytes in the place of
-    the words of a comment are sent as they are.
+    the words of a comment are sent as they are. Who is parted with before the end is told to come again.
     """
     response = EventStream(heartbeat=heartbeat, patience=patience, ping=ping)
+    hold_little(request.transport)
     await response.prepare(request)
     async with response:
         await response.write(comment(hello))
-        while chunks := await subscription.chunks():
-            frames: list[bytes] = []
-            for chunk in chunks:
-                frames += chunk.frames
-                if (until_yield and chunk.yields) or (until_end and chunk.ends):
-                    await response.write_eof(b"".join(frames))
-                    return response
-            await response.write(b"".join(frames))
+        try:
+            await _tell(response, subscription, until_yield=until_yield, until_end=until_end)
+        except Stalled:
+            subscription.cut()
+            raise
     return response
+
+
+async def _tell(response: EventStream, subscription: Subscription, *, until_yield: bool, until_end: bool) -> None:
+    while chunks := await subscription.chunks():
+        frames: list[bytes] = []
+        for chunk in chunks:
+            frames += chunk.frames
+            if (until_yield and chunk.yields) or (until_end and chunk.ends):
+                await _say(response, frames, last=True)
+                return
+        await _say(response, frames)
+    if words := farewell(subscription):
+        await response.say(words)
+
+
+async def _say(response: EventStream, frames: list[bytes], *, last: bool = False) -> None:
+    *some, rest = portions(frames)
+    for portion in some:
+        await response.say(b"".join(portion))
+    await response.say(b"".join(rest), last=last)

@@ -16,12 +16,17 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "gateway.errors": ("gateway.model",),
     "gateway.marks": (),
     "gateway.ids": (),
-    "gateway.ports": ("gateway.model",),
+    "gateway.ports": ("gateway.model", *EVERYBODY),
     "gateway.journal": ("gateway.model",),
-    "gateway.log": ("gateway.model", "gateway.ports", *EVERYBODY),
+    "gateway.storage": EVERYBODY,
+    "gateway.log": ("gateway.model", "gateway.ports", "gateway.storage", *EVERYBODY),
+    "gateway.cluster": (
+        "gateway.model", "gateway.ports", "gateway.engine", "gateway.log", "gateway.storage", "gateway.ids",
+        *EVERYBODY,
+    ),
     "gateway.engine": ("gateway.model", "gateway.ports", "gateway.ids", *EVERYBODY),
     "gateway.backends": ("gateway.model", "gateway.ports", "gateway.ids", *EVERYBODY),
-    "gateway.resources": ("gateway.model", "gateway.ports", "gateway.ids", *EVERYBODY),
+    "gateway.resources": ("gateway.model", "gateway.ports", "gateway.ids", "gateway.storage", *EVERYBODY),
     "gateway.web": ("gateway.model", "gateway.ports", "gateway.ids", *EVERYBODY),
     "gateway.config": ("gateway.model", *EVERYBODY),
     "gateway.watch": ("gateway.journal", *EVERYBODY),
@@ -30,7 +35,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 }
 IN_ADAPTERS = ("gateway.model", "gateway.ports", "gateway.web", "gateway.resources", "gateway.ids", "mappings",
                *EVERYBODY)
-MEETING_PLACES = ("gateway.app", "gateway.parts", "gateway.serving", "gateway.cli", "gateway.__main__")
+MEETING_PLACES = (
+    "gateway.app", "gateway.parts", "gateway.stores", "gateway.serving", "gateway.cli", "gateway.__main__",
+)
 
 
 def modules(room: str) -> Iterator[tuple[str, Path]]:

@@ -1,12 +1,14 @@
 """The smallest run from end to end: real servers, real sockets, every stream examined, no figure judged."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bench import scenarios
+from bench.durable import durable
 from bench.measure import Broken, choose_cores
-from bench.scenarios import COLUMNS, TINY, Bench
+from bench.scenarios import TINY, Bench
 from bench.servers import BARE, CONTENDERS, Contender, Server
 from bench.wire import burst
 
@@ -19,8 +21,14 @@ def bench(tmp_path: Path) -> Bench:
 def test_both_servers_say_word_for_word_what_the_agent_says(bench: Bench) -> None:
     rows = list(scenarios.stream_burst(bench))
     assert [row.unit for row in rows] == ["deltas/s", "µs/delta", "% of core"]
-    assert all(set(row.figures) == set(COLUMNS) for row in rows)
+    assert all(set(row.figures) == {contender.name for contender in CONTENDERS} for row in rows)
     assert all(figure.median > 0 for row in rows for figure in row.figures.values())
+
+
+def test_with_the_log_in_a_file_it_is_the_same_words(bench: Bench) -> None:
+    rows = list(durable(replace(bench, effort=replace(TINY, paced=(2, 40, 1)))))
+    assert {"deltas/s", "ms", "µs/delta"} <= {row.unit for row in rows}
+    assert all("durable" in row.figures for row in rows)
 
 
 def test_a_server_that_says_something_else_is_found_out(bench: Bench) -> None:

@@ -3,8 +3,11 @@
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
+from yarl import URL
 
 from conformance.faults.blade.reference import BladeServer
 from conformance.faults.cas import CasServer
@@ -14,6 +17,9 @@ from conformance.faults.zenflux.server import ZenfluxServer
 from conformance.kit.runner import Runner
 from conformance.kit.suite import Suite, Target, load_suite
 from conformance.kit.verdict import Report
+from conformance.recording.relay import relaying
+from conformance.recording.secrets import Redactor
+from conformance.recording.writing import Recorder
 
 KEY = "the-key-of-the-examiners"
 Examine = Callable[..., Awaitable[Report]]
@@ -34,9 +40,9 @@ def examine(aap: Suite) -> Examine:
         wanted = [item for item in aap.catalogue.requirements if not ids or item.id in ids]
         settings = profile or aap.read_profile()
         if isinstance(server, str):
-            return await Runner(aap, Target(server, KEY, within), settings, at_once).run(wanted)  # type: ignore[arg-type]
+            return await Runner(aap, Target(server, KEY, within, True), settings, at_once).run(wanted)  # type: ignore[arg-type]
         async with served(server) as url:
-            return await Runner(aap, Target(url, KEY, within), settings, at_once).run(wanted)  # type: ignore[arg-type]
+            return await Runner(aap, Target(url, KEY, within, True), settings, at_once).run(wanted)  # type: ignore[arg-type]
 
     return run
 
@@ -54,7 +60,7 @@ def examine_cas(cas: Suite) -> Examine:
         wanted = [item for item in cas.catalogue.requirements if not ids or item.id in ids]
         settings = profile or cas.read_profile().model_copy(update={"heartbeat": server.heartbeat})
         async with served(server) as url:
-            return await Runner(cas, Target(url, KEY, within), settings).run(wanted)  # type: ignore[arg-type]
+            return await Runner(cas, Target(url, KEY, within, True), settings).run(wanted)  # type: ignore[arg-type]
 
     return run
 
@@ -78,7 +84,7 @@ def examine_zenflux(zenflux: Suite) -> Examine:
         prompts = usual.prompts.model_copy(update={"slow": "/slow 12"})  # type: ignore[attr-defined]
         settings = profile or usual.model_copy(update={"heartbeat": 0.9, "prompts": prompts})
         async with served(server) as url:
-            return await Runner(zenflux, Target(url, KEY, within), settings, at_once).run(wanted)  # type: ignore[arg-type]
+            return await Runner(zenflux, Target(url, KEY, within, True), settings, at_once).run(wanted)  # type: ignore[arg-type]
 
     return run
 
@@ -96,7 +102,7 @@ def examine_blade(blade: Suite) -> Examine:
         wanted = [item for item in blade.catalogue.requirements if not ids or item.id in ids]
         settings = profile or blade.read_profile()
         async with served(server) as url:
-            return await Runner(blade, Target(url, KEY, within), settings).run(wanted)  # type: ignore[arg-type]
+            return await Runner(blade, Target(url, KEY, within, True), settings).run(wanted)  # type: ignore[arg-type]
 
     return run
 
@@ -126,3 +132,28 @@ def in_background() -> Iterator[Callable[[ReferenceServer], str]]:
         loop.call_soon_threadsafe(leaving.set)
         thread.join(5)
     loop.close()
+
+
+@pytest.fixture
+def record_run(tmp_path: Path) -> Callable[..., Awaitable[tuple[Path, Report]]]:
+    """Put the suite of a dialect to a server through the recording proxy: the file, and what the suite found."""
+
+    async def run(dialect: str, server: Any, *ids: str, within: float = 5.0) -> tuple[Path, Report]:
+        suite, path = load_suite(dialect), tmp_path / f"{dialect}.jsonl"
+        wanted = [item for item in suite.catalogue.requirements if not ids or item.id in ids]
+        changes = {"heartbeat": getattr(server, "heartbeat", 0.9)} if dialect in ("cas", "zenflux") else {}
+        settings = suite.read_profile().model_copy(update=changes)
+        if dialect == "zenflux":
+            server.tick_every = 0.8 if server.tick_every == ZenfluxServer.tick_every else server.tick_every
+            prompts = settings.prompts.model_copy(update={"slow": "/slow 12"})  # type: ignore[attr-defined]
+            settings = settings.model_copy(update={"prompts": prompts})
+        with path.open("wb") as file:
+            async with served(server) as url:
+                recorder = Recorder(file, dialect, URL(url), Redactor())
+                async with relaying(URL(url), recorder, "127.0.0.1", 0) as address:
+                    target = Target(str(address), KEY, within, True)
+                    report = await Runner(suite, target, settings, 16 if dialect == "zenflux" else 4).run(wanted)
+            recorder.stopped()
+        return path, report
+
+    return run

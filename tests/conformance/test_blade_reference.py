@@ -9,10 +9,12 @@ import pytest
 from aiohttp import web
 
 from conformance.blade.profile import BladeProfile
+from conformance.faults.blade.bare import SeedsOnly
 from conformance.faults.blade.ledger import Session
 from conformance.faults.blade.liberties import LIBERTIES
 from conformance.faults.blade.reference import BladeServer
 from conformance.faults.damage import damaged
+from conformance.kit.requirement import Level
 from conformance.kit.verdict import Outcome, Report, Verdict
 
 Examine = Callable[..., Awaitable[Report]]
@@ -31,9 +33,20 @@ async def test_the_reference_server_conforms_and_is_left_clean(examine_blade: Ex
     assert (server.sessions, server.memories, server.keys, server.tasks) == ({}, {}, {}, {})
 
 
-@pytest.mark.parametrize("server", LIBERTIES, ids=lambda server: server.__name__)
+@pytest.mark.parametrize("server", [it for it in LIBERTIES if it is not SeedsOnly], ids=lambda server: server.__name__)
 async def test_liberties_are_not_held_against_a_server(examine_blade: Examine, server: type[BladeServer]) -> None:
     assert troubles(await examine_blade(server(key=KEY))) == []
+
+
+async def test_what_the_seeds_say_is_enough_for_every_must(examine_blade: Examine) -> None:
+    report = await examine_blade(SeedsOnly(key=KEY))
+    found = {item.requirement.id: (item.requirement.level, item.outcome) for item in report.findings}
+    assert {name for name, (level, outcome) in found.items() if level is Level.MUST and is_bad(outcome)} == set()
+    assert sum(level is not Level.MUST and is_bad(outcome) for level, outcome in found.values()) > 10
+
+
+def is_bad(outcome: Outcome) -> bool:
+    return outcome in (Outcome.FAILED, Outcome.NOT_TESTABLE)
 
 
 async def test_an_empty_profile_makes_things_not_testable_and_nothing_wrong(examine_blade: Examine) -> None:

@@ -6,7 +6,9 @@ import pytest
 
 from conformance.cas.profile import CasProfile
 from conformance.faults.cas import CasServer
-from conformance.faults.cas.liberties import LIBERTIES
+from conformance.faults.cas.freedoms import SPARING
+from conformance.faults.cas.liberties import WHOLE
+from conformance.kit.requirement import Level
 from conformance.kit.suite import Suite
 from conformance.kit.verdict import Outcome, Report, Verdict
 
@@ -26,9 +28,17 @@ async def test_the_reference_server_conforms_and_is_left_clean(examine_cas: Exam
     assert server.is_clean
 
 
-@pytest.mark.parametrize("server", LIBERTIES, ids=lambda server: server.__name__)
+@pytest.mark.parametrize("server", WHOLE, ids=lambda server: server.__name__)
 async def test_liberties_are_not_held_against_a_server(examine_cas: Examine, server: type[CasServer]) -> None:
     assert troubles(await examine_cas(server(key=KEY))) == []
+
+
+@pytest.mark.parametrize("server", SPARING, ids=lambda server: server.__name__)
+async def test_no_must_depends_on_a_should(examine_cas: Examine, cas: Suite, server: type[CasServer]) -> None:
+    musts = [item.id for item in cas.catalogue.requirements if item.level is Level.MUST]
+    report = await examine_cas(server(key=KEY), *musts)
+    assert [f"{item.requirement.id}: {item.grave[0].remark}" for item in report.findings if item.grave] == []
+    assert report.verdict is Verdict.CONFORMS
 
 
 async def test_an_open_server_is_not_wrong(examine_cas: Examine) -> None:

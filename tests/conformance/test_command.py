@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 from conformance.command import conform
 from conformance.faults.aap import FAULTS
+from conformance.faults.blade.reference import BladeServer
 from conformance.faults.reference import ReferenceServer
 
 KEY = "the-key-of-the-examiners"
@@ -71,6 +72,73 @@ def test_the_level_bounds_what_is_asked(in_background: Serve) -> None:
     assert "AAP-TOOL-06" not in result.output
 
 
+def test_requirements_are_named_by_pattern_or_in_a_row(in_background: Serve) -> None:
+    url = in_background(ReferenceServer())
+    result = run("aap", url, "--only", "AAP-META-*,AAP-SESS-01")
+    assert result.exit_code == 0
+    assert "meta.meta_is_version_three" in result.output and "sessions.a_session_is_created" in result.output
+    assert "history." not in result.output
+
+
+BASELINE = """\
+dialect: aap
+known_failures:
+  - {requirement: AAP-META-01, reason: Version 4 is being tried out., expires: %s}
+"""
+
+
+@pytest.mark.parametrize(
+    ("server", "expires", "code", "words"),
+    [
+        (FAULTS["version-as-text"].server, "2931-01-31", 0, "1 known: AAP-META-01; as the baseline says"),
+        (FAULTS["version-as-text"].server, "2020-01-31", 1, "known.yaml:3: the entry for AAP-META-01 expired on"),
+        (ReferenceServer, "2931-01-31", 1, "known.yaml:3: AAP-META-01 passes; take it out of the baseline"),
+    ],
+)
+def test_a_baseline_holds_or_fails_the_run(
+    in_background: Serve, tmp_path: Path, server: type[ReferenceServer], expires: str, code: int, words: str
+) -> None:
+    (tmp_path / "known.yaml").write_text(BASELINE % expires)
+    url = in_background(server())
+    result = run("aap", url, "--only", "AAP-META-*", "--baseline", str(tmp_path / "known.yaml"))
+    assert result.exit_code == code, result.output
+    assert words in result.output
+
+
+def test_a_wrong_baseline_cannot_begin(tmp_path: Path) -> None:
+    path = tmp_path / "known.yaml"
+    path.write_text((BASELINE % "2931-01-31").replace("META-01", "META-1"))
+    result = run("aap", "http://127.0.0.1:1/aap", "--baseline", str(path))
+    assert result.exit_code == 2
+    assert f"{path}:3: there is no requirement 'AAP-META-1'; do you mean 'AAP-META-01'?" in result.output
+
+
+def test_reports_get_names_of_their_own(
+    in_background: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    kinds = [f"--report={kind}" for kind in ("html", "junit", "json", "markdown", "badge")]
+    assert run("aap", in_background(ReferenceServer()), "--only", "AAP-META-01", *kinds).exit_code == 0
+    names = ["badge-aap.svg", "report-aap.html", "report-aap.json", "report-aap.md", "report-aap.xml"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    assert json.loads((tmp_path / "report-aap.json").read_text())["requirementSet"] == "2026-11"
+
+
+def test_the_key_may_come_from_the_environment(in_background: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONFORM_KEY", KEY)
+    result = run("aap", in_background(ReferenceServer(key=KEY)), "--only", "AAP-SESS-01")
+    assert result.exit_code == 0
+    assert KEY not in result.output
+
+
+@pytest.mark.parametrize(("flags", "asked"), [((), False), (("--allow-destructive",), True)])
+def test_what_is_destructive_needs_to_be_allowed(in_background: Serve, flags: tuple[str, ...], asked: bool) -> None:
+    url = in_background(BladeServer(key=KEY))  # type: ignore[arg-type]
+    result = run("blade", url, "--key", KEY, "--only", "BL-REST-16", *flags)
+    assert ("--allow-destructive allows it" not in result.output) is asked
+    assert (f"{'passed' if asked else 'not testable':<12} rest_more.an_empty_batch_is_refused") in result.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -79,7 +147,9 @@ def test_the_level_bounds_what_is_asked(in_background: Serve) -> None:
         (("aap", "http://127.0.0.1:1/aap"), "cannot be reached"),
         (("aap", "http://127.0.0.1:1/aap", "--only", "AAP-NO-99"), "no such requirement: AAP-NO-99"),
         (("aap", "http://127.0.0.1:1/aap", "--level", "ought"), "there is no level 'ought'"),
-        (("aap", "http://127.0.0.1:1/aap", "--report", "a.pdf"), "say json=PATH"),
+        (("aap", "http://127.0.0.1:1/aap", "--report", "a.pdf"), "say one of html, junit, json, markdown, badge"),
+        (("aap", "http://127.0.0.1:1/aap", "--requirements", "1999-01"), "there is no set of requirements '1999-01'"),
+        (("aap", "http://127.0.0.1:1/aap", "--baseline", "/no/such.yaml"), "cannot be read"),
         (("aap", "http://127.0.0.1:1/aap", "--profile", "/no/such.yaml"), "cannot be read"),
         (("aap", "http://127.0.0.1:1/aap", "--timeout", "0"), "timeout"),
         (("aap",), "Missing argument"),
@@ -103,7 +173,8 @@ def test_help_has_an_example_and_the_module_runs() -> None:
     command = [sys.executable, "-m", "conformance", "--help"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
     assert "conform aap http://localhost:8080/aap" in " ".join(done.stdout.split())
-    for option in ("--key", "--profile", "--only", "--level", "--report", "--transcripts", "--timeout"):
+    for option in ("--key", "--profile", "--only", "--level", "--baseline", "--report", "--transcripts", "--timeout",
+                   "--allow-destructive", "--requirements"):
         assert option in done.stdout
 
 

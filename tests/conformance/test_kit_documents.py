@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from conformance.kit.documents import DocumentError, read_document
+from conformance.kit.documents import DocumentError, line_of, read_document
 
 
 class Recipe(BaseModel):
@@ -45,3 +45,21 @@ def test_what_is_no_document_is_said_to_be_none(tmp_path: Path, raw: bytes, word
 
 def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
     assert "cannot be read" in problems(tmp_path / "none.yaml")[0]
+
+
+def test_a_problem_is_told_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "recipe.yaml"
+    path.write_text("title: Soup\nsteps:\n  - 1\n  - two\ncook: me\n")
+    with pytest.raises(DocumentError) as caught:
+        read_document(path, Recipe)
+    first, second = str(caught.value).splitlines()
+    assert first.startswith(f"{path}:4: steps.1: ")
+    assert second.startswith(f"{path}:5: cook: ")
+
+
+@pytest.mark.parametrize(
+    ("place", "line"),
+    [(("a",), 1), (("a", 1), 3), (("a", 1, "b"), 3), (("a", 1, "c"), 4), (("a", 9), 1), (("z",), None)],
+)
+def test_a_member_has_a_line(place: tuple[int | str, ...], line: int | None) -> None:
+    assert line_of("a:\n  - 1\n  - b: 2\n    c: 3\n", place) == line

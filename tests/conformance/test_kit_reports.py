@@ -2,18 +2,25 @@
 
 import io
 import json
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
 
+import jsonschema_rs
 import pytest
 from rich.console import Console
 
-from conformance.kit.reports import console, html, jsonfile, junit, parse_destination, write_transcripts, writer
+from conformance.aap.profile import AapProfile
+from conformance.faults.aap import FAULTS
+from conformance.kit import reports
+from conformance.kit.reports import badge, console, html, jsonfile, junit, markdown
 from conformance.kit.requirement import Requirement
-from conformance.kit.verdict import CaseResult, Finding, Outcome, Report
+from conformance.kit.verdict import CaseResult, Finding, Outcome, Report, Standing
 
+SEED = "月亮<必须>由奶酪制成"
 SENTENCE = "The moon <must> be made of \"cheese\" & cream."
 P, F, N = Outcome.PASSED, Outcome.FAILED, Outcome.NOT_TESTABLE
 
@@ -27,18 +34,61 @@ def result(name: str, outcome: Outcome) -> CaseResult:
 
 @pytest.fixture
 def report() -> Report:
-    def item(number: int, level: str, section: str) -> Requirement:
+    def item(number: int, level: str, section: str, seed: str | None = None) -> Requirement:
         name = f"M-A-{number:02}"
-        return Requirement(id=name, level=level, section=section, source="月", sentence=SENTENCE)  # type: ignore[arg-type]
+        return Requirement(id=name, level=level, section=section, source="月", sentence=SENTENCE, seed=seed)  # type: ignore[arg-type]
 
     passed, failed, untested = result("moon.shines", P), result("moon.tastes", F), result("moon.visited", N)
     findings = (
         Finding(item(1, "must", "light"), (passed,)),
-        Finding(item(2, "must", "taste"), (failed, passed)),
+        Finding(item(2, "must", "taste", SEED), (failed, passed)),
         Finding(item(3, "should", "taste"), (untested,)),
     )
     when = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
-    return Report("moon", "Moon", "http://moon/?a&b", when, 1.5, findings, (passed, failed, untested))
+    return Report("moon", "Moon", "http://moon/?a&b", when, 1.5, findings, (passed, failed, untested), "2026-11")
+
+
+@pytest.fixture
+def known(report: Report) -> Report:
+    return report.compared(Standing({"M-A-02": "<The cheese> is late."}, ("known.yaml:3: M-A-01 passes",)))
+
+
+VALIDATOR = jsonschema_rs.Draft202012Validator(json.loads(jsonfile.SCHEMA_FILE.read_text()), validate_formats=True)
+
+
+def problems(report: Report) -> list[str]:
+    found = VALIDATOR.iter_errors(json.loads(jsonfile.text(report)))
+    return [f"{error.instance_path}: {error.message}" for error in found]
+
+
+def test_json_fits_the_schema_that_is_shipped(report: Report, known: Report) -> None:
+    assert problems(report) == problems(known) == []
+    told = json.loads(jsonfile.text(known))
+    assert (told["schema"], told["version"], told["requirementSet"]) == ("dragoman-conformance-report", 1, "2026-11")
+    assert told["baseline"]["known"] == {"M-A-02": "<The cheese> is late."}
+    assert told["baseline"]["complaints"] == ["known.yaml:3: M-A-01 passes"]
+    assert told["cases"][1]["reproduce"] == ["curl -sS -N 'http://moon/?a&b/moon'"]
+
+
+@pytest.mark.parametrize("name", ["schema", "version", "verdict", "requirements", "cases", "baseline"])
+def test_the_schema_notices_what_is_missing(report: Report, name: str) -> None:
+    told = json.loads(jsonfile.text(report))
+    del told[name]
+    assert not VALIDATOR.is_valid(told)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"version": 2}, {"verdict": "conformant"}, {"exitCode": 2}, {"requirementSet": "new"}, {"levels": {"ought": {}}}],
+)
+def test_the_schema_notices_what_is_wrong(report: Report, damage: dict[str, object]) -> None:
+    assert not VALIDATOR.is_valid(json.loads(jsonfile.text(report)) | damage)
+
+
+async def test_the_report_of_a_real_examination_fits_the_schema(examine: Callable[..., Awaitable[Report]]) -> None:
+    wrong = await examine(FAULTS["version-as-text"].server(), profile=AapProfile())
+    assert {item.outcome for item in wrong.findings} == {P, F, N}
+    assert problems(wrong.judged_by("2026-11")) == []
 
 
 def test_json_has_everything_a_program_asks_for(report: Report) -> None:
@@ -93,13 +143,80 @@ def test_html_is_one_page_that_loads_nothing(report: Report) -> None:
     said = "".join(outline.said)
     assert outline.loaded == []
     assert "script" not in outline.tags
-    assert outline.tags.count("details") == 2
-    assert said.count(SENTENCE) == 5
-    for words in ("fails", "cheese [brie]", "GET /moon", "no rocket", "http://moon/?a&b", "月"):
+    assert outline.tags.count("details") == 2 + 2, "a failure folds two things, and there are two sections"
+    assert said.count(SENTENCE) == 3 + 2, "every requirement once in its section, and once more if it did not pass"
+    assert said.count(SEED) == 1
+    assert "2026-11" in said
+    for words in ("fails", "cheese [brie]", "GET /moon", "no rocket", "http://moon/?a&b", "curl -sS"):
         assert words in said
     assert "prefers-color-scheme: dark" in page
     assert "url(" not in page
     assert "@import" not in page
+
+
+def test_html_tells_known_failures_apart(known: Report, report: Report) -> None:
+    page = html.text(known)
+    assert "Known failures" in page and "&lt;The cheese&gt; is late." in page
+    assert "known.yaml:3: M-A-01 passes" in page
+    assert "Known failures" not in html.text(report)
+    assert "silent here. Rests on: 月" not in html.text(report)
+
+
+def test_html_says_where_the_document_is_silent(report: Report) -> None:
+    failed = report.findings[1]
+    silent = Finding(failed.requirement.model_copy(update={"seed": None}), failed.results)
+    assert "silent here. Rests on: 月" in html.text(replace(report, findings=(silent,)))
+
+
+def test_a_case_that_fails_two_requirements_shows_its_traffic_once(report: Report) -> None:
+    failed = report.findings[1]
+    other = Finding(failed.requirement.model_copy(update={"id": "M-A-09"}), failed.results)
+    page = html.text(replace(report, findings=(failed, other)))
+    assert page.count("Wire transcript") == 1
+    assert page.count('href="#case-moon.tastes"') == page.count("id=case-moon.tastes") == 1
+
+
+def test_the_middle_of_a_very_long_transcript_is_left_out(report: Report) -> None:
+    long = "\n".join(f"    0.001 > line {number:04}" for number in range(2000))
+    failed = replace(report.findings[1].results[0], transcript=long)
+    page = html.text(replace(report, findings=(Finding(report.findings[1].requirement, (failed,)),)))
+    assert "line 0000" in page and "line 1999" in page and "line 1000" not in page
+    assert "1760 lines; --transcripts keeps them all" in page
+
+
+def test_reasons_that_are_shared_are_told_once(report: Report) -> None:
+    untested = report.findings[2]
+    other = Finding(untested.requirement.model_copy(update={"id": "M-A-08"}), untested.results)
+    page = html.text(replace(report, findings=(untested, other)))
+    assert page.count("<p>no rocket</p>") == 1
+    assert 'id="M-A-03"' in page and 'id="M-A-08"' in page
+
+
+def test_markdown_has_the_failures_and_means_nothing_else(report: Report, known: Report) -> None:
+    told = markdown.text(report)
+    assert told.startswith("# Moon: fails\n")
+    assert "| must | 1 | 1 | 0 | 0 |" in told
+    assert "## failed: M-A-02 (must)" in told and "## not testable: M-A-03 (should)" in told
+    assert "\\<script\\>" in told and "<script>" not in told
+    assert "> 月亮\\<必须\\>由奶酪制成" in told
+    assert "```sh\ncurl -sS -N 'http://moon/?a&b/moon'\n```" in told
+    assert "- M-A-02: known: \\<The cheese\\> is late." in markdown.text(known)
+
+
+def test_a_badge_is_a_small_picture_with_words(report: Report) -> None:
+    root = ElementTree.fromstring(badge.text(report))
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    words = [item.text for item in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert words == ["moon conformance", "fails · 1 of 2 MUST"]
+    assert root.get("aria-label") == "Moon: fails · 1 of 2 MUST"
+
+
+def test_the_console_tells_how_the_baseline_stands(known: Report, report: Report) -> None:
+    assert "known.yaml:3: M-A-01 passes" in printed(known, terminal=False)
+    assert "1 known: M-A-02; not as the baseline says" in printed(known, terminal=False)
+    sound = report.compared(Standing({"M-A-02": "It is late."}))
+    assert "1 known: M-A-02; as the baseline says" in printed(sound, terminal=False)
+    assert "baseline" not in printed(report, terminal=False)
 
 
 def printed(report: Report, terminal: bool) -> str:
@@ -129,26 +246,39 @@ def test_the_console_on_a_terminal_has_colour(report: Report) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "kind"), [("a.json", "json"), ("junit=a.txt", "junit"), ("a.xml", "junit"), ("b/a=c.html", "html")]
+    ("text", "kind", "path"),
+    [
+        ("a.json", "json", "a.json"),
+        ("junit=a.txt", "junit", "a.txt"),
+        ("a.xml", "junit", "a.xml"),
+        ("b/a=c.html", "html", "b/a=c.html"),
+        ("x.md", "markdown", "x.md"),
+        ("x.svg", "badge", "x.svg"),
+        ("html", "html", "report-aap.html"),
+        ("junit", "junit", "report-aap.xml"),
+        ("json", "json", "report-aap.json"),
+        ("markdown", "markdown", "report-aap.md"),
+        ("badge", "badge", "badge-aap.svg"),
+    ],
 )
-def test_destinations_are_understood(text: str, kind: str) -> None:
-    found, path = parse_destination(text)
-    assert found == kind
-    assert str(path) == text.removeprefix("junit=")
+def test_destinations_are_understood(text: str, kind: str, path: str) -> None:
+    assert reports.parse_destination(text, "aap") == (kind, Path(path))
 
 
-@pytest.mark.parametrize("text", ["a.pdf", "pdf=a.pdf", "report"])
+@pytest.mark.parametrize("text", ["a.pdf", "pdf=a.pdf", "report", "html="])
 def test_destinations_that_are_not_say_what_would_be(text: str) -> None:
-    with pytest.raises(ValueError, match="say json=PATH"):
-        parse_destination(text)
+    with pytest.raises(ValueError, match="say one of html, junit, json, markdown, badge"):
+        reports.parse_destination(text, "aap")
 
 
-def test_every_format_has_a_writer(report: Report) -> None:
-    assert all(writer(kind)(report) for kind in ("json", "junit", "html"))
+def test_every_format_has_a_writer(report: Report, tmp_path: Path) -> None:
+    for kind in ("json", "junit", "html", "markdown", "badge"):
+        reports.write_report(report, kind, tmp_path / "deep" / kind)
+        assert (tmp_path / "deep" / kind).read_text() == reports.writer(kind)(report)
 
 
 def test_transcripts_are_a_file_per_case(report: Report, tmp_path: Path) -> None:
-    write_transcripts(report, tmp_path / "deep" / "wire")
+    reports.write_transcripts(report, tmp_path / "deep" / "wire")
     files = {path.name: path.read_text() for path in (tmp_path / "deep" / "wire").iterdir()}
     assert sorted(files) == ["moon.shines.txt", "moon.tastes.txt", "moon.visited.txt"]
     assert "GET /moon" in files["moon.shines.txt"]

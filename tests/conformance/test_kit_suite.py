@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from conformance.kit.documents import DocumentError
-from conformance.kit.suite import Suite, dialects, load_suite
+from conformance.kit.suite import Suite, choose, dialects, find_suite, load_suite
 
 
 def test_aap_has_a_suite(aap: Suite) -> None:
@@ -27,3 +27,20 @@ def test_a_profile_of_ones_own_is_read(aap: Suite, tmp_path: Path) -> None:
     path.write_text("prompts:\n  text: Hello\n  tetx: oops\n")
     with pytest.raises(DocumentError, match=r"prompts\.tetx"):
         aap.read_profile(path)
+
+
+def test_requirements_are_chosen_by_id_pattern_and_level(aap: Suite) -> None:
+    every = aap.catalogue.requirements
+    assert [item.id for item in choose(every, ["AAP-META-02,AAP-META-01", "AAP-ERR-*"], "should")] == [
+        "AAP-META-01", "AAP-META-02", "AAP-ERR-01",
+    ]  # fmt: skip
+    assert [item.id for item in choose(every, ["AAP-META-02", "AAP-ERR-01"], "must")] == ["AAP-META-02"]
+    assert choose(every, [], "may") == every
+    with pytest.raises(ValueError, match="no such requirement: AAP-X-01"):
+        choose(every, ["AAP-META-01, AAP-X-01"], "may")
+
+
+def test_a_suite_is_found_by_its_name() -> None:
+    assert find_suite("aap").catalogue.dialect == "aap"
+    with pytest.raises(ValueError, match="there is one for: aap, blade, cas, zenflux"):
+        find_suite("esperanto")

@@ -62,6 +62,7 @@ MOVES = st.tuples(st.sampled_from(["post", "burst", "open", "read", "close"]), s
 async def test_every_cursor_sees_everything_after_it_once(moves: list[tuple[str, int]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hub_module, "WINDOW", 3)
+        patch.setattr(hub_module, "KEPT_BYTES", 2000)
         patch.setattr(hub_module, "PAGE", 2)
         stage = Stage(silent)
         session = await stage.session()

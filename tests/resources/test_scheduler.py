@@ -12,7 +12,7 @@ from gateway.model import NoticePosted, Question, QuestionAsk, SendMessage, Sess
 from gateway.ports import Said, Turn
 from gateway.resources import MemoryResources
 from gateway.resources.scheduler import Scheduler
-from gateway.resources.schedules import KeptTask, Run, Schedules, Task
+from gateway.resources.schedules import KeptRun, KeptTask, Run, Schedules, Task
 from tests.house import Stage
 
 NOON = datetime.fromisoformat("2026-01-01T12:00:00Z").timestamp()
@@ -35,7 +35,8 @@ class Desk:
     def __init__(self) -> None:
         self.stage = Stage(play)
         self.stage.now = NOON
-        self.resources = MemoryResources(lambda: self.stage.now)
+        self.room = 1000
+        self.resources = MemoryResources(lambda: self.stage.now, lambda: self.room)
         self.schedules = Schedules(self.resources, lambda: self.stage.now)
         self.scheduler = self.again()
 
@@ -210,3 +211,85 @@ async def test_nothing_is_started_while_the_server_stops(desk: Desk) -> None:
     with pytest.raises(asyncio.CancelledError):
         await scheduler.run()
     assert await desk.runs(kept) == []
+
+
+# -- a server that dies on the way, or has no room --------------------------------------------------------------------
+
+async def test_a_run_that_was_about_to_begin_when_the_server_died_is_not_begun_again(desk: Desk) -> None:
+    kept = await desk.add()
+    await desk.schedules.began("ada", Run(task_id=kept.task_id, triggered_at=NOON + HOUR), NOON + HOUR)
+    desk.scheduler = desk.again()
+    await desk.at(HOUR + 5)
+    (run,) = await desk.runs(kept)
+    assert (run.status, run.error) == ("failed", "the server stopped before it could begin")
+    await desk.at(2 * HOUR)
+    assert [run.triggered_at - NOON for run in await desk.runs(kept)] == [2 * HOUR, HOUR]
+
+
+async def test_that_a_task_is_due_is_written_down_before_it_starts(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = await desk.add()
+
+    async def die(*given: object, **named: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(desk.stage.service, "create", die)
+    with pytest.raises(KeyboardInterrupt):
+        await desk.at(HOUR)
+    assert [(run.status, run.session_id) for run in await desk.runs(kept)] == [("running", "")]
+
+
+async def test_where_nothing_can_be_stored_nothing_is_started_and_others_are_not_held_up(desk: Desk) -> None:
+    kept, other = await desk.add(), await desk.add(cron="30 * * * *")
+    desk.room = 0
+    await desk.at(HOUR)
+    assert (await desk.runs(kept), len(desk.stage.service)) == ([], 0)
+    desk.room = 1000
+    await desk.at(HOUR + 60)
+    assert [run.triggered_at - NOON for run in await desk.runs(kept)] == [HOUR + 60]
+    assert [run.triggered_at - NOON for run in await desk.runs(other)] == [HOUR + 60]
+
+
+async def test_all_tasks_are_looked_through_once_a_minute_or_when_a_run_has_ended(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks: list[float] = []
+    everybodys = desk.schedules.everybodys
+
+    def counted() -> object:
+        looks.append(desk.stage.now - NOON)
+        return everybodys()
+
+    kept = await desk.add(prompt="ask")
+    await desk.at(0)
+    monkeypatch.setattr(desk.schedules, "everybodys", counted)
+    for second in (1, 59, 60, 61, HOUR, HOUR + 1, HOUR + 2):
+        await desk.at(second)
+    assert looks == [60, HOUR]
+    await desk.stage.service.delete("ada", (await desk.runs(kept))[0].session_id)
+    await desk.at(HOUR + 3)
+    assert looks == [60, HOUR, HOUR + 3]
+
+
+async def test_a_task_that_is_deleted_while_others_are_looked_at_is_passed_over(desk: Desk) -> None:
+    first, second = await desk.add(), await desk.add()
+    start = desk.scheduler._start
+
+    async def start_and_delete(kept: KeptTask, due: float, running: dict[str, KeptRun]) -> None:
+        await start(kept, due, running)
+        await desk.schedules.remove("ada", second.task_id)
+
+    desk.scheduler._start = start_and_delete  # type: ignore[method-assign]
+    await desk.at(HOUR)
+    assert len(await desk.runs(first)) == 1
+    assert list(desk.scheduler._running or {}) == [first.task_id]
+
+
+async def test_of_several_servers_with_one_store_one_starts_what_is_due(desk: Desk) -> None:
+    kept = await desk.add()
+    others = [desk.again() for _ in range(3)]
+    await desk.at(1)
+    for hours in (1, 2.5):
+        desk.stage.now = NOON + hours * HOUR
+        await asyncio.gather(*(scheduler.tick() for scheduler in (desk.scheduler, *others)))
+        await desk.quiet()
+    assert len(await desk.runs(kept)) == len(desk.stage.service) == 2

@@ -4,9 +4,11 @@ from datetime import datetime
 
 import pytest
 
-from gateway.errors import Conflict, Invalid, NotFound
+from gateway.errors import Conflict, Invalid, NotFound, Overloaded
 from gateway.resources import MemoryResources
-from gateway.resources.schedules import Run, Schedules, Task
+from gateway.resources.schedules import PLACE, RUN, Run, Schedules, Task
+from gateway.resources.schedules import TASK as TASKS
+from gateway.resources.sharing import HOUSE
 
 NOON = datetime.fromisoformat("2026-01-01T12:00:00Z").timestamp()
 TASK = Task(title="t", prompt="p", cron="0 9 * * *", agent="a")
@@ -85,7 +87,7 @@ async def test_old_runs_are_forgotten(schedules: Schedules, monkeypatch: pytest.
     monkeypatch.setattr("gateway.resources.schedules.RUNS", 3)
     kept = await schedules.add("ada", TASK)
     for number in range(5):
-        await schedules.began("ada", Run(task_id=kept.task_id, triggered_at=float(number)))
+        await schedules.began("ada", Run(task_id=kept.task_id, triggered_at=float(number)), float(number))
     assert [run.run.triggered_at for run in await schedules.runs("ada", kept.task_id)] == [4, 3, 2]
 
 
@@ -99,3 +101,21 @@ async def test_a_user_has_so_many(schedules: Schedules, monkeypatch: pytest.Monk
 
 def _fields(task: Task) -> dict[str, object]:
     return {name: getattr(task, name) for name in task.__struct_fields__}
+
+
+async def test_a_server_that_dies_while_a_task_is_made_leaves_none_that_nobody_runs(desk: Desk) -> None:
+    """The store takes one thing more and then no more: either way, every task there is will be found."""
+    desk.resources = MemoryResources(lambda: desk.now, lambda: 1)
+    desk.schedules = Schedules(desk.resources, lambda: desk.now)
+    with pytest.raises(Overloaded):
+        await desk.schedules.add("ada", TASK)
+    assert await desk.schedules.of("ada") == []
+    assert [one async for one in desk.schedules.everybodys()] == []
+
+
+async def test_a_task_goes_with_its_place_and_its_runs_at_once(desk: Desk, schedules: Schedules) -> None:
+    kept = await schedules.add("ada", TASK)
+    await schedules.began("ada", Run(task_id=kept.task_id, triggered_at=NOON), NOON)
+    await desk.resources.delete(TASKS, "ada", kept.task_id)
+    assert await desk.resources.list(PLACE, HOUSE) == []
+    assert await desk.resources.list(RUN, "ada") == []

@@ -35,8 +35,8 @@ class Sessions:
 
 def context(sessions: Sessions) -> Context:
     return Context(
-        dialect="d", mount="/d", sessions=sessions, resources=None, files=None, agents={"agent": CARD}, table=None,
-        settings=None,
+        dialect="d", mount="/d", sessions=sessions, resources=None, files=None, answers=None, agents={"agent": CARD},
+        table=None, settings=None,
         guard=Guard(None), heartbeat=1, patience=1,
     )
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -9,9 +10,13 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from gateway.errors import Conflict, GatewayError, Invalid
+from gateway.errors import Conflict, GatewayError, Invalid, Overloaded
+from gateway.ports import AnswerPlace, KeptAnswer
+from gateway.resources import Bounds, MemoryAnswers, SqliteAnswers
+from gateway.storage import Database
 from gateway.web import OWNER, Idempotency, Refusals
 from gateway.web.uploads import DIGEST, digest_of_parts
+from tests.served import until
 
 KEY = {"Idempotency-Key": "k"}
 
@@ -28,10 +33,16 @@ class Place:
 
     def __init__(self, **bounds: Any) -> None:
         self.now = Now()
-        self.once = Idempotency(self.now, **bounds)
-        self.done = 0
+        self.answers = MemoryAnswers(self.now, Bounds(**bounds))
+        self.once = Idempotency(self.answers)
+        self.came = self.done = 0
         self.answer: Callable[[web.Request], Awaitable[web.StreamResponse]] = self._made
         self.client: TestClient[web.Request, web.Application]
+
+    @web.middleware
+    async def count(self, request: web.Request, handler: Any) -> Any:
+        self.came += 1
+        return await handler(request)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         self.done += 1
@@ -54,7 +65,7 @@ async def owned(request: web.Request, handler: Any) -> Any:
 
 async def serve(place: Place) -> AsyncIterator[Place]:
     refusals = Refusals(lambda path, error: (error.code.status, {"error": error.message}))
-    app = web.Application(middlewares=[refusals.middleware, owned])
+    app = web.Application(middlewares=[refusals.middleware, owned, place.count])
     app.add_routes(place.once.routes([
         web.post("/a", place.handle), web.post("/b", place.handle), web.delete("/a", place.handle),
         web.get("/a", place.handle), web.put("/a", place.handle),
@@ -79,7 +90,7 @@ async def test_the_second_gets_the_answer_of_the_first(place: Place) -> None:
 async def test_without_a_key_everything_is_done_each_time(place: Place) -> None:
     for _ in range(2):
         await place.post(Other="x")
-    assert (place.done, len(place.once)) == (2, 0)
+    assert (place.done, len(place.answers)) == (2, 0)
 
 
 async def test_the_same_key_for_another_body_is_a_conflict(place: Place) -> None:
@@ -152,7 +163,7 @@ async def test_what_was_not_carried_out_may_be_tried_again(place: Place, error: 
 
     place.answer = refuse
     assert (await place.post())[0] >= 400
-    assert len(place.once) == 0
+    assert len(place.answers) == 0
     place.answer = place._made
     assert await place.post(b"mended") == (201, b'{"number": 2}', False)
 
@@ -196,7 +207,7 @@ async def test_a_stream_is_never_kept(place: Place) -> None:
     place.answer = stream
     for _ in range(2):
         assert await place.post() == (200, b"x", False)
-    assert (place.done, len(place.once)) == (2, 0)
+    assert (place.done, len(place.answers)) == (2, 0)
 
 
 async def test_an_answer_without_a_body_is_given_again(place: Place) -> None:
@@ -216,7 +227,7 @@ async def test_a_key_that_is_too_long_is_refused(place: Place) -> None:
 def test_what_is_wrapped_is_not_wrapped_again() -> None:
     place = Place()
     routes = place.once.routes([web.post("/a", place.handle)])
-    assert Idempotency().routes(routes) == routes
+    assert Idempotency(place.answers).routes(routes) == routes
 
 
 # -- bounds -----------------------------------------------------------------------------------------------------------
@@ -232,7 +243,7 @@ async def test_the_oldest_answers_make_room() -> None:
     async for place in serve(Place(most=3)):
         for key in "abcd":
             await place.post(Idempotency_Key=key)
-        assert len(place.once) == 3
+        assert len(place.answers) == 3
         assert (await place.post(Idempotency_Key="d"))[2]
         assert not (await place.post(Idempotency_Key="a"))[2]
 
@@ -245,7 +256,96 @@ async def test_large_answers_make_room_sooner() -> None:
         place.answer = large
         for key in "abcdef":
             await place.post(Idempotency_Key=key)
-        assert len(place.once) <= 2
+        assert len(place.answers) <= 2
+
+
+# -- a server that comes back -----------------------------------------------------------------------------------------
+
+class Slow:
+    """A place for answers where looking and keeping take as long as the test wants."""
+
+    def __init__(self, answers: MemoryAnswers) -> None:
+        self.answers = answers
+        self.found, self.keeping, self.kept = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def find(self, place: AnswerPlace) -> KeptAnswer | None:
+        answer = await self.answers.find(place)
+        await self.found.wait()
+        return answer
+
+    async def keep(self, place: AnswerPlace, answer: KeptAnswer) -> None:
+        self.keeping.set()
+        await self.kept.wait()
+        await self.answers.keep(place, answer)
+
+
+async def test_an_answer_outlives_the_server(tmp_path: Path) -> None:
+    done = []
+    for life in range(3):
+        database = Database(tmp_path / "dragoman.db")
+        await database.open()
+        async for place in serve(Place()):
+            place.once._answers = SqliteAnswers(database, place.now)
+            done.append(await place.post(b'{"same":1}'))
+            assert (await place.post(b'{"other":1}'))[0] == 409
+            assert place.done == (1 if life == 0 else 0)
+        await database.close()
+    assert done == [(201, b'{"number": 1}', False), (201, b'{"number": 1}', True), (201, b'{"number": 1}', True)]
+
+
+async def test_nobody_is_answered_before_the_answer_is_kept(place: Place) -> None:
+    place.once._answers = slow = Slow(place.answers)
+    slow.found.set()
+    calls = [asyncio.create_task(place.post()) for _ in range(3)]
+    await slow.keeping.wait()
+    await until(lambda: place.came == 3)
+    assert (place.done, [call.done() for call in calls]) == (1, [False] * 3)
+    slow.kept.set()
+    assert sorted(replayed for *_, replayed in await asyncio.gather(*calls)) == [False, True, True]
+
+
+async def test_of_many_that_look_at_once_one_is_carried_out(place: Place) -> None:
+    place.once._answers = slow = Slow(place.answers)
+    slow.kept.set()
+    calls = [asyncio.create_task(place.post()) for _ in range(5)]
+    await until(lambda: place.came == 5)
+    assert place.done == 0
+    slow.found.set()
+    assert {body for _, body, _ in await asyncio.gather(*calls)} == {b'{"number": 1}'}
+    assert place.done == 1
+
+
+async def test_another_request_with_the_key_does_not_spoil_it_for_the_right_one(place: Place) -> None:
+    """While it is looked up whose the key is, nobody is refused who turns out to be right."""
+    await place.post(b"right")
+    place.once._answers = slow = Slow(place.answers)
+    wrong = asyncio.create_task(place.post(b"wrong"))
+    await until(lambda: place.came == 2)
+    right = asyncio.create_task(place.post(b"right"))
+    await until(lambda: place.came == 3)
+    slow.found.set()
+    assert (await wrong)[0] == 409
+    assert await right == (201, b'{"number": 1}', True)
+    assert place.done == 1
+
+
+async def test_what_was_done_is_told_even_if_its_answer_cannot_be_kept(place: Place) -> None:
+    class Full(Slow):
+        async def keep(self, place: AnswerPlace, answer: KeptAnswer) -> None:
+            raise Overloaded("nothing can be stored just now")
+
+    place.once._answers = full = Full(place.answers)
+    full.found.set()
+    assert await place.post() == (201, b'{"number": 1}', False)
+    assert await place.post() == (201, b'{"number": 2}', False)
+
+
+async def test_a_key_that_is_no_text_is_refused(place: Place) -> None:
+    reader, writer = await asyncio.open_connection(place.client.host, place.client.port)
+    writer.write(b"POST /a HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\xff\r\nContent-Length: 2\r\n\r\n{}")
+    assert b" 400 " in await reader.readline()
+    writer.close()
+    assert place.done == 0
 
 
 # -- forms ------------------------------------------------------------------------------------------------------------

@@ -35,6 +35,16 @@ def test_subscribers_come_and_go_and_are_cut() -> None:
     assert found["dragoman_cut_subscribers_total",] == 1
 
 
+def test_what_is_at_hand_and_the_state_of_the_log_are_asked_for() -> None:
+    metrics, state = Metrics(), {"at_hand": 3, "trouble": 0}
+    metrics.ask(sessions=lambda: 9, running=lambda: 1, at_hand=lambda: state["at_hand"],
+                trouble=lambda: state["trouble"])
+    assert samples(metrics)["dragoman_sessions_at_hand",] == 3
+    assert samples(metrics)["dragoman_log_trouble",] == 0
+    state["trouble"] = 1
+    assert samples(metrics)["dragoman_log_trouble",] == 1
+
+
 def test_sessions_and_running_turns_are_asked_for() -> None:
     metrics, sessions = Metrics(), ["one"]
     metrics.ask(sessions=lambda: len(sessions), running=lambda: 0)

@@ -24,7 +24,9 @@ def test_no_cursor_is_no_place() -> None:
     assert ordinal_of(None) is None
 
 
-@pytest.mark.parametrize("cursor", ["", "x", "12", "bm90IG91cnM", "\x00", "o12", "é", "b3h4"])
+@pytest.mark.parametrize("cursor", [
+    "", "x", "12", "bm90IG91cnM", "\x00", "o12", "é", "b3h4", "bzk5OTk5OTk5OTk5OTk5OTk5OTk5", "by0x",
+])
 def test_what_is_not_ours_is_refused(cursor: str) -> None:
     with pytest.raises(Invalid, match="not a cursor"):
         ordinal_of(cursor)

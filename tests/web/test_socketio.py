@@ -29,10 +29,14 @@ class Feed:
         self.ready: asyncio.Queue[list[bytes]] = asyncio.Queue()
         self.closed = False
         self.cut_at: int | None = None
+        self.leaving = False
 
     async def chunks(self) -> Sequence[Chunk]:
         frames = await self.ready.get()
         return [Chunk(1, tuple(frames), False)] if frames else ()
+
+    def cut(self) -> None:
+        self.cut_at = 0
 
     def close(self) -> None:
         self.closed = True

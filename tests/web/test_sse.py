@@ -16,9 +16,14 @@ class Given:
     def __init__(self, *batches: Sequence[Chunk]) -> None:
         self.batches = list(batches)
         self.closed = False
+        self.cut_at: int | None = None
+        self.leaving = False
 
     async def chunks(self) -> Sequence[Chunk]:
         return self.batches.pop(0) if self.batches else ()
+
+    def cut(self) -> None:
+        self.cut_at = 0
 
     def close(self) -> None:
         self.closed = True

@@ -22,6 +22,11 @@ def without(*names: str) -> Bend:
     return lambda body: {name: value for name, value in body.items() if name not in names}
 
 
+def only(*names: str) -> Bend:
+    """Such bodies have these members and no others."""
+    return lambda body: {name: value for name, value in body.items() if name in names}
+
+
 def instead(value: Any) -> Bend:
     """Something else is said altogether."""
     return lambda body: value

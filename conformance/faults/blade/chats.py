@@ -1,7 +1,7 @@
 """The Blade reference server's socket: connections, rooms, and who may say what when."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from copy import deepcopy
 from types import MappingProxyType
 from typing import Any
@@ -12,6 +12,16 @@ from socketio.exceptions import ConnectionRefusedError as Refused  # type: ignor
 from conformance.faults.blade.ledger import Bend, Body, Broken, Paused, Pending, Refusal, Session, block, mint
 from conformance.faults.blade.performer import Performer
 from conformance.faults.blade.script import QUESTIONS, Ask, Move, Send, Use, script
+
+
+async def finished(work: Coroutine[Any, Any, None]) -> None:
+    """Do the work to its end even if the task is cancelled meanwhile: what the history has was told, and once."""
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await task
+        raise
 
 
 class Chats(Performer):
@@ -75,8 +85,11 @@ class Chats(Performer):
             told = self.shown_turn(told)
         if name == "turn:patch":
             told["data"] = self.shown(f"patch.{told['patch_type']}", told["data"])
-        for sent, content in self.events(session, name, self.shown(name, told)):
-            await self.io.emit(sent, content, room=self.room(session, sent))
+        await finished(self.emit(session, self.events(session, name, self.shown(name, told))))
+
+    async def emit(self, session: Session, events: list[tuple[str, Any]]) -> None:
+        for name, body in events:
+            await self.io.emit(name, body, room=self.room(session, name))
 
     def events(self, session: Session, name: str, body: Any) -> list[tuple[str, Any]]:
         """What is sent for one event; a fault may say nothing, or more."""

@@ -1,12 +1,32 @@
-"""Blade servers that differ from the reference in ways the specification allows: nothing must be found wrong."""
+"""Blade servers that differ from the reference in ways the specification allows: nothing must be found wrong.
+
+The freedoms that are used, one server each: unknown members everywhere; optional members absent; members in any order;
+texts in one delta, in a block per delta, and with deltas that are empty; a thought before every reply; set_status,
+set_tool_status and snapshots beside what they speak of; text after a tool in the turn of the call; several tools in one
+turn; results as JSON in a string; no blocks for tools; no word of an answered question; user turns that are streamed;
+other events, and heartbeats, between those of a chat; numbers with gaps; times in either spelling of UTC; compactions
+told as turns; bodies wrapped where clients accept both; runs that failed; and only what the seeds say (`bare`).
+"""
 
 import asyncio
 from typing import Any
 
 from aiohttp import web
 
+from conformance.faults.blade.bare import SeedsOnly
 from conformance.faults.blade.bending import all_of, bending, changing, setting, without
 from conformance.faults.blade.ledger import Body, Session, block
+from conformance.faults.blade.manners import (
+    EmptyDeltas,
+    Heartbeats,
+    OtherNumbers,
+    QuietAnswers,
+    ReorderedMembers,
+    ResultsAsText,
+    SeveralToolsInATurn,
+    StreamedUsers,
+    ThinksFirst,
+)
 from conformance.faults.blade.reference import BladeServer
 from conformance.faults.blade.script import Move, Send, Use
 from conformance.faults.script import Speak
@@ -176,4 +196,14 @@ LIBERTIES = (
     CompactionsAreTold,
     OtherWrappings,
     RunsOfThePast,
+    ReorderedMembers,
+    EmptyDeltas,
+    ThinksFirst,
+    SeveralToolsInATurn,
+    ResultsAsText,
+    QuietAnswers,
+    StreamedUsers,
+    OtherNumbers,
+    Heartbeats,
+    SeedsOnly,
 )

@@ -9,6 +9,7 @@ from conformance.faults.blade.reference import BladeServer
 from conformance.faults.fault import fault
 
 ERRORS = "rest.unknown_things_are_404 rest.wrong_bodies_are_refused_in_words rest.a_wrong_token_is_401"
+LEAVING = "rest_session.no_path_leaves_the_workspace rest_session.nothing_is_written_outside_the_workspace"
 
 
 @fault("BL-REST-01", cases="rest.a_session_is_created")
@@ -188,7 +189,7 @@ class FilesByOtherNames(BladeServer):
     bends = bending({"listing": lambda items: [{**item, "name": item["name"].upper()} for item in items]})
 
 
-@fault("BL-REST-14", cases="rest_session.no_path_leaves_the_workspace")
+@fault("BL-REST-14", cases=LEAVING)
 class PathsMayLeave(BladeServer):
     """Paths may climb out of the folder."""
 

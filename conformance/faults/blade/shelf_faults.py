@@ -87,6 +87,17 @@ class BatchUncounted(BladeServer):
     bends = bending({"batch": without("count")})
 
 
+@fault("BL-REST-16", cases="rest_more.an_empty_batch_is_refused")
+class EmptyBatchIsAll(BladeServer):
+    """A batch without ids is taken for all memories."""
+
+    async def post_batch(self, request: web.Request) -> web.StreamResponse:
+        if (await request.json()).get("ids") == []:
+            self.memories.clear()
+            return self.reply("batch", {"ok": True, "count": 0})
+        return await super().post_batch(request)
+
+
 # -- keys --------------------------------------------------------------------------------------------------------------
 
 

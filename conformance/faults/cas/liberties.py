@@ -1,10 +1,21 @@
-"""CAS servers that differ from the reference in ways the protocol allows: the examiners must find nothing wrong."""
+"""CAS servers that differ from the reference in ways the protocol allows: the examiners must find nothing wrong.
+
+The freedoms taken, here and in `freedoms`: extra fields everywhere, also of other generations; fields that need not be
+there left out; keys in any order; times in any form of RFC 3339 in UTC; ids and page tokens of any shape; comments,
+retry hints, CRLF and heartbeats at any pace; deltas of any size, of either kind, replayed or not; one message or many,
+of one block or many; one model request per turn or many; results as strings or blocks, denied calls with a result or
+without; variables as objects taken or refused; other statuses and words for refusals; events of unknown types, and
+sessions that tell of themselves before, between and after turns; threads named on every event or on those of children;
+waiting children idle or blocked, finished ones idle or terminated; interrupted turns cancelled or ended; what is
+posted processed at once or later; and all that is only a SHOULD left out.
+"""
 
 from typing import Any
 
 import orjson
 from aiohttp import web
 
+from conformance.faults.cas import freedoms
 from conformance.faults.cas.front import reply
 from conformance.faults.cas.memory import Body, Item, Talk
 from conformance.faults.cas.server import CasServer
@@ -132,7 +143,7 @@ class Prologue(CasServer):
         return response
 
 
-LIBERTIES = (
+WHOLE = (
     ExtraFields,
     Chatty,
     ObjectsRefused,
@@ -142,4 +153,6 @@ LIBERTIES = (
     OtherStatuses,
     PlainResults,
     Prologue,
+    *freedoms.WHOLE,
 )
+LIBERTIES = (*WHOLE, *freedoms.SPARING)

@@ -115,6 +115,14 @@ class TimesWithoutZone(CasServer):
         return event | {"created_at": event["created_at"].removesuffix("Z")}
 
 
+@fault("CAS-GEN-06", cases="conventions.agents_and_the_like_have_prefixes")
+class PlainVaultIds(CasServer):
+    """Vault ids have no prefix."""
+
+    def put_down(self, kind: str, prefix: str, named: str, body: Body) -> Body:
+        return super().put_down(kind, "safe" if kind == "vaults" else prefix, named, body)
+
+
 @fault("CAS-GEN-06", cases="conventions.files_and_mounts_have_prefixes")
 class PlainFileIds(CasServer):
     """File ids have no prefix."""

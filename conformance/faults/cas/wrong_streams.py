@@ -4,7 +4,7 @@ import asyncio
 
 from aiohttp import web
 
-from conformance.faults.cas.memory import Body, Item, Talk
+from conformance.faults.cas.memory import Body, Item, Talk, now
 from conformance.faults.cas.server import CasServer
 from conformance.faults.fault import fault
 from conformance.faults.ledger import Refusal
@@ -115,6 +115,40 @@ class _Joining(CasServer):
 
     async def joined(self, talk: Talk) -> int:
         raise NotImplementedError
+
+
+@fault("CAS-SSE-04", cases="telling.threads_are_told_as_listed")
+class MessagesBetweenThreadsUntold(CasServer):
+    """Streams leave out what one thread sends another, though it is listed."""
+
+    def is_shown(self, item: Item, talk: Talk, thread: str | None, forms: set[str], is_old: bool) -> bool:
+        is_kept = item.body["type"] != "agent.thread_message_sent"
+        return is_kept and super().is_shown(item, talk, thread, forms, is_old)
+
+
+@fault("CAS-EV-01", cases="telling.broken_turns_are_told_as_listed")
+class InterruptsRetold(CasServer):
+    """An interrupt is told with another time than it is listed with."""
+
+    def frame(self, body: Body) -> bytes:
+        return super().frame(body | {"created_at": now()} if body["type"] == "user.interrupt" else body)
+
+
+@fault("CAS-SSE-04", cases="telling.asks_and_answers_are_told_as_listed")
+class AnswersToldTwice(CasServer):
+    """The result of a custom tool is told twice."""
+
+    def frame(self, body: Body) -> bytes:
+        return super().frame(body) * (2 if body["type"] == "user.custom_tool_result" else 1)
+
+
+@fault("CAS-SSE-04", cases="telling.thoughts_and_tools_are_told_as_listed")
+class OutcomesUntold(CasServer):
+    """Streams leave out what outcome is wanted, though it is listed."""
+
+    def is_shown(self, item: Item, talk: Talk, thread: str | None, forms: set[str], is_old: bool) -> bool:
+        is_kept = item.body["type"] != "user.define_outcome"
+        return is_kept and super().is_shown(item, talk, thread, forms, is_old)
 
 
 @fault("CAS-SSE-05", cases=EVERYWHERE)

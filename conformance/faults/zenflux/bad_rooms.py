@@ -200,6 +200,14 @@ class FormWithoutFile(ZenfluxServer):
 
 
 @fault("G-ZF-32", cases="files.odd_uploads_do_no_harm")
+class EmptyFilesWeigh(_Uploading):
+    """An empty file is said to have a size."""
+
+    def about(self, file: Body) -> Body:
+        return file | {"file_size": file["file_size"] or 1}
+
+
+@fault("G-ZF-32", cases="files.odd_names_lead_nowhere")
 class NamesAsTheyAre(_Uploading):
     """The name of a file is part of its address, as it is."""
 

@@ -48,8 +48,9 @@ class Front(Player):
 
     def wrap(self, code: int, message: str, data: Any) -> web.Response:
         """The wrapper; what is in an object stands beside it too."""
+        wrapper = {"code": code, "message": message, "data": data}
         flat = {**data, "success": True} if isinstance(data, dict) else {}
-        body = orjson.dumps({**flat, "code": code, "message": message, "data": data})
+        body = orjson.dumps(wrapper | {name: value for name, value in flat.items() if name not in wrapper})
         return web.Response(body=body, status=code, content_type="application/json")
 
     async def read(self, request: web.Request) -> Body:

@@ -1,4 +1,13 @@
-"""Servers that differ from the reference in ways the specification allows: no MUST may be held against them."""
+"""Servers that differ from the reference in ways the specification allows: no MUST may be held against them.
+
+The freedoms: one message for a run or one for each round; deltas of any size, or none for a result; indexes that begin
+anew or go on; numbers left out where deltas were merged; absent message_id, data of message_start and message_delta
+mirrors; contents as objects or as JSON in strings; server_tool_use for tool_use; ends of stopped and broken runs and of
+streams without session_end; known conversations without conversation_start; unknown members, events and notifications;
+comments, pings, event names and ids in streams, ticks at once; times with zones; bare lists; codes of errors in the
+body only, and 201 for 200; busy lines that refuse, stop or tell both runs; chats that run on in the background;
+management that answers everything. Those of bytes and words are in `freedoms`.
+"""
 
 import asyncio
 from collections.abc import Iterator
@@ -8,6 +17,7 @@ import orjson
 from aiohttp import web
 
 from conformance.faults.zenflux.editing import Editing, changed, without
+from conformance.faults.zenflux.freedoms import OtherBytes, OtherWords
 from conformance.faults.zenflux.memory import Body, Conversation, Refusal, Session
 from conformance.faults.zenflux.player import Telling, Told
 from conformance.faults.zenflux.server import ZenfluxServer
@@ -192,4 +202,12 @@ class InTheBackground(ZenfluxServer):
         return web.Response(body=body, status=201 if code == 200 else code, content_type="application/json")
 
 
-LIBERTIES: tuple[type[ZenfluxServer], ...] = (OneMessage, Terse, Generous, RefusesWhenBusy, InTheBackground)
+LIBERTIES: tuple[type[ZenfluxServer], ...] = (
+    OneMessage,
+    Terse,
+    Generous,
+    RefusesWhenBusy,
+    InTheBackground,
+    OtherBytes,
+    OtherWords,
+)

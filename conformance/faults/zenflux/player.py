@@ -139,9 +139,9 @@ class Player:
         session.index += 1
         yield Told("content_start", {"index": index, "content_block": start})
         for piece in pieces:
-            await session.pause(pause) if pause else await asyncio.sleep(0)
             if session.is_streamed:
                 yield Told("content_delta", {"index": index, "delta": piece})
+            await session.pause(pause) if pause else await asyncio.sleep(0)
         if not session.is_streamed:
             yield Told("content_delta", {"index": index, "delta": "".join(pieces)})
         session.blocks.append(kept)

@@ -1,29 +1,44 @@
-"""Reports: the same findings for a terminal, for programs (JSON, JUnit) and for a browser (one HTML file)."""
+"""Reports: the same findings for a terminal, for programs (JSON, JUnit) and for people (HTML, Markdown, a badge)."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 from conformance.kit.verdict import Report
 
-EXTENSIONS = {".json": "json", ".xml": "junit", ".html": "html", ".htm": "html"}
+EXTENSIONS = {
+    ".json": "json", ".xml": "junit", ".html": "html", ".htm": "html", ".md": "markdown", ".svg": "badge",
+}  # fmt: skip
+FILES = {
+    "html": "report-{}.html", "junit": "report-{}.xml", "json": "report-{}.json", "markdown": "report-{}.md",
+    "badge": "badge-{}.svg",
+}  # fmt: skip
 
 
 def writer(kind: str) -> Callable[[Report], str]:
     """What turns a report into the text of a file of this kind."""
-    from conformance.kit.reports import html, jsonfile, junit
+    from conformance.kit.reports import badge, html, jsonfile, junit, markdown
 
-    return {"json": jsonfile.text, "junit": junit.text, "html": html.text}[kind]
+    return {
+        "json": jsonfile.text, "junit": junit.text, "html": html.text, "markdown": markdown.text, "badge": badge.text,
+    }[kind]  # fmt: skip
 
 
-def parse_destination(text: str) -> tuple[str, Path]:
-    """`junit=out.xml`, or just `out.xml`; ValueError says what would be right."""
+def parse_destination(text: str, dialect: str) -> tuple[str, Path]:
+    """`html`, `junit=out.xml` or just `out.xml`; ValueError says what would be right."""
     kind, separator, path = text.partition("=")
-    if separator and kind in EXTENSIONS.values():
-        return kind, Path(path)
+    if kind in FILES and (path or not separator):
+        return kind, Path(path or FILES[kind].format(dialect))
     known = EXTENSIONS.get(Path(text).suffix.lower())
     if known is None:
-        raise ValueError(f"{text!r}: say json=PATH, junit=PATH or html=PATH, or end the path in .json, .xml or .html")
+        kinds, endings = ", ".join(FILES), ", ".join(sorted(EXTENSIONS))
+        raise ValueError(f"{text!r}: say one of {kinds}; or json=PATH and the like; or a path that ends in {endings}")
     return known, Path(text)
+
+
+def write_report(report: Report, kind: str, path: Path) -> None:
+    """The report in one file, in a folder that is made if need be."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(writer(kind)(report), encoding="utf-8")
 
 
 def write_transcripts(report: Report, folder: Path) -> None:

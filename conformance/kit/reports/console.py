@@ -43,8 +43,20 @@ def conclude(console: Console, report: Report) -> None:
     console.print()
     console.print(_counts(report))
     console.print()
-    line = f"{report.verdict}: {report.title} at {report.url} ({len(report.results)} cases in {report.seconds:.1f} s)"
+    _tell_baseline(console, report)
+    taken = f"{len(report.results)} cases in {report.seconds:.1f} s, requirements {report.requirements or 'unreleased'}"
+    line = f"{report.verdict}: {report.title} at {report.url} ({taken})"
     console.print(Text(line, style=VERDICT_STYLES[report.verdict]), soft_wrap=True)
+
+
+def _tell_baseline(console: Console, report: Report) -> None:
+    """How the report stands to the baseline, if there is one."""
+    if report.standing is None:
+        return
+    for words in report.standing.complaints:
+        console.print(Text(words, style="bold red"), soft_wrap=True)
+    news = "as the baseline says" if report.exit_code == 0 else "not as the baseline says"
+    _line(console, f"{len(report.standing.known)} known: {', '.join(report.standing.known) or 'none'}; {news}")
 
 
 def _tell(console: Console, finding: Finding) -> None:

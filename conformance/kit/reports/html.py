@@ -4,74 +4,89 @@ from html import escape
 from pathlib import Path
 from string import Template
 
-from conformance.kit.requirement import Requirement
-from conformance.kit.verdict import CaseResult, Finding, Outcome, Report
+from conformance.kit.reports.parts import article, counts, folded_section, gathered, overview, share
+from conformance.kit.requirement import Level
+from conformance.kit.verdict import Finding, Outcome, Report, Verdict
 
 PAGE = Path(__file__).parent / "page.html"
+SAID = {
+    Verdict.CONFORMS: "Every MUST passed.",
+    Verdict.FAILS: "At least one MUST failed.",
+    Verdict.INCOMPLETE: "No MUST failed, but not every MUST could be tested.",
+}
 
 
 def text(report: Report) -> str:
     """The whole page."""
+    known = report.standing.known if report.standing else {}
+    failed = report.of(Outcome.FAILED)
+    shown: set[str] = set()
     return Template(PAGE.read_text(encoding="utf-8")).substitute(
         title=escape(report.title),
         verdict=report.verdict.value,
-        url=escape(report.url),
-        started=report.started.strftime("%Y-%m-%d %H:%M UTC"),
-        cases=len(report.results),
-        seconds=f"{report.seconds:.1f}",
-        levels=_counts("level", report.by_level()),
-        sections=_counts("section", report.by_section()),
-        failures=_articles("Failures", report.of(Outcome.FAILED)),
-        untested=_articles("Not testable", report.of(Outcome.NOT_TESTABLE))
-        + _articles("Not applicable", report.of(Outcome.NOT_APPLICABLE)),
-        requirements="\n".join(_row(finding) for finding in report.findings),
+        said=_said(report),
+        about=_about(report),
+        shares="".join(_share(level, report) for level in Level),
+        overview=overview(report),
+        levels=counts("level", report.by_level()),
+        sections=counts("section", report.by_section()),
+        baseline=_baseline(report),
+        failures=_articles("Failures", [it for it in failed if it.requirement.id not in known], report, shown),
+        known=_articles("Known failures", [it for it in failed if it.requirement.id in known], report, shown),
+        untested=_untested(report),
+        requirements="\n".join(folded_section(name, report) for name in report.by_section()),
     )
 
 
-def _counts(what: str, rows: dict[str, dict[Outcome, int]]) -> str:
-    head = "".join(f'<th class="{_class(outcome)}">{outcome}</th>' for outcome in Outcome)
-    body = "".join(
-        f"<tr><th>{escape(name)}</th>{''.join(f'<td class=number>{row[outcome]}</td>' for outcome in Outcome)}</tr>"
-        for name, row in rows.items()
+def _said(report: Report) -> str:
+    if report.standing is None:
+        return SAID[report.verdict]
+    is_known = report.exit_code == 0
+    stands = "What does not pass is what the baseline says." if is_known else "It differs from the baseline."
+    return f"{SAID[report.verdict]} {stands}"
+
+
+def _about(report: Report) -> str:
+    terms = {
+        "server": f"<code>{escape(report.url)}</code>",
+        "examined": report.started.strftime("%Y-%m-%d %H:%M UTC"),
+        "took": f"{report.seconds:.1f} s for {len(report.results)} cases",
+        "requirements": escape(report.requirements or "unreleased"),
+    }
+    return "".join(f"<div><dt>{name}</dt><dd>{told}</dd></div>" for name, told in terms.items())
+
+
+def _share(level: Level, report: Report) -> str:
+    found = [item.outcome for item in report.findings if item.requirement.level is level]
+    return share(level.value, found) if found else ""
+
+
+def _articles(title: str, findings: list[Finding], report: Report, shown: set[str]) -> str:
+    if not findings:
+        return ""
+    order = list(Level)
+    graver = sorted(findings, key=lambda item: order.index(item.requirement.level))
+    told = "\n".join(article(item, report, shown) for item in graver)
+    return f'<section><h2>{title} <span class="count">{len(findings)}</span></h2>\n{told}</section>'
+
+
+def _untested(report: Report) -> str:
+    untested = report.of(Outcome.NOT_TESTABLE)
+    exempt = report.of(Outcome.NOT_APPLICABLE)
+    parts = [
+        ("Not testable", "What could not be brought about. It neither passes nor fails.", untested),
+        ("Not applicable", "Sentences of the protocol that no server can be held to.", exempt),
+    ]
+    return "".join(
+        f'<section><h2>{title} <span class="count">{len(found)}</span></h2><p class="soft">{words}</p>'
+        f"{gathered(found)}</section>"
+        for title, words, found in parts
+        if found
     )
-    return f"<table><tr><th>{what}</th>{head}</tr>{body}</table>"
 
 
-def _articles(title: str, findings: tuple[Finding, ...]) -> str:
-    return f"<h2>{title}</h2>" + "\n".join(map(_article, findings)) if findings else ""
-
-
-def _article(finding: Finding) -> str:
-    requirement = finding.requirement
-    return (
-        f'<article id="{requirement.id}"><h3><span class="{_class(finding.outcome)}">{finding.outcome}</span> '
-        f"{requirement.id} ({requirement.level})</h3><p>{escape(requirement.sentence)}</p>"
-        f"<p><code>{escape(requirement.source)}</code></p>{_exemption(requirement)}"
-        f"{''.join(map(_grave, finding.grave))}</article>"
-    )
-
-
-def _exemption(requirement: Requirement) -> str:
-    return f"<p>{escape(requirement.not_applicable)}</p>" if requirement.not_applicable else ""
-
-
-def _grave(result: CaseResult) -> str:
-    terms = {"case": result.name, "checks": result.sentence}
-    terms |= {"expected": result.expected or "", "seen": result.seen or ""} if result.expected else {}
-    terms |= {"reason": result.reason} if result.reason else {}
-    listed = "".join(f"<dt>{name}</dt><dd>{escape(told)}</dd>" for name, told in terms.items())
-    folded = f"<details><summary>Wire transcript</summary><pre>{escape(result.transcript)}</pre></details>"
-    return f"<dl>{listed}</dl>{folded if result.transcript else ''}"
-
-
-def _row(finding: Finding) -> str:
-    requirement = finding.requirement
-    name = requirement.id if finding.outcome is Outcome.PASSED else f'<a href="#{requirement.id}">{requirement.id}</a>'
-    return (
-        f"<tr><td>{name}</td><td>{requirement.level}</td>"
-        f'<td class="{_class(finding.outcome)}">{finding.outcome}</td><td>{escape(requirement.sentence)}</td></tr>'
-    )
-
-
-def _class(outcome: Outcome) -> str:
-    return outcome.value.replace(" ", "-")
+def _baseline(report: Report) -> str:
+    if report.standing is None or not report.standing.complaints:
+        return ""
+    listed = "".join(f"<li>{escape(words)}</li>" for words in report.standing.complaints)
+    return f'<section class="complaints"><h2>The baseline no longer holds</h2><ul>{listed}</ul></section>'

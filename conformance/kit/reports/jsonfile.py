@@ -1,10 +1,16 @@
-"""The report as JSON, for programs."""
+"""The report as JSON, for programs; report.schema.json beside this file says what is in it."""
 
+from pathlib import Path
 from typing import Any
 
 import orjson
 
-from conformance.kit.verdict import CaseResult, Finding, Report
+from conformance.kit.reproduce import steps
+from conformance.kit.verdict import CaseResult, Finding, Report, Standing
+
+NAME = "dragoman-conformance-report"
+VERSION = 1
+SCHEMA_FILE = Path(__file__).parent / "report.schema.json"
 
 
 def text(report: Report) -> str:
@@ -13,19 +19,28 @@ def text(report: Report) -> str:
 
 
 def body(report: Report) -> dict[str, Any]:
+    """What the schema describes; a member is only ever added without a new version."""
     return {
+        "schema": NAME,
+        "version": VERSION,
         "dialect": report.dialect,
         "title": report.title,
         "url": report.url,
+        "requirementSet": report.requirements,
         "started": report.started.isoformat(),
         "seconds": round(report.seconds, 3),
         "verdict": report.verdict.value,
         "exitCode": report.exit_code,
+        "baseline": _baseline(report.standing),
         "levels": _plain(report.by_level()),
         "sections": _plain(report.by_section()),
         "requirements": [_requirement(item) for item in report.findings],
-        "cases": [_case(result) for result in report.results],
+        "cases": [_case(result, report.url) for result in report.results],
     }
+
+
+def _baseline(standing: Standing | None) -> dict[str, Any] | None:
+    return None if standing is None else {"known": dict(standing.known), "complaints": list(standing.complaints)}
 
 
 def _plain(counts: dict[str, Any]) -> dict[str, dict[str, int]]:
@@ -41,7 +56,7 @@ def _requirement(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _case(result: CaseResult) -> dict[str, Any]:
+def _case(result: CaseResult, url: str) -> dict[str, Any]:
     told = {
         "name": result.name,
         "sentence": result.sentence,
@@ -52,4 +67,6 @@ def _case(result: CaseResult) -> dict[str, Any]:
         "seen": result.seen,
         "reason": result.reason,
     }
-    return told if result.outcome == "passed" else told | {"transcript": result.transcript.split("\n")}
+    if result.outcome == "passed":
+        return told
+    return told | {"transcript": result.transcript.split("\n"), "reproduce": steps(result.transcript, url)}

@@ -315,7 +315,7 @@ async def test_secrets_are_seen_nowhere(tmp_path: Path, capsys: pytest.CaptureFi
         assert seen[0][1]["agent"]["options"]["api_key"] == "***"
         captured = capsys.readouterr()
         assert "hush-hush" not in f"{seen}{captured.out}{captured.err}"
-        assert served.gateway.sessions._find("", session).view.settings.secrets == {"api_key": "hush-hush-2"}
+        assert (await served.gateway.sessions.get("", session)).settings.secrets == {"api_key": "hush-hush-2"}
 
 
 async def test_pages_hold_while_sessions_come(tmp_path: Path) -> None:

@@ -164,6 +164,7 @@ async def test_an_empty_list_has_an_envelope(cas: Catalog) -> None:
 @pytest.mark.parametrize("query", [
     "limit=0", "limit=101", "limit=-1", "limit=x", "limit=1.5", "limit=%C2%B2", "limit=99999999999999999999",
     "after_id=agent_nobody", "before_id=agent_nobody", "page=nonsense", "page=%00", "page=eA", "order=up",
+    "page=YTk5OTk5OTk5OTk5OTk5OTk5OTk",
     "after_id=agent_demo&before_id=agent_demo", "after_id=agent_demo&page=YTE", "include_archived=perhaps",
 ])
 async def test_a_list_that_cannot_be_asked_for(cas: Catalog, query: str) -> None:

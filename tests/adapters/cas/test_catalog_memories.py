@@ -1,5 +1,6 @@
 """CAS's memory stores over real HTTP: memories by path, in the words they were given."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -74,3 +75,25 @@ async def test_nothing_changes_below_an_archived_store(cas: Catalog) -> None:
     assert (await cas.post(at, {"path": "/b", "content": "x"})).status == 409
     assert (await cas.post(f"{at}/{made['id']}", {"content": "y"})).status == 409
     assert (await cas.get(f"{at}/{made['id']}")).status == 200
+
+
+async def test_of_many_who_want_one_path_at_once_one_gets_it(cas: Catalog) -> None:
+    store = await cas.made("/memory_stores", {"name": "m"})
+    at = f"/memory_stores/{store['id']}/memories"
+    answers = await asyncio.gather(*(cas.post(at, {"path": "/a", "content": str(n)}) for n in range(6)))
+    assert sorted(answer.status for answer in answers) == [201, 409, 409, 409, 409, 409]
+    other = await cas.made(at, {"path": "/b", "content": "x"})
+    third = await cas.made(at, {"path": "/c", "content": "x"})
+    moved = await asyncio.gather(*(cas.post(f"{at}/{one['id']}", {"path": "/d"}) for one in (other, third)))
+    assert sorted(answer.status for answer in moved) == [200, 409]
+
+
+async def test_what_changes_in_between_is_not_deleted(cas: Catalog) -> None:
+    store = await cas.made("/memory_stores", {"name": "m"})
+    at = f"/memory_stores/{store['id']}/memories"
+    made = await cas.made(at, {"path": "/a", "content": "old"})
+    changed, deleted = await asyncio.gather(
+        cas.post(f"{at}/{made['id']}", {"content": "new"}),
+        cas.delete(f"{at}/{made['id']}?expected_content_sha256={made['content_sha256']}"),
+    )
+    assert (changed.status, deleted.status) in ((200, 409), (404, 200))

@@ -1,5 +1,6 @@
 """What is mounted: paths that stay under /data/, aliases that agree, files that are ready, tokens that are not told."""
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +12,7 @@ from adapters.cas import mounts
 from adapters.cas.mounts import Mounts, mount_of, normalised, shown_mount
 from gateway.errors import Invalid, NotFound
 from gateway.resources import MemoryResources
+from tests.adapters.cas.client import Client
 from tests.tables import table
 
 
@@ -110,3 +112,14 @@ async def test_mounts_come_and_go_with_their_session(house: Any) -> None:
     assert await of_session.all() == []
     with pytest.raises(NotFound):
         await house.resources.get("session_resource", "ann", second.resource_id)
+
+
+async def test_what_is_mounted_at_once_is_all_there(cas: Client) -> None:
+    session = await cas.session()
+    at = f"/sessions/{session}/resources"
+    answers = await asyncio.gather(*(
+        cas.call("POST", at, {"type": "github_repository", "url": f"https://example.test/{n}"}) for n in range(6)
+    ))
+    assert [status for status, _ in answers] == [201] * 6
+    _, listed = await cas.call("GET", at)
+    assert sorted(one["url"] for one in listed["data"]) == [f"https://example.test/{n}" for n in range(6)]

@@ -1,24 +1,14 @@
-"""A turn or an ask is found by its id alone, by its owner; the oldest are forgotten first."""
+"""A turn or an ask is found by its id alone, by its owner."""
 
 from collections.abc import AsyncGenerator
 
 import pytest
 
-from gateway.engine.places import Places
 from gateway.errors import Busy, NotFound
 from gateway.model import ContinuationAsk, ContinueTurn, SendMessage, SessionUpdated, TurnEnded, TurnSuspended
 from gateway.ports import Said, Turn
 from tests.house import Stage, names
 from tests.served import until
-
-
-def test_the_oldest_are_forgotten_first() -> None:
-    places = Places(most=2)
-    for word in ("a", "b", "c"):
-        places.note(word, f"session of {word}")
-    assert [places.session_of(word) for word in ("a", "b", "c", "d")] == [
-        None, "session of b", "session of c", None]
-    assert len(places) == 2
 
 
 async def asking(turn: Turn) -> AsyncGenerator[Said, None]:

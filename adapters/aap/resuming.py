@@ -1,0 +1,69 @@
+"""Where in a turn a client is that comes back: how many events of which turn it has had."""
+
+import re
+from typing import NamedTuple
+
+from aiohttp import web
+
+from gateway.errors import Invalid, NotFound
+from gateway.model import SessionView, TurnResumed, TurnStarted
+from gateway.web import OWNER, Context
+
+CURSOR = re.compile(r"(?:([0-9]{1,15})\.)?([0-9]{1,9})", re.ASCII)
+BEGINNINGS = (TurnStarted, TurnResumed)
+"""Each of them is the start of a turn of AAP's."""
+
+
+class Cursor(NamedTuple):
+    """The record that a turn begins with, and how many of its events are known; no record stands for the last turn."""
+
+    begins: int | None
+    had: int
+
+
+def cursor_of(request: web.Request) -> Cursor:
+    """What the header says, or the query: `events` of the last turn, or `turn.events`."""
+    given = {said for said in (request.headers.get("Last-Event-ID"), request.query.get("after")) if said}
+    if len(given) > 1:
+        raise Invalid("Last-Event-ID and after exclude each other: send one of them", param="after")
+    found = CURSOR.fullmatch(given.pop()) if given else CURSOR.fullmatch("0")
+    if found is None:
+        raise Invalid("after: say how many events you have had, or the id of the last one", param="after")
+    return Cursor(int(found[1]) if found[1] else None, int(found[2]))
+
+
+class Place(NamedTuple):
+    """After which record a turn is to be read, and how many of its events are to be left out."""
+
+    after: int
+    had: int
+    is_over: bool
+    """Whether there is nothing more to come."""
+
+
+async def place_of(house: Context, request: web.Request, view: SessionView, options: str) -> Place:
+    """Where the client goes on; a place that cannot be is refused."""
+    cursor = cursor_of(request)
+    begins = cursor.begins if cursor.begins is not None else await _last(house, request, view)
+    first = await house.sessions.records(request[OWNER], view.session_id, max(0, begins - 1), 1)
+    if begins < 1 or not first or not isinstance(first[0].event, BEGINNINGS):
+        raise Invalid(f"after: no turn of this session begins at {begins}", param="after")
+    told, yielded = 0, False
+    async for chunk in house.sessions.read(
+        request[OWNER], view.session_id, house.dialect, options, after=begins - 1,
+    ):
+        told, yielded = told + len(chunk.frames), chunk.yields
+        if yielded:
+            break
+    if cursor.had > told:
+        raise Invalid(f"after: the turn has had {told} events so far, not {cursor.had}", param="after")
+    return Place(begins - 1, cursor.had, yielded and cursor.had == told)
+
+
+async def _last(house: Context, request: web.Request, view: SessionView) -> int:
+    """The record that the last turn begins with."""
+    if not view.turn_starts:
+        raise NotFound(f"session '{view.session_id}' has had no turn yet")
+    start = view.turn_starts[-1]
+    records = await house.sessions.records(request[OWNER], view.session_id, start - 1)
+    return max((record.seq for record in records if isinstance(record.event, BEGINNINGS)), default=start)

@@ -1,0 +1,79 @@
+"""What it costs that nothing is lost: the same work with the log in a file, beside the log in memory."""
+
+from collections.abc import Callable, Iterator
+from statistics import median
+
+from .load import Sample, concurrent_turns, create_sessions, paced_turns, rehearse, turns_in_a_row
+from .measure import figure, paired, percentile
+from .report import Row, at_least, at_most
+from .scenarios import Bench, client_row, first_wait, in_turns, kept_up, lateness
+from .servers import DRAGOMAN, DURABLE
+from .wire import burst, slow
+
+Found = dict[str, list[Sample]]
+BOTH = (DURABLE, DRAGOMAN)
+
+
+def durable(bench: Bench) -> Iterator[Row]:
+    """Bursts, a steady load, and single turns."""
+    yield from _bursts(bench)
+    yield from _steady(bench)
+    yield from _single(bench)
+
+
+def _bursts(bench: Bench) -> Iterator[Row]:
+    for turns, (deltas, rounds) in bench.effort.burst.items():
+        bench.tell(f"durable: {turns} at once, {deltas} deltas each")
+        talk, label = burst(deltas), f"{turns:,} × {deltas:,}"
+        with bench.running(*BOTH) as servers:
+            rehearse(servers, talk)
+            found = in_turns(servers, rounds, _work(turns, talk))
+        rates = {name: [sample.rate for sample in samples] for name, samples in found.items()}
+        micros = {name: [sample.cpu_micros for sample in samples] for name, samples in found.items()}
+        yield _row(f"{label} deltas", "deltas/s", rates, at_least(0.75, "0.75 ×"))
+        yield _row(f"{label} server CPU", "µs/delta", micros)
+        yield client_row("durable", f"{label} client busy", found)
+
+
+def _work(turns: int, talk: object) -> Callable[..., Sample]:
+    return lambda server: concurrent_turns(server, turns, talk)  # type: ignore[arg-type]
+
+
+def _steady(bench: Bench) -> Iterator[Row]:
+    streams, deltas, rounds = bench.effort.paced
+    bench.tell(f"durable: {streams} streams, {deltas} deltas each")
+    talk, label = slow(deltas), f"{streams} × 20/s"
+    with bench.running(*BOTH) as servers:
+        rehearse(servers, talk)
+        found = in_turns(servers, rounds, lambda server: paced_turns(server, streams, talk))
+    cpu = {name: [window.cpu_micros for window in windows] for name, windows in found.items()}
+    yield _row(f"{label} CPU, streams running", "µs/delta", cpu)
+    for percent in (50, 99):
+        late = {name: [1000 * percentile(lateness(window), percent) for window in windows]
+                for name, windows in found.items()}
+        yield _row(f"{label} lateness p{percent}", "ms", late, share=False)
+    slowest = {name: [kept_up(window) for window in windows] for name, windows in found.items()}
+    yield _row(f"{label} slowest stream", "% of rate", slowest, at_least(95, "95 %", DURABLE.name), share=False)
+
+
+def _single(bench: Bench) -> Iterator[Row]:
+    """A turn on an idle server waits for two commits: that of the message, and that of the first word."""
+    turns, blocks = bench.effort.first_events
+    bench.tell(f"durable: {turns * blocks} turns, one after the other")
+    talk, found = burst(1), dict[str, list[float]]()
+    with bench.running(*BOTH) as servers:
+        rehearse(servers, talk)
+        for _ in range(blocks):
+            for server in servers:
+                samples = turns_in_a_row(server, create_sessions(server, turns), talk)
+                waits = [1000 * first_wait(sample.round.answers[0]) for sample in samples]
+                found.setdefault(server.contender.name, []).append(median(waits))
+    yield _row("request to first event, idle", "ms", found, share=False)
+    more = [late - soon for late, soon in zip(found[DURABLE.name], found[DRAGOMAN.name], strict=True)]
+    aim = at_most(4, "4 ms", DURABLE.name)
+    yield Row("durable", "the same, more than in memory", "ms", {DURABLE.name: figure(more)}, aim=aim)
+
+
+def _row(name: str, unit: str, samples: dict[str, list[float]], aim: object = None, *, share: bool = True) -> Row:
+    ratio = paired(samples[DURABLE.name], samples[DRAGOMAN.name]) if share else None
+    return Row("durable", name, unit, {key: figure(values) for key, values in samples.items()}, ratio, aim)  # type: ignore[arg-type]

@@ -1,0 +1,17 @@
+"""AAP judged from recordings: every requirement leaves traces that a recording can hold."""
+
+from conformance.offline.rule import Offline
+
+
+def offline() -> Offline:
+    """Everything needed to judge recordings of AAP."""
+    from conformance.aap.offline import history, listing, meta, sessions, streaming, tools, turns
+    from conformance.aap.offline.view import AapView
+    from conformance.offline.rule import collect
+
+    return Offline(
+        view=AapView,
+        rules=collect((meta, sessions, listing, history, turns, streaming, tools)),
+        acting={},
+        mount=r"(.*?)/(?:meta|sessions(?:/[^/]+(?:/turns|/history)?)?)/?$",
+    )

@@ -1,0 +1,191 @@
+"""Section tools: who ran a tool, who was asked, and how the agent went on."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from conformance.aap.exchange import plain
+from conformance.aap.offline.view import AapView, Taken, denied, mapping, mappings
+from conformance.aap.turn import Turn
+from conformance.kit import expect
+from conformance.offline.rule import rule
+from conformance.offline.tape import Exchange
+
+Found = Iterator[Exchange | str]
+KINDS = {
+    "text": ("text",),
+    "thinking": ("thinking",),
+    "tool_use": ("toolCallId", "name", "input"),
+    "image": ("url",),
+}
+
+
+def _calls(view: AapView) -> Iterator[tuple[Taken, Turn, str, dict[str, Any]]]:
+    """Every call of a turn that did not fail, with who has to run it: trusted, untrusted or client."""
+    for turn, told in view.told:
+        setup = view.setup(turn.session, turn.exchange.order)
+        if setup is not None and (told.body is not None or told.named("turn_stop")) and told.stop != "error":
+            for call in told.calls:
+                is_client = call["name"] in setup.client_names
+                who = "client" if is_client else "trusted" if setup.tools.get(call["name"]) else "untrusted"
+                yield turn, told, who, call
+
+
+def _answers(view: AapView, role: str) -> Iterator[tuple[Taken, Turn, dict[str, Any]]]:
+    """Every accepted answer of this role, with what came of it."""
+    for turn, told in view.told:
+        for message in turn.messages:
+            if message.get("role") == role:
+                yield turn, told, message
+
+
+@rule("AAP-TOOL-01", needs="call of a client tool")
+def a_client_tool_stops_the_turn(view: AapView) -> Found:
+    """A client tool is called, has no result, and the turn stops with tool_use."""
+    for turn, told, who, call in _calls(view):
+        if who == "client":
+            yield turn.exchange
+            told.stopped("tool_use")
+            expect.that(call["toolCallId"] not in told.exchange.results, "no result of a client tool", told.shown)
+
+
+@rule("AAP-TOOL-01", needs="result of a client tool")
+def the_agent_goes_on_from_a_result(view: AapView) -> Found:
+    """After the client's results the agent says or does something."""
+    for turn, told, _ in _answers(view, "tool"):
+        if turn.roles == {"tool"} and told.stop != "error":
+            yield turn.exchange
+            told.spoke()
+
+
+@rule("AAP-TOOL-02", needs="permission that was granted")
+def a_granted_tool_is_run_by_the_server(view: AapView) -> Found:
+    """Once granted, the server's own result is told in the same turn."""
+    for turn, told, message in _answers(view, "tool_permission"):
+        if message.get("granted") is True and told.stop != "error":
+            yield turn.exchange
+            expect.subset("the calls with a result", [str(message["toolCallId"])], told.exchange.results)
+            told.spoke()
+
+
+@rule("AAP-TOOL-02", needs="permission that was denied, with a full history after it")
+def a_denied_tool_is_said_to_be_denied(view: AapView) -> Found:
+    """A denial enters the history as a tool message for the call, and the agent goes on."""
+    for turn, told, message in _answers(view, "tool_permission"):
+        later = [kept for it, kept in view.full_of(turn.session) if it.order > turn.exchange.ended]
+        if message.get("granted") is False and later and told.stop != "error":
+            yield turn.exchange
+            told.spoke()
+            kept = [it for it in later[0] if it["role"] == "tool" and it["toolCallId"] == message["toolCallId"]]
+            is_there = len(kept) == 1 and bool(plain(kept[0]["content"]))
+            expect.that(is_there, "one tool message that says the call was denied", kept)
+
+
+@rule("AAP-TOOL-03", "AAP-SSE-05", needs="call of a trusted server tool")
+def a_trusted_tool_runs_inline(view: AapView) -> Found:
+    """A trusted tool's result is told in the turn of its call."""
+    for turn, told, who, call in _calls(view):
+        if who == "trusted":
+            yield turn.exchange
+            expect.subset("the calls with a result", [call["toolCallId"]], told.exchange.results)
+
+
+@rule("AAP-TOOL-03", "AAP-TOOL-02", needs="call of a server tool that is not trusted")
+def trust_must_be_given(view: AapView) -> Found:
+    """An untrusted tool stops the turn and has no result before permission is given."""
+    for turn, told, who, call in _calls(view):
+        if who == "untrusted":
+            yield turn.exchange
+            told.stopped("tool_use")
+            expect.that(call["toolCallId"] not in told.exchange.results, "no result without permission", told.shown)
+
+
+@rule("AAP-TOOL-04", needs="turn with calls of all three kinds")
+def three_kinds_at_once(view: AapView) -> Found:
+    """The trusted results come inline, the turn stops once, and exactly the others are left open."""
+    kinds: dict[int, tuple[Taken, Turn, dict[str, set[str]]]] = {}
+    for turn, told, who, call in _calls(view):
+        found = kinds.setdefault(id(turn), (turn, told, {}))
+        found[2].setdefault(who, set()).add(call["toolCallId"])
+    for turn, told, calls in kinds.values():
+        if len(calls) == 3:
+            yield turn.exchange
+            told.stopped("tool_use")
+            expect.equal("the calls with an inline result", calls["trusted"], set(told.exchange.results))
+            if told.body is None:
+                expect.equal("stops", 1, len(told.named("turn_stop")))
+
+
+@rule("AAP-TOOL-04", needs="answer of several kinds at once")
+def answers_of_both_kinds_come_at_once(view: AapView) -> Found:
+    """One POST with results and permissions for all open calls is taken, and the agent goes on."""
+    for turn in view.turns:
+        before = view.before(turn)
+        if before is None or turn.roles != {"tool", "tool_permission"} or denied(turn.exchange):
+            continue
+        answered = {str(it.get("toolCallId")) for it in turn.messages}
+        if answered == {call["toolCallId"] for call in before[1].open_calls}:
+            yield turn.exchange
+            expect.status(turn.exchange.reply, 200)
+            if turn.told is not None and turn.told.stop != "error":
+                turn.told.spoke()
+
+
+@rule("AAP-TOOL-05", needs="content block in an answer")
+def content_is_made_of_known_blocks(view: AapView) -> Found:
+    """Blocks in replies and histories are text, thinking, tool_use or image."""
+    replies = [turn.exchange for turn in view.turns if turn.is_accepted and turn.exchange.content_type.endswith("json")]
+    for item in [*(item for item, _ in view.histories if item.status == 200), *replies]:
+        found = [block for content in _contents(item.json) for block in mappings(content)]
+        for block in found:
+            yield item
+            expect.member("the type of a block", KINDS, block.get("type"))
+            expect.subset(f"a {block['type']} block", KINDS[block["type"]], block)
+
+
+def _contents(body: Any) -> list[Any]:
+    histories = mapping(mapping(body).get("history")).values()
+    listed = [mapping(body).get("messages"), *histories]
+    return [message.get("content") for messages in listed for message in mappings(messages)]
+
+
+@rule("AAP-TOOL-05", needs="image that was sent to an agent /meta describes")
+def images_are_taken_if_declared(view: AapView) -> Found:
+    """An image of a kind the agent does not declare is a 4xx, and one of a declared kind is taken."""
+    for turn in view.turns:
+        agent = view.agent_of(turn.session)
+        sent = [block for message in turn.messages for block in mappings(message.get("content"))]
+        urls = [str(block.get("url")) for block in sent if block.get("type") == "image"]
+        kinds = {"data" if url.startswith("data:") else "http" for url in urls}
+        if agent is not None and kinds and not denied(turn.exchange):
+            yield turn.exchange
+            if kinds - agent.image_kinds:
+                expect.refused(turn.exchange.reply, f"{agent.name} does not declare the image kind")
+            elif turn.mode in agent.modes and turn.roles == {"user"} and turn.exchange.status != 409:
+                expect.status(turn.exchange.reply, 200)
+
+
+@rule("AAP-TOOL-01", "AAP-TOOL-06", needs="result for a call that was open")
+def right_results_are_taken(view: AapView) -> Found:
+    """Results, strings or blocks, for exactly the calls that are open are accepted."""
+    for turn in view.turns:
+        before = view.before(turn)
+        if before is None or turn.roles != {"tool"} or denied(turn.exchange):
+            continue
+        names = {str(it.get("toolCallId")) for it in turn.messages}
+        bare = set(mapping(turn.exchange.sent)) <= {"messages", "stream"}
+        is_sound = all(isinstance(it.get("content"), (str, list)) for it in turn.messages)
+        if bare and is_sound and names == {call["toolCallId"] for call in before[1].open_calls}:
+            yield turn.exchange
+            expect.status(turn.exchange.reply, 200)
+
+
+@rule("AAP-TOOL-01", "AAP-TOOL-06", needs="client's result with a full history after it")
+def results_are_kept_as_they_were(view: AapView) -> Found:
+    """A client's result, a string or blocks, is in the history as it was sent."""
+    for turn, _, message in _answers(view, "tool"):
+        later = [kept for it, kept in view.full_of(turn.session) if it.order > turn.exchange.ended]
+        if later:
+            yield turn.exchange
+            kept = [it for it in later[0] if it["role"] == "tool" and it["toolCallId"] == message["toolCallId"]]
+            seen = [plain(it["content"]) for it in kept]
+            expect.equal("the result in the history", [plain(message["content"])], seen)

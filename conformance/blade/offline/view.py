@@ -1,0 +1,191 @@
+"""A tape in the words of Blade: chats as they were heard, histories, and looks at sessions."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from conformance.blade.chat import EVENTS, Chat, Told
+from conformance.blade.examination import SCHEMAS
+from conformance.blade.offline.packets import Link, Packet, links
+from conformance.kit.socketio import Heard
+from conformance.offline.tape import Exchange, Tape
+
+Body = dict[str, Any]
+FIXED = ("calendar", "preview-import")
+
+
+@dataclass
+class Spoken:
+    """One chat as one connection heard it, and what was sent to start it."""
+
+    link: Link
+    session: str
+    packets: list[Packet]
+    asked: Body
+
+    @property
+    def place(self) -> str:
+        return self.packets[0].place
+
+    @cached_property
+    def chat(self) -> Chat:
+        return Chat(tuple(Heard(it.name, it.body) for it in self.packets))
+
+    @cached_property
+    def is_whole(self) -> bool:
+        """Whether it was heard from chat:start to chat:end, every event well-formed."""
+        return self.packets[-1].name == "chat:end" and all(fits(it) for it in self.packets)
+
+    @property
+    def status(self) -> str:
+        return str(self.chat.end.get("status"))
+
+    @property
+    def is_answer(self) -> bool:
+        return bool(self.asked.get("askuser_answer"))
+
+    @property
+    def start(self) -> int:
+        return self.packets[0].order
+
+    @property
+    def end(self) -> int:
+        return self.packets[-1].order
+
+
+class BladeView:
+    """What a tape tells of one server."""
+
+    def __init__(self, tape: Tape) -> None:
+        self.tape = tape
+
+    @cached_property
+    def links(self) -> list[Link]:
+        return links(self.tape)
+
+    @cached_property
+    def sends(self) -> list[tuple[Link, Packet]]:
+        """Every chat:send, in the order they were sent."""
+        found = [(link, packet) for link in self.links for packet in link.sent("chat:send")]
+        return sorted(found, key=lambda pair: pair[1].order)
+
+    @cached_property
+    def heard(self) -> list[tuple[Link, Packet]]:
+        """Every event of the server."""
+        return [(link, packet) for link in self.links for packet in link.heard()]
+
+    @cached_property
+    def spoken(self) -> list[Spoken]:
+        """Every chat from its chat:start on, once for each connection that heard it."""
+        return [chat for link in self.links for chat in self._chats(link)]
+
+    @cached_property
+    def whole(self) -> list[Spoken]:
+        return [item for item in self.spoken if item.is_whole]
+
+    @cached_property
+    def completed(self) -> list[Spoken]:
+        return [item for item in self.whole if item.status == "completed"]
+
+    def _chats(self, link: Link) -> Iterator[Spoken]:
+        running: dict[str, list[Packet]] = {}
+        for packet in link.heard():
+            body = packet.body if isinstance(packet.body, dict) else {}
+            name = str(body.get("session_id") or (next(iter(running)) if len(running) == 1 else ""))
+            if packet.name == "chat:start" and name not in running:
+                running[name] = [packet]
+            elif name in running:
+                running[name].append(packet)
+                if packet.name == "chat:end":
+                    yield self._spoken(link, name, running.pop(name))
+        for name, packets in running.items():
+            yield self._spoken(link, name, packets)
+
+    def _spoken(self, link: Link, session: str, packets: list[Packet]) -> Spoken:
+        before = [it.body for _, it in self.sends if it.order < packets[0].order and _session(it) == session]
+        return Spoken(link, session, packets, before[-1] if before and isinstance(before[-1], dict) else {})
+
+    def earlier(self, spoken: Spoken) -> list[Spoken]:
+        """The chats of the same session before this one, as the same or another connection heard them."""
+        return [it for it in self.whole if it.session == spoken.session and it.end <= spoken.start]
+
+    # -- REST ----------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def histories(self) -> list[tuple[Exchange, str, list[Body]]]:
+        """The histories that are lists of well-formed turns."""
+        found = []
+        for item, (name,) in self.tape.of("GET /api/sessions/{}/messages"):
+            turns = turns_in(item.json) if item.is_done else None
+            if turns is not None and not any(SCHEMAS.problems("turn", turn) for turn in turns):
+                found.append((item, name, turns))
+        return found
+
+    def history(self, session: str, after: int) -> tuple[Exchange, list[Body]] | None:
+        """The first history after this moment, if nothing was sent to the session meanwhile."""
+        later = [(item, turns) for item, name, turns in self.histories if name == session and item.order > after]
+        if not later or self.is_touched(session, after, later[0][0].ended):
+            return None
+        return later[0]
+
+    def is_touched(self, session: str, start: int, end: int) -> bool:
+        names = ("chat:send", "chat:stop", "chat:compact")
+        sent = [it for link in self.links for it in link.sent(*names) if _session(it) == session]
+        posted = [it for it in self.tape.exchanges if f"/sessions/{session}" in it.path and it.method != "GET"]
+        orders = [*(it.order for it in sent), *(it.order for it in posted)]
+        return any(start < order < end for order in orders)
+
+    @cached_property
+    def looks(self) -> list[tuple[Exchange, Body]]:
+        """Every well-formed Session that was shown by itself."""
+        shown = [item for item, _ in self.tape.of("GET /api/sessions/{}") if item.is_done]
+        return [(item, item.json) for item in shown if not SCHEMAS.problems("session", item.json)]
+
+    @cached_property
+    def projections(self) -> list[tuple[str, Body]]:
+        """Every turn as it was shown whole, in turn:end and in histories, with its place."""
+        ends = [(it.place, it.body) for _, it in self.heard if it.name == "turn:end" and isinstance(it.body, dict)]
+        kept = []
+        for item, _ in self.tape.of("GET /api/sessions/{}/messages"):
+            turns = turns_in(item.json) if item.is_done else None
+            kept += [(item.place, turn) for turn in turns or [] if isinstance(turn, dict)]
+        return ends + kept
+
+    @cached_property
+    def patches(self) -> list[tuple[str, Body]]:
+        return [(it.place, it.body) for _, it in self.heard if it.name == "turn:patch" and isinstance(it.body, dict)]
+
+
+def _session(packet: Packet) -> str:
+    return str(packet.body.get("session_id")) if isinstance(packet.body, dict) else ""
+
+
+def done(view: BladeView, route: str) -> Iterator[tuple[Exchange, tuple[str, ...]]]:
+    """The answers of a route that succeeded; fixed names are not taken for ids."""
+    for item, names in view.tape.of(route):
+        if item.is_done and not (names and names[-1] in FIXED):
+            yield item, names
+
+
+def member(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def mapping(value: Any) -> Body:
+    return value if isinstance(value, dict) else {}
+
+
+def turns_in(body: Any) -> list[Any] | None:
+    """The turns of a history, in whatever the server wraps them."""
+    found = list(body.values()) if isinstance(body, dict) else [body]
+    return next((item for item in found if isinstance(item, list)), None)
+
+
+def fits(packet: Packet) -> bool:
+    name = f"event.{packet.name.replace(':', '-')}"
+    return packet.name not in EVENTS or name not in SCHEMAS.names or not SCHEMAS.problems(name, packet.body)
+
+
+def turns_of(spoken: Spoken) -> list[Told]:
+    return [turn for turn in spoken.chat.turns if turn.end is not None]

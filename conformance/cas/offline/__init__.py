@@ -1,0 +1,28 @@
+"""CAS judged from recordings: streams, lists and answers held against each other."""
+
+from conformance.offline.rule import Offline
+
+
+def offline() -> Offline:
+    """Everything needed to judge recordings of CAS."""
+    from conformance.cas.offline import (
+        conventions,
+        events,
+        lists,
+        lives,
+        resources,
+        sessions,
+        shapes,
+        stream,
+        threads,
+        turns,
+    )
+    from conformance.cas.offline.view import CasView
+    from conformance.offline.rule import collect
+
+    return Offline(
+        view=CasView,
+        rules=collect((shapes, conventions, lists, sessions, lives, events, turns, stream, threads, resources)),
+        acting={},
+        mount=r"(.*?)/(?:v1/)?(?:sessions|agents|environments|files|models|vaults|memory_stores)(?:/|$)",
+    )

@@ -1,0 +1,6 @@
+"""`python -m conformance.faults.kill`: damages a correct server in every way there is, and looks who notices."""
+
+from conformance.faults.kill.command import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""The bench: one case put to one server through a proxy, with a meddler in between."""
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import cache
+
+from conformance.faults.fault import Fault
+from conformance.faults.kill.setups import KEY, Routes, setup_of
+from conformance.faults.proxy.front import proxied
+from conformance.faults.proxy.passing import Meddler
+from conformance.faults.serving import served
+from conformance.kit.case import Case
+from conformance.kit.requirement import Level
+from conformance.kit.runner import Runner
+from conformance.kit.suite import Target, load_suite
+from conformance.kit.verdict import CaseResult
+
+
+class Bench:
+    """Everything needed to put the cases of one dialect."""
+
+    def __init__(self, dialect: str) -> None:
+        self.dialect = dialect
+        self.setup = setup_of(dialect)
+        self.suite = load_suite(dialect)
+        self.cases = {case.name: case for case in self.suite.cases}
+        self._profile = self.setup.profile(self.suite)
+        self._routes = Routes(self.setup.server())
+        self._levels = {item.id: item.level for item in self.suite.catalogue.requirements}
+        self._requirements = {item.id: item for item in self.suite.catalogue.requirements}
+
+    @asynccontextmanager
+    async def damaged(self, meddler: Meddler) -> AsyncIterator[str]:
+        """The address of a fresh correct server behind this meddler."""
+        async with served(self.setup.server()) as url, proxied(url, self._routes.name, meddler) as address:
+            yield address
+
+    @asynccontextmanager
+    async def wrong(self, fault: Fault) -> AsyncIterator[str]:
+        """The address of a server that was written to be wrong."""
+        async with served(self.setup.wrong(fault)) as url:
+            yield url
+
+    async def put(self, name: str, url: str, within: float) -> CaseResult:
+        """What one case finds at this address."""
+        case = self.cases[name]
+        suite = replace(self.suite, cases=(case,))
+        wanted = [self._requirements[item] for item in case.requirements]
+        runner = Runner(suite, Target(url, KEY, within, allow_destructive=True), self._profile, 1)
+        return (await runner.run(wanted)).results[0]
+
+    def binds(self, case: Case) -> bool:
+        """Whether the case decides a MUST."""
+        return any(self._levels[item] is Level.MUST for item in case.requirements)
+
+    def musts(self, requirements: Iterable[str] | None = None) -> set[str]:
+        """The MUSTs among these requirements, or all that a server can be held to."""
+        ids = self._levels if requirements is None else requirements
+        held = {item.id for item in self.suite.catalogue.requirements if not item.not_applicable}
+        return {item for item in ids if self._levels[item] is Level.MUST and item in held}
+
+
+@cache
+def bench_of(dialect: str) -> Bench:
+    """The bench of this dialect, made once per process."""
+    return Bench(dialect)

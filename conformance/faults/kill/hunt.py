@@ -1,0 +1,182 @@
+"""The hunt: cases are put to a damaged server, the most telling first, until one of them fails.
+
+A flaw that breaks a MUST is killed by a case that decides a MUST and fails. A case that can no longer be put is no
+kill: it makes an examination incomplete, which says that something is wrong but not what; it is counted apart
+(`untestable`). Flaws that must be tolerated are carried out together, since no case may mind any of them; only where a
+case fails are they tried one by one, with more time, to name the one that was minded.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from conformance.faults.kill.atlas import Atlas
+from conformance.faults.kill.bench import Bench
+from conformance.faults.kill.flaw import Flaw
+from conformance.faults.kill.growing import visitors
+from conformance.faults.kill.orders import Orders
+from conformance.faults.kill.saboteur import Saboteur
+from conformance.kit.verdict import CaseResult, Outcome
+
+T = TypeVar("T")
+PATIENT = 5.0
+FOR_KILLING = 1.0
+AT_ONCE = 6
+LATEST = 3
+CONFIRMING = 3
+
+
+@dataclass(frozen=True)
+class Quarry:
+    """One flaw and the cases that may notice it, the most telling first."""
+
+    flaw: Flaw
+    cases: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Catch:
+    """What came of one flaw."""
+
+    name: str
+    killer: str | None = None
+    remark: str = ""
+    requirements: tuple[str, ...] = ()
+    tried: int = 0
+    untestable: tuple[str, ...] = ()
+    strikes: int = 0
+
+    @property
+    def is_killed(self) -> bool:
+        return self.killer is not None
+
+
+@dataclass
+class Memory:
+    """Which cases killed last at a place, and flaws of a kind: they are asked first the next time."""
+
+    killers: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+
+    def ordered(self, quarry: Quarry) -> list[str]:
+        known = [name for about in _about(quarry.flaw) for name in self.killers.get(about, ())[:LATEST]]
+        return list(dict.fromkeys(name for name in [*known, *quarry.cases] if name in quarry.cases))
+
+    def note(self, flaw: Flaw, case: str) -> None:
+        for about in _about(flaw):
+            before = self.killers.get(about, [])
+            self.killers[about] = [case, *(name for name in before if name != case)]
+
+
+def _about(flaw: Flaw) -> tuple[tuple[str, str], ...]:
+    return (flaw.kind, flaw.place), ("", flaw.place), (flaw.kind, flaw.channel)
+
+
+class Hunter:
+    """Hunts the flaws of one dialect."""
+
+    def __init__(self, bench: Bench, orders: Orders, within: float = FOR_KILLING) -> None:
+        self._bench = bench
+        self._orders = orders
+        self._within = within
+        self._memory = Memory()
+
+    def quarry(self, atlas: Atlas, flaw: Flaw) -> Quarry:
+        """The flaw with the MUST cases that come by: those that hold the place to a schema first, then the quick."""
+        judges = atlas.judges.get(flaw.place, set())
+        come = [name for name in visitors(atlas, flaw) if self._bench.binds(self._bench.cases[name])]
+        return Quarry(flaw, tuple(sorted(come, key=lambda name: (name not in judges, atlas.seconds[name], name))))
+
+    async def hunt(self, quarry: Quarry) -> Catch:
+        """Put case after case until one fails."""
+        saboteur = Saboteur([quarry.flaw], self._orders, self._bench.setup.naming)
+        untestable: list[str] = []
+        tried = 0
+        async with self._bench.damaged(saboteur) as url:
+            for name in self._memory.ordered(quarry):
+                tried += 1
+                result = await self._put(name, url)
+                if result.outcome is Outcome.FAILED:
+                    self._memory.note(quarry.flaw, name)
+                    return self._caught(quarry.flaw.name, result, tried, untestable, saboteur.strikes)
+                if result.outcome is Outcome.NOT_TESTABLE:
+                    untestable.append(f"{name}: {result.remark}")
+        return Catch(quarry.flaw.name, tried=tried, untestable=tuple(untestable), strikes=saboteur.strikes)
+
+    async def _put(self, name: str, url: str) -> CaseResult:
+        """What a case finds; a failure that took a whole wait may be this machine's and is tried again, slower."""
+        result = await self._bench.put(name, url, self._within)
+        if result.outcome is Outcome.FAILED and result.seconds >= self._within:
+            return await self._bench.put(name, url, self._within * CONFIRMING)
+        return result
+
+    def _caught(
+        self, name: str, result: CaseResult, tried: int, untestable: Sequence[str], strikes: int
+    ) -> Catch:
+        musts = tuple(sorted(self._bench.musts(result.requirements)))
+        return Catch(name, result.name, result.remark, musts, tried, tuple(untestable), strikes)
+
+    async def hunt_by_hand(self, name: str) -> Catch:
+        """A server that was written wrong: its cases, then others, until all the MUSTs it must fail have failed."""
+        fault = self._bench.setup.faults()[name]
+        wanted = self._bench.musts(fault.requirements) or set(fault.requirements)
+        others = [case.name for case in self._bench.cases.values() if wanted.intersection(case.requirements)]
+        failed: set[str] = set()
+        killer, remark, tried = None, "", 0
+        for case in dict.fromkeys((*fault.cases, *others)):
+            async with self._bench.wrong(fault) as url:
+                result = await self._bench.put(case, url, PATIENT)
+            tried += 1
+            if result.outcome is Outcome.FAILED:
+                killer, remark = killer or result.name, remark or result.remark
+                failed |= wanted.intersection(result.requirements)
+            if failed >= wanted:
+                break
+        return Catch(f"hand {name}", killer if failed >= wanted else None, remark, tuple(sorted(failed)), tried)
+
+    # -- what must be tolerated ----------------------------------------------------------------------------------------
+
+    async def suffer(self, flaws: Sequence[Flaw], case: str, within: float | None = None) -> str | None:
+        """What a case has against flaws that it must tolerate, all of them at once; None if nothing."""
+        saboteur = Saboteur(flaws, self._orders, self._bench.setup.naming)
+        async with self._bench.damaged(saboteur) as url:
+            result = await self._bench.put(case, url, within or self._within)
+        return None if result.outcome is Outcome.PASSED else f"{case}: {result.outcome}: {result.remark}"
+
+    async def alarms(self, flaws: Sequence[Flaw], case: str) -> list[Catch]:
+        """The flaws that the case minds though it must not: named one by one, or together if it is the mixture."""
+        if await self.suffer(flaws, case) is None:
+            return []
+        found = [(flaw, await self.suffer([flaw], case, PATIENT)) for flaw in flaws]
+        alone = [Catch(flaw.name, case, remark) for flaw, remark in found if remark is not None]
+        if alone or (remark := await self.suffer(flaws, case, PATIENT)) is None:
+            return alone
+        return [Catch(" + ".join(flaw.name for flaw in flaws[:3]) + " …", case, remark)]
+
+
+def bundles(flaws: Iterable[Flaw]) -> dict[str, list[Flaw]]:
+    """Flaws to be tolerated, in groups that do not disturb each other: fields all at once, each framing by itself."""
+    groups: dict[str, list[Flaw]] = {}
+    for flaw in flaws:
+        groups.setdefault("fields" if flaw.family == "field" else flaw.name, []).append(flaw)
+    return groups
+
+
+def bundle_cases(atlas: Atlas, group: Iterable[Flaw]) -> dict[str, list[Flaw]]:
+    """The cases that come by any flaw of the group, each with the flaws it comes by."""
+    met: dict[str, list[Flaw]] = {}
+    for flaw in group:
+        for case in sorted(visitors(atlas, flaw)):
+            met.setdefault(case, []).append(flaw)
+    return met
+
+
+async def several(work: Iterable[Coroutine[Any, Any, T]], at_once: int = AT_ONCE) -> list[T]:
+    """The results of these coroutines in their order; a few run at a time."""
+    places = asyncio.Semaphore(at_once)
+
+    async def one(item: Coroutine[Any, Any, T]) -> T:
+        async with places:
+            return await item
+
+    return list(await asyncio.gather(*(one(item) for item in work)))

@@ -1,0 +1,104 @@
+"""Frozen sets: which requirements a version of the suite consists of, so that results can be compared over the years.
+
+`python -m conformance.kit.freeze 2026-11` writes the set of that name from the catalogues as they are.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+from conformance.kit.documents import read_document
+from conformance.kit.requirement import Catalogue, Level, Requirement
+from conformance.kit.suite import HOME, dialects, load_suite
+
+FOLDER = HOME / "requirements"
+UNRELEASED = "unreleased"
+HEADING = """\
+# What this version of the suite holds servers to: of every requirement its level and the beginning of the SHA-256 of
+# its sentence. Written by `python -m conformance.kit.freeze {version}`; never changed once released.
+"""
+
+
+class Frozen(BaseModel):
+    """One requirement as it was when the set was made."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    level: Level
+    sentence: str = Field(pattern="^[0-9a-f]{16}$")
+
+
+class FrozenSet(BaseModel):
+    """The requirements of all dialects under one version."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    version: str = Field(pattern=rf"^(\d{{4}}-\d{{2}}|{UNRELEASED})$")
+    dialects: Mapping[str, Mapping[str, Frozen]]
+
+    def requirements(self, catalogue: Catalogue) -> Sequence[Requirement]:
+        """The requirements of this set, at the level they have in it."""
+        listed = self.dialects.get(catalogue.dialect, {})
+        kept = (item for item in catalogue.requirements if item.id in listed)
+        return [item.model_copy(update={"level": listed[item.id].level}) for item in kept]
+
+    def changes(self, catalogue: Catalogue) -> list[str]:
+        """What of this set is not as it was; requirements that were added since do not matter."""
+        listed, now = self.dialects.get(catalogue.dialect, {}), frozen(catalogue)
+        gone = [f"{name} is no longer there" for name in listed if name not in now]
+        other = [name for name in listed if name in now and listed[name].sentence != now[name].sentence]
+        return [*gone, *(f"{name} has another sentence" for name in other)]
+
+
+def frozen(catalogue: Catalogue) -> dict[str, Frozen]:
+    """The requirements of a catalogue, as a set keeps them."""
+    return {item.id: Frozen(level=item.level, sentence=_digest(item.sentence)) for item in catalogue.requirements}
+
+
+def versions() -> tuple[str, ...]:
+    """The versions there are, oldest first."""
+    return tuple(sorted(path.stem for path in FOLDER.glob("*.yaml")))
+
+
+@cache
+def read_set(version: str) -> FrozenSet:
+    """The set of this version."""
+    return read_document(FOLDER / f"{version}.yaml", FrozenSet)
+
+
+def chosen_set(version: str | None, catalogue: Catalogue) -> FrozenSet:
+    """The set of a version, or the newest if the catalogue still is that set; ValueError says what cannot be."""
+    if version is None:
+        newest, now = read_set(versions()[-1]), frozen(catalogue)
+        same = newest.dialects.get(catalogue.dialect) == now
+        return newest if same else FrozenSet(version=UNRELEASED, dialects={catalogue.dialect: now})
+    if version not in versions():
+        raise ValueError(f"there is no set of requirements {version!r}; there is: {', '.join(versions())}")
+    found = read_set(version)
+    if changes := found.changes(catalogue):
+        raise ValueError(f"{catalogue.dialect} cannot be judged by the set {version}: {'; '.join(changes)}")
+    return found
+
+
+def write_set(version: str, folder: Path = FOLDER) -> Path:
+    """Freeze the catalogues as they are."""
+    made = FrozenSet(version=version, dialects={name: frozen(load_suite(name).catalogue) for name in dialects()})
+    path = folder / f"{made.version}.yaml"
+    body = yaml.safe_dump(made.model_dump(mode="json"), sort_keys=False, default_flow_style=None, width=120)
+    path.write_text(HEADING.format(version=version) + body, encoding="utf-8")
+    return path
+
+
+def _digest(sentence: str) -> str:
+    return sha256(sentence.encode()).hexdigest()[:16]
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m conformance.kit.freeze VERSION, such as 2026-11")
+    print(write_set(sys.argv[1]))

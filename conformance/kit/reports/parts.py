@@ -1,0 +1,157 @@
+"""The parts of the HTML report: bars, tables, and one article per failure."""
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from conformance.kit.reproduce import steps
+from conformance.kit.requirement import Requirement
+from conformance.kit.verdict import CaseResult, Finding, Outcome, Report
+
+HEAD, TAIL = 160, 80
+SIGNS = {Outcome.PASSED: "✓", Outcome.FAILED: "✗", Outcome.NOT_TESTABLE: "?", Outcome.NOT_APPLICABLE: "–"}
+
+
+def share(name: str, outcomes: Sequence[Outcome]) -> str:
+    """How much of a level passed, in numbers and as a bar."""
+    asked = [outcome for outcome in outcomes if outcome is not Outcome.NOT_APPLICABLE]
+    return (
+        f'<div class="share"><span class="name">{name.upper()}</span>'
+        f'<span class="figure"><b>{asked.count(Outcome.PASSED)}</b> of {len(asked)} passed</span>{_bar(asked)}</div>'
+    )
+
+
+def _bar(outcomes: Sequence[Outcome]) -> str:
+    numbers = {outcome: outcomes.count(outcome) for outcome in Outcome}
+    told = ", ".join(f"{number} {outcome}" for outcome, number in numbers.items() if number)
+    pieces = "".join(
+        f'<i class="{_class(outcome)}" style="flex-grow:{number}"></i>' for outcome, number in numbers.items() if number
+    )
+    return f'<span class="bar" role="img" aria-label="{told}">{pieces}</span>'
+
+
+def overview(report: Report) -> str:
+    """Every section at a glance, each a link to its requirements."""
+    cards = []
+    for name in report.by_section():
+        outcomes = [item.outcome for item in report.findings if item.requirement.section == name]
+        asked = [outcome for outcome in outcomes if outcome is not Outcome.NOT_APPLICABLE]
+        figure = f"{asked.count(Outcome.PASSED)} of {len(asked)}" if asked else "not applicable"
+        cards.append(
+            f'<a href="#section-{_slug(name)}"><span>{escape(name)}</span> <span class="soft">{figure}</span>'
+            f"{_bar(outcomes)}</a>"
+        )
+    return f'<nav class="overview" aria-label="Sections">{"".join(cards)}</nav>'
+
+
+def _slug(name: str) -> str:
+    return "-".join(re.findall(r"[\w.]+", name.lower()))
+
+
+def counts(what: str, rows: dict[str, dict[Outcome, int]]) -> str:
+    """A table of how many of each outcome; zeros are faint."""
+    head = "".join(f"<th>{outcome}</th>" for outcome in Outcome)
+    body = "".join(f"<tr><th>{escape(name)}</th>{_numbers(row)}</tr>" for name, row in rows.items())
+    return f'<table class="counts"><thead><tr><th>{what}</th>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def _numbers(row: dict[Outcome, int]) -> str:
+    return "".join(f'<td class="{_class(it) if row[it] else "none"}">{row[it]}</td>' for it in Outcome)
+
+
+def article(finding: Finding, report: Report, shown: set[str]) -> str:
+    """One requirement that failed: its sentence, its origin, and every case that failed it."""
+    requirement = finding.requirement
+    reason = report.standing.known.get(requirement.id) if report.standing else None
+    known = f'<p class="known">Known: {escape(reason)}</p>' if reason else ""
+    failed = (result for result in finding.grave if result.outcome is Outcome.FAILED)
+    return (
+        f'<article id="{requirement.id}"><header><h3>{requirement.id}</h3>{_chip(requirement)}'
+        f'<span class="soft">{escape(requirement.section)}</span></header>'
+        f'<p class="sentence">{escape(requirement.sentence)}</p>{_seed(requirement)}{known}'
+        f"{''.join(_case(result, report.url, shown) for result in failed)}</article>"
+    )
+
+
+def _chip(requirement: Requirement) -> str:
+    return f'<span class="chip {requirement.level}">{requirement.level.upper()}</span>'
+
+
+def _seed(requirement: Requirement) -> str:
+    """The protocol's own words, or where the sentence comes from if it has none."""
+    if requirement.seed:
+        return f'<blockquote lang="zh">{escape(requirement.seed)}</blockquote>'
+    return f'<p class="soft">The protocol\'s own document is silent here. Rests on: {escape(requirement.source)}</p>'
+
+
+def _case(result: CaseResult, url: str, shown: set[str]) -> str:
+    told = (
+        f'<div class="case"><p class="checks"><code>{escape(result.name)}</code> {escape(result.sentence)}</p>'
+        f'<div class="sides"><div class="expected"><h4>expected</h4><pre>{escape(result.expected or "")}</pre></div>'
+        f'<div class="seen"><h4>seen</h4><pre>{escape(result.seen or "")}</pre></div></div>'
+    )
+    if result.name in shown:
+        return f'{told}<p class="soft"><a href="#case-{result.name}">The same case as above.</a></p></div>'
+    shown.add(result.name)
+    return f'{told.replace("<div", f"<div id=case-{result.name}", 1)}{_folded(result, url)}</div>'
+
+
+def _folded(result: CaseResult, url: str) -> str:
+    """What is long: how to see it again, and the traffic."""
+    commands = steps(result.transcript, url)
+    listed = "".join(f'<span class="step">{escape(command)}\n</span>' for command in commands)
+    kind = "curl" if commands and all("curl" in command for command in commands) else "curl and websocat"
+    reproduce = f'<details><summary>Reproduce with {kind}</summary><pre class="steps">{listed}</pre></details>'
+    wire = f"<details><summary>Wire transcript</summary><pre>{_wire(result.transcript)}</pre></details>"
+    return (reproduce if commands else "") + (wire if result.transcript else "")
+
+
+def _wire(transcript: str) -> str:
+    """The traffic, each line marked with its direction; the middle of a very long one is left out."""
+    lines = transcript.split("\n")
+    left_out = len(lines) - HEAD - TAIL
+    if left_out > 0:
+        lines = [*lines[:HEAD], f"          … {left_out} lines; --transcripts keeps them all", *lines[-TAIL:]]
+    return "".join(f'<span class="{_direction(line)}">{escape(line)}\n</span>' for line in lines)
+
+
+def _direction(line: str) -> str:
+    return {">": "out", "<": "in"}.get(line[10:11], "aside")
+
+
+def gathered(findings: Iterable[Finding]) -> str:
+    """Requirements that share a reason, told together."""
+    reasons: dict[str, list[Requirement]] = {}
+    for finding in findings:
+        told = [result.reason or "" for result in finding.grave if result.reason]
+        reason = finding.requirement.not_applicable or "; ".join(dict.fromkeys(told)) or "no case could be put"
+        reasons.setdefault(reason, []).append(finding.requirement)
+    return "".join(_group(reason, listed) for reason, listed in reasons.items())
+
+
+def _group(reason: str, listed: list[Requirement]) -> str:
+    items = "".join(f'<li id="{it.id}"><b>{it.id}</b> {_chip(it)} {escape(it.sentence)}</li>' for it in listed)
+    return f'<div class="group"><p>{escape(reason)}</p><ul>{items}</ul></div>'
+
+
+def folded_section(name: str, report: Report) -> str:
+    """All requirements of a section, folded under their count."""
+    found = [finding for finding in report.findings if finding.requirement.section == name]
+    rows = "".join(map(_row, found))
+    bar = _bar([finding.outcome for finding in found])
+    heading = f'<span class="name">{escape(name)}</span> <span class="soft">{len(found)}</span>{bar}'
+    place = f'class="section" id="section-{_slug(name)}"'
+    return f'<details {place}><summary>{heading}</summary><table class="all">{rows}</table></details>'
+
+
+def _row(finding: Finding) -> str:
+    requirement, outcome = finding.requirement, finding.outcome
+    name = requirement.id if outcome is Outcome.PASSED else f'<a href="#{requirement.id}">{requirement.id}</a>'
+    return (
+        f'<tr><td class="{_class(outcome)}"><span aria-hidden="true">{SIGNS[outcome]}</span> {outcome}</td>'
+        f"<td>{name}</td><td>{_chip(requirement)}</td><td>{escape(requirement.sentence)}</td></tr>"
+    )
+
+
+def _class(outcome: Outcome) -> str:
+    return outcome.value.replace(" ", "-")

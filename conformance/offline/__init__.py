@@ -1,0 +1,1 @@
+"""Offline judging: recordings in, the same report out; nothing is asked of any server."""

@@ -1,0 +1,158 @@
+"""The judge: puts the rules of a dialect to a tape and comes back with the report a live examination gives."""
+
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+from conformance.kit.expect import Failed, NotTestable
+from conformance.kit.requirement import Requirement
+from conformance.kit.suite import Suite, dialects
+from conformance.kit.verdict import CaseResult, Finding, Outcome, Report
+from conformance.offline.rule import Offline, Rule
+from conformance.offline.tape import Exchange, Tape, Unusable
+from conformance.recording.secrets import Redactor
+
+STUMBLES = (LookupError, TypeError, ValueError, AttributeError)
+Watcher = Callable[[CaseResult], None]
+
+
+def load_offline(dialect: str) -> Offline:
+    """What judges recordings of this dialect."""
+    found: Offline = import_module(f"conformance.{dialect}.offline").offline()
+    return found
+
+
+def mounted(tape: Tape, dialect: str, mount: str | None = None) -> Tape:
+    """The tape with the dialect's own paths, which begin after the mount; Unusable if there are none on it."""
+    if tape.dialect not in (None, dialect):
+        raise Unusable(
+            f"{tape.source}: this is a recording of {tape.dialect}, not of {dialect}; "
+            f"try: dragoman conform {tape.dialect} --transcript {tape.source}"
+        )
+    found = mount if mount is not None else tape.mount if tape.mount is not None else _guess(tape, dialect)
+    if found is None or not any(item.path.startswith(found) for item in tape.exchanges):
+        raise Unusable(_nothing(tape, dialect))
+    kept = [item for item in tape.exchanges if item.path.startswith(found)]
+    for item in kept:
+        item.path = item.path[len(found) :] or "/"
+    return Tape(tape.source, kept, dialect, found, tape.remarks)
+
+
+def _guess(tape: Tape, dialect: str) -> str | None:
+    """What most paths of the dialect have before what is the dialect's own."""
+    pattern = re.compile(load_offline(dialect).mount)
+    mounts = Counter(match[1] for item in tape.exchanges if (match := pattern.match(item.path)))
+    return mounts.most_common(1)[0][0] if mounts else None
+
+
+def _nothing(tape: Tape, dialect: str) -> str:
+    words = f"{tape.source}: nothing in it ({len(tape.exchanges)} exchanges) looks like {dialect}"
+    others = [name for name in dialects() if name != dialect and _guess(tape, name) is not None]
+    return words + (f"; is it a recording of {' or '.join(others)}?" if others else "")
+
+
+def judge(
+    suite: Suite,
+    tape: Tape,
+    requirements: Collection[Requirement],
+    watcher: Watcher = lambda result: None,
+    secrets: Iterable[str] = (),
+) -> Report:
+    """Decide these requirements by what is on the tape, which must be mounted; secrets do not reach the report."""
+    dialect = suite.catalogue.dialect
+    offline = load_offline(dialect)
+    started, clock = datetime.now(UTC), time.monotonic()
+    view, cover = offline.view(tape), _Cover(tape, secrets)
+    wanted = {item.id for item in requirements}
+    results = []
+    for item in offline.rules:
+        if wanted.intersection(item.requirements):
+            results.append(cover.hide(_put(item, view)))
+            watcher(results[-1])
+    results += [_acting(name, why) for name, why in offline.acting.items() if name in wanted]
+    return Report(
+        dialect=dialect,
+        title=suite.catalogue.title,
+        url=tape.source,
+        started=started,
+        seconds=time.monotonic() - clock,
+        findings=tuple(_finding(item, results) for item in requirements),
+        results=tuple(results),
+    )
+
+
+class _Cover:
+    """Strikes secrets out of results; the tape is searched for them only when there is something to hide them in."""
+
+    def __init__(self, tape: Tape, known: Iterable[str]) -> None:
+        self._tape = tape
+        self._known = list(known)
+
+    def hide(self, result: CaseResult) -> CaseResult:
+        if result.outcome is not Outcome.FAILED:
+            return result
+        hide = self._redactor.text
+        seen, expected = hide(result.seen or ""), hide(result.expected or "")
+        return replace(result, transcript=hide(result.transcript), seen=seen, expected=expected)
+
+    @cached_property
+    def _redactor(self) -> Redactor:
+        redactor = Redactor(self._known)
+        for item in self._tape.exchanges:
+            redactor.headers(item.headers.items())
+            redactor.headers(item.reply_headers.items())
+            redactor.query("&".join(f"{name}={value}" for name, value in item.query))
+            redactor.data(item.body or b"", is_sent=True)
+            for frame in item.frames:
+                redactor.text(frame.text or "", is_sent=frame.is_sent)
+            redactor.data(b"" if item.is_stream else item.reply.body)
+        return redactor
+
+
+def _finding(requirement: Requirement, results: list[CaseResult]) -> Finding:
+    return Finding(requirement, tuple(item for item in results if requirement.id in item.requirements))
+
+
+def _acting(name: str, why: str) -> CaseResult:
+    reason = f"only a live examination can decide it: {why}"
+    sentence = "A recording cannot show this."
+    return CaseResult(f"acting.{name}", sentence, (name,), Outcome.NOT_TESTABLE, 0.0, "", reason=reason)
+
+
+def _put(item: Rule, view: Any) -> CaseResult:
+    """One rule put to the tape: the first violation is its answer."""
+    clock, subject, count = time.monotonic(), "", 0
+    found: Exchange | str = ""
+
+    def result(outcome: Outcome, transcript: str = "", **more: str) -> CaseResult:
+        spent = time.monotonic() - clock
+        return CaseResult(item.name, item.sentence, item.requirements, outcome, spent, transcript, **more)
+
+    try:
+        for found in item.check(view):
+            subject, count = _place(found), count + 1
+    except Failed as failure:
+        seen = f"{failure.seen} (at {subject or 'the start'})"
+        return result(Outcome.FAILED, _excerpt(found), expected=failure.expected, seen=seen)
+    except NotTestable as error:
+        return result(Outcome.NOT_TESTABLE, reason=str(error))
+    except STUMBLES as error:
+        reason = f"the examiner stumbled at {subject or 'the start'}: {type(error).__name__}: {error}"
+        return result(Outcome.NOT_TESTABLE, reason=reason)
+    if not count:
+        return result(Outcome.NOT_TESTABLE, reason=f"no evidence: the recording holds no {item.needs}")
+    return result(Outcome.PASSED)
+
+
+def _place(found: Exchange | str) -> str:
+    return found if isinstance(found, str) else f"{found.place}, {found.asked}"
+
+
+def _excerpt(found: Exchange | str) -> str:
+    return found if isinstance(found, str) else found.shown

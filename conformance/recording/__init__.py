@@ -1,0 +1,1 @@
+"""Recording: a proxy that passes live traffic through unchanged and writes it down without its secrets."""

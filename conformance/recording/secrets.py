@@ -1,0 +1,174 @@
+"""Secrets: found by the names they go by, struck out wherever they stand, told apart by a number."""
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterable, Sequence
+from urllib.parse import quote, quote_plus, unquote_plus
+
+import orjson
+
+SHORTEST = 8  # shorter secrets are struck out where they are named, and not wherever the letters occur
+SHORTEST_WORD = 16  # so are plain words
+MOST = 5_000
+ENDINGS = (
+    "token", "secret", "password", "passwd", "passphrase", "apikey", "accesskey", "privatekey", "secretkey",
+    "plaintext", "credential", "credentials", "authorization", "cookie",
+)  # fmt: skip
+CURSORS = ("nexttoken", "pagetoken", "continuationtoken")
+JSON_PAIR = re.compile(r'"([\w.\- ]{1,64})"(\s*:\s*)"((?:[^"\\]|\\.)+)"')
+INNER_PAIR = re.compile(r'\\"([\w.\- ]{1,64})\\"(\s*:\s*)\\"((?:(?!\\").)+)\\"')
+QUERY_PAIR = re.compile(r"([?&;]|^)([\w.\-\[\]]{1,64})=([^&;\s\"'<>#\\]+)")
+ENVIRONMENT = re.compile(
+    r'("(?:env|runtime_env|env_vars|envVars|environment_variables|environmentVariables)"\s*:\s*)'
+    r'(\{[^{}]*\}|"(?:[^"\\]|\\.)*")'
+)
+STRING_VALUE = re.compile(r'(:\s*)"((?:[^"\\]|\\.)+)"')
+ASSIGNMENT = re.compile(r'([A-Za-z_]\w*=)((?:[^;"\\]|\\[^n])+)')
+CONNECT = re.compile(r"(^|\x1e)(40(?:/[^,\x1e]*,)?)(\{[^\x1e]*\})")
+MASKED = re.compile(r"^[*•·.…xX_\-]*$|\*{3}|•{3}|…|\.{3}|\[redacted-\d+\]")
+WORD = re.compile(r"^[a-z_.:\-]+$")
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether what goes by this name is nobody's business."""
+    plain = re.sub(r"[^a-z0-9]", "", name.lower())
+    return plain == "key" or (plain.endswith(ENDINGS) and not plain.endswith(CURSORS))
+
+
+class Redactor:
+    """Strikes secrets out: `[redacted-1]` is the first one seen, wherever it is seen again."""
+
+    def __init__(self, known: Iterable[str] = ()) -> None:
+        self._marks: dict[str, str] = {}
+        self._forms: dict[str, str] = {}
+        self._pattern: re.Pattern[str] | None = None
+        for secret in known:
+            self._learn(secret)
+
+    # -- what is recorded ----------------------------------------------------------------------------------------------
+
+    def data(self, data: bytes, *, is_sent: bool = False, is_form: bool = False) -> bytes:
+        """A body or frame, text or not."""
+        text = self.text(data.decode("utf-8", "surrogateescape"), is_sent=is_sent, is_form=is_form)
+        return text.encode("utf-8", "surrogateescape")
+
+    def text(self, text: str, *, is_sent: bool = False, is_form: bool = False) -> str:
+        if is_sent:
+            text = CONNECT.sub(lambda found: found[1] + found[2] + self._values(found[3]), text)
+        text = ENVIRONMENT.sub(lambda found: found[1] + self._environment(found[2]), text)
+        text = JSON_PAIR.sub(self._pair, text)
+        text = INNER_PAIR.sub(self._inner_pair, text)
+        text = QUERY_PAIR.sub(lambda found: self._query_pair(found, is_form), text)
+        return self._literal(text)
+
+    def query(self, query: str) -> str:
+        return self._literal(QUERY_PAIR.sub(lambda found: self._query_pair(found, True), query))
+
+    def path(self, path: str) -> str:
+        return self._literal(path)
+
+    def headers(self, headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+        return [(name, self._header(name, value)) for name, value in headers]
+
+    # -- where secrets are found ---------------------------------------------------------------------------------------
+
+    def _header(self, name: str, value: str) -> str:
+        plain = name.lower()
+        if plain in ("cookie", "set-cookie"):
+            return "; ".join(self._cookie(place, part) for place, part in enumerate(value.split("; ")))
+        if plain in ("authorization", "proxy-authorization"):
+            scheme, space, secret = value.rpartition(" ")
+            self._look_inside(scheme, secret)
+            return scheme + space + self._mark(secret)
+        if plain == "sec-websocket-protocol":
+            return ", ".join(self._mark(it) if len(it) > SHORTEST_WORD else it for it in value.split(", "))
+        if plain.startswith("access-control-"):
+            return value
+        if is_secret_name(name) or (plain.startswith("x-") and is_secret_name(plain.removeprefix("x-"))):
+            return self._mark(value)
+        return self._literal(QUERY_PAIR.sub(lambda found: self._query_pair(found, False), value))
+
+    def _cookie(self, place: int, part: str) -> str:
+        name, sign, value = part.partition("=")
+        is_attribute = place > 0 and name.lower() in ("path", "domain", "expires", "max-age", "samesite")
+        return part if is_attribute or not sign or not value else f"{name}={self._mark(value)}"
+
+    def _look_inside(self, scheme: str, secret: str) -> None:
+        """A Basic credential holds a password."""
+        if scheme.lower() == "basic":
+            try:
+                _, _, password = base64.b64decode(secret, validate=True).decode().partition(":")
+            except (binascii.Error, UnicodeDecodeError):
+                return
+            self._learn(password)
+
+    def _pair(self, found: re.Match[str]) -> str:
+        if not is_secret_name(found[1]) or (found[1].lower() == "key" and _is_harmless(found[3])):
+            return found[0]
+        return f'"{found[1]}"{found[2]}"{self._mark(_unescaped(found[3]))}"'
+
+    def _inner_pair(self, found: re.Match[str]) -> str:
+        if not is_secret_name(found[1]) or (found[1].lower() == "key" and _is_harmless(found[3])):
+            return found[0]
+        return f'\\"{found[1]}\\"{found[2]}\\"{self._mark(found[3])}\\"'
+
+    def _query_pair(self, found: re.Match[str], is_query: bool) -> str:
+        if (found[1] == "" and not is_query) or not is_secret_name(found[2]):
+            return found[0]
+        return f"{found[1]}{found[2]}={self._mark(unquote_plus(found[3]))}"
+
+    def _environment(self, text: str) -> str:
+        if text.startswith("{"):
+            return self._values(text)
+        return ASSIGNMENT.sub(lambda found: found[1] + self._mark(_unescaped(found[2])), text)
+
+    def _values(self, text: str) -> str:
+        """Every string that is a value in this JSON object."""
+        return STRING_VALUE.sub(lambda found: f'{found[1]}"{self._mark(_unescaped(found[2]))}"', text)
+
+    # -- striking out --------------------------------------------------------------------------------------------------
+
+    def _mark(self, secret: str) -> str:
+        if not secret or MASKED.search(secret):
+            return secret
+        return self._learn(secret)
+
+    def _learn(self, secret: str) -> str:
+        mark = self._marks.get(secret)
+        if mark is None:
+            mark = self._marks[secret] = f"[redacted-{len(self._marks) + 1}]"
+            is_word = WORD.match(secret) is not None and "-" not in secret
+            if len(secret) >= (SHORTEST_WORD if is_word else SHORTEST) and len(self._forms) < MOST:
+                self._forms |= dict.fromkeys(spellings(secret), mark)
+                self._pattern = None
+        return mark
+
+    def _literal(self, text: str) -> str:
+        if not self._forms:
+            return text
+        if self._pattern is None:
+            longest_first = sorted(self._forms, key=len, reverse=True)
+            self._pattern = re.compile("|".join(map(re.escape, longest_first)))
+        return self._pattern.sub(lambda found: self._forms[found[0]], text)
+
+
+def spellings(secret: str) -> set[str]:
+    """A secret as it may appear on the wire: plain, in JSON, in an address, in base64."""
+    coded = base64.b64encode(secret.encode()).decode()
+    quoted = quote(secret, safe="")
+    inside: Sequence[str] = (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
+    return {secret, *inside, quoted, quoted.lower(), quote_plus(secret), quote(secret), coded, coded.rstrip("=")}
+
+
+def _is_harmless(value: str) -> bool:
+    """Many things have a `key` that is a name and no secret."""
+    return len(value) < SHORTEST_WORD or WORD.match(value) is not None
+
+
+def _unescaped(text: str) -> str:
+    try:
+        return str(orjson.loads(f'"{text}"'))
+    except orjson.JSONDecodeError:
+        return text

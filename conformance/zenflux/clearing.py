@@ -1,0 +1,27 @@
+"""What a server lists of one user's, so that it can be cleared away even where the server did not say what it made."""
+
+from typing import Any
+
+from conformance.kit.expect import Failed
+from conformance.kit.http import HttpClient
+from conformance.zenflux.answer import listed
+
+MOST = "100"
+
+
+async def belongings(http: HttpClient, base: str, user: str) -> list[str]:
+    """The paths of the active sessions and the conversations of this user, as far as the server lists them."""
+    sessions = await _items(http, f"{base}/sessions", {}, "sessions")
+    conversations = await _items(http, f"{base}/conversations", {"user_id": user, "limit": MOST}, "conversations")
+    names = [item.get("session_id") for item in sessions if item.get("user_id") == user]
+    owned = [item.get("id") for item in conversations if item.get("user_id") == user]
+    return [*(f"/session/{name}" for name in names if name), *(f"/conversations/{name}" for name in owned if name)]
+
+
+async def _items(http: HttpClient, path: str, query: dict[str, str], name: str) -> list[dict[str, Any]]:
+    """The objects of a list; none if there is no making sense of it."""
+    try:
+        body = (await http.ask("GET", path, query=query)).json()
+        return listed(body.get("data") if isinstance(body, dict) else body, name)
+    except Failed:
+        return []

@@ -1,0 +1,211 @@
+"""`dragoman log`: the file that sessions are kept in, looked at, made smaller, and carried elsewhere."""
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, BinaryIO
+
+import typer
+
+from .common import CONFIG, ConfigFile, DataFolder, fail, given, settings, telling
+
+if TYPE_CHECKING:
+    from gateway.config import Config
+    from gateway.ports import Clock
+
+log = typer.Typer(no_args_is_help=True, help=(
+    "Look after the file that sessions are kept in. Example: [b]dragoman log verify[/b]"))
+
+SECRETS = "secrets that clients gave to their sessions are in it; keep it as you keep keys"
+PACE = 1.0
+"""Seconds between two words on how far a long work is."""
+
+
+@log.command("verify")
+def verify(config: ConfigFile = CONFIG, data: DataFolder = None) -> None:
+    """See whether the file is whole and everything in it is in its place; a server may be running meanwhile.
+
+    Example: [b]dragoman log verify[/b]
+
+    Every problem is told with its session and record. The exit code is 0 if there is none, 1 if there are some, and 2
+    if there is no such file.
+    """
+    from gateway.log.verify import verify as look
+
+    with telling():
+        path = _file(settings(config, given(data=data)))
+        with progress("looked at {} of {} sessions") as tell:
+            verdict = look(path, tell)
+    for problem in verdict.problems:
+        typer.echo(str(problem))
+    typer.echo(
+        f"{path}: {_many(verdict.sessions, 'session')}, {_many(verdict.records, 'record')} in "
+        f"{_many(verdict.segments, 'segment')}, {_many(verdict.resources, 'version')} of resources; "
+        f"{_many(len(verdict.problems), 'problem')}"
+    )
+    raise typer.Exit(1 if verdict.problems else 0)
+
+
+@log.command("compact")
+def compact(config: ConfigFile = CONFIG, data: DataFolder = None) -> None:
+    """Make the file smaller and quicker to read, while no server runs; nothing that can be read changes.
+
+    Example: [b]dragoman log compact[/b]
+
+    What is left of deleted sessions is dropped, many small pieces become few, and free space is given back. As much
+    space as the file has is needed meanwhile.
+    """
+    from gateway.log.compact import compact as press
+
+    with telling():
+        path = _file(settings(config, given(data=data)))
+        with progress("compacted {} of {} sessions") as tell:
+            done = press(path, tell)
+    typer.echo(
+        f"{path}: {done.bytes_before:,} bytes became {done.bytes_after:,}, {_many(done.segments_before, 'segment')} "
+        f"became {done.segments_after:,}, {_many(done.leftovers, 'leftover')} removed"
+    )
+
+
+@log.command("export")
+def export(
+    sessions: Annotated[
+        list[str] | None, typer.Argument(help="Which sessions; all if none is named.", metavar="[SESSION]...")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="A new file to write, which only you can read.")] = None,
+    config: ConfigFile = CONFIG,
+    data: DataFolder = None,
+) -> None:
+    """Write sessions as lines of JSON, to be kept or taken in elsewhere; a server may be running meanwhile.
+
+    Example: [b]dragoman log export --out sessions.jsonl[/b]
+
+    Secrets are written as they are. Agents, files and other resources are not in it: they belong to the installation.
+    """
+    from gateway.log.carry import exported
+
+    with telling():
+        path = _file(settings(config, given(data=data)))
+        with progress("wrote {} of {} sessions") as tell:
+            lines = exported(path, sessions or (), tell)
+            first = next(lines)  # whatever is wrong is told before anything is written
+            with _target(out) as target:
+                target.write(first)
+                target.writelines(lines)
+    typer.echo(f"Written{f' to {out}' if out else ''}: {SECRETS}.", err=True)
+
+
+@log.command("import")
+def take_in(
+    file: Annotated[
+        Path | None, typer.Argument(help="What `dragoman log export` wrote; standard input if none is named.")
+    ] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Take the place of sessions that are there.")] = False,
+    config: ConfigFile = CONFIG,
+    data: DataFolder = None,
+) -> None:
+    """Take in sessions that were exported, while no server runs: all of them, or none.
+
+    Example: [b]dragoman log import sessions.jsonl[/b] or [b]dragoman log import < sessions.jsonl[/b]
+
+    Sessions keep their ids and owners. One that is there already is refused unless --replace is given.
+    """
+    from gateway.log.carry import take_in as carry_in
+
+    with telling():
+        path = _file(settings(config, given(data=data)), may_be_new=True)
+        with progress("took in {} sessions") as tell, _source(file) as lines:
+            done = carry_in(path, lines, replace=replace, progress=tell)
+    replaced = f", {done.replaced:,} of them in the place of others" if done.replaced else ""
+    typer.echo(f"{path}: took in {_many(done.sessions, 'session')}, {_many(done.records, 'record')}{replaced}")
+
+
+# -- what they share --------------------------------------------------------------------------------------------------
+
+def _file(config: "Config", *, may_be_new: bool = False) -> Path:
+    """Where these settings keep sessions."""
+    from gateway.stores import FILE
+
+    kind, _, place = config.log.partition(":")
+    if kind != "sqlite":
+        fail(f"the settings say `log: {kind}`: there is no file to work on; these commands are for `log: sqlite`")
+    path: Path = config.data / (place or FILE)
+    if may_be_new and not path.exists():
+        from gateway.storage import make
+
+        make(path)
+    return path
+
+
+@contextmanager
+def _target(out: Path | None) -> Iterator[BinaryIO]:
+    """Standard output, or a new file that nobody else can read, there only when it is whole."""
+    if out is None:
+        yield sys.stdout.buffer
+        return
+    if out.exists():
+        fail(f"{out} is there already; remove it, or choose another name")
+    part = out.with_name(f"{out.name}.part")
+    try:
+        with open(part, "wb", opener=_for_me_alone) as target:
+            yield target
+        part.rename(out)
+    except OSError as error:
+        fail(f"{out} cannot be written: {error.strerror}")
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _for_me_alone(path: str, flags: int) -> int:
+    import os
+
+    return os.open(path, flags, 0o600)
+
+
+@contextmanager
+def _source(file: Path | None) -> Iterator[Iterable[bytes]]:
+    if file is None:
+        if sys.stdin.isatty():
+            fail("name a file, or send one: dragoman log import < sessions.jsonl")
+        yield sys.stdin.buffer
+        return
+    try:
+        with file.open("rb") as lines:
+            yield lines
+    except OSError as error:
+        fail(f"{file} cannot be read: {error.strerror}")
+
+
+@contextmanager
+def progress(words: str) -> Iterator["Pace"]:
+    pace = Pace(words, time.monotonic)
+    yield pace
+    pace.end()
+
+
+class Pace:
+    """Tells on standard error how far a long work is, now and then; of a short one it says nothing."""
+
+    def __init__(self, words: str, clock: "Clock") -> None:
+        self._words = words
+        self._clock = clock
+        self._next = clock() + PACE
+        self._told = False
+
+    def __call__(self, done: int, total: int) -> None:
+        if (now := self._clock()) < self._next:
+            return
+        self._next, self._told = now + PACE, True
+        on_terminal = sys.stderr.isatty()
+        typer.echo(("\r" if on_terminal else "") + self._words.format(f"{done:,}", f"{total:,}"), err=True,
+                   nl=not on_terminal)
+
+    def end(self) -> None:
+        if self._told and sys.stderr.isatty():
+            typer.echo(err=True)
+
+
+def _many(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"

@@ -1,0 +1,78 @@
+"""Calls to other servers, through Redis: sent until answered, carried out once however often they arrive."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from gateway.storage.redis import Redis, Unreachable
+
+from .letters import AnyCall, Asked, Replied, encode
+
+log = structlog.get_logger("dragoman.cluster")
+
+KEPT, AT_ONCE = 10_000, 1000
+"""How many calls are remembered, lest they come again, and how many are carried out at once."""
+
+Serve = Callable[[Asked, bool], Awaitable[Replied]]
+"""(a call, whether it has come before) → what becomes of it."""
+
+
+class Post:
+    """The calls that we wait for, and those that others wait for."""
+
+    def __init__(self, redis: Redis, serve: Serve) -> None:
+        self._redis = redis
+        self._serve = serve
+        self._waiting: dict[str, asyncio.Future[Replied]] = {}
+        self._serving: dict[str, asyncio.Task[None]] = {}
+        self._known: dict[str, Replied | None] = {}
+        """Calls that have come; the answer too where it is small. What has a receipt is in the log."""
+
+    async def ask(self, replica: str, request: str, call: AnyCall, seconds: float) -> Replied | None:
+        """The answer of that server; None if it is not there, or does not answer in time."""
+        waiting = self._waiting.setdefault(request, asyncio.get_running_loop().create_future())
+        letter = encode(Asked(request=request, sender=self._redis.replica, call=call))
+        try:
+            heard = await self._redis.publish(f"to:{replica}", letter)
+            async with asyncio.timeout(seconds if heard else seconds / 10):
+                return await asyncio.shield(waiting)
+        except TimeoutError:
+            return None
+        finally:
+            self._waiting.pop(request, None)
+
+    def replied(self, letter: Replied) -> None:
+        waiting = self._waiting.get(letter.request)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(letter)
+
+    def asked(self, letter: Asked) -> None:
+        """Carry it out, unless that is done already or being done."""
+        if letter.request in self._serving or len(self._serving) >= AT_ONCE:
+            return  # the answer comes when it is ready; who gets none asks again
+        task = asyncio.create_task(self._carry_out(letter), name=f"call {letter.request}")
+        self._serving[letter.request] = task
+        task.add_done_callback(lambda done: self._serving.pop(letter.request, None))
+
+    async def _carry_out(self, letter: Asked) -> None:
+        answer = self._known.get(letter.request)
+        if answer is None:
+            answer = await self._serve(letter, letter.request in self._known)
+            self._keep(answer)
+        try:
+            await self._redis.publish(f"to:{letter.sender}", encode(answer))
+        except Unreachable as error:
+            log.warning("a call could not be answered", call=letter.call.session_id, error=error.message)
+
+    def _keep(self, answer: Replied) -> None:
+        if answer.elsewhere or answer.refused is not None:
+            return  # nothing was done, and it may be tried again
+        self._known[answer.request] = answer if answer.receipt is None else None
+        if len(self._known) > KEPT:
+            del self._known[next(iter(self._known))]
+
+    async def close(self) -> None:
+        for task in list(self._serving.values()):
+            task.cancel()
+        await asyncio.gather(*self._serving.values(), return_exceptions=True)

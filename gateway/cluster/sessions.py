@@ -1,0 +1,186 @@
+"""The session service of one server among several: any session can be asked for here, whoever holds it."""
+
+import asyncio
+import secrets
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import structlog
+
+from gateway.errors import GatewayError, NotFound, Overloaded
+from gateway.ids import minting
+from gateway.log.redis import Lost
+from gateway.model import (
+    AnyCommand,
+    CloseReason,
+    Compact,
+    CustomEvent,
+    InputAccepted,
+    Interrupt,
+    NoticePosted,
+    SendMessage,
+    SessionStatus,
+    SessionView,
+    TurnResumed,
+)
+from gateway.ports import Receipt
+
+from .following import Following
+from .letters import (
+    AnyCall,
+    ArchiveScope,
+    Asked,
+    Close,
+    Delete,
+    Replied,
+    Rewind,
+    Submit,
+    Tell,
+    Update,
+    raised,
+    refused,
+)
+
+log = structlog.get_logger("dragoman.cluster")
+
+
+class ClusterSessions(Following):
+    """What only a session's writer can do is done by it: here, if we hold it or nobody does; else by a call."""
+
+    # -- what only the writer can do ------------------------------------------------------------------------------
+
+    async def submit(self, owner: str, session_id: str, commands: Sequence[AnyCommand]) -> Receipt:
+        receipt = await self._routed(Submit(owner=owner, session_id=session_id, commands=tuple(commands)))
+        assert receipt is not None, "commands that were accepted have a receipt"
+        return receipt
+
+    async def update(
+        self, owner: str, session_id: str, *, title: str | None = None, metadata: dict[str, Any] | None = None,
+        agent: str | None = None,
+    ) -> SessionView:
+        await self._routed(Update(owner=owner, session_id=session_id, title=title, metadata=metadata, agent=agent))
+        return await self.get(owner, session_id)
+
+    async def close(self, owner: str, session_id: str, reason: CloseReason) -> SessionView:
+        await self._routed(Close(owner=owner, session_id=session_id, reason=reason))
+        return await self.get(owner, session_id)
+
+    async def archive_scope(self, owner: str, session_id: str, scope_id: str) -> SessionView:
+        await self._routed(ArchiveScope(owner=owner, session_id=session_id, scope_id=scope_id))
+        return await self.get(owner, session_id)
+
+    async def rewind(self, owner: str, session_id: str, to_seq: int, reason: str | None = None) -> SessionView:
+        await self._routed(Rewind(owner=owner, session_id=session_id, to_seq=to_seq, reason=reason))
+        return await self.get(owner, session_id)
+
+    async def tell(self, owner: str, session_id: str, event: NoticePosted | CustomEvent) -> SessionView:
+        await self._routed(Tell(owner=owner, session_id=session_id, event=event))
+        return await self.get(owner, session_id)
+
+    async def delete(self, owner: str, session_id: str) -> None:
+        await self._routed(Delete(owner=owner, session_id=session_id))
+
+    async def leave(self, owner: str, session_id: str, turn_id: str) -> None:
+        if not self._house.cancel_on_leave:
+            return
+        with suppress(GatewayError):
+            view = await self.get(owner, session_id)
+            if view.turn_id == turn_id and view.status is not SessionStatus.IDLE:
+                await self.submit(owner, session_id, [Interrupt(turn_id=turn_id)])
+
+    # -- by whom --------------------------------------------------------------------------------------------------
+
+    async def _routed(self, call: AnyCall) -> Receipt | None:
+        """Until it is done, once; `Overloaded` if the writer neither answers nor lets the session go."""
+        request, sent = secrets.token_hex(8), False
+        loop, lease = asyncio.get_running_loop(), self._redis.lease
+        deadline = loop.time() + 2 * lease + 2
+        while True:
+            try:
+                holder = await self._home(call.session_id)
+                if holder is None:
+                    return await self._once(call, request) if sent else await self._here(call, request)
+                sent, answer = True, await self._post.ask(holder, request, call, lease / 2)
+            except Lost:
+                self._drop_copy(call.session_id)
+                answer = None
+            if answer is not None and answer.refused is not None:
+                raise raised(answer.refused)
+            if answer is not None and not answer.elsewhere:
+                return answer.receipt
+            if loop.time() > deadline:
+                raise Overloaded("the server that holds the session does not answer; try again")
+            await asyncio.sleep(lease / 100)
+
+    async def _once(self, call: AnyCall, request: str) -> Receipt | None:
+        """Here, after another server was asked that did not answer: it may have done it all the same."""
+        if isinstance(call, Submit):
+            return await self._receipt(call, request) or await self._here(call, request)
+        try:
+            return await self._here(call, request)
+        except NotFound:
+            if isinstance(call, Delete):
+                return None
+            raise
+
+    async def _receipt(self, call: Submit, request: str) -> Receipt | None:
+        """What the log tells of these commands, if it has them: their ids are made of the request."""
+        await self._find(call.owner, call.session_id)
+        spine = await self._log.spine(call.session_id)
+        found = [
+            record for record in spine
+            if isinstance(record.event, InputAccepted) and record.event.command_id.startswith(f"cmd_{request}")
+        ]
+        if not found:
+            return None
+        starts = [one for one in found if isinstance(one.event, InputAccepted)
+                  and isinstance(one.event.command, SendMessage | Compact)]
+        after = starts[-1].seq if starts else found[-1].seq
+        resumed = any(isinstance(record.event, TurnResumed) and record.seq > found[0].seq for record in spine)
+        return Receipt(turn_id=found[-1].turn_id, records=tuple(found), after=after, begun=bool(starts) or resumed)
+
+    async def _here(self, call: AnyCall, request: str) -> Receipt | None:
+        """As the writer of the session; raises `Lost` if we are not."""
+        owner, session_id = call.owner, call.session_id
+        match call:
+            case Submit(commands=commands):
+                return await self._submit(owner, session_id, commands, request)
+            case Update(title=title, metadata=metadata, agent=agent):
+                await super().update(owner, session_id, title=title, metadata=metadata, agent=agent)
+            case Close(reason=reason):
+                await super().close(owner, session_id, reason)
+            case ArchiveScope(scope_id=scope_id):
+                await super().archive_scope(owner, session_id, scope_id)
+            case Rewind(to_seq=to_seq, reason=why):
+                await super().rewind(owner, session_id, to_seq, why)
+            case Tell(event=event):
+                await super().tell(owner, session_id, event)
+            case Delete():
+                await super().delete(owner, session_id)
+        return None
+
+    async def _submit(
+        self, owner: str, session_id: str, commands: Sequence[AnyCommand], request: str,
+    ) -> Receipt:
+        session = await self._find(owner, session_id)
+        if not self._log.holds(session_id):
+            raise Lost("another server has taken the session over; ask again")
+        receipt = session.submit(commands, minting(request))
+        await self._log.settled(session_id, session.view.head)
+        return receipt
+
+    async def _serve(self, letter: Asked, again: bool) -> Replied:
+        request, session_id = letter.request, letter.call.session_id
+        try:
+            if self._house.closing:
+                await self._hand_over(session_id)
+            if await self._home(session_id) is not None:
+                return Replied(request=request, elsewhere=True)
+            do = self._once if again else self._here
+            return Replied(request=request, receipt=await do(letter.call, request))
+        except Lost:
+            self._drop_copy(session_id)
+            return Replied(request=request, elsewhere=True)
+        except GatewayError as error:
+            return Replied(request=request, refused=refused(error))

@@ -1,0 +1,144 @@
+"""Sessions carried from one log to another: one JSON object a line, first what the file is, then record by record."""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from gateway.errors import Conflict, Invalid
+from gateway.model import MODEL_VERSION, Grammar, GrammarError, Record, SessionCreated, decode, encode
+from gateway.storage import Unusable, alone, trouble_of
+
+from .file import LogFile, log_file
+from .sqlite import Writing, forget
+
+Progress = Callable[[int, int], None]
+FORMAT = "dragoman log"
+SEGMENT = 500
+"""How many records of a session are put into one segment."""
+
+
+class Header(msgspec.Struct, kw_only=True):
+    """The first line: what this is, and by which model the records are to be read."""
+
+    format: str
+    model: int
+
+
+# -- out --------------------------------------------------------------------------------------------------------------
+
+def exported(
+    path: Path, sessions: Sequence[str] = (), progress: Progress = lambda done, total: None,
+) -> Iterator[bytes]:
+    """The lines of these sessions, or of all; secrets are in them. A server may be at work meanwhile."""
+    with log_file(path) as file:
+        chosen = [file.head(session_id).session_id for session_id in sessions]
+        total = len(chosen) or file.size
+        yield msgspec.json.encode(Header(format=FORMAT, model=MODEL_VERSION)) + b"\n"
+        for number, session_id in enumerate(chosen or (head.session_id for head in file.heads()), 1):
+            yield b"".join(encode(record) + b"\n" for record in file.records(session_id))
+            progress(number, total)
+
+
+# -- in ---------------------------------------------------------------------------------------------------------------
+
+@dataclass
+class Imported:
+    """What was taken in."""
+
+    sessions: int = 0
+    records: int = 0
+    replaced: int = 0
+
+
+def take_in(
+    path: Path, lines: Iterable[bytes], *, replace: bool = False, progress: Progress = lambda done, total: None,
+) -> Imported:
+    """All the sessions, or none if one cannot be taken. Raises `Unusable` while a server holds the file."""
+    done = Imported()
+    with alone(path) as connection:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            for records in _sessions(lines):
+                _store(connection, records, replace, done)
+                progress(done.sessions, 0)
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise Unusable(trouble_of(path, error)) from None
+    return done
+
+
+def _store(connection: sqlite3.Connection, records: list[Record], replace: bool, done: Imported) -> None:
+    session_id = records[0].session_id
+    if LogFile(connection).find(session_id) is not None:
+        if not replace:
+            raise Conflict(f"there is a session '{session_id}' already; --replace puts this one in its place")
+        done.replaced += forget(connection, session_id)
+    rest = iter(records)
+    while some := list(islice(rest, SEGMENT)):
+        Writing({session_id: some})(connection)
+    done.sessions += 1
+    done.records += len(records)
+
+
+def _sessions(lines: Iterable[bytes]) -> Iterator[list[Record]]:
+    """Each session whole, as the engine could have written it."""
+    reading: Reading | None = None
+    seen: set[str] = set()
+    for number, record in _records(lines):
+        if reading is None or record.session_id != reading.session_id:
+            if reading is not None:
+                yield reading.records
+            if record.session_id in seen:
+                raise Invalid(f"line {number}: more of session '{record.session_id}'; its records belong together")
+            reading = Reading(record.session_id)
+            seen.add(record.session_id)
+        reading.take(number, record)
+    if reading is not None:
+        yield reading.records
+
+
+class Reading:
+    """One session as its lines come in."""
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        self.records: list[Record] = []
+        self._grammar = Grammar()
+
+    def take(self, number: int, record: Record) -> None:
+        if not self.records and not isinstance(record.event, SessionCreated):
+            raise Invalid(f"line {number}: session '{self.session_id}' does not begin with session.created")
+        if record.seq != len(self.records) + 1:
+            raise Invalid(f"line {number}: record {len(self.records) + 1} of session '{self.session_id}' is wanted, "
+                          f"and this is {record.seq}")
+        try:
+            self._grammar.check(record.event, record.scope_id)
+        except GrammarError as error:
+            raise Invalid(f"line {number}: {error}") from None
+        self.records.append(record)
+
+
+def _records(lines: Iterable[bytes]) -> Iterator[tuple[int, Record]]:
+    numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+    _check_header(next(numbered, (1, b""))[1])
+    for number, line in numbered:
+        try:
+            yield number, decode(line)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise Invalid(f"line {number}: is no record: {error}") from None
+
+
+def _check_header(line: bytes) -> None:
+    try:
+        header = msgspec.json.decode(line, type=Header)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        header = Header(format="", model=0)
+    if header.format != FORMAT:
+        raise Invalid("line 1: this was not written by `dragoman log export`")
+    if header.model > MODEL_VERSION:
+        raise Invalid(f"line 1: this was written by a newer Dragoman (model {header.model}, this one knows "
+                      f"{MODEL_VERSION}); install that one")

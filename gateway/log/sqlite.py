@@ -1,0 +1,218 @@
+"""The log in a SQLite file: what one commit has of one session is one segment, words apart from everything else."""
+
+import asyncio
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from gateway.errors import GatewayError
+from gateway.model import MODEL_VERSION, Record, SessionCreated
+from gateway.ports import OnCommit, OnTrouble, SessionHead
+from gateway.storage import Database
+
+from .segments import in_turn_after, parted, word_of
+
+encode_lines = msgspec.json.Encoder().encode_lines
+decode_lines = msgspec.json.Decoder(Record).decode_lines
+Batch = dict[str, list[Record]]
+"""What waits to be written, by session."""
+
+HEADS = "SELECT ordinal, session_id, owner, head, in_turn FROM sessions"
+
+
+class SqliteLog:
+    """The default: nothing is shown before the file has it, and after a crash it is all still there."""
+
+    def __init__(self, database: Database) -> None:
+        self.on_commit: OnCommit = lambda records: None
+        self.on_trouble: OnTrouble = lambda error: None
+        self._database = database
+        self._pending: Batch = {}
+        self._leaving: Batch = {}
+        self._safe: asyncio.Future[None] | None = None
+        self._leaving_safe: asyncio.Future[None] | None = None
+        self._count = 0
+        database.attach(self)
+
+    async def open(self) -> None:
+        await self._database.open()
+        self._count = await self._database.read(lambda file: int(file.execute(
+            "SELECT count(*) FROM sessions").fetchone()[0]))
+
+    @property
+    def size(self) -> int:
+        return self._count
+
+    @property
+    def trouble(self) -> GatewayError | None:
+        return self._database.trouble
+
+    # -- writing --------------------------------------------------------------------------------------------------
+
+    def append(self, record: Record) -> None:
+        records = self._pending.get(record.session_id)
+        if records is not None:
+            records.append(record)
+            return
+        self._pending[record.session_id] = [record]
+        self._database.stir()
+
+    def gather(self) -> "Writing | None":
+        for session_id, records in self._pending.items():
+            self._leaving.setdefault(session_id, []).extend(records)
+        self._pending = {}
+        self._leaving_safe, self._safe = self._safe, None
+        return Writing(self._leaving) if self._leaving else None
+
+    def committed(self) -> None:
+        batch, self._leaving = self._leaving, {}
+        self._count += sum(records[0].seq == 1 for records in batch.values())
+        for records in batch.values():
+            self.on_commit(records)
+        if self._leaving_safe is not None and not self._leaving_safe.done():
+            self._leaving_safe.set_result(None)
+
+    def failed(self, why: GatewayError) -> None:
+        """It stays where it is and is offered again, before anything newer."""
+        for waiting in (self._leaving_safe, self._safe):
+            if waiting is not None and not waiting.done():
+                waiting.set_exception(why)
+                waiting.exception()  # whoever waited may have gone
+        self._leaving_safe = self._safe = None
+        self.on_trouble(why)
+
+    async def settled(self, session_id: str, seq: int) -> None:
+        if session_id not in self._pending and session_id not in self._leaving:
+            return
+        if self.trouble is not None:
+            raise self.trouble
+        future = asyncio.get_running_loop().create_future
+        if session_id in self._pending:
+            waiting = self._safe = self._safe or future()
+        else:
+            waiting = self._leaving_safe = self._leaving_safe or future()
+        await asyncio.shield(waiting)
+
+    async def forget(self, session_id: str) -> None:
+        self._count -= await self._database.write(lambda file: forget(file, session_id))
+
+    async def close(self) -> None:
+        await self._database.close()
+
+    # -- reading --------------------------------------------------------------------------------------------------
+
+    async def read(self, session_id: str, after: int = 0, limit: int | None = None) -> Sequence[Record]:
+        return await self._database.read(lambda file: _read(file, session_id, after, limit))
+
+    async def spine(self, session_id: str) -> Sequence[Record]:
+        def read(file: sqlite3.Connection) -> list[Record]:
+            rows = file.execute(
+                "SELECT spine FROM segments WHERE session = (SELECT ordinal FROM sessions WHERE session_id = ?) "
+                "ORDER BY last", (session_id,),
+            )
+            return [record for (spine,) in rows for record in decode_lines(spine)]
+
+        return await self._database.read(read)
+
+    async def sessions(
+        self, owner: str | None, before: int | None = None, limit: int = 50, *, after: int | None = None,
+        oldest_first: bool = False,
+    ) -> Sequence[SessionHead]:
+        bounds = {"ordinal < ?": before, "ordinal > ?": after, "owner = ?": owner}
+        asked = {words: value for words, value in bounds.items() if value is not None}
+        query, order = " AND ".join(asked) or "1", "ASC" if oldest_first else "DESC"
+        return await self._heads(f"{HEADS} WHERE {query} ORDER BY ordinal {order} LIMIT ?", (*asked.values(), limit))
+
+    async def unfinished(self, owner: str | None = None) -> Sequence[SessionHead]:
+        mine, given = ("AND owner = ?", (owner,)) if owner is not None else ("", ())
+        return await self._heads(f"{HEADS} WHERE in_turn {mine} ORDER BY ordinal", given)
+
+    async def head(self, session_id: str) -> SessionHead | None:
+        return next(iter(await self._heads(f"{HEADS} WHERE session_id = ?", (session_id,))), None)
+
+    async def place_of(self, word: str) -> str | None:
+        def find(file: sqlite3.Connection) -> str | None:
+            row = file.execute(
+                "SELECT session_id FROM places JOIN sessions ON session = ordinal WHERE word = ?", (word,)).fetchone()
+            return None if row is None else str(row[0])
+
+        return await self._database.read(find)
+
+    async def _heads(self, query: str, given: Iterable[object]) -> list[SessionHead]:
+        def read(file: sqlite3.Connection) -> list[SessionHead]:
+            return list(map(head_of, file.execute(query, tuple(given))))
+
+        return await self._database.read(read)
+
+
+def head_of(row: tuple[int, str, str, int, int]) -> SessionHead:
+    ordinal, session_id, owner, head, in_turn = row
+    return SessionHead(ordinal=ordinal, session_id=session_id, owner=owner, head=head, in_turn=bool(in_turn))
+
+
+class Writing:
+    """One batch on its way into the file; called in the thread that writes."""
+
+    def __init__(self, batch: Batch) -> None:
+        self._batch = batch
+
+    def __call__(self, file: sqlite3.Connection) -> None:
+        segments, places = [], []
+        for session_id, records in self._batch.items():
+            ordinal = self._place(file, session_id, records)
+            if ordinal is None:
+                continue  # it was deleted a moment ago
+            spine, words = parted(records)
+            segments.append((ordinal, records[-1].seq, MODEL_VERSION, encode_lines(spine), encode_lines(words)))
+            places += [(word, ordinal) for record in spine if (word := word_of(record)) is not None]
+        file.executemany("INSERT INTO segments VALUES (?, ?, ?, ?, ?)", segments)
+        if places:
+            file.executemany("INSERT OR REPLACE INTO places VALUES (?, ?)", places)
+
+    def _place(self, file: sqlite3.Connection, session_id: str, records: list[Record]) -> int | None:
+        """The row of the session, brought up to date."""
+        head, in_turn = records[-1].seq, in_turn_after(records)
+        if isinstance(created := records[0].event, SessionCreated):
+            row = file.execute(
+                "INSERT INTO sessions (session_id, owner, head, in_turn) VALUES (?, ?, ?, ?) RETURNING ordinal",
+                (session_id, created.owner, head, in_turn or 0),
+            )
+        else:
+            row = file.execute(
+                "UPDATE sessions SET head = ?, in_turn = coalesce(?, in_turn) WHERE session_id = ? RETURNING ordinal",
+                (head, in_turn, session_id),
+            )
+        found = row.fetchone()
+        return None if found is None else int(found[0])
+
+
+def forget(file: sqlite3.Connection, session_id: str) -> int:
+    """Remove a session; how many there were of it."""
+    row = file.execute("DELETE FROM sessions WHERE session_id = ? RETURNING ordinal", (session_id,)).fetchone()
+    if row is None:
+        return 0
+    file.execute("DELETE FROM segments WHERE session = ?", row)
+    file.execute("DELETE FROM places WHERE session = ?", row)
+    return 1
+
+
+def _read(file: sqlite3.Connection, session_id: str, after: int, limit: int | None) -> list[Record]:
+    rows = file.execute(
+        "SELECT spine, words FROM segments WHERE session = (SELECT ordinal FROM sessions WHERE session_id = ?) "
+        "AND last > ? ORDER BY last", (session_id, after),
+    )
+    found: list[Record] = []
+    for spine, words in rows:
+        records = decode_lines(spine)
+        if words:
+            records += decode_lines(words)
+            records.sort(key=_seq)
+        found += records if records[0].seq > after else [record for record in records if record.seq > after]
+        if limit is not None and len(found) >= limit:
+            return found[:limit]
+    return found
+
+
+def _seq(record: Record) -> int:
+    return record.seq

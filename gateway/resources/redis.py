@@ -1,0 +1,161 @@
+"""The store on a Redis server: what one server of several has changed, the others see at once."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from gateway.errors import Conflict, Invalid, NotFound, Overloaded
+from gateway.ids import unguessable
+from gateway.ports import AnswerPlace, Clock, KeptAnswer, Resource
+from gateway.storage.redis import Redis
+
+from .answers import Bounds
+from .memory import MOST
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Resource).decode
+_answer = msgspec.msgpack.Decoder(tuple[float, str, int, str, bytes]).decode
+APART = "\0"
+"""Between the words of a key, of which each may be anything."""
+
+
+class RedisResources:
+    """Every change is one step of a script; a record is stored without its ordinal, which the script gives."""
+
+    def __init__(self, redis: Redis, clock: Clock, most: Callable[[], int] = lambda: MOST) -> None:
+        self._redis = redis
+        self._clock = clock
+        self._most = most
+
+    async def create(
+        self, kind: str, owner: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None, parent: str = "",
+        resource_id: str | None = None,
+    ) -> Resource:
+        now, resource_id = self._clock(), resource_id or unguessable(kind)
+        made = Resource(
+            kind=kind, resource_id=resource_id, owner=owner, ordinal=0, version=1, created_at=now, updated_at=now,
+            body=body, secrets=secrets or {}, parent=parent,
+        )
+        record = _written(made)
+        ordinal = await self._redis.change("shelve", kind, resource_id, owner, parent, self._most(), record)
+        if ordinal == b"taken":
+            raise Conflict(f"there is a {kind} '{resource_id}' already")
+        self._must_have_room(ordinal)
+        return _read(ordinal, record)
+
+    async def get(self, kind: str, owner: str, resource_id: str, version: int | None = None) -> Resource:
+        ordinal, newest = await self._find(kind, owner, resource_id)
+        if version is not None and not 1 <= version <= newest:
+            raise NotFound(f"{kind} '{resource_id}' has no version {version}; it has {newest}")
+        return (await self._versions(kind, resource_id, ordinal, [version or newest]))[0]
+
+    async def versions(self, kind: str, owner: str, resource_id: str) -> Sequence[Resource]:
+        ordinal, newest = await self._find(kind, owner, resource_id)
+        return tuple(await self._versions(kind, resource_id, ordinal, range(1, newest + 1)))
+
+    async def list(
+        self, kind: str, owner: str, *, parent: str | None = None, before: int | None = None, after: int | None = None,
+        limit: int = 50, archived: bool = False, oldest_first: bool = False,
+    ) -> Sequence[Resource]:
+        words = [kind, owner] if parent is None else [kind, owner, parent]
+        shelf = f"{'all' if archived else 'live'}:{APART.join(words)}"
+        low, high = "-inf" if after is None else f"({after}", "+inf" if before is None else f"({before}"
+        rows = await self._redis.look("shelf", shelf, low, high, limit, "" if oldest_first else "REV", kind)
+        return [_read(ordinal, record) for ordinal, record in rows]
+
+    async def update(
+        self, kind: str, owner: str, resource_id: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None,
+        expected: int | None = None,
+    ) -> Resource:
+        while True:
+            seen = await self.get(kind, owner, resource_id)
+            if expected not in (None, seen.version):
+                raise Conflict(f"{kind} '{resource_id}' is at version {seen.version}, not {expected}")
+            changed = replace(
+                seen, version=seen.version + 1, body=body, updated_at=self._clock(),
+                secrets=seen.secrets if secrets is None else secrets,
+            )
+            if await self._revised(seen, changed):
+                return _read(seen.ordinal, _written(changed))
+
+    async def archive(self, kind: str, owner: str, resource_id: str) -> Resource:
+        while True:
+            seen = await self.get(kind, owner, resource_id)
+            if seen.archived_at is not None:
+                return seen
+            changed = replace(seen, archived_at=self._clock())
+            if await self._revised(seen, changed):
+                return changed
+
+    async def _revised(self, seen: Resource, changed: Resource) -> bool:
+        """Whether it is stored; if not, somebody else was quicker, and it is to be looked at again."""
+        outcome = await self._redis.change(
+            "revise", seen.kind, seen.resource_id, seen.version, changed.version, self._most(), _written(changed))
+        self._must_have_room(outcome)
+        return bool(outcome == b"ok")
+
+    async def delete(self, kind: str, owner: str, resource_id: str) -> None:
+        if not await self._redis.change("unshelve", kind, resource_id, owner):
+            raise NotFound(f"there is no {kind} '{resource_id}'")
+
+    def _must_have_room(self, outcome: object) -> None:
+        if outcome == b"full":
+            raise Overloaded(f"the server keeps {self._most()} resources and versions of them; delete some first")
+
+    async def _find(self, kind: str, owner: str, resource_id: str) -> tuple[int, int]:
+        """Its ordinal and its newest version."""
+        command = ("HMGET", self._key(kind, resource_id), "owner", "ordinal", "newest")
+        whose, ordinal, newest = (await self._redis.look_all([command]))[0]
+        if whose is None or whose.decode(errors="surrogatepass") != owner:
+            raise NotFound(f"there is no {kind} '{resource_id}'")
+        return int(ordinal), int(newest)
+
+    async def _versions(
+        self, kind: str, resource_id: str, ordinal: int, versions: Sequence[int],
+    ) -> Sequence[Resource]:
+        records = (await self._redis.look_all([("HMGET", self._key(kind, resource_id), *versions)]))[0]
+        if None in records:
+            raise NotFound(f"there is no {kind} '{resource_id}'")
+        return [_read(ordinal, record) for record in records]
+
+    def _key(self, kind: str, resource_id: str) -> str:
+        return self._redis.key("resource", f"{kind}{APART}{resource_id}")
+
+
+def _written(one: Resource) -> bytes:
+    try:
+        return _encode(one)
+    except UnicodeEncodeError:
+        raise Invalid(f"the {one.kind} has characters in it that are none, and cannot be kept") from None
+
+
+def _read(ordinal: int | bytes, record: bytes) -> Resource:
+    return replace(_decode(record), ordinal=int(ordinal))
+
+
+class RedisAnswers:
+    """A request that comes twice may come to two servers."""
+
+    def __init__(self, redis: Redis, clock: Clock, bounds: Bounds = Bounds()) -> None:  # noqa: B008  # it is frozen
+        self._redis = redis
+        self._clock = clock
+        self._bounds = bounds
+
+    async def find(self, place: AnswerPlace) -> KeptAnswer | None:
+        found = (await self._redis.look_all([("HGET", self._redis.key("answers"), APART.join(place))]))[0]
+        if found is None:
+            return None
+        at, digest, status, content_type, body = _answer(found)
+        if at < self._clock() - self._bounds.seconds:
+            return None
+        return KeptAnswer(digest=digest, status=status, content_type=content_type, body=body)
+
+    async def keep(self, place: AnswerPlace, answer: KeptAnswer) -> None:
+        now, bounds = self._clock(), self._bounds
+        kept = msgspec.msgpack.encode((now, answer.digest, answer.status, answer.content_type, answer.body))
+        await self._redis.change(
+            "answer", APART.join(place), now, now - bounds.seconds, bounds.most, bounds.most_bytes, len(answer.body),
+            kept,
+        )

@@ -1,0 +1,194 @@
+"""The store in the database: every version of every resource is a row, beside the log and safe with it."""
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from gateway.errors import Conflict, Invalid, NotFound, Overloaded
+from gateway.ids import unguessable
+from gateway.ports import Clock, Resource
+from gateway.storage import Database, counted
+
+from .memory import MOST
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Resource).decode
+
+ORDINAL, KEPT = "resources.ordinal", "resources.kept"
+"""The counters: the last ordinal given away, and how many versions there are in all."""
+
+SELECT = "SELECT record FROM resources WHERE"
+REMOVE = """
+    DELETE FROM resources WHERE (kind, resource_id) IN (
+        WITH RECURSIVE gone (kind, resource_id) AS (
+            VALUES (?, ?)
+            UNION
+            SELECT below.kind, below.resource_id
+            FROM gone CROSS JOIN resources AS below ON below.parent = gone.resource_id AND below.newest
+        )
+        SELECT * FROM gone
+    )
+"""
+"""A resource goes, and whatever belongs to it, and whatever belongs to that; circles come to an end."""
+
+LARGEST = 2**63 - 1
+"""A whole number beyond this is none that the file knows."""
+
+
+class SqliteResources:
+    """Who changes something is answered when it is in the file; nobody is shown what is not."""
+
+    def __init__(self, database: Database, clock: Clock, most: Callable[[], int] = lambda: MOST) -> None:
+        self._database = database
+        self._clock = clock
+        self._most = most
+
+    async def create(
+        self, kind: str, owner: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None, parent: str = "",
+        resource_id: str | None = None,
+    ) -> Resource:
+        resource_id = resource_id or unguessable(kind)
+
+        def make(file: sqlite3.Connection) -> Resource:
+            now = self._clock()
+            if _newest(file, kind, resource_id) is not None:
+                raise Conflict(f"there is a {kind} '{resource_id}' already")
+            self._make_room(file)
+            return _put(file, Resource(
+                kind=kind, resource_id=resource_id, owner=owner, ordinal=counted(file, ORDINAL, 1), version=1,
+                created_at=now, updated_at=now, body=body, secrets=secrets or {}, parent=parent,
+            ))
+
+        return await self._database.write(make)
+
+    async def get(self, kind: str, owner: str, resource_id: str, version: int | None = None) -> Resource:
+        def read(file: sqlite3.Connection) -> Resource:
+            newest = _find(file, kind, owner, resource_id)
+            if version is None:
+                return newest
+            if not 1 <= version <= newest.version:
+                raise NotFound(f"{kind} '{resource_id}' has no version {version}; it has {newest.version}")
+            return next(_rows(file, "kind = ? AND resource_id = ? AND version = ?", kind, resource_id, version))
+
+        return await self._database.read(read)
+
+    async def versions(self, kind: str, owner: str, resource_id: str) -> Sequence[Resource]:
+        def read(file: sqlite3.Connection) -> Sequence[Resource]:
+            _find(file, kind, owner, resource_id)
+            return tuple(_rows(file, "kind = ? AND resource_id = ? ORDER BY version", kind, resource_id))
+
+        return await self._database.read(read)
+
+    async def list(
+        self, kind: str, owner: str, *, parent: str | None = None, before: int | None = None, after: int | None = None,
+        limit: int = 50, archived: bool = False, oldest_first: bool = False,
+    ) -> Sequence[Resource]:
+        if not _is_text(kind, owner, parent or ""):
+            return []
+        query, given = page(
+            kind, owner, parent=parent, before=before, after=after, limit=limit, archived=archived,
+            oldest_first=oldest_first,
+        )
+        return await self._database.read(lambda file: [*_rows(file, query, *given)])
+
+    async def update(
+        self, kind: str, owner: str, resource_id: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None,
+        expected: int | None = None,
+    ) -> Resource:
+        def change(file: sqlite3.Connection) -> Resource:
+            newest = _find(file, kind, owner, resource_id)
+            if expected not in (None, newest.version):
+                raise Conflict(f"{kind} '{resource_id}' is at version {newest.version}, not {expected}")
+            self._make_room(file)
+            file.execute(
+                "UPDATE resources SET newest = 0 WHERE kind = ? AND resource_id = ? AND version = ?",
+                (kind, resource_id, newest.version),
+            )
+            return _put(file, replace(
+                newest, version=newest.version + 1, body=body, updated_at=self._clock(),
+                secrets=newest.secrets if secrets is None else secrets,
+            ))
+
+        return await self._database.write(change)
+
+    async def archive(self, kind: str, owner: str, resource_id: str) -> Resource:
+        def put_away(file: sqlite3.Connection) -> Resource:
+            newest = _find(file, kind, owner, resource_id)
+            return newest if newest.archived_at is not None else _put(file, replace(newest, archived_at=self._clock()))
+
+        return await self._database.write(put_away)
+
+    async def delete(self, kind: str, owner: str, resource_id: str) -> None:
+        def remove(file: sqlite3.Connection) -> None:
+            _find(file, kind, owner, resource_id)
+            counted(file, KEPT, -file.execute(REMOVE, (kind, resource_id)).rowcount)
+
+        await self._database.write(remove)
+
+    def _make_room(self, file: sqlite3.Connection) -> None:
+        if counted(file, KEPT) >= self._most():
+            raise Overloaded(f"the server keeps {self._most()} resources and versions of them; delete some first")
+        counted(file, KEPT, 1)
+
+
+# -- rows -------------------------------------------------------------------------------------------------------------
+
+def page(
+    kind: str, owner: str, *, parent: str | None = None, before: int | None = None, after: int | None = None,
+    limit: int = 50, archived: bool = False, oldest_first: bool = False,
+) -> tuple[str, list[object]]:
+    """What to ask of the table for one page of a list, and with what; an index has every such page in order."""
+    bounds = {
+        "kind = ?": kind, "owner = ?": owner, "parent = ?": parent, "ordinal < ?": _within(before),
+        "ordinal > ?": _within(after),
+    }
+    asked = {words: value for words, value in bounds.items() if value is not None}
+    words = ["newest", *([] if archived else ["archived_at IS NULL"]), *asked]
+    order = "ASC" if oldest_first else "DESC"
+    return f"{' AND '.join(words)} ORDER BY ordinal {order} LIMIT ?", [*asked.values(), limit]
+
+
+def _rows(file: sqlite3.Connection, query: str, *given: object) -> Iterator[Resource]:
+    return (_decode(record) for (record,) in file.execute(f"{SELECT} {query}", given))
+
+
+def _newest(file: sqlite3.Connection, kind: str, resource_id: str) -> Resource | None:
+    query = "kind = ? AND resource_id = ? ORDER BY version DESC LIMIT 1"
+    return next(_rows(file, query, kind, resource_id), None) if _is_text(kind, resource_id) else None
+
+
+def _find(file: sqlite3.Connection, kind: str, owner: str, resource_id: str) -> Resource:
+    newest = _newest(file, kind, resource_id)
+    if newest is None or newest.owner != owner:
+        raise NotFound(f"there is no {kind} '{resource_id}'")
+    return newest
+
+
+def _put(file: sqlite3.Connection, one: Resource) -> Resource:
+    """As the newest version; it comes back as it will be read."""
+    try:
+        record = _encode(one)
+    except UnicodeEncodeError:
+        raise Invalid(f"the {one.kind} has characters in it that are none, and cannot be kept") from None
+    file.execute(
+        "INSERT OR REPLACE INTO resources (kind, resource_id, version, ordinal, owner, parent, newest, archived_at, "
+        "record) VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?)",
+        (one.kind, one.resource_id, one.version, one.ordinal, one.owner, one.parent, one.archived_at, record),
+    )
+    return _decode(record)
+
+
+def _is_text(*words: str) -> bool:
+    """Whether the file can have it; half a character, as in a path that is no UTF-8, it cannot."""
+    try:
+        "".join(words).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _within(place: int | None) -> int | None:
+    return None if place is None else max(-LARGEST, min(place, LARGEST))

@@ -1,0 +1,197 @@
+"""How the file is opened: one server at a time, only if it is ours, and with a word on what to do if it cannot be."""
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+from gateway.errors import GatewayError
+
+from .schema import SCHEMA_VERSION, belongs, migrate, version_of
+
+PAGE_BYTES = 4096
+TIDY_BYTES = 4 * 1024 * 1024
+"""So large the write-ahead log may be before it is carried over into the file, and is kept when it has been."""
+LOOK_SECONDS = 1.0
+"""How long the pages of a file are looked at before it is written to; a large file is looked at in part."""
+
+
+class Unusable(GatewayError):
+    """The file cannot be used; the message says why and what to do."""
+
+
+def connected(path: Path, *, fsync: bool, prepared: bool = True) -> sqlite3.Connection:
+    """A connection that may write; a file that is not `prepared` is looked at first, and given the tables it lacks."""
+    if not path.exists():
+        with suppress(OSError):  # what is wrong there is told by the attempt to open it
+            path.touch(mode=0o600)  # secrets will be in it: nobody else on this machine may read them
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5.0)
+    try:
+        if not prepared:
+            check_ours(connection, path)
+            look(connection, path)
+        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA synchronous = {'FULL' if fsync else 'NORMAL'}")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.execute(f"PRAGMA journal_size_limit = {TIDY_BYTES}")
+        connection.execute("PRAGMA temp_store = MEMORY")
+        if not prepared:
+            migrate(connection)
+            _carry_over(connection)
+    except (sqlite3.Error, Unusable):
+        connection.close()
+        raise
+    return connection
+
+
+def _carry_over(connection: sqlite3.Connection) -> None:
+    """Take in what a server that died left in the write-ahead log; where there is no room for it, it stays there."""
+    with suppress(sqlite3.OperationalError):
+        connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+
+
+def check_ours(connection: sqlite3.Connection, path: Path) -> None:
+    if not belongs(connection):
+        raise Unusable(f"{path} is a database, but not one of ours; name another file in `log:`")
+    if (version := version_of(connection)) > SCHEMA_VERSION:
+        raise Unusable(
+            f"{path} was written by a newer Dragoman (version {version} of the tables, this one knows "
+            f"{SCHEMA_VERSION}); install that one, or name another file in `log:`"
+        )
+
+
+def look(connection: sqlite3.Connection, path: Path, seconds: float = LOOK_SECONDS) -> None:
+    """Refuse a file whose pages are damaged, as far as can be seen in so many seconds."""
+    until = time.monotonic() + seconds
+    connection.set_progress_handler(lambda: time.monotonic() > until, 10_000)
+    try:
+        [found] = connection.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+            raise
+        return
+    finally:
+        connection.set_progress_handler(None, 0)
+    if found != "ok":
+        raise Unusable(f"{path} is damaged ({_one_line(found)}); {HINTS['malformed']}")
+
+
+def reading(path: Path) -> sqlite3.Connection:
+    """A connection that only reads, whether a server writes meanwhile or not."""
+    if not path.is_file():
+        raise Unusable(f"{path}: there is no such file; is this the right data folder?")
+    try:
+        connection = _read_only(path)
+        try:
+            check_ours(connection, path)
+        except Unusable:
+            connection.close()
+            raise
+    except sqlite3.Error as error:
+        raise Unusable(why(path, error)) from None
+    return connection
+
+
+def _read_only(path: Path) -> sqlite3.Connection:
+    """Where not even the file's neighbours can be written, nobody else writes either, and it is read as it lies."""
+    for how in ("mode=ro", "immutable=1"):
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None, timeout=5.0)
+        try:
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError as error:
+            connection.close()
+            if how != "mode=ro" or error.sqlite_errorcode & 0xFF not in (
+                sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY,
+            ):
+                raise
+        except sqlite3.Error:
+            connection.close()
+            raise
+        else:
+            return connection
+    raise AssertionError("the second way returns or raises")
+
+
+def locked(path: Path) -> IO[str]:
+    """The lock that keeps a second server from the file; the operating system lets it go with the process."""
+    import fcntl
+
+    lock = path.with_name(f"{path.name}.lock").open("a")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        raise Unusable(
+            f"{path} is in use by another server; stop that one, or name another file in `log:` (several servers "
+            f"share a log through redis://…)"
+        ) from None
+    return lock
+
+
+def make(path: Path) -> None:
+    """An empty file with our tables, and the folder it is in."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connected(path, fsync=True, prepared=False).close()
+    except (sqlite3.Error, OSError) as error:
+        raise Unusable(why(path, error)) from None
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection to a file that no server holds or can take meanwhile; what is not committed in the end is undone."""
+    if not path.is_file():
+        raise Unusable(f"{path}: there is no such file; is this the right data folder?")
+    lock = locked(path)
+    try:
+        connection = connected(path, fsync=True, prepared=False)
+    except (sqlite3.Error, OSError) as error:
+        lock.close()
+        raise Unusable(why(path, error)) from None
+    try:
+        yield connection
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        connection.close()
+        lock.close()
+
+
+def is_own(error: Exception) -> bool:
+    """Whether the work was wrong, and not the file: a broken constraint, a mistake in a statement."""
+    if not isinstance(error, sqlite3.Error):
+        return not isinstance(error, OSError)
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is None or code & 0xFF in _OWN
+
+
+_OWN = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG,
+        sqlite3.SQLITE_RANGE, sqlite3.SQLITE_MISUSE)
+HINTS = {
+    "full": "free some space; what was stored is safe, and writing goes on by itself",
+    "no space": "free some space; what was stored is safe, and writing goes on by itself",
+    "disk i/o": "look at the disk: is it there, is there space, may so large a file be written; what was stored is "
+                "safe, and writing goes on by itself",
+    "readonly": "make it and its folder writable for this user",
+    "read-only": "make it and its folder writable for this user",
+    "permission": "make it and its folder writable for this user",
+    "unable to open": "make it and its folder writable for this user",
+    "malformed": "look at it with `dragoman log verify`; put a copy in its place, or name another file in `log:`",
+    "not a database": "name another file in `log:`",
+    "locked": "another program holds it; let that end",
+    "not a directory": "name another folder in `data:`",
+}
+
+
+def why(path: Path, error: Exception) -> str:
+    """What is wrong with the file, and what can be done about it."""
+    words = str(error) if isinstance(error, sqlite3.Error) else getattr(error, "strerror", None) or str(error)
+    hint = next((hint for mark, hint in HINTS.items() if mark in words.lower()), "")
+    return f"{path}: {_one_line(words)}{'; ' + hint if hint else ''}"
+
+
+def _one_line(words: Any) -> str:
+    return " ".join(str(words).split())

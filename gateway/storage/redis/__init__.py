@@ -1,0 +1,8 @@
+"""One Redis server that many of ours share."""
+
+from .address import Address
+from .line import Command, Line, Refusal, Unreachable
+from .listener import Listener
+from .store import LEASE, Redis, Reset
+
+__all__ = ["LEASE", "Address", "Command", "Line", "Listener", "Redis", "Refusal", "Reset", "Unreachable"]

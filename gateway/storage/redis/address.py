@@ -1,0 +1,36 @@
+"""Where a Redis server is, as the settings write it; and how that may be told without its password."""
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from redis.asyncio.connection import AbstractConnection, Connection, parse_url
+
+PREFIX = "dragoman"
+
+
+@dataclass(frozen=True)
+class Address:
+    """A server, a database of it, and the word that every key there begins with."""
+
+    url: str
+    prefix: str
+    shown: str
+
+    @classmethod
+    def read(cls, written: str) -> "Address":
+        """From `redis://host:port/db?prefix=word`, also `rediss://` and `unix://`; raises `ValueError`."""
+        parts = urlsplit(written)
+        words = dict(parse_qsl(parts.query))
+        prefix = words.pop("prefix", PREFIX)
+        url = parts._replace(query=urlencode(words)).geturl()
+        parse_url(url)
+        place = parts.path if parts.scheme == "unix" else f"{parts.hostname}:{parts.port or 6379}{parts.path}"
+        return cls(url, f"{prefix}:", f"{parts.scheme}://{place}")
+
+    def connection(self, seconds: float) -> AbstractConnection:
+        """Not yet connected; no reply comes within a time of its own, so that many can be waited for at once."""
+        options: dict[str, Any] = dict(parse_url(self.url))
+        kind: type[AbstractConnection] = options.pop("connection_class", Connection)
+        options |= {"socket_timeout": None, "socket_connect_timeout": seconds, "protocol": 2}
+        return kind(**options)

@@ -1,0 +1,58 @@
+-- Append to several sessions; each is all or nothing, and none knows of the others.
+-- ARGV: prefix, epoch, replica, model; then for each session nine values and its words:
+--   id, token, head before, head after, in turn ('1', '0', or '' where nothing changes), owner, spine, deltas,
+--   how many words, the words.
+-- Reply: how many sessions there are, then for each one {what became of it, the head that the log has now}.
+local P, epoch, me, model = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+if redis.call('GET', P .. 'epoch') ~= epoch then return redis.error_reply('RESET the data is gone') end
+
+local function turn(id, key, now)
+  if now == '' then return end
+  redis.call('HSET', key, 'in_turn', now)
+  if now == '1' then
+    redis.call('ZADD', P .. 'open', redis.call('HGET', key, 'ordinal'), id)
+    redis.call('SADD', P .. 'open:' .. me, id)
+  else
+    redis.call('ZREM', P .. 'open', id)
+    redis.call('SREM', P .. 'open:' .. me, id)
+  end
+end
+
+local function enrol(id, key, owner)
+  local ordinal = redis.call('INCR', P .. 'ordinal')
+  redis.call('HSET', key, 'owner', owner, 'ordinal', ordinal, 'token', '1', 'holder', me, 'head', '0', 'in_turn', '0')
+  redis.call('ZADD', P .. 'sessions', ordinal, id)
+  redis.call('ZADD', P .. 'owner:' .. owner, ordinal, id)
+end
+
+local told, at = {0}, 5
+while ARGV[at] do
+  local id, token, before, after, now = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
+  local spine, deltas, words = ARGV[at + 6], ARGV[at + 7], tonumber(ARGV[at + 8])
+  local key = P .. 's:' .. id
+  local found = redis.call('HMGET', key, 'token', 'head')
+  if not found[1] and before == '0' then
+    enrol(id, key, ARGV[at + 5])
+    found = {'1', '0'}
+  end
+  if not found[1] then
+    told[#told + 1] = {'gone', '0'}
+  elseif found[1] ~= token then
+    told[#told + 1] = {'fenced', found[2]}
+  elseif found[2] ~= before then
+    told[#told + 1] = {'at', found[2]}
+  else
+    redis.call('XADD', P .. 'log:' .. id, after .. '-0', 'm', model, 's', spine, 'w', deltas)
+    redis.call('HSET', key, 'head', after)
+    turn(id, key, now)
+    for place = at + 9, at + 8 + words do
+      redis.call('HSET', P .. 'places', ARGV[place], id)
+      redis.call('SADD', P .. 'words:' .. id, ARGV[place])
+    end
+    redis.call('PUBLISH', P .. 'news:' .. id, spine .. deltas)
+    told[#told + 1] = {'ok', after}
+  end
+  at = at + 9 + words
+end
+told[1] = redis.call('ZCARD', P .. 'sessions')
+return told

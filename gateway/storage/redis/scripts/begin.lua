@@ -1,0 +1,6 @@
+-- The first words of a server to a database: which format is kept here, and which life of the data this is.
+-- ARGV: prefix, the format that we write, an epoch to begin if there is none.
+local P = ARGV[1]
+redis.call('SET', P .. 'format', ARGV[2], 'NX')
+redis.call('SET', P .. 'epoch', ARGV[3], 'NX')
+return {redis.call('GET', P .. 'format'), redis.call('GET', P .. 'epoch')}

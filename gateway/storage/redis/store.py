@@ -1,0 +1,209 @@
+"""One Redis server that many of ours share: scripts by name, the life of its data, and what to do when it goes away."""
+
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import structlog
+
+from gateway.errors import GatewayError, Overloaded
+
+from ..opening import Unusable
+from .address import Address
+from .line import Command, Line, Refusal, Unreachable
+from .scripts import scripts
+
+log = structlog.get_logger("dragoman.redis")
+
+FORMAT = "1"
+"""How the keys are laid out; a server that finds a later one refuses to touch it."""
+LEASE = 10.0
+
+
+class Reset(Overloaded):
+    """The data in Redis are not those of before: everything at hand is void."""
+
+
+class Redis:
+    """Two lines, one for what changes something and one for what merely reads, so that neither holds up the other.
+
+    The data have an epoch: a word made when the first server came. Every script that changes something names it; if it
+    is not there any more, the data are gone, and `on_reset` is told before anything else happens.
+    """
+
+    def __init__(self, address: Address, *, lease: float = LEASE, fsync: bool = False) -> None:
+        self.address = address
+        self.prefix = address.prefix
+        self.replica = secrets.token_hex(6)
+        """What the other servers know us by; never used again."""
+        self.lease = lease
+        self.epoch = ""
+        self.trouble: GatewayError | None = None
+        """Why nothing can be stored just now."""
+        self.on_trouble: Callable[[GatewayError], None] = lambda error: None
+        self.on_reset: list[Callable[[], None]] = []
+        self._fsync = fsync
+        self._failing_since: float | None = None
+        self.seconds = max(0.25, min(5.0, lease / 2))
+        """How long a reply may take."""
+        self._writing = Line(address, self.seconds, self._teach)
+        self._reading = Line(address, self.seconds, self._teach)
+
+    async def open(self) -> None:
+        """Reach the server and see whether it is what we need; raises `Unusable`."""
+        try:
+            await self._check_durability()
+            version, self.epoch = await self._begin()
+        except (Unreachable, Refusal) as error:
+            await self.close()
+            raise Unusable(f"log: {error}; start it, or name another server or log in `log:`") from None
+        except Unusable:
+            await self.close()
+            raise
+        if int(version) > int(FORMAT):
+            await self.close()
+            raise Unusable(
+                f"log: {self.address.shown} was written by a newer Dragoman (format {version}, this one knows "
+                f"{FORMAT}); install that one, or choose another database or `?prefix=` in `log:`"
+            )
+
+    async def _begin(self) -> tuple[str, str]:
+        version, epoch = await self._writing.ask(*self._call("begin", FORMAT, secrets.token_hex(8)))
+        return version.decode(), epoch.decode()
+
+    async def _check_durability(self) -> None:
+        replies = await self._writing.ask_all([
+            ("COMMAND", "INFO", "WAITAOF"), ("INFO", "server"), ("INFO", "persistence"), ("INFO", "memory"),
+        ])
+        words = _told(*replies[1:])
+        if self._fsync and not (isinstance(replies[0], list) and replies[0] and replies[0][0]):
+            raise Unusable(
+                f"durability: fsync needs a server that can wait for its disk (WAITAOF: Redis 7.2, Valkey); the one at "
+                f"{self.address.shown} is version {words.get('redis_version', 'unknown')}; take a newer one, or "
+                f"set `durability: normal`"
+            )
+        if self._fsync and words.get("aof_enabled") == "0":
+            raise Unusable(
+                f"durability: fsync needs `appendonly yes`, and {self.address.shown} has it off; switch it on, or set "
+                f"`durability: normal`"
+            )
+        if words.get("maxmemory_policy", "noeviction") != "noeviction":
+            log.warning("Redis may throw sessions away when its memory is full; set maxmemory-policy noeviction",
+                        policy=words["maxmemory_policy"])
+
+    async def _teach(self, line: Line) -> None:
+        """A server that was restarted knows no scripts."""
+        await line.greeting(*(("SCRIPT", "LOAD", text) for _, text in scripts().values()))
+
+    async def close(self) -> None:
+        await self._writing.close()
+        await self._reading.close()
+
+    # -- asking ---------------------------------------------------------------------------------------------------
+
+    def key(self, *words: str) -> str:
+        return self.prefix + ":".join(words)
+
+    def _call(self, script: str, *given: str | bytes | int | float) -> Command:
+        return ("EVALSHA", scripts()[script][0], 0, self.prefix, *given)
+
+    async def look(self, script: str, *given: str | bytes | int | float) -> Any:
+        """A script that changes nothing."""
+        return (await self.look_all([self._call(script, *given)]))[0]
+
+    async def look_all(self, commands: Sequence[Command]) -> list[Any]:
+        """Commands that change nothing, so that they may be asked a second time."""
+        for attempt in (1, 2):
+            try:
+                replies = await self._reading.ask_all(commands)
+            except Unreachable:
+                if attempt == 2:
+                    raise
+                continue
+            if (refusal := next((reply for reply in replies if isinstance(reply, Refusal)), None)) is None:
+                return replies
+            await self._mend(refusal, self._reading)
+        raise Unreachable(f"Redis at {self.address.shown} does not answer as it should")
+
+    async def change(self, script: str, *given: str | bytes | int | float) -> Any:
+        """A script that changes something, on the data of this epoch; what is unclear after a break is the caller's."""
+        return (await self.change_all([(script, given)]))[0]
+
+    async def change_all(
+        self, calls: Sequence[tuple[str, Sequence[str | bytes | int | float]]], *extra: Command,
+    ) -> list[Any]:
+        """Several such scripts in one write; `extra` commands follow them."""
+        epoch = self.epoch
+        commands = [*(self._call(script, epoch, *given) for script, given in calls), *extra]
+        for _ in (1, 2):
+            replies = await self._writing.ask_all(commands)
+            refusal = next((reply for reply in replies if isinstance(reply, Refusal)), None)
+            if refusal is None:
+                return replies
+            if refusal.kind == "NOSCRIPT" and not any(isinstance(reply, list) for reply in replies):
+                await self._mend(refusal, self._writing)
+                continue
+            await self._refused(refusal, epoch)
+        raise Unreachable(f"Redis at {self.address.shown} forgets its scripts")
+
+    async def publish(self, channel: str, message: bytes) -> int:
+        """Say something to whoever listens just now; how many do."""
+        try:
+            return int(await self._writing.ask("PUBLISH", self.key(channel), message))
+        except Refusal as refusal:
+            raise Unreachable(f"Redis at {self.address.shown} refuses: {refusal}") from None
+
+    async def _mend(self, refusal: Refusal, line: Line) -> None:
+        if refusal.kind != "NOSCRIPT":
+            raise Unreachable(f"Redis at {self.address.shown} refuses: {refusal}")
+        await line.ask_all([("SCRIPT", "LOAD", text) for _, text in scripts().values()])
+
+    async def _refused(self, refusal: Refusal, epoch: str) -> None:
+        if not str(refusal).startswith("RESET"):
+            raise Unreachable(f"Redis at {self.address.shown} refuses: {refusal}")
+        if self.epoch == epoch:
+            _, begun = await self._begin()
+            if self.epoch == epoch:
+                self.epoch = begun
+                log.error("Redis came back without its data: all sessions are gone", server=self.address.shown)
+                for told in self.on_reset:
+                    told()
+        raise Reset("the server has lost its data; begin anew")
+
+    # -- going away and coming back -------------------------------------------------------------------------------
+
+    @property
+    def most_ms(self) -> int:
+        """How long the server may take over one thing, in its own unit."""
+        return round(self.seconds * 800)
+
+    @property
+    def patience(self) -> float:
+        """For so many seconds a server that went away may come back without anybody being told."""
+        return min(2.0, self.lease / 4)
+
+    def failed(self, why: GatewayError) -> bool:
+        """Something could not be stored; whether that has gone on for so long that it is told."""
+        now = time.monotonic()
+        self._failing_since = now if self._failing_since is None else self._failing_since
+        if now - self._failing_since < self.patience:
+            return False
+        if self.trouble is None:
+            log.error("nothing can be stored", error=why.message)
+        self.trouble = Overloaded(f"nothing can be stored just now: {why.message}")
+        self.on_trouble(self.trouble)
+        return True
+
+    def worked(self) -> None:
+        self._failing_since = None
+        if self.trouble is not None:
+            log.info("storing works again", server=self.address.shown)
+            self.trouble = None
+
+
+
+def _told(*replies: Any) -> dict[str, str]:
+    """The lines of INFO."""
+    lines = b"\n".join(reply for reply in replies if isinstance(reply, bytes)).decode(errors="replace").splitlines()
+    return dict(line.split(":", 1) for line in lines if ":" in line)

@@ -1,0 +1,56 @@
+"""Where a server keeps what it has, by one word of its settings: in memory, in a file, or on a server for many."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gateway.config import Config
+from gateway.engine import House, Hub, SessionService
+from gateway.log import MemoryLog, SqliteLog
+from gateway.ports import Answers, Clock, EventLog, Resources
+from gateway.resources import MemoryAnswers, MemoryResources, SqliteAnswers, SqliteResources
+from gateway.storage import Database
+
+FILE = "dragoman.db"
+
+
+@dataclass(frozen=True)
+class Stores:
+    """The log, what dialects share beside conversations, and the answers to requests that may come twice."""
+
+    log: EventLog
+    resources: Resources
+    answers: Answers
+
+
+def stores(config: Config, clock: Clock, most: Callable[[], int]) -> Stores:
+    """Made, not yet opened."""
+    kind, _, place = config.log.partition(":")
+    if "://" in config.log:
+        return _shared(config, clock, most)
+    if kind == "memory":
+        return Stores(MemoryLog(), MemoryResources(clock, most), MemoryAnswers(clock))
+    path = config.data / (place or FILE)
+    database = Database(path, fsync=config.durability == "fsync")
+    return Stores(SqliteLog(database), SqliteResources(database, clock, most), SqliteAnswers(database, clock))
+
+
+def _shared(config: Config, clock: Clock, most: Callable[[], int]) -> Stores:
+    """On a Redis server; what talks to it is fetched only where it is wanted."""
+    from gateway.log.redis import RedisLog
+    from gateway.resources.redis import RedisAnswers, RedisResources
+    from gateway.storage.redis import Address, Redis
+
+    fsync = config.durability == "fsync"
+    redis = Redis(Address.read(config.log), lease=config.limits.lease_seconds, fsync=fsync)
+    return Stores(RedisLog(redis, fsync=fsync), RedisResources(redis, clock, most), RedisAnswers(redis, clock))
+
+
+def session_service(house: House, hub: Hub) -> SessionService:
+    """The engine's door; where several servers share a log, one that knows of the others."""
+    if isinstance(house.log, MemoryLog | SqliteLog):
+        return SessionService(house, hub)
+    from gateway.cluster import ClusterSessions
+    from gateway.log.redis import RedisLog
+
+    assert isinstance(house.log, RedisLog), "there is no other log"
+    return ClusterSessions(house, hub, house.log)

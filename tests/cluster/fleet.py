@@ -1,0 +1,171 @@
+"""Three gateways on one Redis, behind a balancer that sends each connection to the next; and those who talk to them."""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from random import Random
+
+import aiohttp
+
+from gateway.model import Record, decode
+from tests.cluster.wires import InTurn, Wire
+from tests.crash.clients import CLIENTS, Client, Watcher, World
+from tests.crash.history import Violation, judge
+from tests.crash.server import Server
+from tests.crash.tellings import telling
+from tests.redises import RedisServer
+
+LEASE = 1.5
+PATIENCE = 40.0
+
+
+class Fleet:
+    """Servers by number; each has a line of its own to Redis, and a client can ask one of them or any."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.redis = RedisServer(folder / "redis")
+        self.servers: list[Server] = []
+        self.wires: list[Wire] = []
+        self.out: set[int] = set()
+        """Servers that the balancer does not choose."""
+        self.front = InTurn(lambda: [one.port for n, one in enumerate(self.servers) if n not in self.out])
+
+    async def start(self, number: int, **settings: object) -> None:
+        await asyncio.to_thread(self.redis.start)
+        await self.front.start()
+        for n in range(number):
+            wire = Wire(lambda: [self.redis.port])
+            await wire.start()
+            home = self.folder / f"server{n}"
+            home.mkdir()
+            self.wires.append(wire)
+            self.servers.append(Server(
+                home, log=f"redis://127.0.0.1:{wire.port}/0", data=str(self.folder / "shared"),
+                limits={"lease_seconds": LEASE, "drain_seconds": 0.5}, **settings,
+            ))
+            await asyncio.to_thread(self.servers[-1].start)
+        for server in self.servers:
+            await asyncio.to_thread(server.wait_ready)
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.front.port}"
+
+    async def back(self, number: int) -> None:
+        await asyncio.to_thread(self.servers[number].start)
+        await asyncio.to_thread(self.servers[number].wait_ready)
+
+    async def pause(self, number: int, seconds: float) -> None:
+        self.servers[number].signal(signal.SIGSTOP)
+        await asyncio.sleep(seconds)
+        self.servers[number].signal(signal.SIGCONT)
+
+    def errors(self) -> str:
+        """What the servers have to say, but for what a test brings about."""
+        said = []
+        for number, server in enumerate(self.servers):
+            lines = server.errors.read_text().splitlines() if server.errors.exists() else []
+            lines = [line for line in lines if line.startswith("{") and "no news from" not in line]
+            said += [f"{number}: {line[:1500]}" for line in lines]
+        return "\n".join(said)
+
+    async def close(self) -> None:
+        for server in self.servers:
+            if server.is_alive:
+                server.signal(signal.SIGCONT)
+            await asyncio.to_thread(server.close)
+        for wire in (self.front, *self.wires):
+            await wire.close()
+        self.redis.stop(kill=True)
+
+
+@asynccontextmanager
+async def fleet(folder: Path, number: int = 3, **settings: object) -> AsyncIterator[Fleet]:
+    made = Fleet(folder)
+    try:
+        await made.start(number, **settings)
+        yield made
+    finally:
+        await made.close()
+
+
+def calling() -> aiohttp.ClientSession:
+    """Every request is a connection of its own, so that each goes to another server."""
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=30)
+    return aiohttp.ClientSession(timeout=timeout, connector=aiohttp.TCPConnector(force_close=True))
+
+
+class Talk:
+    """Clients of all dialects talk for a while; afterwards the judge reads everything."""
+
+    def __init__(self, fleet: Fleet, http: aiohttp.ClientSession, seed: int, each: int = 1) -> None:
+        self.fleet = fleet
+        self.world = World(fleet.address, Random(seed), http)
+        self.clients: list[Client] = [kind(self.world, n) for n in range(each) for kind in CLIENTS]
+        self.watchers = [Watcher(self.world, "cas"), Watcher(self.world, "blade")]
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def begin(self) -> None:
+        for client in self.clients:
+            client.session = await client.create()
+        sessions = [client.session for client in self.clients]
+        self._tasks = [asyncio.create_task(self._on(client)) for client in self.clients]
+        self._tasks += [asyncio.create_task(self._watch(watcher, sessions)) for watcher in self.watchers]
+
+    async def _on(self, client: Client) -> None:
+        while True:
+            await client.live()
+            await asyncio.sleep(0.05)
+
+    async def _watch(self, watcher: Watcher, sessions: list[str]) -> None:
+        while True:
+            await watcher.live(sessions)
+            await asyncio.sleep(0.05)
+
+    async def until_heard(self, things: int) -> None:
+        """Until so many things more have been heard."""
+        wanted = self.world.heard + things
+        async with asyncio.timeout(PATIENCE):
+            while self.world.heard < wanted:  # noqa: ASYNC110  # clients have no event for this
+                await asyncio.sleep(0.02)
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        done, _ = await asyncio.wait(self._tasks)
+        for task in done:
+            if not task.cancelled():
+                task.result()
+
+    async def verdict(self) -> list[Violation]:
+        """Every session is fit for use, and every promise was kept; meanwhile a server had reason to refuse."""
+        await self.stop()
+        self.world.found = [one for one in self.world.found if not _is_excused(one.words)]
+        listening = [asyncio.create_task(client._quietly(client.listen())) for client in self.clients]
+        async with asyncio.timeout(60):
+            for client in self.clients:
+                await client.resume()
+                await client.finish()
+        for task in listening:
+            task.cancel()
+        await asyncio.wait(listening)
+        history = self.world.history
+        for client in self.clients:
+            history.logs[client.session] = await self.records(client.session)
+        for session, stream in {(hearing.session, hearing.stream) for hearing in history.hearings}:
+            history.tellings[session, stream] = telling(history.logs.get(session, ()), stream)
+        return [*self.world.found, *judge(history)]
+
+    async def records(self, session: str) -> list[Record]:
+        async with self.world.http.get(self.world.url(f"/replay/{session}")) as answer:
+            assert answer.status == 200, await answer.text()
+            return [decode(line) for line in (await answer.read()).splitlines()]
+
+
+def _is_excused(words: str) -> bool:
+    """A refusal for want of Redis or of the server that holds a session; or of an answer that was given before, by a
+    client whose ear was at a server that slept, or who was not told that it was taken. That none is lost is judged."""
+    return any(why in words for why in ("cannot be reached", "overloaded", "OVERLOADED", "pending"))

@@ -1,0 +1,103 @@
+"""A lease is good while it is renewed; who may have lost it finds out before anything else."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from uuid import uuid4
+
+import pytest
+
+from gateway.cluster.membership import Membership
+from gateway.storage.redis import Address, Redis, Unreachable
+from tests.redises import redis_of_this_run
+
+LEASE = 0.3
+
+
+class Member:
+    """A membership, and what it told."""
+
+    def __init__(self, prefix: str) -> None:
+        self.redis = Redis(Address.read(f"{redis_of_this_run().url}?prefix={prefix}"), lease=LEASE)
+        self.doubts = self.beats = self.misses = 0
+        self.membership = Membership(self.redis, self.doubted, self.beaten, self.missed)
+
+    async def doubted(self) -> None:
+        self.doubts += 1
+
+    async def beaten(self) -> None:
+        self.beats += 1
+
+    def missed(self) -> None:
+        self.misses += 1
+
+
+@pytest.fixture
+async def pair() -> AsyncIterator[tuple[Member, Member]]:
+    prefix = uuid4().hex
+    first, second = Member(prefix), Member(prefix)
+    await first.redis.open()
+    await second.redis.open()
+    yield first, second
+    for one in (first, second):
+        await one.membership.stop()
+        await one.redis.close()
+
+
+async def test_a_lease_runs_out_and_is_looked_into_when_it_is_needed(pair: tuple[Member, Member]) -> None:
+    member = pair[0].membership
+    assert not member.is_good
+    await member.sure()
+    assert (member.is_good, pair[0].doubts) == (True, 1)
+    await member.sure()
+    assert pair[0].doubts == 1
+    await asyncio.sleep(1.2 * LEASE)
+    assert not member.is_good and member.overdue > 0
+    await asyncio.gather(*(member.sure() for _ in range(5)))
+    assert (member.is_good, pair[0].doubts) == (True, 2)
+
+
+async def test_a_lease_that_is_renewed_in_time_is_not_in_doubt(pair: tuple[Member, Member]) -> None:
+    member = pair[0].membership
+    await member.beat()
+    member.start()
+    await asyncio.sleep(2.5 * LEASE)
+    assert member.is_good and member.is_steady
+    assert pair[0].doubts == 1
+    assert pair[0].beats >= 3
+
+
+async def test_one_leads_until_it_leaves(pair: tuple[Member, Member]) -> None:
+    first, second = pair[0].membership, pair[1].membership
+    await first.beat()
+    await second.beat()
+    assert (first.is_leader, second.is_leader) == (True, False)
+    await first.stop()
+    await second.beat()
+    assert (first.is_leader, second.is_leader) == (False, True)
+
+
+async def test_one_that_is_silent_leads_no_more(pair: tuple[Member, Member]) -> None:
+    first, second = pair[0].membership, pair[1].membership
+    await first.beat()
+    await asyncio.sleep(1.2 * LEASE)
+    assert not first.is_leader
+    await second.beat()
+    assert second.is_leader
+    await first.beat()
+    assert not first.is_leader
+
+
+async def test_beats_that_come_to_nothing_are_told(pair: tuple[Member, Member]) -> None:
+    member = pair[0]
+    await member.membership.beat()
+
+    async def gone(script: str, *given: object) -> object:
+        raise Unreachable("gone")
+
+    change, member.redis.change = member.redis.change, gone  # type: ignore[method-assign, assignment]
+    member.membership.start()
+    await asyncio.sleep(LEASE)
+    assert member.misses >= 2 and member.redis.trouble is not None
+    member.redis.change = change  # type: ignore[method-assign]
+    await asyncio.sleep(LEASE)
+    assert member.redis.trouble is None and member.membership.is_good

@@ -1,0 +1,50 @@
+"""No false alarms: a reference server passes again and again, and slowly; the liberal ones: `test_*_reference`."""
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from conformance.faults.alarms import LIBERTIES, Round, Watch, alarms
+from conformance.faults.cas import CasServer
+from conformance.faults.kill.setups import KEY
+from conformance.faults.serving import served
+
+DIALECTS = ("blade", "cas")
+
+
+async def heard(watch: Watch) -> list[Round]:
+    return [item async for item in watch.rounds()]
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_nothing_is_held_against_correct_servers(dialect: str) -> None:
+    rounds = await heard(Watch(dialect, runs=2, jitter=0.02, with_liberties=False))
+    assert [item.name for item in rounds] == ["run 1", "run 2", "run with up to 20 ms of delay"]
+    assert [f"{item.name}: {words}" for item in rounds for words in item.alarms] == []
+
+
+@pytest.mark.parametrize("dialect", ["aap", "blade", "cas", "zenflux"])
+def test_every_dialect_has_liberal_servers(dialect: str) -> None:
+    names = [type(server).__name__ for server in Watch(dialect).liberal()]
+    assert len(set(names)) == len(names) >= 5
+
+
+def test_a_server_of_ones_own_has_no_liberal_variants() -> None:
+    assert list(Watch("cas", url="http://127.0.0.1:9").liberal()) == []
+    assert set(LIBERTIES) == {"aap"}
+
+
+async def test_what_is_held_against_the_server_at_an_address_is_told() -> None:
+    async with served(CasServer(key="another key")) as url:
+        (only,) = await heard(Watch("cas", url=url, key=KEY, within=1.0))
+    assert only.name == "run 1"
+    assert any(words.startswith("sessions.a_new_session_has_every_field (CAS-SESS-01): ") for words in only.alarms)
+
+
+def test_a_dialect_nobody_speaks_is_told() -> None:
+    app = typer.Typer()
+    app.command()(alarms)
+    done = CliRunner().invoke(app, ["klingon"])
+    assert done.exit_code == 2
+    assert "there is no dialect 'klingon'; there are: aap, blade, cas, zenflux" in done.output

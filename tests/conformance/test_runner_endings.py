@@ -1,0 +1,152 @@
+"""However a server behaves, and whatever its dialect, the examination ends with a report that says why."""
+
+import asyncio
+import os
+import random
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from conformance.kit.runner import Runner
+from conformance.kit.suite import Target, dialects, load_suite
+from conformance.kit.verdict import CaseResult, Outcome, Report, Verdict
+
+ROOT = Path(__file__).parents[2]
+AT_MOST = 50
+Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+async def _never_answers(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read()
+    writer.close()
+
+
+async def _random_bytes(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(random.Random(7).randbytes(2000))
+    writer.close()
+
+
+async def _random_bodies(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n")
+    writer.write(random.Random(7).randbytes(500))
+    writer.close()
+
+
+async def _hangs_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.close()
+
+
+async def _cuts_answers(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n{"version"')
+    writer.close()
+
+
+async def _drips(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+    with suppress(ConnectionError):
+        while True:
+            writer.write(b": ")
+            await writer.drain()
+            await asyncio.sleep(0.05)
+    writer.close()
+
+
+@asynccontextmanager
+async def listening(talk: Talk) -> AsyncIterator[str]:
+    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+
+
+async def examined(dialect: str, url: str, within: float, at_once: int = 16) -> Report:
+    """The whole suite, or an error after a while."""
+    suite = load_suite(dialect)
+    runner = Runner(suite, Target(url, "a-key", within), suite.read_profile(), at_once)
+    async with asyncio.timeout(AT_MOST):
+        return await runner.run(suite.catalogue.requirements)
+
+
+def told(report: Report) -> list[CaseResult]:
+    """The results, every one of which has to give its reason."""
+    assert len(report.results) == len(load_suite(report.dialect).cases)
+    assert [item.name for item in report.results if item.outcome is not Outcome.PASSED and not item.remark] == []
+    assert [item.remark for item in report.results if "stumbled" in item.remark] == []
+    return list(report.results)
+
+
+@pytest.mark.parametrize("dialect", dialects())
+@pytest.mark.parametrize("talk", [_never_answers, _random_bytes, _hangs_up], ids=lambda talk: talk.__name__)
+async def test_a_server_without_answers_is_given_up(dialect: str, talk: Talk) -> None:
+    async with listening(talk) as url:
+        report = await examined(dialect, url, within=0.2)
+    assert report.verdict is Verdict.FAILS
+    assert not any(item.outcome is Outcome.PASSED for item in told(report))
+    assert any("without an answer" in item.remark for item in report.results)
+
+
+@pytest.mark.parametrize("dialect", dialects())
+@pytest.mark.parametrize("talk", [_random_bodies, _cuts_answers, _drips], ids=lambda talk: talk.__name__)
+async def test_a_server_of_garbage_is_examined_to_the_end(dialect: str, talk: Talk) -> None:
+    async with listening(talk) as url:
+        report = await examined(dialect, url, within=0.1, at_once=64)
+    assert report.verdict in (Verdict.FAILS, Verdict.INCOMPLETE)
+    assert [item.name for item in told(report) if item.outcome is Outcome.PASSED] == []
+
+
+SERVER = """
+import asyncio
+from conformance.faults.serving import served
+from {module} import {name}
+
+async def main():
+    server = {name}()
+    async with served(server) as url:
+        print(url, flush=True)
+        await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+PROCESSES = {
+    "aap": ("conformance.faults.reference", "ReferenceServer"),
+    "blade": ("conformance.faults.blade.reference", "BladeServer"),
+    "cas": ("conformance.faults.cas", "CasServer"),
+    "zenflux": ("conformance.faults.zenflux.server", "ZenfluxServer"),
+}
+
+
+@pytest.mark.parametrize("dialect", dialects())
+async def test_a_process_that_is_killed_midway_is_reported(dialect: str) -> None:
+    module, name = PROCESSES[dialect]
+    code = SERVER.format(module=module, name=name)
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=subprocess.PIPE, cwd=ROOT)
+    assert process.stdout is not None
+    heard: list[CaseResult] = []
+    try:
+        url = (await asyncio.wait_for(process.stdout.readline(), 20)).decode().strip()
+        suite = load_suite(dialect)
+
+        def note(result: CaseResult) -> None:
+            heard.append(result)
+            if len(heard) == 10:
+                os.kill(process.pid, 9)
+
+        runner = Runner(suite, Target(url, None, 1.0), suite.read_profile())
+        async with asyncio.timeout(AT_MOST):
+            report = await runner.run(suite.catalogue.requirements, note)
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await asyncio.wait_for(process.wait(), 10)
+    assert report.verdict is Verdict.FAILS
+    assert any(item.outcome is Outcome.PASSED for item in told(report))
+    assert any("Connect" in item.remark or "disconnected" in item.remark for item in report.results)
+    assert any("without an answer" in item.remark for item in report.results)

@@ -1,0 +1,114 @@
+"""What is exported can be imported: the same sessions, all or none, into a file that may have others."""
+
+from pathlib import Path
+
+import pytest
+
+from gateway.errors import Conflict, GatewayError, NotFound
+from gateway.log import log_file
+from gateway.log.carry import SEGMENT, exported, take_in
+from gateway.log.verify import verify
+from gateway.model import MODEL_VERSION, encode
+from gateway.storage import Database, Unusable, make
+from tests.log.stored import SESSIONS, kept, session, store
+
+
+def lines(path: Path, *sessions: str) -> list[bytes]:
+    return b"".join(exported(path, sessions)).splitlines(keepends=True)
+
+
+@pytest.fixture
+async def path(tmp_path: Path) -> Path:
+    await store(tmp_path / "a.db")
+    return tmp_path / "a.db"
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Path:
+    make(tmp_path / "b.db")
+    return tmp_path / "b.db"
+
+
+def test_a_round_trip(path: Path, other: Path) -> None:
+    done = take_in(other, lines(path))
+    assert (done.sessions, done.records, done.replaced) == (3, sum(map(len, SESSIONS.values())), 0)
+    assert kept(other) == SESSIONS
+    assert lines(other) == lines(path)
+    assert verify(other).problems == []
+    with log_file(other) as file:
+        assert [(head.session_id, head.owner, head.in_turn) for head in file.heads()] == [
+            ("s1", "ann", False), ("s2", "ann", False), ("s3", "ann", True)]
+
+
+async def test_a_long_session_comes_in_pieces(tmp_path: Path, other: Path) -> None:
+    await store(tmp_path / "long.db", {"s": session("s", SEGMENT // 5)}, group=999)
+    take_in(other, lines(tmp_path / "long.db"))
+    assert kept(other) == {"s": session("s", SEGMENT // 5)}
+    assert verify(other).segments > 2
+    assert verify(other).problems == []
+
+
+def test_secrets_are_carried(path: Path) -> None:
+    assert b"s3cret" in b"".join(lines(path, "s1"))
+
+
+def test_some_sessions_only(path: Path, other: Path) -> None:
+    take_in(other, lines(path, "s3", "s2"))
+    assert kept(other) == {name: SESSIONS[name] for name in ("s3", "s2")}
+    with pytest.raises(NotFound, match="there is no session 'nobody'"):
+        lines(path, "s1", "nobody")
+
+
+def test_who_is_there_already_is_refused_or_replaced(path: Path, other: Path) -> None:
+    take_in(other, lines(path, "s2"))
+    with pytest.raises(Conflict, match="there is a session 's2' already; --replace puts this one in its place"):
+        take_in(other, lines(path))
+    assert kept(other) == {"s2": SESSIONS["s2"]}, "all or none"
+    assert take_in(other, lines(path), replace=True).replaced == 1
+    assert kept(other) == SESSIONS
+    assert verify(other).problems == []
+
+
+def told(name: str, *places: int) -> list[bytes]:
+    return [encode(SESSIONS[name][place]) + b"\n" for place in places]
+
+
+HEADER = b'{"format":"dragoman log","model":1}\n'
+
+
+@pytest.mark.parametrize(("wrong", "words"), [
+    ([], "line 1: this was not written by `dragoman log export`"),
+    (told("s1", 0), "line 1: this was not written by `dragoman log export`"),
+    ([b"\xff\n"], "line 1: this was not written by"),
+    ([HEADER.replace(b"1}", f"{MODEL_VERSION + 1}}}".encode())], "line 1: this was written by a newer Dragoman"),
+    ([HEADER, *told("s1", 0), b"\n", b"nonsense\n"], "line 4: is no record"),
+    ([HEADER, *told("s1", 0), b'{"seq":2}\n'], "line 3: is no record"),
+    ([HEADER, *told("s1", 1)], "line 2: session 's1' does not begin with session.created"),
+    ([HEADER, *told("s1", 0, 2)], "line 3: record 2 of session 's1' is wanted, and this is 3"),
+    ([HEADER, *told("s1", 0), *told("s2", 0), *told("s1", 1)], "line 4: more of session 's1'"),
+    ([HEADER, *told("s1", 0, 1), told("s1", 11)[0].replace(b'"seq":12', b'"seq":3')], "line 4: "),
+])
+def test_wrong_lines_are_named_and_nothing_is_taken(other: Path, wrong: list[bytes], words: str) -> None:
+    with pytest.raises(GatewayError) as refused:
+        take_in(other, wrong)
+    assert refused.value.message.startswith(words)
+    assert kept(other) == {}
+
+
+async def test_not_while_a_server_runs(path: Path, other: Path) -> None:
+    database = Database(other)
+    await database.open()
+    with pytest.raises(Unusable, match="is in use by another server"):
+        take_in(other, lines(path))
+    await database.close()
+
+
+def test_progress_is_told(path: Path, other: Path) -> None:
+    heard: list[tuple[int, int]] = []
+
+    def note(done: int, total: int) -> None:
+        heard.append((done, total))
+
+    written = b"".join(exported(path, (), note)).splitlines()
+    take_in(other, written, progress=note)
+    assert heard == [(1, 3), (2, 3), (3, 3), (1, 0), (2, 0), (3, 0)]

@@ -1,0 +1,295 @@
+"""Resuming on streams nobody wrote: what a reader had and what it then gets is what it would have got, at every cut."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapters.blade.outbound import number_of, place_of
+from adapters.cas.reading import Reading
+from adapters.zenflux.manner import Manner, as_word, user_of
+from gateway.engine import Hub
+from gateway.engine import hub as hub_module
+from gateway.engine.hub import Cursor
+from gateway.log import MemoryLog
+from gateway.model import (
+    ROOT,
+    BlockDelta,
+    BlockKind,
+    InputAccepted,
+    Outcome,
+    Record,
+    Role,
+    SeedMessage,
+    SendMessage,
+    SessionCreated,
+    StopReason,
+    TurnEnded,
+    TurnResumed,
+    TurnStarted,
+    fold,
+)
+from gateway.ports import Subscription
+from gateway.web import Rest
+from tests.adapters.cas.reader import Shelf
+from tests.house import Watchman
+from tests.streams import Walk, sessions
+from tests.tables import dialect, table
+
+SESSION = "sess_walk"
+MANNERS = {
+    "socket": Manner(), "one message": Manner(multi_message=False), "whole": Manner(whole=True),
+    "events": Manner(framing="sse", multi_message=False, throttle=0.0),
+}
+BOTH = ("agent.message", "agent.thinking")
+READINGS = {"plain": Reading(), "deltas": Reading(deltas=BOTH), "raw": Reading(incremental=True, raw=True)}
+
+
+class Library:
+    """Sessions in a log and the hub that reads them, with a clock that is moved by hand."""
+
+    def __init__(self, records: Sequence[Record] = ()) -> None:
+        self.now = 0.0
+        self.log = MemoryLog()
+        self.said = 0
+        self.hub = Hub(
+            log=self.log, projector=lambda name, options: dialect(name).outbound(table(name), options),
+            clock=lambda: self.now, start_of=self._start_of, watching=Watchman(), max_lag=lambda: 10**6,
+        )
+        self.hub.unsettled = lambda session_id: self.said > self.head
+        self.log.on_commit = self.hub.publish
+        self.all = list(records)
+        self.head = 0
+        if records:
+            self.commit(len(records))
+
+    def _start_of(self, session_id: str, name: str, cursor: int) -> int:
+        if dialect(name).needs == "session":
+            return 0
+        return fold(session_id, self.all).turn_start(cursor)
+
+    def commit(self, upto: int) -> None:
+        for record in self.all[self.head:upto]:
+            self.log.append(record)
+        self.head = upto
+        self.said = max(self.said, upto)
+
+    def watch(self, name: str, options: str, after: int) -> Cursor:
+        return self.hub.watch(SESSION, self.head, name, options, after)
+
+
+async def told(subscription: Subscription, *, to: str) -> list[bytes]:
+    """All frames up to where the turn yields, or ends."""
+    frames: list[bytes] = []
+    try:
+        async with asyncio.timeout(10):
+            while chunks := await subscription.chunks():
+                for chunk in chunks:
+                    frames += chunk.frames
+                    if getattr(chunk, to):
+                        return frames
+    finally:
+        subscription.close()
+    raise AssertionError("the turn did not come to its end")
+
+
+# -- every cut of every stream ----------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("mode", ["delta", "message"])
+@settings(max_examples=30)
+@given(records=sessions(steps=15))
+async def test_aap_at_every_event(mode: str, records: list[Record]) -> None:
+    library = Library(records)
+    for record in records:
+        if isinstance(record.event, TurnStarted | TurnResumed):
+            whole = await told(library.watch("aap", f"{mode} ids", record.seq - 1), to="yields")
+            for cut in range(len(whole) + 1):
+                rest = Rest(library.watch("aap", f"{mode} ids", record.seq - 1), cut)
+                assert whole[:cut] + await told(rest, to="yields") == whole
+            plain = await told(library.watch("aap", mode, record.seq - 1), to="yields")
+            ids = [f"id: {record.seq}.{number}\n".encode() for number in range(1, len(plain) + 1)]
+            assert whole == [one + frame for one, frame in zip(ids, plain, strict=True)], "as the POST tells it"
+
+
+@pytest.mark.parametrize("manner", MANNERS.values(), ids=MANNERS)
+@settings(max_examples=30)
+@given(records=sessions(steps=15))
+async def test_zenflux_at_every_frame(manner: Manner, records: list[Record]) -> None:
+    library = Library(records)
+    for record in records:
+        if isinstance(record.event, TurnStarted):
+            before = fold(SESSION, records[:record.seq - 1])
+            facts = as_word(Manner(
+                framing=manner.framing, multi_message=manner.multi_message, whole=manner.whole,
+                throttle=manner.throttle, title=before.title, created_at=before.created_at,
+                user_id=user_of(before.owner, before.metadata),
+            ))
+            whole = await told(library.watch("zenflux", facts, record.seq - 1), to="ends")
+            for cut in range(len(whole) + 1):
+                rest = Rest(library.watch("zenflux", facts, record.seq - 1), cut)
+                assert whole[:cut] + await told(rest, to="ends") == whole
+
+
+@st.composite
+def seeded(draw: Any) -> list[Record]:
+    """A session that begins with what was said elsewhere, perhaps with very much of it."""
+    records = draw(sessions(steps=15))
+    created = records[0]
+    history = tuple(SeedMessage(role=Role.USER, content="before") for _ in range(draw(st.sampled_from([0, 1, 120]))))
+    assert isinstance(created.event, SessionCreated)
+    first = Record(seq=1, at=created.at, session_id=created.session_id,
+                   event=SessionCreated(agent=created.event.agent, history=history))
+    return [first, *records[1:]]
+
+
+@pytest.mark.parametrize("manner", ["", "bare", "raw"])
+@settings(max_examples=30)
+@given(records=seeded())
+async def test_blade_at_every_event(manner: str, records: list[Record]) -> None:
+    """Every event has a number, and in raw a twin of the same number; a cut between the two is after the first."""
+    library = Library(records)
+    whole = [frame async for frame in _read(library, manner, 0)]
+    numbers = [number_of(frame) for frame in whole]
+    once = numbers[::2] if manner == "raw" else numbers
+    assert sorted(set(once)) == once
+    for number in [0, *once]:
+        rest = [frame async for frame in _read(library, manner, place_of(number)) if number_of(frame) > number]
+        had = [frame for frame in whole if number_of(frame) <= number]
+        assert had + rest == whole
+
+
+async def _read(library: Library, manner: str, after: int) -> AsyncIterator[bytes]:
+    async for chunk in library.hub.read(SESSION, "blade", manner, after, library.head):
+        for frame in chunk.frames:
+            yield frame
+
+
+@pytest.mark.parametrize("reading", READINGS.values(), ids=READINGS)
+@settings(max_examples=30)
+@given(records=sessions(steps=15))
+async def test_cas_at_every_event(reading: Reading, records: list[Record]) -> None:
+    shelf = Shelf(records)
+
+    async def frames(how: Reading, after: int) -> list[bytes]:
+        chunks = shelf.read("", SESSION, "cas", how.word, after=after)
+        return [frame async for chunk in chunks for frame in chunk.frames]
+
+    whole = await frames(reading, 0)
+    for place, frame in enumerate(whole, 1):
+        event_id = frame.split(b"\n")[0].removeprefix(b"id: ").decode()
+        after, how = await shelf.history(reading).resumed(event_id)
+        assert whole[:place] + await frames(how, after) == whole
+
+
+# -- while it happens -------------------------------------------------------------------------------------------------
+
+LIVE = {
+    "aap": ("aap", "delta"), "blade": ("blade", ""), "cas": ("cas", Reading(deltas=BOTH).word),
+    "zenflux": ("zenflux", ""),
+}
+PACES = st.sampled_from([0.004, 0.03, 0.11, 0.5])
+"""Seconds between two readings of one reader: prompt, or so slow that the others leave it behind."""
+
+
+@st.composite
+def replies(draw: Any) -> list[Record]:
+    """A turn in which an agent talks in short breaths: words that are held back, merged and let go by timers."""
+    walk = Walk(draw)
+    walk.turn_id = walk.id("turn")
+    walk.say(InputAccepted(command_id="cmd_1", command=SendMessage(content="go")))
+    walk.say(TurnStarted(command_id="cmd_1"))
+    walk.start_message(ROOT)
+    walk.open_block(ROOT, BlockKind.TEXT)
+    block = walk.grammar.scopes[ROOT].block
+    assert block is not None
+    for gap in draw(st.lists(st.sampled_from([0.01, 0.04, 0.06, 0.3]), min_size=8, max_size=24)):
+        walk.at += gap
+        walk.say(BlockDelta(block_id=block.block_id, message_id=block.message_id, kind=block.kind, delta="word "))
+    walk.wind_up()
+    walk.say(TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN))
+    return walk.records
+
+
+class Hall:
+    """A session as it happens: said, on its way, in the log; and readers who come when they like, each at its pace."""
+
+    def __init__(self, records: list[Record], name: str, options: str) -> None:
+        self.library = Library()
+        self.library.all = records
+        self.name, self.options = name, options
+        self.readers: list[tuple[Cursor, list[bytes]]] = []
+
+    def timeline(self, delays: list[float], readers: list[tuple[float, float]]) -> list[tuple[float, str, int]]:
+        """What happens when: every record is said, and in the log after a while; readers come, and read."""
+        records, safe = self.library.all, 0.0
+        told = [(record.at, "say", record.seq) for record in records]
+        for record in records:
+            safe = max(safe, record.at + delays[record.seq % len(delays)])
+            told.append((safe, "commit", record.seq))
+        begin, end = records[0].at + delays[1 % len(delays)], safe + 0.2
+        for number, (coming, pace) in enumerate(readers):
+            opened = begin + coming * (end - begin)
+            told.append((opened, "open", number))
+            told += [(opened + n * pace, "read", number) for n in range(1, 1 + int((end - opened) / pace))]
+        return sorted(told, key=lambda one: one[0])
+
+    async def live(self, timeline: list[tuple[float, str, int]]) -> None:
+        library, places = self.library, dict[int, int]()
+        for at, what, number in timeline:
+            library.now = at
+            if what == "say":
+                library.said = number
+            elif what == "commit":
+                library.commit(number)
+            elif what == "open":
+                places[number] = len(self.readers)
+                self.readers.append((library.watch(self.name, self.options, 0), []))
+            else:
+                await self.read(places[number])
+
+    async def read(self, number: int) -> bool:
+        """Whether anything was ready."""
+        cursor, heard = self.readers[number]
+        reading = asyncio.ensure_future(cursor.chunks())
+        for _ in range(8):
+            await asyncio.sleep(0)
+        if not reading.done():
+            reading.cancel()
+            await asyncio.wait([reading])
+            return False
+        chunks = reading.result()
+        heard += [frame for chunk in chunks for frame in chunk.frames]
+        return bool(chunks)
+
+    def replayed(self) -> list[bytes]:
+        """What the log alone tells one who comes when all is over."""
+        outbound = self.library.hub.projector(self.name, self.options)
+        return [frame for record in self.library.all for frame in outbound.feed(record)]
+
+
+@pytest.mark.parametrize(("name", "options"), LIVE.values(), ids=LIVE)
+@settings(max_examples=100)
+@given(
+    records=replies() | replies() | sessions(turns=1, steps=20),
+    delays=st.lists(st.sampled_from([0.0, 0.002, 0.12]), min_size=2, max_size=7),
+    readers=st.lists(st.tuples(st.floats(0, 1), PACES), min_size=2, max_size=4),
+)
+async def test_whoever_reads_when_and_however_slowly_is_told_the_same(
+    name: str, options: str, records: list[Record], delays: list[float], readers: list[tuple[float, float]],
+) -> None:
+    """Timers go off, commits are late, readers share, fall behind and read the log: replay equals live, to the byte."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hub_module, "WINDOW", 3)
+        patch.setattr(hub_module, "KEPT_BYTES", 2000)
+        patch.setattr(hub_module, "PAGE", 4)
+        hall = Hall(records, name, options)
+        await hall.live(hall.timeline(delays, readers))
+        for number, (cursor, heard) in enumerate(hall.readers):
+            while await hall.read(number):
+                pass
+            cursor.close()
+            assert heard == hall.replayed()
+        assert hall.library.hub.subscribers == 0

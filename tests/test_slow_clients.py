@@ -1,0 +1,146 @@
+"""A thousand who watch one session, of whom a hundred take nothing: they are cut, and nobody else notices."""
+
+import json
+import re
+import resource
+import selectors
+import socket
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.client import dechunk
+from bench.measure import rss_bytes
+from tests.test_serving import Running, running
+
+CAS = "/api/v1/cloud/sessions"
+STREAM = "events/stream?event_deltas[]=agent.message"
+READERS, COUNTERS, HUNG = 600, 300, 100
+"""Who read events of one dialect, events of another, and nothing at all."""
+WORDS = 6000
+SEND_SECONDS = 2
+COMMENT = b": heartbeat\n\n"
+END = b"event: session.status_idle\n"
+ROOM = 64 * 1024 * 1024
+"""How much larger the server may be when all is over. A copy of the stream for each who takes nothing is twice that."""
+
+
+class Watcher:
+    """One raw connection, and what came over it."""
+
+    def __init__(self, port: int, path: str, *, room: int | None = None) -> None:
+        self.socket = socket.socket()
+        if room is not None:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
+        self.socket.connect(("127.0.0.1", port))
+        self.socket.sendall(f"GET {path} HTTP/1.1\r\nHost: here\r\n\r\n".encode())
+        self.pieces: list[bytes] = []
+        self.tail = b""
+
+    def take(self) -> bool:
+        """Whether there was anything."""
+        piece = self.socket.recv(1 << 18)
+        self.pieces.append(piece)
+        self.tail = (self.tail + piece)[-2000:]
+        return bool(piece)
+
+    @property
+    def is_over(self) -> bool:
+        return self.tail.endswith(b"\r\n0\r\n\r\n") or (END in self.tail and self.tail.endswith(b"\n\n\r\n"))
+
+    @property
+    def body(self) -> bytes:
+        head, _, body = b"".join(self.pieces).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200"), head
+        return dechunk(body if body.endswith(b"0\r\n\r\n") else body + b"0\r\n\r\n").replace(COMMENT, b"")
+
+
+def read_all(watchers: list[Watcher], seconds: float) -> None:
+    """Until all of them have heard the end."""
+    with selectors.DefaultSelector() as poll:
+        for watcher in watchers:
+            poll.register(watcher.socket, selectors.EVENT_READ, watcher)
+        end = time.monotonic() + seconds
+        while poll.get_map() and time.monotonic() < end:
+            for key, _ in poll.select(1.0):
+                watcher: Watcher = key.data
+                if not watcher.take() or watcher.is_over:
+                    poll.unregister(watcher.socket)
+    late = [watcher for watcher in watchers if not watcher.is_over]
+    assert not late, f"{len(late)} of {len(watchers)} did not hear the end; one heard {late[0].tail[-300:]!r}"
+
+
+def ask(address: str, body: Any = None) -> bytes:
+    given = None if body is None else json.dumps(body).encode()
+    with urllib.request.urlopen(urllib.request.Request(address, given), timeout=30) as answer:
+        return bytes(answer.read())
+
+
+def figure(server: Running, name: str) -> float:
+    found = re.search(rf"^dragoman_{name} (\S+)$", ask(f"{server.address}/metrics").decode(), re.MULTILINE)
+    assert found, name
+    return float(found[1])
+
+
+@pytest.fixture(autouse=True)
+def many_files() -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4096)), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@contextmanager
+def open_ones() -> Iterator[list[Watcher]]:
+    watchers: list[Watcher] = []
+    try:
+        yield watchers
+    finally:
+        for watcher in watchers:
+            watcher.socket.close()
+
+
+def test_those_who_take_nothing_are_cut_and_the_others_hear_everything(tmp_path: Path) -> None:
+    limits = {"send_seconds": SEND_SECONDS, "heartbeat_seconds": 60}
+    with running(tmp_path, limits=limits) as server, open_ones() as them:
+        port = int(server.address.rpartition(":")[2])
+        made = json.loads(ask(f"{server.address}/aap/sessions", {"agent": {"name": "demo"}}))["sessionId"]
+        stream, said = f"{CAS}/{made}/{STREAM}", f"/slow 60 /burst {WORDS}"
+        them += [Watcher(port, stream, room=4096) for _ in range(HUNG)]
+        them += [Watcher(port, stream) for _ in range(READERS)]
+        before = rss_bytes(server.process.pid)
+        ask(f"{server.address}{CAS}/{made}/events", {"events": [{"type": "user.message", "content": said}]})
+        them += [Watcher(port, f"/aap/sessions/{made}/turns/current") for _ in range(COUNTERS)]
+        read_all(them[HUNG:], 60)
+        _await(server, "cut_subscribers_total", HUNG)
+        after = rss_bytes(server.process.pid)
+
+        whole = _told(port, stream)
+        assert whole.count(b"event: event_delta\n") > WORDS
+        for reader in them[HUNG:HUNG + READERS]:
+            assert reader.body == whole, "everything, in order, once"
+        told = _told(port, f"/aap/sessions/{made}/turns/current")
+        assert told.count(b"event: text_delta\n") > WORDS
+        for counter in them[HUNG + READERS:]:
+            assert counter.body == told
+        assert figure(server, "cut_subscribers_total") == HUNG
+        assert HUNG * len(whole) > 2 * ROOM, "the bound would notice"
+        assert after - before < ROOM, f"it grew by {(after - before) / 2**20:.0f} MiB"
+
+
+def _told(port: int, path: str) -> bytes:
+    with open_ones() as alone:
+        alone.append(Watcher(port, path))
+        read_all(alone, 30)
+        return alone[0].body
+
+
+def _await(server: Running, name: str, value: float) -> None:
+    end = time.monotonic() + 30
+    while figure(server, name) < value and time.monotonic() < end:
+        time.sleep(0.1)

@@ -1,0 +1,51 @@
+"""One word of the settings says where everything is kept."""
+
+from pathlib import Path
+
+import pytest
+
+from gateway.config import Config
+from gateway.log import MemoryLog, SqliteLog
+from gateway.log.redis import RedisLog
+from gateway.resources import MemoryAnswers, MemoryResources, SqliteAnswers, SqliteResources
+from gateway.resources.redis import RedisAnswers, RedisResources
+from gateway.stores import stores
+from tests.redises import redis_of_this_run
+
+
+def databases(folder: Path) -> list[str]:
+    return [found.name for found in folder.glob("*.db")]
+
+
+def test_in_memory_nothing_touches_the_disk(tmp_path: Path) -> None:
+    kept = stores(Config(data=tmp_path / "data", log="memory"), lambda: 0.0, lambda: 9)
+    assert (type(kept.log), type(kept.resources), type(kept.answers)) == (MemoryLog, MemoryResources, MemoryAnswers)
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize(("log", "file"), [("sqlite", "dragoman.db"), ("sqlite:other.db", "other.db")])
+async def test_log_resources_and_answers_share_one_file(tmp_path: Path, log: str, file: str) -> None:
+    kept = stores(Config(data=tmp_path, log=log), lambda: 0.0, lambda: 9)
+    assert (type(kept.log), type(kept.resources), type(kept.answers)) == (SqliteLog, SqliteResources, SqliteAnswers)
+    await kept.log.open()
+    try:
+        made = await kept.resources.create("agent", "ann", {"n": 1})
+        assert await kept.resources.get("agent", "ann", made.resource_id) == made
+        assert await kept.answers.find(("ann", "POST", "/a", "k")) is None
+    finally:
+        await kept.log.close()
+    assert databases(tmp_path) == [file]
+
+
+async def test_log_resources_and_answers_share_one_server(tmp_path: Path) -> None:
+    log = f"{redis_of_this_run().url}?prefix={tmp_path.name}"
+    kept = stores(Config(data=tmp_path / "data", log=log), lambda: 0.0, lambda: 9)
+    assert (type(kept.log), type(kept.resources), type(kept.answers)) == (RedisLog, RedisResources, RedisAnswers)
+    await kept.log.open()
+    try:
+        made = await kept.resources.create("agent", "ann", {"n": 1})
+        assert await kept.resources.get("agent", "ann", made.resource_id) == made
+        assert await kept.answers.find(("ann", "POST", "/a", "k")) is None
+    finally:
+        await kept.log.close()
+    assert not (tmp_path / "data").exists()
