@@ -43,27 +43,32 @@ class Place(NamedTuple):
 
 async def place_of(house: Context, request: web.Request, view: SessionView, options: str) -> Place:
     """Where the client goes on; a place that cannot be is refused."""
-    cursor = cursor_of(request)
-    begins = cursor.begins if cursor.begins is not None else await _last(house, request, view)
+    begins, had = cursor_of(request)
+    if begins is None:
+        begins = view.begun_at
+    else:
+        await _check_begins(house, request, view, begins)
+    if not begins:
+        raise NotFound(f"session '{view.session_id}' has had no turn yet")
+    told, is_over = await _told(house, request, view, options, begins - 1, had) if had else (0, False)
+    if had > told:
+        raise Invalid(f"after: the turn has had {told} events so far, not {had}", param="after")
+    return Place(begins - 1, had, is_over)
+
+
+async def _check_begins(house: Context, request: web.Request, view: SessionView, begins: int) -> None:
     first = await house.sessions.records(request[OWNER], view.session_id, max(0, begins - 1), 1)
     if begins < 1 or not first or not isinstance(first[0].event, BEGINNINGS):
         raise Invalid(f"after: no turn of this session begins at {begins}", param="after")
-    told, yielded = 0, False
-    async for chunk in house.sessions.read(
-        request[OWNER], view.session_id, house.dialect, options, after=begins - 1,
-    ):
-        told, yielded = told + len(chunk.frames), chunk.yields
-        if yielded:
-            break
-    if cursor.had > told:
-        raise Invalid(f"after: the turn has had {told} events so far, not {cursor.had}", param="after")
-    return Place(begins - 1, cursor.had, yielded and cursor.had == told)
 
 
-async def _last(house: Context, request: web.Request, view: SessionView) -> int:
-    """The record that the last turn begins with."""
-    if not view.turn_starts:
-        raise NotFound(f"session '{view.session_id}' has had no turn yet")
-    start = view.turn_starts[-1]
-    records = await house.sessions.records(request[OWNER], view.session_id, start - 1)
-    return max((record.seq for record in records if isinstance(record.event, BEGINNINGS)), default=start)
+async def _told(
+    house: Context, request: web.Request, view: SessionView, options: str, after: int, had: int,
+) -> tuple[int, bool]:
+    """How many events the turn has had, but no more than one more than are known; and whether there are no more."""
+    told = 0
+    async for chunk in house.sessions.read(request[OWNER], view.session_id, house.dialect, options, after=after):
+        told += len(chunk.frames)
+        if told > had or chunk.yields:
+            return told, told == had
+    return told, False

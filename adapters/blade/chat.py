@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
-from gateway.errors import Busy, GatewayError, Invalid, NotFound, TooLarge
+from gateway.errors import Busy, Conflict, GatewayError, Invalid, NotFound, TooLarge
 from gateway.model import FilePart, SessionStatus
 from gateway.ports import Receipt
 from gateway.web import Context, Later, Peer, checked, dumps
@@ -91,7 +91,7 @@ class Chat:
             try:
                 command = inbound.answer_of(body, view, house.table)
                 return await house.sessions.submit(owner, session_id, [command])
-            except GatewayError as error:
+            except (Invalid, Conflict) as error:
                 raise WrongAnswer(error) from None
         if view.status is SessionStatus.RUNNING:
             raise Busy("Session already has an active chat")

@@ -122,8 +122,8 @@ def _is_delta_or_idle(event: Body) -> bool:
 
 
 def _is_news(name: str, event: Body) -> bool:
-    """Whether this is the event of that id, whole, or the next one begins."""
-    is_next = event["type"] == "event_start" and _name(event) != name
+    """Whether this is the event of that id, whole, or something of the next one."""
+    is_next = is_piece(event) and _name(event) != name
     return _is_whole(event, name) or is_next or is_idle(event)
 
 

@@ -24,6 +24,7 @@ from conformance.zenflux.story import Event
 SCHEMAS = Schemas(Path(__file__).parent / "schemas")
 BASE = "/api/v1"
 UPLOADS = "/files/upload"
+MANY = 10  # things to clear away in the time of one answer
 
 
 class ZenfluxExamination:
@@ -186,7 +187,7 @@ class ZenfluxExamination:
         places = [f"/session/{name}" for name in self._sessions]
         places += [f"/conversations/{name}" for name in self._conversations]
         try:
-            async with asyncio.timeout(self.http.timeout):
+            async with asyncio.timeout(self.http.timeout * (1 + len(places) / MANY)):
                 for path in (*places, *await self._forgotten(places)):
                     await self.http.ask("DELETE", BASE + path)
         except (TimeoutError, Failed) as error:

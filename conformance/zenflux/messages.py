@@ -8,6 +8,7 @@ from conformance.kit.expect import NotTestable
 from conformance.zenflux.examination import ZenfluxExamination
 from conformance.zenflux.run import Run
 from conformance.zenflux.story import Event, as_object
+from conformance.zenflux.tours import short
 
 OBJECTS = ("usage", "intent", "billing")
 JSON_STRINGS = ("recommended", "confirmation_request")
@@ -20,17 +21,11 @@ async def _annotation(exam: ZenfluxExamination, topic: str) -> Any:
     return (await exam.told("annotate")).note(topic)
 
 
-async def _replies(exam: ZenfluxExamination) -> list[Run]:
-    """An ordinary reply and one with a tool, on the socket and over POST /chat."""
-    situations = ("text", "tool")
-    return [await way(situation) for way in (exam.told, exam.streamed) for situation in situations]
-
-
 @requirement("ZF-EV-11", "ZF-EV-12")
 async def message_start_has_an_empty_message(exam: ZenfluxExamination) -> None:
     """message_start has a message of the assistant: id, model, no content, no stop reason, no tokens used yet."""
     names: list[str] = []
-    for run in await _replies(exam):
+    for run in await short(exam):
         for event in run.of("message_start"):
             usage = event.payload["message"]["usage"]
             told = [usage["input_tokens"], usage["output_tokens"]]
@@ -42,7 +37,7 @@ async def message_start_has_an_empty_message(exam: ZenfluxExamination) -> None:
 @requirement("ZF-EV-14", "ZF-EV-15")
 async def usage_says_why_a_message_ended(exam: ZenfluxExamination) -> None:
     """A reply has a message_delta {type: usage, content: {stop_reason}}, and its last stop reason is end_turn."""
-    for run in await _replies(exam):
+    for run in await short(exam):
         content = as_object(run.notes("usage")[-1] if run.notes("usage") else run.note("usage"), "the content of usage")
         expect.equal("the last stop_reason", "end_turn", content.get("stop_reason"))
 
@@ -114,7 +109,7 @@ async def _expect_string(exam: ZenfluxExamination, topic: str) -> None:
 @requirement("ZF-EV-23")
 async def message_stop_is_empty(exam: ZenfluxExamination) -> None:
     """Each message_start has its message_stop, whose data is {}."""
-    for run in await _replies(exam):
+    for run in await short(exam):
         stops_empty(run)
 
 

@@ -1,6 +1,7 @@
 """Tours: runs of every kind that the profile can bring about, on lines and in streams, each read to its end."""
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 
 from conformance.kit import expect
@@ -31,32 +32,52 @@ async def on_a_line(exam: ZenfluxExamination, *situations: str) -> list[Run]:
 
 
 async def in_streams(exam: ZenfluxExamination, *situations: str) -> list[Run]:
-    """Runs of these situations over POST /chat."""
-    return [await exam.streamed(situation) for situation in given(exam, *situations)]
+    """Runs of these situations over POST /chat, all at once."""
+    return await _together([_streamed(exam, situation) for situation in given(exam, *situations)])
+
+
+async def _streamed(exam: ZenfluxExamination, situation: str) -> list[Run]:
+    return [await exam.streamed(situation)]
+
+
+async def short(exam: ZenfluxExamination) -> list[Run]:
+    """An ordinary reply and one with a tool, on a line and in streams."""
+    return await _together([on_a_line(exam, "text", "tool"), in_streams(exam, "text", "tool")])
 
 
 async def good(exam: ZenfluxExamination) -> list[Run]:
     """Good runs of every kind, on a line and in streams."""
-    return [*await on_a_line(exam, *PLAIN), *await in_streams(exam, *STREAMED)]
+    return await _together([on_a_line(exam, *PLAIN), in_streams(exam, *STREAMED)])
 
 
 async def everything(exam: ZenfluxExamination) -> list[Run]:
     """Good runs, and those that wait for the user, are stopped, or break."""
-    return [*await good(exam), *await eventful(exam)]
+    return await _together([good(exam), eventful(exam)])
 
 
 async def eventful(exam: ZenfluxExamination) -> list[Run]:
-    """Runs that wait for the user, are stopped, or break: each on a line of its own; the broken one as a stream too.
+    """Runs that wait for the user, are stopped, or break: each on a line of its own; the broken one as a stream too."""
+    known = [name for name in RIDES if getattr(exam.profile.prompts, name) is not None]
+    streams = [in_streams(exam, "fail")] if "fail" in known else []
+    return await _together([*(_ridden(exam, name) for name in known), *streams])
 
-    What keeps such a run from its end is for the cases about it to say; here it is left out.
-    """
-    runs = []
-    for situation in (name for name in RIDES if getattr(exam.profile.prompts, name) is not None):
-        with suppress(Failed):
-            async with exam.line() as line:
-                runs.append(await line.settle(await RIDES[situation](exam, line)))
-    broken = exam.profile.prompts.fail is not None
-    return [*runs, await exam.streamed("fail")] if broken else runs
+
+async def _ridden(exam: ZenfluxExamination, situation: str) -> list[Run]:
+    """The run; none if it does not reach its end, which is for the cases about this situation to say."""
+    with suppress(Failed):
+        async with exam.line() as line:
+            return [await line.settle(await RIDES[situation](exam, line))]
+    return []
+
+
+async def _together(works: Iterable[Awaitable[list[Run]]]) -> list[Run]:
+    """The runs of all of these, each waited for; the first failure is told when none is under way any more."""
+    runs: list[Run] = []
+    for found in await asyncio.gather(*works, return_exceptions=True):
+        if isinstance(found, BaseException):
+            raise found
+        runs += found
+    return runs
 
 
 async def _allowed(exam: ZenfluxExamination, line: Line) -> Run:

@@ -292,7 +292,7 @@ class Cursor:
             alone.outbound.flush(self._due)
         alone.take(records[had:])
         ready = alone.chunks
-        alone.base, alone.chunks = alone.end, []
+        alone.base, alone.chunks, alone.bytes = alone.end, [], 0
         self._join()  # now, if this was the last page: what comes next must not be read from the log again
         late, self._late = self._late, ()
         return [*ready, *late]

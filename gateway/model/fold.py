@@ -137,6 +137,8 @@ class SessionView(Struct, kw_only=True):
     at: float = 0.0
     turn_id: str | None = None
     turn_starts: list[int] = field(default_factory=list)
+    begun_at: int = 0
+    """The record with which the last turn was begun or, if it has waited for people since, was resumed."""
     usage: Usage = Usage()
     entries: list[Entry] = field(default_factory=list)
     asks: dict[str, OpenAsk] = field(default_factory=dict)
@@ -264,6 +266,7 @@ class SessionView(Struct, kw_only=True):
     def _started(self, record: Record, event: TurnStarted) -> None:
         self.status, self.turn_id = SessionStatus.RUNNING, record.turn_id
         self.turn_starts.append(record.seq)
+        self.begun_at = record.seq
         self.running_since = self.updated_at = record.at
 
     def _suspended(self, record: Record, event: TurnSuspended) -> None:
@@ -272,6 +275,7 @@ class SessionView(Struct, kw_only=True):
 
     def _resumed(self, record: Record, event: TurnResumed) -> None:
         self.status, self.running_since = SessionStatus.RUNNING, record.at
+        self.begun_at = record.seq
 
     def _rest(self, at: float) -> None:
         if self.running_since is not None:

@@ -12,14 +12,21 @@ from .parting import Stalled, farewell, hold_little, portions
 HELLO, PING = "open", "ping"
 ROOM = 65536
 """A write of so many bytes does not have to wait where nothing else does."""
+SYSTEM = 2
+"""How many times as patient as we the system is, with a peer that does not even acknowledge the little it is sent."""
+LONG = 1.0
+"""Who makes a write wait for so many seconds and is lost then was not just leaving."""
 
 
 class EventStream(EventSourceResponse):
     """A response that pings in words of our choice, and gives up a peer that takes nothing."""
 
     def __init__(self, *, heartbeat: float, patience: float, ping: str | bytes) -> None:
-        super().__init__(sep="\n", allow_all_methods=True, ping_interval=heartbeat, send_timeout=patience)
+        super().__init__(sep="\n", allow_all_methods=True, ping_interval=heartbeat, send_timeout=SYSTEM * patience)
         self._ping_line = comment(ping)
+        self._patience = patience
+        self.is_stalled = False
+        """Whether the connection was lost while the peer took nothing: given up by us, by the system, or by itself."""
 
     async def say(self, words: bytes, *, last: bool = False) -> None:
         """Write, and wait no longer than the peer is given; raises `Stalled`."""
@@ -27,12 +34,18 @@ class EventStream(EventSourceResponse):
         if len(words) <= ROOM and self._has_room:
             await write(words)
             return
+        clock = asyncio.get_running_loop().time
+        since = clock()
         try:
-            async with asyncio.timeout(self._send_timeout):
+            async with asyncio.timeout(self._patience):
                 await write(words)
         except TimeoutError:
+            self.is_stalled = True
             self._abort_transport()
             raise Stalled("the client takes nothing") from None
+        except (ConnectionError, asyncio.CancelledError):
+            self.is_stalled = clock() - since > min(LONG, self._patience)
+            raise
 
     @property
     def _has_room(self) -> bool:
@@ -69,9 +82,9 @@ async def pump(
         await response.write(comment(hello))
         try:
             await _tell(response, subscription, until_yield=until_yield, until_end=until_end)
-        except Stalled:
-            subscription.cut()
-            raise
+        finally:
+            if response.is_stalled:
+                subscription.cut()
     return response
 
 

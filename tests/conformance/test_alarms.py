@@ -9,7 +9,7 @@ from conformance.faults.cas import CasServer
 from conformance.faults.kill.setups import KEY
 from conformance.faults.serving import served
 
-DIALECTS = ("blade", "cas")
+DIALECTS = ("blade", "cas", "zenflux")
 
 
 async def heard(watch: Watch) -> list[Round]:

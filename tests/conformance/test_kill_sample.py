@@ -7,7 +7,7 @@ import pytest
 from conformance.faults.kill.flaw import Expectation
 from conformance.faults.kill.workers import Wish, run_here
 
-AT_TARGET = ("aap", "blade", "cas")
+AT_TARGET = ("aap", "blade", "cas", "zenflux")
 SAMPLE = 320
 
 

@@ -236,3 +236,80 @@ async def test_what_a_reader_has_had_is_passed_over_where_that_is_cheaper() -> N
     assert Sparing.skipped == [1, 2, 3, 4]
     told = stage.service.read("", session.view.session_id, "plain", after=5)
     assert [chunk.seq async for chunk in told] == [6]
+
+
+async def test_a_newcomer_does_not_wait_for_readers_who_have_stopped_reading() -> None:
+    """Nobody has read along for longer than records are kept: the newcomer's reading becomes the shared one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hub_module, "WINDOW", 3)
+        stage = Stage(silent)
+        session = await stage.session()
+        hung = [await stage.service.watch("", session.view.session_id, "plain", after=1) for _ in range(2)]
+        post(session)
+        assert [await read(cursor) for cursor in hung] == [[2], [2]]
+        for _ in range(5):
+            post(session, 3)
+        fresh = await stage.service.watch("", session.view.session_id, "plain", after=1)
+        assert await read(fresh) == list(range(2, session.view.head + 1))
+        post(session)
+        assert await read(fresh) == [session.view.head]
+        assert (await read(hung[0]))[0] == 3, "and who reads again misses nothing"
+
+
+async def test_what_the_slowest_reader_has_had_is_not_kept() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hub_module, "WINDOW", 10)
+        stage = Stage(silent)
+        session = await stage.session()
+        quick, slow = [await stage.service.watch("", session.view.session_id, "plain", after=1) for _ in range(2)]
+        seen: list[int] = []
+        for number in range(200):
+            post(session)
+            await read(quick)
+            if number % 30 == 0:
+                seen += await read(slow)
+        [channel] = stage.hub._feeds[session.view.session_id].channels.values()
+        assert len(channel.chunks) <= 80
+        assert seen == list(range(2, seen[-1] + 1))
+        assert channel.bytes == hub_module._size(channel.chunks)
+
+
+async def test_who_takes_nothing_can_be_cut_from_outside() -> None:
+    stage = Stage(silent)
+    session = await stage.session()
+    cursor = await stage.service.watch("", session.view.session_id, "plain")
+    assert await read(cursor) == [1]
+    cursor.cut()
+    cursor.cut()
+    assert (cursor.cut_at, stage.watchman.cuts, await read(cursor)) == (1, 1, [])
+
+
+async def test_watchers_of_a_session_at_rest_are_let_go_when_the_server_stops() -> None:
+    stage = Stage(silent)
+    session = await stage.session()
+    cursor = await stage.service.watch("", session.view.session_id, "plain")
+    assert await read(cursor) == [1]
+    waiting = asyncio.create_task(read(cursor))
+    await asyncio.sleep(0)
+    async with asyncio.timeout(5):
+        await stage.service.drain(1, asyncio.Event())
+    assert await waiting == []
+    assert cursor.leaving
+    assert stage.hub.subscribers == 0
+
+
+async def test_a_reader_that_goes_leaves_nothing_waiting() -> None:
+    stage = Stage(silent)
+    session = await stage.session()
+    staying = await stage.service.watch("", session.view.session_id, "plain", after=1)
+    first = asyncio.create_task(read(staying))
+    for _ in range(50):
+        cursor = await stage.service.watch("", session.view.session_id, "plain", after=1)
+        waiting = asyncio.create_task(cursor.chunks())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        cursor.close()
+    assert len(stage.hub._feeds[session.view.session_id].waiters) == 1
+    first.cancel()

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import WSMsgType, web
 from pytest_aiohttp.plugin import AiohttpClient
 
-from gateway.errors import Forbidden
+from gateway.errors import Forbidden, Overloaded
 from gateway.ports import Chunk
 from gateway.web import Socket, converse, keep_sockets
 from gateway.web.sockets import SOCKETS
@@ -190,3 +190,36 @@ async def test_a_mistake_of_ours_hangs_up_and_is_told_to_the_journal(aiohttp_cli
     await ws.send_str("go")
     assert (await ws.receive(timeout=5)).type is WSMsgType.CLOSE
     assert ws.close_code == aiohttp.WSCloseCode.INTERNAL_ERROR
+
+
+async def test_a_server_that_is_about_to_stop_lets_each_hear_the_end_and_takes_nobody_new(
+    aiohttp_client: AiohttpClient,
+) -> None:
+    told = asyncio.Event()
+
+    class Telling(Echo):
+        async def hear(self, frame: bytes) -> None:
+            self.busy = frame == b"busy"
+
+        async def quiet(self) -> None:
+            if getattr(self, "busy", False):
+                await told.wait()
+                await self.socket.send((b"the end",))
+
+    app = serving(Telling)
+    client = await aiohttp_client(app)
+    idle, busy = await client.ws_connect("/"), await client.ws_connect("/")
+    await idle.send_str("idle")
+    await busy.send_str("busy")
+    heard = asyncio.create_task(idle.receive(timeout=5)), asyncio.create_task(busy.receive(timeout=5))
+    await asyncio.sleep(0.05)
+    leaving = asyncio.create_task(app[SOCKETS].leave())
+    assert (await heard[0]).type is WSMsgType.CLOSE
+    assert (idle.close_code, heard[1].done()) == (aiohttp.WSCloseCode.SERVICE_RESTART, False)
+    with pytest.raises(Overloaded):
+        app[SOCKETS].check_open()
+    told.set()
+    assert (await heard[1]).data == "the end"
+    assert (await busy.receive(timeout=5)).type is WSMsgType.CLOSE
+    assert busy.close_code == aiohttp.WSCloseCode.SERVICE_RESTART
+    await leaving

@@ -8,6 +8,7 @@ from pytest_aiohttp.plugin import AiohttpClient
 
 from gateway.ports import Chunk
 from gateway.web import pump
+from tests.served import until
 
 
 class Given:
@@ -74,4 +75,24 @@ async def test_a_stream_with_nothing_to_say_shows_that_it_lives(aiohttp_client: 
         while seen.count(b"\n\n") < 4:
             seen += await response.content.readany()
     assert all(line.startswith(b":") for line in seen.split(b"\n\n") if line)
+    response.close()
+
+
+async def test_who_is_parted_with_is_told_when_to_come_again(aiohttp_client: AiohttpClient) -> None:
+    given = Given([chunk(1, b"a\n\n")])
+    given.leaving = True
+    client = await aiohttp_client(serving(given))
+    body = await (await client.get("/")).read()
+    assert b"a\n\nretry: 1000\n: " in body
+
+
+async def test_who_takes_nothing_is_cut(aiohttp_client: AiohttpClient) -> None:
+    class Endless(Given):
+        async def chunks(self) -> Sequence[Chunk]:
+            return [chunk(1, b"x" * 100_000)] * 10
+
+    given = Endless()
+    client = await aiohttp_client(serving(given, patience=0.2))
+    response = await client.get("/")
+    await until(lambda: given.cut_at is not None)
     response.close()

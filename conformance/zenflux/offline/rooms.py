@@ -53,16 +53,19 @@ def _asked(view: ZenfluxView, route: str) -> Iterator[tuple[Exchange, tuple[str,
             yield item, names, answer
 
 
+def _is_refused(item: Exchange) -> bool:
+    """Whether the body says so, whatever the status says."""
+    code = item.json.get("code") if isinstance(item.json, dict) else None
+    return isinstance(code, int) and code >= REFUSED
+
+
 def _data(method: str, path: str, schema: str, ids: str) -> Rule:
     def check(view: ZenfluxView) -> Found:
         for item, names in view.tape.of(f"{method} {BASE}{path}"):
             is_other = item.is_stream or (names and names[-1] in FIXED)
-            if item.is_done and not is_other:
-                answer = wrapped(item.reply, SCHEMAS)
-                if answer.code >= REFUSED:
-                    continue
+            if item.is_done and not is_other and not _is_refused(item):
                 yield item
-                data = answer.done()
+                data = wrapped(item.reply, SCHEMAS).done()
                 if schema != "-":
                     SCHEMAS.fit(schema, data, f"the data of {item.asked}")
 
@@ -85,9 +88,7 @@ def a_chat_is_a_stream_or_json(view: ZenfluxView) -> Found:
     """With stream true, or nothing said, the answer is a text/event-stream; with stream false JSON in the wrapper."""
     for item, _ in view.tape.of("POST /api/v1/chat"):
         sent = item.sent if isinstance(item.sent, dict) else {}
-        code = item.json.get("code") if isinstance(item.json, dict) else None
-        is_refused = isinstance(code, int) and code >= REFUSED
-        if item.status == 200 and isinstance(sent.get("stream", True), bool) and not is_refused:
+        if item.status == 200 and isinstance(sent.get("stream", True), bool) and not _is_refused(item):
             yield item
             wanted = "text/event-stream" if sent.get("stream", True) else "application/json"
             expect.equal("the content type", wanted, item.content_type)

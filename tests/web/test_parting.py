@@ -1,0 +1,49 @@
+"""How clients are parted with: in words and codes that say whether to come again, and without much in the system."""
+
+import socket
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from gateway.web.parting import PORTION, UNSENT_BYTES, closing, farewell, hold_little, portions
+
+
+def over(cut_at: int | None = None, *, leaving: bool = False) -> Any:
+    return SimpleNamespace(cut_at=cut_at, leaving=leaving)
+
+
+@pytest.mark.parametrize(("subscription", "code", "words"), [
+    (over(leaving=True), 1012, "come again"), (over(7), 1013, "resume"), (over(), 1011, "gone"),
+])
+def test_a_socket_is_closed_with_a_code_that_tells_why(subscription: Any, code: int, words: str) -> None:
+    told = closing(subscription)
+    assert told[0] == code
+    assert words in told[1].decode()
+    assert len(told[1]) <= 123, "more does not fit into a close frame"
+
+
+def test_a_stream_ends_with_when_to_come_again() -> None:
+    for subscription in (over(leaving=True), over(7)):
+        first, second, *rest = farewell(subscription).split(b"\n")
+        assert first == b"retry: 1000"
+        assert second.startswith(b": ")
+        assert rest == [b"", b""], "no event comes of it"
+    assert farewell(over()) == b""
+
+
+@pytest.mark.parametrize("count", [0, 1, PORTION, PORTION + 1, 3 * PORTION])
+def test_much_is_told_in_portions(count: int) -> None:
+    frames = [b"%d" % number for number in range(count)]
+    parts = list(portions(frames))
+    assert [frame for part in parts for frame in part] == frames
+    assert all(len(part) <= PORTION for part in parts)
+    assert parts, "there is always a last one"
+
+
+def test_the_system_is_asked_to_keep_little() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as wire:
+        hold_little(SimpleNamespace(get_extra_info=lambda name: wire))  # type: ignore[arg-type]
+        assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT) == UNSENT_BYTES
+    hold_little(None)
+    hold_little(SimpleNamespace(get_extra_info=lambda name: None))  # type: ignore[arg-type]
