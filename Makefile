@@ -1,12 +1,13 @@
 # Dragoman. `make run` serves; `make test` proves; `make bench` measures; `make lint` reads;
 # `make kill` damages correct servers and looks whether the examiners notice (ARGS=--help says more);
 # `make crash` kills a server again and again under load and looks whether anything was lost (ARGS="--kills 300").
+# `make soak` works a server for ten minutes and looks whether it grows (ARGS="--minutes 1").
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 ARGS   ?=
 
-.PHONY: run test lint bench kill crash clean
+.PHONY: run test lint bench soak kill crash clean
 
 # The server is a job of its own, so that Ctrl-C is the server's to answer, and its exit code is ours.
 run: $(VENV)/.run
@@ -21,6 +22,9 @@ lint: $(VENV)/.test
 
 bench: $(VENV)/.test
 	@$(BIN)/python -m bench $(ARGS)
+
+soak: $(VENV)/.test
+	@$(BIN)/python -m bench.soak $(ARGS)
 
 kill: $(VENV)/.test
 	@$(BIN)/python -m conformance.faults.kill $(ARGS)

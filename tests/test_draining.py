@@ -157,6 +157,8 @@ async def test_turns_finish_and_those_who_merely_watch_are_sent_away_at_once(tmp
         async with clients(server) as them:
             waiting = await them.session()
             asked = await them.aap(waiting, "/permit").ended()
+            call = orjson.loads(blocks(asked)[-2].partition(b"data: ")[2])["toolCallId"]
+            answer = {"messages": [{"role": "tool_permission", "toolCallId": call, "granted": True}]}
             idle = {"cas": them.cas((await them.post(CAS, NEW_CAS))[2]["id"]), "cas, waiting": them.cas(waiting),
                     "zenflux": await them.zenflux(), "zenflux, waiting": await them.zenflux("/continue"),
                     "blade": await them.blade()}
@@ -170,20 +172,18 @@ async def test_turns_finish_and_those_who_merely_watch_are_sent_away_at_once(tmp
             assert not any(talk.over.is_set() for talk in busy.values()), "the others go on"
             assert b"\nretry: 1000\n" in idle["cas"].body and b"\nretry: 1000\n" in idle["cas, waiting"].body
             assert (idle["zenflux"].code, idle["zenflux, waiting"].code) == (1012, 1012)
-            await _refuses_all_that_is_new(them, waiting)
+            await _refuses_all_that_is_new(them, waiting, answer)
 
             await _all_told_to_the_end(busy)
             assert await ended(server.server) == 0
 
             await asyncio.to_thread(server.start)
             await until(lambda: all(sio.connected for sio in them.sios))
-            call = orjson.loads(blocks(asked)[-2].partition(b"data: ")[2])["toolCallId"]
-            answer = {"messages": [{"role": "tool_permission", "toolCallId": call, "granted": True}]}
             status, _, body = await them.post(f"/aap/sessions/{waiting}/turns", answer)
             assert (status, body["stopReason"]) == (200, "end_turn"), "what waited has waited on"
 
 
-async def _refuses_all_that_is_new(them: Clients, session: str) -> None:
+async def _refuses_all_that_is_new(them: Clients, session: str, answer: Any) -> None:
     async with them.http.get(f"{them.address}/readyz") as ready:
         assert (ready.status, (await ready.json())["status"]) == (503, "draining")
     async with them.http.get(f"{them.address}/healthz") as alive:
@@ -194,13 +194,14 @@ async def _refuses_all_that_is_new(them: Clients, session: str) -> None:
         await them.post(f"{CAS}/{session}/events", {"events": [{"type": "user.message", "content": "more"}]}),
         await them.post(f"/api/sessions/{session}/chat", {"message": "more"}),
         await them.post("/api/v1/chat", {"message": "more"}),
+        await them.post(f"/aap/sessions/{session}/turns", answer),
     ]
     streams = (f"/aap/sessions/{session}/turns/current", f"{CAS}/{session}/events/stream",
                "/socket.io/?EIO=4&transport=polling")
     for path in streams:
         async with them.http.get(f"{them.address}{path}") as answer:
             refused.append((answer.status, dict(answer.headers), await answer.json()))
-    assert [status for status, _, _ in refused] == [503] * 7
+    assert [status for status, _, _ in refused] == [503] * 8
     assert {headers["Retry-After"] for _, headers, _ in refused} == {"2"}
     for said_to, (_, _, body) in zip(("aap", "cas", "blade", "zenflux"), refused, strict=False):
         assert b"about to stop" in orjson.dumps(body), said_to

@@ -40,6 +40,8 @@ class Feed:
         self.session_id = session_id
         self.head = head
         self.over = False
+        self.end: Record | None = None
+        """The record that closed the session."""
         self.torn = False
         """Whether what comes next cannot be told here: who watches is cut, and may ask again."""
         self.records: list[Record] = []
@@ -56,6 +58,7 @@ class Feed:
         self.records.extend(records)
         self.head = records[-1].seq
         self.over = type(records[-1].event) is SessionClosed
+        self.end = records[-1] if self.over else None
         keep = max(WINDOW, len(records))  # what comes at once is read at once, however much it is
         if len(self.records) > 2 * keep:
             del self.records[:-keep]
@@ -285,7 +288,7 @@ class Cursor:
             self.cut()
             return ()
         if not records and alone.seq < self._feed.head:
-            self.close()  # the session is gone, and its log with it
+            return self._last_words(alone)
         had = sum(record.seq <= self._after for record in records)
         alone.pass_over(records[:had])
         if alone.seq == self._after and self._due is not None:
@@ -296,6 +299,12 @@ class Cursor:
         self._join()  # now, if this was the last page: what comes next must not be read from the log again
         late, self._late = self._late, ()
         return [*ready, *late]
+
+    def _last_words(self, alone: Channel) -> Sequence[Chunk]:
+        """The session is gone, and its log with it; that it is gone is all that is left to tell."""
+        alone.take([self._feed.end] if self._feed.end is not None else [])
+        self.close()
+        return alone.chunks
 
 
 class Hub:

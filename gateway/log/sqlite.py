@@ -95,7 +95,8 @@ class SqliteLog:
         await asyncio.shield(waiting)
 
     async def forget(self, session_id: str) -> None:
-        self._count -= await self._database.write(lambda file: forget(file, session_id))
+        gone = await self._database.write(lambda file: forget(file, session_id))
+        self._count -= gone  # in a step of its own: while we waited, others have counted too
 
     async def close(self) -> None:
         await self._database.close()

@@ -29,6 +29,7 @@ class Metrics:
         self._at_hand = Gauge("sessions_at_hand", "Sessions held in memory.", (), space, registry=registry)
         self._trouble = Gauge("log_trouble", "1 while nothing can be stored, else 0.", (), space, registry=registry)
         self._running = Gauge("running_turns", "Turns that run or wait for people.", (), space, registry=registry)
+        Gauge("tasks", "Tasks of the event loop.", (), space, registry=registry).set_function(_tasks)
         self._subscribers = Gauge("subscribers", "Streams that are open.", (), space, registry=registry)
         self._cut = Counter("cut_subscribers", "Streams cut for being too slow.", (), space, registry=registry)
         self._events = Counter("events", "Events handed to clients.", ("dialect",), space, registry=registry)
@@ -105,6 +106,13 @@ class Metrics:
     def page(self) -> bytes:
         """All of it, as Prometheus reads it."""
         return generate_latest(self.registry)
+
+
+def _tasks() -> int:
+    try:
+        return len(asyncio.all_tasks())
+    except RuntimeError:  # there is no loop where somebody looks from outside
+        return 0
 
 
 class LagWatch:

@@ -31,3 +31,8 @@ def test_mistakes_are_named_with_their_place(tmp_path: Path, text: str, place: s
     path.write_text(text)
     with pytest.raises(DocumentError, match=place):
         read_document(path, BladeProfile)
+
+
+def test_what_can_be_brought_about_is_asked_for_and_the_rest_left_out() -> None:
+    profile = BladeProfile.model_validate({"prompts": {"text": "Hello", "ui": "/ui"}})
+    assert profile.having(("ui", "plan", "text")) == ["ui", "text"]

@@ -55,6 +55,19 @@ async def test_replay_then_live_without_gap_or_repetition() -> None:
     assert await later == [9]
 
 
+async def test_who_has_read_nothing_yet_still_hears_that_the_session_was_deleted() -> None:
+    """Its log is gone by then, and with it all that might have been replayed."""
+    stage = Stage(silent)
+    session = await stage.session()
+    post(session, 5)
+    fresh = await stage.service.watch("", session.view.session_id, "plain", after=0)
+    behind = await stage.service.watch("", session.view.session_id, "plain", after=4)
+    await stage.service.delete("", session.view.session_id)
+    assert await read(fresh) == await read(behind) == [7]
+    assert await read(fresh) == await read(behind) == []
+    assert stage.hub.subscribers == 0
+
+
 MOVES = st.tuples(st.sampled_from(["post", "burst", "open", "read", "close"]), st.integers(0, 12))
 
 

@@ -1,5 +1,6 @@
 """What every log promises: order, pages that neither repeat nor skip, places, and forgetting."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -144,6 +145,16 @@ async def test_what_is_forgotten_is_gone(log: EventLog) -> None:
     assert list(await log.unfinished()) == []
     assert await log.place_of("turn_1") is None
     assert log.size == 0
+
+
+async def test_sessions_are_counted_while_they_come_and_go_together(log: EventLog) -> None:
+    await put(log, *(created(f"old{number}") for number in range(20)))
+
+    async def come(number: int) -> None:
+        await put(log, created(f"new{number}"))
+
+    await asyncio.gather(*(log.forget(f"old{number}") for number in range(20)), *map(come, range(5)))
+    assert log.size == 5 == len(await log.sessions("ann"))
 
 
 async def test_what_is_forgotten_at_once_never_comes_back(log: EventLog) -> None:

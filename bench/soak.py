@@ -1,0 +1,229 @@
+"""`python -m bench.soak`: a real server under mixed work for minutes; what it holds on to, and whether that grows."""
+
+import argparse
+import asyncio
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from tempfile import TemporaryDirectory
+
+import aiohttp
+
+from .client import ask
+from .measure import Broken, rss_bytes
+from .servers import READYZ, ROOT, free_port
+from .soaking import Crowd, Tally, idle_sessions, keep_coming
+
+MIB = 2**20
+EVERY = 2.0
+"""Seconds between two looks at the server."""
+WORKERS = {"aap": 2, "cas": 2, "zenflux": 2, "blade": 1, "hung": 1}
+WARM, IDLE = 20, 180
+"""Sessions made first: to warm up, and to see what one takes in which nothing happens; all of them are at hand."""
+SLACK_BYTES, SLACK_SHARE = 8 * MIB, 0.05
+SETTINGS = """\
+port: {port}
+data: {data}
+dialects: {{aap: {{}}, cas: {{}}, zenflux: {{}}, blade: {{}}}}
+agents: {{demo: {{backend: demo}}}}
+limits: {{send_seconds: 3, sessions_at_hand: 200}}
+journal: {{level: warning}}
+"""
+EPILOG = """\
+The rule: a straight line is fitted through the resident memory of the second half. If it rises over that half by more
+than 8 MiB and 5% of the memory, the server keeps growing, and the exit code is 1; so it is if a client was refused, or
+waited for an end that did not come. Sessions at hand are bounded (200 here), so that the first half is time enough to
+come to rest.
+"""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The server at one moment."""
+
+    seconds: float
+    turns: int
+    rss: int
+    files: int
+    threads: int
+    tasks: int
+    log_bytes: int
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the second half tells: how much memory it added, and how much it may add."""
+
+    rise: float
+    allowed: float
+    per_thousand_turns: float
+
+    @property
+    def grows(self) -> bool:
+        return self.rise > self.allowed
+
+
+def slope(places: Sequence[float], values: Sequence[float]) -> float:
+    """Of the straight line that lies closest."""
+    middle, mean = fmean(places), fmean(values)
+    spread = sum((place - middle) ** 2 for place in places)
+    return sum((p - middle) * (v - mean) for p, v in zip(places, values, strict=True)) / spread if spread else 0.0
+
+
+def judged(samples: Sequence[Sample]) -> Verdict:
+    half = [sample for sample in samples if sample.seconds >= samples[-1].seconds / 2]
+    rss = [float(sample.rss) for sample in half]
+    seconds = [sample.seconds for sample in half]
+    rise = slope(seconds, rss) * (seconds[-1] - seconds[0])
+    per_turn = slope([float(sample.turns) for sample in half], rss)
+    return Verdict(rise, SLACK_BYTES + SLACK_SHARE * fmean(rss), 1000 * per_turn)
+
+
+class Soaked:
+    """The server in its process, and what can be seen of it from outside."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port = free_port()
+        self.data = folder / "data"
+        settings = folder / "soak.yaml"
+        settings.write_text(SETTINGS.format(port=self.port, data=self.data))
+        start = "from gateway.cli import main; main()"
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", start, "serve", "--config", str(settings)], cwd=ROOT, stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self._await_ready()
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def _await_ready(self) -> None:
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            if self.process.poll() is not None:
+                raise Broken(f"the server ended with code {self.process.returncode}")
+            try:
+                if ask(self.port, READYZ).status == 200:
+                    return
+            except (OSError, Broken):
+                time.sleep(0.05)
+        raise Broken("the server was not ready after 30 seconds")
+
+    async def look(self, http: aiohttp.ClientSession, since: float, turns: int) -> Sample:
+        if self.process.poll() is not None:
+            raise Broken(f"the server ended with code {self.process.returncode}")
+        pid, folder = self.process.pid, Path(f"/proc/{self.process.pid}")
+        async with http.get(f"{self.address}/metrics") as answer:
+            page = await answer.text()
+        return Sample(
+            time.monotonic() - since, turns, rss_bytes(pid), _count(folder / "fd"),
+            _count(folder / "task"), int(_figure(page, "dragoman_tasks")),
+            sum(file.stat().st_size for file in self.data.glob("dragoman.db*")),
+        )
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+
+def _count(folder: Path) -> int:
+    return sum(1 for _ in folder.iterdir())
+
+
+def _figure(page: str, name: str) -> float:
+    return next((float(line.split()[1]) for line in page.splitlines() if line.startswith(f"{name} ")), 0.0)
+
+
+async def soak(server: Soaked, seconds: float) -> tuple[list[Sample], Tally, float]:
+    """Samples, what was done, and what an idle session takes."""
+    tally, over, samples = Tally(), asyncio.Event(), list[Sample]()
+    timeout = aiohttp.ClientTimeout(total=120)
+    async with aiohttp.ClientSession(timeout=timeout) as http:
+        crowd = Crowd(server.address, http, tally)
+        visits = crowd.visits()
+        await idle_sessions(crowd, WARM)
+        before = rss_bytes(server.process.pid)
+        await idle_sessions(crowd, IDLE)
+        idle = (rss_bytes(server.process.pid) - before) / IDLE
+        begun = time.monotonic()
+        work = [asyncio.create_task(keep_coming(crowd, visits[name], over))
+                for name, count in WORKERS.items() for _ in range(count)]
+        try:
+            while time.monotonic() - begun < seconds:
+                done, _ = await asyncio.wait(work, timeout=EVERY, return_when=asyncio.FIRST_EXCEPTION)
+                for task in done:
+                    task.result()
+                samples.append(await server.look(http, begun, tally.turns))
+                _tell(samples[-1], len(samples))
+        finally:
+            over.set()
+            await asyncio.wait(work, timeout=60)
+            for task in work:
+                task.cancel()
+            await asyncio.gather(*work, return_exceptions=True)
+        samples.append(await server.look(http, begun, tally.turns))
+    return samples, tally, idle
+
+
+def _tell(sample: Sample, number: int) -> None:
+    if number % 5 == 1:
+        print(
+            f"{sample.seconds:6.0f} s  {sample.turns:7d} turns  {sample.rss / MIB:6.1f} MiB  {sample.files:4d} files  "
+            f"{sample.threads:3d} threads  {sample.tasks:4d} tasks  log {sample.log_bytes / MIB:6.1f} MiB", flush=True,
+        )
+
+
+def report(samples: Sequence[Sample], tally: Tally, idle: float, verdict: Verdict) -> str:
+    first, last = samples[0], samples[-1]
+    return "\n".join((
+        f"turns            {tally.turns} ({', '.join(f'{name} {n}' for name, n in sorted(tally.by_dialect.items()))})",
+        f"beside           {tally.asks} asks, {tally.interrupts} interrupts, {tally.returns} returns, "
+        f"{tally.hangs} clients that took nothing",
+        f"memory           {first.rss / MIB:.1f} MiB at first, {last.rss / MIB:.1f} MiB at last",
+        f"per 1,000 turns  {verdict.per_thousand_turns / 1024:+.1f} KiB in the second half",
+        f"per idle session {idle / 1024:.1f} KiB",
+        f"open files       {first.files} at first, {last.files} at last",
+        f"tasks            {first.tasks} at first, {last.tasks} at last",
+        f"log              {last.log_bytes / MIB:.1f} MiB, {last.log_bytes / max(1, last.turns):.0f} bytes a turn",
+        f"second half      {verdict.rise / MIB:+.1f} MiB, allowed {verdict.allowed / MIB:.1f} MiB: "
+        + ("it keeps growing" if verdict.grows else "it does not keep growing"),
+    ))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.soak", description=__doc__, epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--minutes", type=float, default=10.0, help="for how long; 10 unless said")
+    seconds = 60 * parser.parse_args(arguments).minutes
+    with TemporaryDirectory(prefix="dragoman-soak-") as folder:
+        server = Soaked(Path(folder))
+        try:
+            samples, tally, idle = asyncio.run(soak(server, seconds))
+        except Broken as broken:
+            print(f"soak: {broken}", file=sys.stderr)
+            return 1
+        except KeyboardInterrupt:
+            return 130
+        finally:
+            code = server.stop()
+    verdict = judged(samples)
+    print(report(samples, tally, idle, verdict))
+    if code:
+        print(f"soak: the server ended with code {code}", file=sys.stderr)
+    return 1 if verdict.grows or code else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+"""The soak: its rule tells growing from resting, and a short run of it goes through every dialect."""
+
+import pytest
+
+from bench.soak import MIB, Sample, judged, main, report, slope
+from bench.soaking import Tally
+
+
+def samples(*mebibytes: float) -> list[Sample]:
+    return [Sample(2.0 * n, 100 * n, int(size * MIB), 30, 8, 50, 1000) for n, size in enumerate(mebibytes, 1)]
+
+
+def test_a_line_is_fitted() -> None:
+    assert slope([0, 1, 2, 3], [1, 3, 5, 7]) == pytest.approx(2)
+    assert slope([1, 1], [1, 9]) == 0
+
+
+def test_what_comes_to_rest_does_not_grow_whatever_it_did_before() -> None:
+    rested = samples(*range(50, 150, 5), *[150, 149, 152, 150] * 5)
+    assert not judged(rested).grows
+    assert abs(judged(rested).rise) < 2 * MIB
+
+
+def test_what_rises_in_the_second_half_grows() -> None:
+    verdict = judged(samples(*(50 + n for n in range(60))))
+    assert verdict.grows
+    assert verdict.rise == pytest.approx(30 * MIB, rel=0.05)
+    assert verdict.per_thousand_turns == pytest.approx(10 * MIB, rel=0.05)
+    assert "it keeps growing" in report(samples(1, 2), Tally(), 0.0, verdict)
+
+
+def test_a_short_run_goes_through_every_dialect(capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["--minutes", "0.1"])
+    told = capsys.readouterr().out
+    assert code == 0, told
+    for word in ("aap ", "blade ", "cas ", "zenflux ", "per 1,000 turns", "per idle session", "open files", "tasks"):
+        assert word in told
