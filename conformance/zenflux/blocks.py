@@ -79,7 +79,7 @@ async def deltas_are_plain_strings(exam: ZenfluxExamination) -> None:
         for run in runs:
             has_known_deltas(run)
             expect.that(bool(run.text), f"text in {run.asked}", run.names)
-        if exam.profile.repeatable:
+        if exam.profile.repeatable and situation != "tool":  # what a tool gives may change with time
             told = [[[block.type, block.said] for block in run.blocks("text", "thinking")] for run in runs]
             expect.equal("what was said", [told[0]] * 3, told)
 

@@ -108,6 +108,7 @@ class Channel:
                 self.unsaid(record)
         if records:
             self.seq = records[-1].seq
+        if len(self.readers) > 1:
             self.bytes += _size(chunks[before:])
 
     def pass_over(self, records: Sequence[Record]) -> None:
@@ -121,7 +122,7 @@ class Channel:
     def flush(self, now: float) -> None:
         if frames := self.outbound.flush(now):
             self.chunks.append(Chunk(self.seq, frames, False, due=now))
-            self.bytes += _size(self.chunks[-1:])
+            self.bytes += _size(self.chunks[-1:]) if len(self.readers) > 1 else 0
 
     def catch_up(self, other: "Channel") -> list[Chunk]:
         """What the other, which has taken in as much, has let go already, and we still hold back."""
@@ -131,6 +132,11 @@ class Channel:
             before = due
         ready, self.chunks = self.chunks, []
         return ready
+
+    def welcome(self, reader: "Cursor") -> None:
+        self.readers.add(reader)
+        if len(self.readers) == 2:
+            self.bytes = _size(self.chunks)  # from now on it is kept, and counted
 
     def handed_out(self) -> None:
         """A lone reader leaves nothing behind; several leave what the slower ones have not had, within bounds."""
@@ -244,7 +250,7 @@ class Cursor:
             channel = feed.channels[self._key] = alone
         else:
             return False
-        channel.readers.add(self)
+        channel.welcome(self)
         self._shared, self.place, self._alone = channel, channel.end, None
         return True
 
@@ -295,7 +301,7 @@ class Cursor:
             alone.outbound.flush(self._due)
         alone.take(records[had:])
         ready = alone.chunks
-        alone.base, alone.chunks, alone.bytes = alone.end, [], 0
+        alone.base, alone.chunks = alone.end, []
         self._join()  # now, if this was the last page: what comes next must not be read from the log again
         late, self._late = self._late, ()
         return [*ready, *late]

@@ -7,6 +7,7 @@ import re
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from pathlib import Path
@@ -117,8 +118,9 @@ class FileStore:
         """An empty file to write into; what is left of uploads that broke off with the server is swept away."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for left in self._folder.glob(f"{PART}*"):
-            if left.stat().st_mtime < self._clock() - STALE:
-                left.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):  # another upload has just been finished
+                if left.stat().st_mtime < self._clock() - STALE:
+                    left.unlink()
         return _created(self._folder / f"{PART}{secrets.token_hex(12)}")
 
     def _make_secret(self) -> bytes:

@@ -153,3 +153,12 @@ def test_servers_of_one_folder_know_each_others_links(tmp_path: Path, now: Now, 
     assert (tmp_path / "files" / ".secret").stat().st_mode & 0o777 == 0o600
     with pytest.raises(NotFound):
         stranger.opened(word)
+
+
+async def test_an_upload_that_ends_while_another_begins_does_not_disturb_it(
+    store: FileStore, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """While one looks for what others left behind, the other finishes, and what it looked at is gone."""
+    monkeypatch.setattr(Path, "glob", lambda folder, pattern: [folder / ".part-gone-by-now"])
+    kept = await store.store(said(b"x"))
+    assert kept.size == 1
