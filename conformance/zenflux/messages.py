@@ -127,12 +127,15 @@ async def message_start_is_told_twice(exam: ZenfluxExamination) -> None:
 
 
 def begins_twice(run: Run) -> None:
-    """Expect the message at the top and in data."""
+    """Expect the message at the top and in data, as far as the specification knows its members."""
     for event in run.of("message_start"):
-        message = event.payload["message"]
-        wanted = {"message": message, "message_id": message["id"], "session_id": run.session_id}
-        wanted["conversation_id"] = run.conversation_id
-        expect.equal("data of message_start", wanted, {name: event.data.get(name) for name in wanted})
+        message, again = event.payload["message"], event.data.get("message")
+        expect.that(isinstance(again, dict), "the message in data of message_start", dict(event.data))
+        names = ("id", "type", "role", "content", "model", "stop_reason", "stop_sequence")
+        wanted = {name: message[name] for name in names}
+        expect.equal("data.message of message_start", wanted, {name: (again or {}).get(name) for name in names})
+        ids = {"message_id": message["id"], "session_id": run.session_id, "conversation_id": run.conversation_id}
+        expect.equal("data of message_start", ids, {name: event.data.get(name) for name in ids})
 
 
 @requirement("G-ZF-02")

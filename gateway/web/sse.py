@@ -7,7 +7,7 @@ from aiohttp_sse import EventSourceResponse
 
 from gateway.ports import Subscription
 
-from .parting import Stalled, farewell, hold_little, portions
+from .parting import PORTION, Stalled, farewell, hold_little, portions
 
 HELLO, PING = "open", "ping"
 ROOM = 65536
@@ -102,7 +102,8 @@ async def _tell(response: EventStream, subscription: Subscription, *, until_yiel
 
 
 async def _say(response: EventStream, frames: list[bytes], *, last: bool = False) -> None:
-    *some, rest = portions(frames)
-    for portion in some:
-        await response.say(b"".join(portion))
-    await response.say(b"".join(rest), last=last)
+    if len(frames) > PORTION:
+        *some, frames = (list(portion) for portion in portions(frames))
+        for portion in some:
+            await response.say(b"".join(portion))
+    await response.say(b"".join(frames), last=last)
