@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
 
@@ -24,11 +24,12 @@ from gateway.web.refusals import Refused
 from mappings.language import FEATURES, Level, Table, feature_of
 
 from .parts import Parts, load_parts
+from .retiring import Retiring
 from .stores import session_service, stores
 
 log = get("dragoman.app")
 
-LOST = (Level.DROPPED, Level.REJECTED)
+LOST = frozenset((Level.DROPPED, Level.REJECTED))
 
 
 class Gateway:
@@ -61,6 +62,7 @@ class Gateway:
             is_open=lambda: self.readiness.is_ready and self.sessions.leads,
         )
         self.replays = Replays(self.sessions)
+        self.retiring = Retiring(self.sessions.is_at_work)
         self.house.after_delete += [
             Workspaces(config.data / "workspaces").forget, Sharing(self.resources, clock).forget,
         ]
@@ -71,6 +73,8 @@ class Gateway:
 
     def take(self, parts: Parts) -> None:
         """Put new parts in the place of the old ones; turns and streams that run go on as they are."""
+        kept = {id(backend) for backend in parts.backends.values()}
+        self.retiring.retire(backend for backend in self.parts.backends.values() if id(backend) not in kept)
         self.parts = parts
         self.house.limits, self.house.agents, self.house.backends = parts.config.limits, parts.cards, parts.backends
         self.house.cancel_on_leave = parts.config.on_disconnect == "cancel"
@@ -83,6 +87,7 @@ class Gateway:
     async def close(self) -> None:
         self.keys.remember_use()
         await self.replays.close()
+        await self.retiring.close()
         for backend in self.parts.backends.values():
             await backend.close()
         await self.sessions.rest()
@@ -199,19 +204,16 @@ def check(config: Config) -> list[str]:
 
 
 def matrix(config: Config) -> list[list[str]]:
-    """What is lost from each dialect (rows) to each other (columns); the first row is the head."""
+    """What is lost between an agent behind one dialect and a client of another; the first row is the head."""
     tables = load_parts(config).tables
-    return [["from / to", *tables], *([source, *_losses(tables, source)] for source in tables)]
+    return [["agent", "client", "not told", "told in a lesser form"], *(
+        [source, target, *(", ".join(names) or "nothing" for names in losses(tables[source], tables[target]))]
+        for source in tables for target in tables
+    )]
 
 
-def _losses(tables: Mapping[str, Table], source: str) -> Iterator[str]:
-    """Features that the one carries and the other drops; those it carries in a lesser form are marked with a tilde."""
-    for target in tables.values():
-        lost, lesser = list[str](), list[str]()
-        for feature in FEATURES:
-            said, heard = tables[source].support[feature], target.support[feature]
-            if said not in LOST and heard in LOST:
-                lost.append(feature)
-            elif said is Level.FULL and heard is not Level.FULL:
-                lesser.append(f"~{feature}")
-        yield ", ".join([*lost, *lesser]) or "nothing"
+def losses(first: Table, second: Table) -> tuple[list[str], list[str]]:
+    """Features that the second's clients do not get of a server of the first, and those they get in a lesser form."""
+    levels = {name: {first.heard[name], second.support[name]} for name in FEATURES}
+    lost = [name for name, both in levels.items() if LOST & both]
+    return lost, [name for name, both in levels.items() if name not in lost and both != {Level.FULL}]

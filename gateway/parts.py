@@ -15,6 +15,7 @@ from gateway.errors import GatewayError
 from gateway.marks import Marked, Path_, Problem, Problems, nearest, read
 from gateway.model import AgentCard
 from gateway.ports import Backend, Dialect
+from gateway.shadow import Reporter, ShadowBackend
 from mappings.language import Table, Vocabulary, builtin_path, load_table
 
 
@@ -38,6 +39,7 @@ def load_parts(config: Config, old: Parts | None = None) -> Parts:
     settings = {name: _own_settings(config, dialect, document, problems) for name, dialect in dialects.items()}
     tables = {name: _table(config, dialect, problems) for name, dialect in dialects.items()}
     agents = {name: _agent(name, agent, config, old, document, problems) for name, agent in config.agents.items()}
+    _shadowed(agents, config, old, document, problems)
     if problems:
         raise Problems(problems)
     return Parts(
@@ -102,22 +104,63 @@ def _table(config: Config, dialect: Dialect, problems: list[Problem]) -> Table |
 def _agent(
     name: str, agent: AgentSettings, config: Config, old: Parts | None, document: Marked, problems: list[Problem],
 ) -> tuple[AgentCard, Backend] | None:
-    base, at = config.file.parent if config.file else Path(), ("agents", name)
+    found = _backend(agent.backend, agent.settings, config, ("agents", name), document, problems,
+                     _kept(name, config, old))
+    return (merge_card(found[0], name, agent), found[1]) if found else None
+
+
+def _kept(name: str, config: Config, old: Parts | None) -> Backend | None:
+    """The agent there is, if its settings and its code are as they were."""
+    if old is None or old.config.agents.get(name) != config.agents[name] or old.config.shadow != config.shadow:
+        return None
+    backend = old.backends.get(name)
+    return None if backends.is_stale(backend) else backend
+
+
+def _backend(
+    word: str, settings: Mapping[str, Any], config: Config, at: Path_, document: Marked, problems: list[Problem],
+    kept: Backend | None = None,
+) -> tuple[AgentCard, Backend] | None:
+    base = config.file.parent if config.file else Path()
     try:
-        kind = backends.kind_of(agent.backend, base)
-        kept = old.backends.get(name) if old and old.config.agents.get(name) == agent else None
+        kind = backends.kind_of(word, base)
         made = kept or _shaped(
-            lambda: kind.make(agent.settings, base), kind.settings.model_fields if kind.settings else (),
+            lambda: kind.make(settings, base), kind.settings.model_fields if kind.settings else (),
             (*at, "settings"), document, problems,
         )
     except GatewayError as error:
-        hint = nearest(agent.backend, backends.KINDS) or f"there are {', '.join(backends.KINDS)}, and module:Class"
+        hint = nearest(word, backends.known_kinds()) or (
+            f"there are {', '.join(backends.known_kinds())}, and module:Class")
         problems.append(Problem(document.place((*at, "backend")), error.message, hint))
         return None
     except Problems as found:
         problems += found.problems
         return None
-    return (merge_card(kind.card, name, agent), made) if made else None
+    return (getattr(made, "card", kind.card), made) if made else None
+
+
+def _shadowed(
+    agents: dict[str, tuple[AgentCard, Backend] | None], config: Config, old: Parts | None, document: Marked,
+    problems: list[Problem],
+) -> None:
+    """Put each agent that is to have a shadow behind one of its own."""
+    wanted = config.shadow
+    if wanted is None:
+        return
+    for number, name in enumerate(wanted.agents or ()):
+        if name not in agents:
+            problems.append(Problem(
+                document.place(("shadow", "agents", number)), f"there is no agent '{name}'", nearest(name, agents)))
+    reporter = Reporter(config.data / wanted.report)
+    for name, made in agents.items():
+        if made is None or (wanted.agents is not None and name not in wanted.agents) or _kept(name, config, old):
+            continue
+        shadow = _backend(wanted.backend, wanted.settings, config, ("shadow",), document, problems)
+        if shadow is None:
+            return
+        agents[name] = made[0], ShadowBackend(
+            made[1], shadow[1], reporter, share=wanted.share, at_once=wanted.at_once, seconds=wanted.seconds,
+        )
 
 
 def problems_of(config: Config) -> list[Problem]:

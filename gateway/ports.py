@@ -58,11 +58,17 @@ class Turn(Protocol):
     def settings(self) -> Settings:
         """As they are now; options have their defaults filled in, secrets their values."""
     @property
+    def metadata(self) -> Mapping[str, Any]:
+        """The session's, as it is now; a `SessionUpdated` with other metadata changes it."""
+    @property
     def command(self) -> SendMessage | Compact:
         """What started the turn."""
     @property
     def history(self) -> Sequence[Entry]:
         """All that was said before, compacted, ending with the message that started the turn."""
+    @property
+    def asked(self) -> Sequence[AnyAsk]:
+        """What the turn asked last, in the order of the answers; empty before it has asked anything."""
     def mint(self, prefix: str) -> str:
         """A new id for a message, a block, a call or a scope."""
     async def ask(self, *asks: AnyAsk, scope_id: str = ROOT) -> list[Answer]:
@@ -441,3 +447,11 @@ class Dialect:
     """How its frames are put on the wire; its table is checked against each."""
     needs: Literal["turn", "session"] = "session"
     """From where its outbound must be fed to be in the right state: the start of the turn, or of the session."""
+    hearing: Callable[..., Any] | None = None
+    """(a mint) → a fresh `gateway.upstream.Hearing`: the dialect's stream read instead of written."""
+    remote: Callable[..., Any] | None = None
+    """(a `gateway.upstream.RemoteAddress`) → a `gateway.upstream.Remote`: the dialect spoken as a client."""
+    overheard: Callable[..., Any] | None = None
+    """(a `gateway.upstream.Frame` of either side, a view of what is asked, the table) → the commands people gave in it."""
+    plain: str = ""
+    """The options of a plain stream, for those who want to read one and have no wishes."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from aiohttp import web
 
 from gateway import journal
+from gateway.backends import files_of
 from gateway.config import Config, load_config
 from gateway.errors import Invalid
 from gateway.marks import Place, Problem, Problems
@@ -146,7 +147,12 @@ def _mounts(config: Config) -> dict[str, str | None]:
 
 
 def _files(gateway: Gateway) -> Callable[[], list[Path]]:
-    return lambda: [*gateway.parts.config.files, *(builtin_path(name) for name in gateway.parts.dialects)]
+    def files() -> list[Path]:
+        parts = gateway.parts
+        code = [file for backend in parts.backends.values() for file in files_of(backend)]
+        return [*parts.config.files, *(builtin_path(name) for name in parts.dialects), *code]
+
+    return files
 
 
 # -- what to try ------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from gateway.ports import Clock
 
 async def until(true: Callable[[], object]) -> None:
     """Wait, for a bounded time, until something has become true."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not true():  # noqa: ASYNC110  # the server has no event for every state a test may wait for
             await asyncio.sleep(0.01)
 

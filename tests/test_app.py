@@ -106,11 +106,14 @@ def test_check_says_what_is_in_order(tmp_path: Path) -> None:
 
 
 def test_the_matrix_names_what_is_lost(tmp_path: Path) -> None:
-    head, aap, cas = matrix(load_config(settings(tmp_path)))
-    assert head == ["from / to", "aap", "cas"]
-    assert (aap[0], cas[0]) == ("aap", "cas")
-    assert "usage" not in aap[1], "what a dialect does not carry it cannot lose to itself"
-    assert "usage" in cas[1].split(", "), "CAS tells what was spent, and AAP has no word for it"
+    head, *rows = matrix(load_config(settings(tmp_path)))
+    assert head == ["agent", "client", "not told", "told in a lesser form"]
+    assert [row[:2] for row in rows] == [["aap", "aap"], ["aap", "cas"], ["cas", "aap"], ["cas", "cas"]]
+    lost = {(first, second): words.split(", ") for first, second, words, _ in rows}
+    lesser = {(first, second): words.split(", ") for first, second, _, words in rows}
+    assert "usage" in lost["cas", "aap"], "CAS tells what was spent, and AAP has no word for it"
+    assert "questions" in lesser["cas", "cas"], "our client knows a question by its call; others may not"
+    assert "text" not in lost["aap", "cas"] + lesser["aap", "cas"]
 
 
 @pytest.mark.parametrize("directive", ["/annotate", "/plan", "/fork", "/compact"])

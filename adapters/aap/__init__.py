@@ -2,7 +2,10 @@
 
 from gateway.ports import Dialect
 
+from .hearing import AapHearing
 from .outbound import CUES, projector
+from .overheard import overheard
+from .remote import AapRemote
 from .routes import routes
 from .views import OBJECTS
 from .wire import AapSettings
@@ -39,4 +42,8 @@ DIALECT = Dialect(
         "answer.rollback": ("request_id", "option"),
     },
     objects=OBJECTS,
+    hearing=AapHearing,
+    remote=AapRemote,
+    overheard=overheard,
+    plain="delta",
 )

@@ -12,6 +12,7 @@ from gateway.model import (
     Event,
     ImagePart,
     InputRequested,
+    QuestionAsk,
     Record,
     SessionView,
     StopReason,
@@ -19,6 +20,7 @@ from gateway.model import (
     TurnResumed,
     TurnStarted,
     TurnSuspended,
+    as_call,
     call_of,
     in_markdown,
 )
@@ -73,6 +75,8 @@ class Deltas(_Unhurried):
             return self._of_child(record, event)
         if type(event) is BlockEnded and event.kind is BlockKind.IMAGE:
             return self._image(record, event.image)
+        if type(event) is InputRequested:
+            return self._asked(record, event)
         return self.speaker.record(record)
 
     def _image(self, record: Record, image: ImagePart | None) -> Frames:
@@ -83,7 +87,13 @@ class Deltas(_Unhurried):
         if not isinstance(event, InputRequested):
             return SILENCE
         call = call_of(event.ask)
-        return self.speaker.cue("child.asked", record, {"call": call}) if call else self.speaker.record(record)
+        return self.speaker.cue("child.asked", record, {"call": call}) if call else self._asked(record, event)
+
+    def _asked(self, record: Record, event: InputRequested) -> Frames:
+        """What a call asks for was said by the call; a question without one is said as the call it would be."""
+        if not isinstance(event.ask, QuestionAsk) or event.ask.call is not None:
+            return self.speaker.record(record)
+        return self.speaker.cue("child.asked", record, {"call": as_call(event.ask, event.request_id)})
 
 
 class Wholes(Deltas):

@@ -3,8 +3,11 @@
 from gateway.ports import Dialect
 
 from . import rest_views, views
+from .hearing import BladeHearing
 from .inbound import MESSAGES
 from .outbound import CUES, NAMES, projector
+from .overheard import overheard
+from .remote import BladeRemote
 from .routes import routes
 from .wire import BladeSettings
 
@@ -29,4 +32,7 @@ DIALECT = Dialect(
     names=NAMES,
     messages=MESSAGES,
     objects={**views.OBJECTS, **rest_views.OBJECTS},
+    hearing=BladeHearing,
+    remote=BladeRemote,
+    overheard=overheard,
 )

@@ -45,7 +45,8 @@ def questions_of(ask: AnyAsk) -> tuple[Question, ...]:
             return questions
         case PermissionAsk(call=call, description=description):
             words = description or f"Run {call.display_name or call.name}?"
-            return (_question("Permission", words, "Allow", "Deny"),)
+            allow = Choice(label="Allow", description=call.name)  # who decides sees what for, whatever it is called
+            return (Question(question=words, header="Permission", options=(allow, Choice(label="Deny"))),)
         case ContinuationAsk(message=message):
             return (_question("Continue", message, "Continue", "Stop"),)
         case RollbackAsk(options=options, error=error, reason=reason):

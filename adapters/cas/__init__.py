@@ -3,7 +3,10 @@
 from gateway.ports import Dialect
 
 from . import catalog_views, views
+from .hearing import CasHearing
 from .outbound import CUES, NAMES, projector
+from .overheard import overheard
+from .remote import CasRemote
 from .routes import routes
 from .wire import CasSettings
 
@@ -42,4 +45,7 @@ DIALECT = Dialect(
         "answer.rollback": ("request_id", "option"),
     },
     objects={**views.OBJECTS, **catalog_views.OBJECTS},
+    hearing=CasHearing,
+    remote=CasRemote,
+    overheard=overheard,
 )

@@ -14,11 +14,11 @@ from gateway.model import (
     InputRequested,
     InputResolved,
     Permission,
-    Question,
     QuestionAsk,
     Record,
     Resolution,
     RollBack,
+    as_call,
     in_words,
 )
 
@@ -67,7 +67,8 @@ class Asking(Voice):
         self.turn.asks[event.request_id] = Pending(told or record.event_id, event.ask, record.scope_id)
         if not self._heard(record.scope_id):
             return SILENCE
-        questions = [_question(one) for one in event.ask.questions] if isinstance(event.ask, QuestionAsk) else None
+        asked = as_call(event.ask, event.request_id) if isinstance(event.ask, QuestionAsk) else None
+        questions = asked.input["questions"] if asked else None
         return self._say(record, questions=questions)
 
     def _resolved(self, record: Record, event: InputResolved) -> Frames:
@@ -86,10 +87,3 @@ def _answer_names(command: Any, pending: Pending) -> dict[str, Any]:
     if isinstance(command, AnswerQuestion) and isinstance(pending.ask, QuestionAsk):
         return {"words": in_words(pending.ask, command)}
     return {"words": command.option or ""} if isinstance(command, RollBack) else {"words": ""}
-
-
-def _question(question: Question) -> dict[str, Any]:
-    """The tool is known by this input far beyond this house."""
-    options = [{"label": one.label, "description": one.description or ""} for one in question.options]
-    return {"question": question.question, "header": question.header or "", "multiSelect": question.multi_select,
-            "options": options}

@@ -2,9 +2,12 @@
 
 from gateway.ports import Dialect
 
+from .hearing import ZenfluxHearing
 from .inbound import MESSAGES
 from .manner import NAME
 from .outbound import CUES, NAMES, projector
+from .overheard import overheard
+from .remote import ZenfluxRemote
 from .routes import routes
 from .views import OBJECTS
 from .wire import ZenfluxSettings
@@ -33,4 +36,7 @@ DIALECT = Dialect(
     names=NAMES,
     messages=MESSAGES,
     objects=OBJECTS,
+    hearing=ZenfluxHearing,
+    remote=ZenfluxRemote,
+    overheard=overheard,
 )

@@ -1,5 +1,6 @@
-"""Agents behind one port: the demo, scenarios, and what a third backend is made with."""
+"""Agents behind one port: the demo, scenarios, a room for each other kind, and what one's own is made with."""
 
+import importlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -7,16 +8,17 @@ from typing import Any
 from gateway.errors import NotFound
 from gateway.model import AgentCard
 from gateway.ports import Backend
+from gateway.speech import Pen
 
 from .demo import DEMO_CARD, DemoBackend, DemoSettings
 from .imported import imported, is_import
 from .kind import Factory, Kind
-from .pen import Pen
 from .replayed import Replays
 from .round import Round
 from .scenario import Scenario, ScriptedSettings
 from .scenario import load as load_scenario
 from .scripted import ScriptedBackend
+from .sources import files_of, is_stale
 from .tools import Result, Tool, ToolFailed, builtin, enabled
 
 
@@ -34,16 +36,25 @@ KINDS: dict[str, Kind] = {
         make=_scripted, card=AgentCard(name="scripted", title="Scripted agent"), settings=ScriptedSettings,
     ),
 }
-"""Every kind of backend that comes with the gateway, by the word config.yaml uses for it."""
+"""The kinds of backends that need nothing to be imported, by the word config.yaml uses for them."""
+
+
+def known_kinds() -> list[str]:
+    """Every kind there is: those above, and the rooms of this house, each with a `KIND` of its own."""
+    rooms = (folder.name for folder in Path(__file__).parent.iterdir() if (folder / "__init__.py").is_file())
+    return sorted((*KINDS, *rooms))
 
 
 def kind_of(word: str, base: Path) -> Kind:
     """The kind a word of config.yaml stands for: one of ours, or a class of the user's as `module:Class`."""
     if is_import(word):
         return imported(word, base)
-    if word not in KINDS:
+    if word not in known_kinds():
         raise NotFound(f"there is no backend '{word}'")
-    return KINDS[word]
+    if word in KINDS:
+        return KINDS[word]
+    kind: Kind = importlib.import_module(f"gateway.backends.{word}").KIND
+    return kind
 
 
 __all__ = [
@@ -64,6 +75,9 @@ __all__ = [
     "ToolFailed",
     "builtin",
     "enabled",
+    "files_of",
+    "is_stale",
     "kind_of",
+    "known_kinds",
     "load_scenario",
 ]

@@ -18,9 +18,9 @@ from gateway.model import (
     text_of,
 )
 from gateway.ports import Said, Turn
+from gateway.speech import Speech
 
 from .directives import Directive
-from .pen import Speech
 from .stage import Stage, words
 
 PAUSE = 0.05
@@ -101,6 +101,12 @@ def plan(stage: Stage, directive: Directive) -> Iterator[Said]:
     yield NoticePosted(topic="plan", title="The plan has three steps.", detail=PLAN)
 
 
+def card(stage: Stage, directive: Directive) -> Iterator[Said]:
+    """A piece of a type that nobody else has."""
+    yield from stage.open()
+    yield from stage.pen.data("dragoman_card", {"title": "A card", "rows": [1, 2, 3]})
+
+
 def provider_tool(stage: Stage, directive: Directive) -> Iterator[Said]:
     """A tool the model's provider runs: it comes back inside the message that called it."""
     yield from stage.open()
@@ -153,6 +159,14 @@ def max_tokens(stage: Stage, directive: Directive) -> Iterator[Said]:
     yield from stage.open()
     yield from stage.pen.text(stage.reply().rsplit(None, 1)[0])
     yield from stage.shut(StopReason.MAX_TOKENS)
+
+
+def max_steps(stage: Stage, directive: Directive) -> Iterator[Said]:
+    """The reply, and nothing after it."""
+    stage.over = True
+    yield from stage.open()
+    yield from stage.pen.text(stage.reply())
+    yield from stage.shut(StopReason.MAX_STEPS)
 
 
 def fail(stage: Stage, directive: Directive) -> Iterator[Said]:

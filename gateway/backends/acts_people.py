@@ -29,9 +29,9 @@ from gateway.model import (
     text_of,
 )
 from gateway.ports import Said
+from gateway.speech import Pen, Speech
 
 from .directives import Directive
-from .pen import Pen, Speech
 from .stage import CONTEXT_WINDOW, MODEL, Stage, spent, words
 
 # -- questions --------------------------------------------------------------------------------------------------------

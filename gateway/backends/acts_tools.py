@@ -4,9 +4,9 @@ from contextlib import aclosing
 from typing import Any
 
 from gateway.model import Permission, ToolOrigin, ToolSpec
+from gateway.speech import Speech
 
 from .directives import Directive
-from .pen import Speech
 from .sample import sample
 from .stage import Stage
 from .tools import Out, Result, Tool

@@ -20,10 +20,10 @@ from gateway.model import (
     StopReason,
 )
 from gateway.ports import Clock, Said, Turn
+from gateway.speech import FRAGMENT, Speech
 
 from . import acts, acts_people, acts_tools
 from .directives import Directive
-from .pen import FRAGMENT, Speech
 from .sample import sample
 from .stage import MODEL, Sleep, Stage
 from .tools import CALC, CLOCK, SEARCH, builtin
@@ -59,6 +59,7 @@ ACTS: dict[str, Act] = {
     "fail-start": acts.fail_start,
     "refuse": acts.refuse,
     "max-tokens": acts.max_tokens,
+    "max-steps": acts.max_steps,
     "slow": acts.slow,
     "burst": acts.burst,
     "annotate": acts.annotate,
@@ -66,6 +67,7 @@ ACTS: dict[str, Act] = {
     "ui": acts_tools.ui,
     "image": acts.image,
     "plan": acts.plan,
+    "card": acts.card,
     "title": acts.title,
     "compact": acts.compact,
     "json": acts.json,

@@ -92,7 +92,8 @@ def _past_space(message: str, at: int) -> int:
 READERS: dict[str, Callable[[str, str, int], Reading]] = {
     **dict.fromkeys((
         "think", "permit", "parallel", "ask", "fork", "fork-ask", "continue", "rollback", "fail", "fail-start",
-        "refuse", "max-tokens", "annotate", "bridge", "ui", "image", "plan", "compact", "json", "provider-tool",
+        "refuse", "max-tokens", "max-steps", "annotate", "bridge", "ui", "image", "plan", "card", "compact", "json",
+        "provider-tool",
     ), _bare),
     **dict.fromkeys(("slow", "burst"), _number),
     "title": _line,

@@ -1,16 +1,16 @@
 """Agents of one's own: `backend: my_module:MyAgent` names a class, found beside config.yaml or among the installed."""
 
-import importlib
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gateway.errors import Invalid, naming
+from gateway.errors import Invalid, NotFound, naming
+from gateway.marks import Problems
 from gateway.model import AgentCard
 from gateway.ports import Backend
 
 from .kind import Kind
+from .sources import read_module
 
 
 def is_import(word: str) -> bool:
@@ -22,11 +22,8 @@ def is_import(word: str) -> bool:
 def imported(word: str, base: Path) -> Kind:
     """The kind of agent that the class makes; its attribute `card`, if it has one, is what clients are told."""
     module_name, _, name = word.partition(":")
-    if str(base) not in sys.path:
-        sys.path.insert(0, str(base))
-    with naming({ImportError: Invalid, SyntaxError: Invalid}):
-        module = importlib.import_module(module_name)
-    made = getattr(module, name, None)
+    with naming({NotFound: Invalid, Problems: Invalid}):
+        made = getattr(read_module(module_name, base).module, name, None)
     if not callable(made):
         raise Invalid(f"module '{module_name}' has no class '{name}'")
 

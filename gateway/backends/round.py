@@ -23,8 +23,8 @@ from gateway.model import (
     ToolStatusChanged,
 )
 from gateway.ports import Clock, Said, Turn
+from gateway.speech import Pen, Speech
 
-from .pen import Pen, Speech
 from .tools import Result, Tool, is_planning
 
 Told = ToolOutput | ToolReturned
@@ -66,6 +66,12 @@ class Round:
         for call in calls:
             yield self._status(call, ToolStatus.AWAITING_INPUT)
         answers = await self._turn.ask(*map(_ask, calls), scope_id=self._pen.scope_id)
+        async with aclosing(self.settle(calls, answers)) as said:
+            async for event in said:
+                yield event
+
+    async def settle(self, calls: Sequence[ToolCall], answers: Sequence[Answer]) -> Speech:
+        """What answers make of the calls that waited for them, each in its place."""
         granted = []
         for call, answer in zip(calls, answers, strict=True):
             if isinstance(answer, DecidePermission) and answer.granted:

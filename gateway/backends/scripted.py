@@ -30,10 +30,10 @@ from gateway.model import (
     text_of,
 )
 from gateway.ports import Clock, Said, Scoped, Turn
+from gateway.speech import Pen, Speech
 
 from . import steps as words
 from .acts import compaction
-from .pen import Pen, Speech
 from .round import Round
 from .scenario import Scenario
 from .stage import Sleep

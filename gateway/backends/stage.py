@@ -20,9 +20,9 @@ from gateway.model import (
     text_of,
 )
 from gateway.ports import Clock, Said, Turn
+from gateway.speech import Pen, Speech
 
 from .directives import Script, parse
-from .pen import Pen, Speech
 from .round import Round
 from .tools import Tool, enabled
 

@@ -1,4 +1,4 @@
-"""The command line: serve · check · replay · log · keys · conform · record. Each imports what it needs when it runs."""
+"""The command line; each command imports what it needs when it runs, and not before."""
 
 from typing import Annotated, Any
 
@@ -6,11 +6,13 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from .chat import chat
 from .check import check
 from .keys import keys
 from .log import log
 from .replay import replay
 from .serve import serve
+from .translate import translate
 
 ELSEWHERE = {
     "conform": ("conformance.command", "conform"),
@@ -52,6 +54,8 @@ app = typer.Typer(
 )
 app.command("serve")(serve)
 app.command("check")(check)
+app.command("chat")(chat)
+app.command("translate")(translate)
 app.command("replay")(replay)
 app.add_typer(log, name="log")
 app.add_typer(keys, name="keys")

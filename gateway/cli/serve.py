@@ -19,7 +19,7 @@ def serve(
     host: Annotated[str | None, typer.Option(help="The address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = None,
     data: DataFolder = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Read settings and tables again when they change.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Read settings, tables and code again when changed.")] = False,
 ) -> None:
     """Serve the agents of the settings in the dialects of the settings.
 

@@ -136,7 +136,7 @@ def _inside(annotation: Any, at: Path_, value: Any) -> Iterator[tuple[type[BaseM
     model = next(_models(annotation), None)
     if model is None:
         return
-    if annotation is model:
+    if annotation is model or annotation == model | None:
         yield model, (at, value)
     elif isinstance(value, dict):
         yield from ((model, ((*at, key), held)) for key, held in value.items())

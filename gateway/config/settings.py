@@ -125,6 +125,18 @@ class JournalSettings(Shape):
     level: Literal["debug", "info", "warning", "error"] = "info"
 
 
+class ShadowSettings(Shape):
+    """A second backend that is given a copy of each turn; where the two differ is written into `report`."""
+
+    backend: Name
+    settings: dict[str, Any] = {}
+    agents: tuple[Name, ...] | None = None
+    share: float = Field(default=1.0, ge=0, le=1)
+    report: Path = Path("shadow.jsonl")
+    at_once: PositiveInt = 8
+    seconds: PositiveFloat = 300
+
+
 class Config(Shape):
     """All settings of one server, checked; `data` and the files of `mappings` are whole paths."""
 
@@ -138,6 +150,7 @@ class Config(Shape):
     dialects: dict[str, Annotated[DialectSettings, BeforeValidator(_empty_if_bare)]] = {}
     agents: dict[str, AgentSettings] = {}
     mappings: dict[str, Path] = {}
+    shadow: ShadowSettings | None = None
     limits: Annotated[Limits, BeforeValidator(_empty_if_bare)] = Limits()
     uploads: Annotated[UploadSettings, BeforeValidator(_empty_if_bare)] = UploadSettings()
     journal: Annotated[JournalSettings, BeforeValidator(_empty_if_bare)] = JournalSettings()

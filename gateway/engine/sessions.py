@@ -62,6 +62,10 @@ class SessionService:
     def at_hand(self) -> int:
         return len(self._sessions)
 
+    def is_at_work(self, backend: Backend) -> bool:
+        """Whether a turn of this backend runs or waits."""
+        return any(session.run is not None and session.run.backend is backend for session in self._sessions.values())
+
     @property
     def running(self) -> int:
         return sum(session.run is not None for session in self._sessions.values())

@@ -1,7 +1,7 @@
 """One turn: runs the backend, puts what it says into the session's log, and ends exactly once, whatever happens."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -78,10 +78,11 @@ class TurnRun:
         entries = session.view.compacted
         self.history: Sequence[Entry] = past.history(entries) if past else tuple(
             entry for entry in entries if entry.scope_id == ROOT)
+        self.asked: Sequence[AnyAsk] = tuple(past.last.values()) if past else ()
         self.desk = Desk()
         self.over = False
         self._session = session
-        self._backend = backend
+        self.backend = backend
         self._past = past
         self._stem = f"{turn_id.partition('_')[2]}z"
         self._minted = count(1)
@@ -98,6 +99,10 @@ class TurnRun:
     @property
     def settings(self) -> Settings:
         return self.agent.filled(self._session.view.settings)
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        return self._session.view.metadata
 
     def mint(self, prefix: str) -> str:
         """The same ids in the same order whenever the turn is run."""
@@ -125,10 +130,11 @@ class TurnRun:
         await self._guarded(self._let_go(stream))
 
     def _stream(self) -> AsyncGenerator[Said, None]:
-        past, resume = self._past, getattr(self._backend, "resume", None)
+        past, resume = self._past, getattr(self.backend, "resume", None)
         if past is None or resume is None:
-            return self._backend.run(self)
+            return self.backend.run(self)
         self._past = None
+        self._stem = f"{self._stem}{len(past.pauses)}z"  # what it says now is new, and so are its ids
         self.history = tuple(entry for entry in self._session.view.compacted if entry.scope_id == ROOT)
         settled = self.desk.given
         stream: AsyncGenerator[Said, None] = resume(self, [settled[request_id] for request_id in past.last])
@@ -147,7 +153,7 @@ class TurnRun:
             self.fail(Fault(code=FaultCode.BACKEND, message=f"The agent broke the laws of the stream: {error}."))
         except Exception:  # whatever an agent throws must not reach a client's stream
             log.exception("the agent failed", turn=self.turn_id, agent=self.agent.name)
-            self.fail(Fault(code=FaultCode.INTERNAL, message="The agent failed unexpectedly."))
+            self.fail(Fault(code=FaultCode.INTERNAL, message=f"The agent '{self.agent.name}' failed unexpectedly."))
 
     async def _listen(self, stream: AsyncGenerator[Said, None]) -> None:
         say, say_delta, turn_id, spoken = self._session.say, self._session.say_delta, self.turn_id, 0
@@ -194,6 +200,7 @@ class TurnRun:
         if self.over:
             raise TurnOver
         requests = {self.mint("ask"): ask for ask in asks}
+        self.asked = asks
         if self._past is not None:
             return await self._asked_before(asks)
         expires_at = self._session.now() + self._session.house.limits.ask_seconds

@@ -7,7 +7,7 @@ from .agents import (
     Capabilities,
     OptionKind,
 )
-from .answering import in_words, meant_by
+from .answering import as_call, in_words, meant_by
 from .asks import (
     ASKS,
     AnyAsk,
@@ -250,6 +250,7 @@ __all__ = [
     "Usage",
     "Voice",
     "Withdraw",
+    "as_call",
     "call_of",
     "decode",
     "encode",

@@ -207,13 +207,15 @@ class _Check:
             self.add(("errors",), f"the faults {', '.join(missing)} are not spelled", hint, key=True)
 
     def _support(self) -> None:
-        support, notes = self.draft.shape.support, self.draft.shape.notes
-        self._unknown("support", None, support, FEATURES, "there is no feature")
-        self._unknown("notes", None, notes, FEATURES, "there is no feature")
-        for feature, level in support.items():
-            if level not in list(Level):
-                hint = f"the levels are {', '.join(Level)}"
-                self.add(("support", feature), f"'{level}' is no level of support", hint)
+        shape = self.draft.shape
+        support = shape.support
+        for section, words in (("support", support), ("heard", shape.heard), ("notes", shape.notes)):
+            self._unknown(section, None, words, FEATURES, "there is no feature")
+        for section, levels in (("support", support), ("heard", shape.heard)):
+            for feature, level in levels.items():
+                if level not in list(Level):
+                    hint = f"the levels are {', '.join(Level)}"
+                    self.add((section, feature), f"'{level}' is no level of support", hint)
         if missing := [feature for feature in FEATURES if feature not in support]:
             self.add(("support",), f"nothing is said about {', '.join(missing)}",
                      f"each is one of {', '.join(Level)}", key=True)

@@ -62,6 +62,7 @@ class TableShape(_Strict):
     objects: dict[str, Any] = {}
     errors: dict[str, ErrorShape] = {}
     support: dict[str, str] = {}
+    heard: dict[str, str] = {}
     notes: dict[str, str] = {}
 
 
@@ -69,7 +70,7 @@ SECTIONS = tuple(TableShape.model_fields)
 # What stands in for an entry of the wrong shape, so that the rest of the table can still be checked.
 _STAND_INS: dict[str, Any] = {
     "enums": {"*": ""}, "reads": {"*": ""}, "envelopes": {}, "frames": [], "inputs": {"command": "interrupt"},
-    "errors": {"body": None}, "support": "full", "notes": "", "dialect": "?", "spec": "?",
+    "errors": {"body": None}, "support": "full", "heard": "full", "notes": "", "dialect": "?", "spec": "?",
 }
 
 

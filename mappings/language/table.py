@@ -25,6 +25,8 @@ class Table:
         self.dialect = draft.shape.dialect
         self.spec = draft.shape.spec
         self.support = {feature: Level(level) for feature, level in draft.shape.support.items()}
+        self.heard = {**self.support, **{name: Level(level) for name, level in draft.shape.heard.items()}}
+        """What our own client gets back from a server of the dialect: it reads what is told as something else."""
         self.notes = dict(draft.shape.notes)
         self._draft = draft
         self._vocabulary = vocabulary

@@ -25,16 +25,27 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         *EVERYBODY,
     ),
     "gateway.engine": ("gateway.model", "gateway.ports", "gateway.ids", *EVERYBODY),
-    "gateway.backends": ("gateway.model", "gateway.ports", "gateway.ids", *EVERYBODY),
+    "gateway.speech": ("gateway.model", "gateway.ports", "gateway.ids", *EVERYBODY),
+    "gateway.upstream": ("gateway.model", "gateway.ports", "gateway.ids", *EVERYBODY),
+    "gateway.shadow": ("gateway.model", "gateway.ports", "gateway.ids", "gateway.speech", *EVERYBODY),
+    "gateway.backends": (
+        "gateway.model", "gateway.ports", "gateway.ids", "gateway.speech", "gateway.upstream", *EVERYBODY,
+    ),
     "gateway.resources": ("gateway.model", "gateway.ports", "gateway.ids", "gateway.storage", *EVERYBODY),
+    "gateway.chat": ("gateway.model", "gateway.ports", "gateway.upstream", *EVERYBODY),
+    "gateway.translate": (
+        "gateway.model", "gateway.ports", "gateway.ids", "gateway.upstream", "gateway.engine", "gateway.log", "mappings",
+        *EVERYBODY,
+    ),
     "gateway.web": ("gateway.model", "gateway.ports", "gateway.ids", *EVERYBODY),
     "gateway.config": ("gateway.model", *EVERYBODY),
+    "gateway.retiring": ("gateway.ports",),
     "gateway.watch": ("gateway.journal", *EVERYBODY),
     "mappings": ("gateway.model", "gateway.ports", "gateway.marks"),
     "conformance": (),
 }
-IN_ADAPTERS = ("gateway.model", "gateway.ports", "gateway.web", "gateway.resources", "gateway.ids", "mappings",
-               *EVERYBODY)
+IN_ADAPTERS = ("gateway.model", "gateway.ports", "gateway.web", "gateway.resources", "gateway.ids", "gateway.speech",
+               "gateway.upstream", "mappings", *EVERYBODY)
 MEETING_PLACES = (
     "gateway.app", "gateway.parts", "gateway.stores", "gateway.serving", "gateway.cli", "gateway.__main__",
 )

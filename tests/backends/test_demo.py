@@ -309,6 +309,8 @@ async def test_fail_start_breaks_before_anything_is_said() -> None:
 async def test_refuse_and_max_tokens_end_the_turn() -> None:
     turn = await tell("/refuse /tool and more")
     assert (turn.stops, turn.text) == ([StopReason.REFUSAL], "I would rather not answer that.")
+    turn = await tell("/max-steps one two /tool")
+    assert (turn.stops, turn.text) == ([StopReason.MAX_STEPS], "You said: one two")
     turn = await tell("/max-tokens one two /tool")
     assert (turn.stops, turn.text) == ([StopReason.MAX_TOKENS], "You said: one")
 

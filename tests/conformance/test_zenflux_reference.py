@@ -12,6 +12,8 @@ from conformance.kit.verdict import Outcome, Report, Verdict
 from conformance.zenflux.profile import ZenfluxProfile
 
 Examine = Callable[..., Awaitable[Report]]
+PATIENT = 30.0
+"""A correct server is given time: the machine may be busy with other things."""
 
 
 def troubles(report: Report) -> list[str]:
@@ -20,7 +22,7 @@ def troubles(report: Report) -> list[str]:
 
 async def test_the_reference_server_conforms_and_is_left_clean(examine_zenflux: Examine) -> None:
     server = ZenfluxServer()
-    report = await examine_zenflux(server)
+    report = await examine_zenflux(server, within=PATIENT)
     assert troubles(report) == []
     assert (report.verdict, report.exit_code) == (Verdict.CONFORMS, 0)
     assert server.is_clean
@@ -31,14 +33,14 @@ async def test_liberties_are_not_held_against_a_server(
     examine_zenflux: Examine, zenflux: Suite, server: type[ZenfluxServer]
 ) -> None:
     musts = [item.id for item in zenflux.catalogue.requirements if item.level is Level.MUST]
-    report = await examine_zenflux(server(), *musts)
+    report = await examine_zenflux(server(), *musts, within=PATIENT)
     decided = [finding for finding in report.findings if finding.outcome is not Outcome.NOT_APPLICABLE]
     assert [f"{item.requirement.id}: {item.grave[0].remark}" for item in decided if item.grave] == []
     assert report.verdict is Verdict.CONFORMS
 
 
 async def test_an_empty_profile_makes_things_not_testable_and_nothing_wrong(examine_zenflux: Examine) -> None:
-    report = await examine_zenflux(ZenfluxServer(), profile=ZenfluxProfile())
+    report = await examine_zenflux(ZenfluxServer(), within=PATIENT, profile=ZenfluxProfile())
     assert report.of(Outcome.FAILED) == ()
     assert not any("stumbled" in (result.reason or "") for result in report.results)
     assert len(report.of(Outcome.NOT_TESTABLE)) > 80

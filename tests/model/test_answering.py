@@ -27,6 +27,8 @@ ASK = QuestionAsk(questions=(
 
 @pytest.mark.parametrize(("ask", "said", "meant"), [
     (ASK, " Red ", {"custom": {"0": "Red", "1": "Red"}}),
+    (ASK, "Colour: Green; Which fruits?: Apple, Fig", {"custom": {"0": "Green", "1": "Apple, Fig"}}),
+    (ASK, "Colour: Green", {"custom": {"0": "Colour: Green", "1": "Colour: Green"}}),
     (ContinuationAsk(turn=1, message="on?"), "yes", {"proceed": True}),
     (ContinuationAsk(turn=1, message="on?"), " No", {"proceed": False}),
     (RollbackAsk(task_id="t", options=()), "step\n", {"option": "step"}),
@@ -46,3 +48,13 @@ def test_what_words_mean(ask: Any, said: str, meant: Any) -> None:
 ])
 def test_an_answer_in_words(answer: Any, words: str) -> None:
     assert in_words(ASK, AnswerQuestion(request_id="r", **answer)) == words
+
+
+@pytest.mark.parametrize("answer", [
+    {"selections": {"0": (1,), "1": (0, 1)}}, {"selections": {"0": (0,)}, "custom": {"1": "Plum, and more; much: more"}},
+])
+def test_what_is_told_in_words_is_understood_from_them(answer: Any) -> None:
+    words = in_words(ASK, AnswerQuestion(request_id="r", **answer))
+    meant = meant_by(ASK, words)
+    assert meant is not None
+    assert in_words(ASK, AnswerQuestion(request_id="r", **meant)) == words

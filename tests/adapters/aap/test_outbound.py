@@ -187,3 +187,13 @@ def test_the_whole_exchange_is_one_body() -> None:
         ]}
         >> RESUME << silence
         >> over(StopReason.END_TURN) << {"stopReason": "end_turn", "messages": []})
+
+
+@pytest.mark.parametrize("mode", ["delta", "message"])
+def test_a_question_without_a_call_is_said_as_one(mode: str) -> None:
+    ask = QuestionAsk(questions=(Question(question="Which?", options=(Choice(label="A"), Choice(label="B"))),))
+    options = [{"label": "A", "description": ""}, {"label": "B", "description": ""}]
+    questions = [{"question": "Which?", "header": "", "multiSelect": False, "options": options}]
+    call = frame("tool_call", toolCallId="ask_1", name="AskUserQuestion", input={"questions": questions})
+    assert play(mode) >> InputRequested(request_id="ask_1", ask=ask) << call
+    assert play(mode) >> (KID, InputRequested(request_id="ask_1", ask=ask)) << call

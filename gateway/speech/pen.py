@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import AsyncGenerator
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -28,7 +28,7 @@ from gateway.model import (
     Topic,
     Usage,
 )
-from gateway.ports import Clock, Said, Scoped, Turn
+from gateway.ports import Clock, Said, Scoped
 
 Speech = AsyncGenerator[Said, None]
 """What a backend says, as it says it."""
@@ -39,13 +39,19 @@ FRAGMENT = 24
 NOTHING = Usage()
 
 
+class Minting(Protocol):
+    """Whoever has ids to give: a turn is one."""
+
+    def mint(self, prefix: str) -> str: ...
+
+
 class Pen:
     """One scope's voice: every method makes the events to yield, and raises `GrammarError` where none may be said."""
 
     __slots__ = ("_block_id", "_call", "_clock", "_deltas", "_kind", "_since", "_turn",
                  "calls", "message_id", "scope_id", "wholes")
 
-    def __init__(self, turn: Turn, scope_id: str = ROOT, *, clock: Clock = time.monotonic) -> None:
+    def __init__(self, turn: Minting, scope_id: str = ROOT, *, clock: Clock = time.monotonic) -> None:
         self.scope_id = scope_id
         self.message_id = ""
         self.calls: list[ToolCall] = []

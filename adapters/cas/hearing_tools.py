@@ -1,0 +1,83 @@
+"""CAS, heard: tool uses and what comes of them: calls, asks, results, and files that are delivered on the way."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from gateway.model import AnyPart, CustomEvent, FilePart, Permission, ToolCall, ToolOrigin
+from gateway.ports import Said
+
+from .hearing_asks import Asks, ask_of
+from .hearing_reading import Told, whole, words
+from .hearing_threads import Threads
+from .hearing_voice import Voice
+
+ORIGINS = {
+    "agent.tool_use": ToolOrigin.BUILTIN,
+    "agent.mcp_tool_use": ToolOrigin.MCP,
+    "agent.custom_tool_use": ToolOrigin.CLIENT,
+}
+RESULT_OF = ("tool_use_id", "mcp_tool_use_id", "custom_tool_use_id")
+"""Where a result names its call."""
+
+
+class Tools:
+    """The calls of one turn. The id of a call is the id of the event that told it."""
+
+    def __init__(self, threads: Threads) -> None:
+        self.asks = Asks()
+        self._threads = threads
+        self._files: dict[str, FilePart] = {}
+
+    def called(self, told: Told, voice: Voice) -> list[Said]:
+        call, scope_id = _call(told), voice.scribe.pen.scope_id
+        ask = ask_of(call, [*voice.scribe.open_calls.values()])
+        if ask is not None and told.id:
+            self.asks.told(told.id, ask, scope_id)
+            return []
+        self.asks.made(call, scope_id)
+        return voice.call(call)
+
+    def returned(self, told: Told) -> list[Said]:
+        """Also what a client returned: CAS says it once, when it is handed in."""
+        call_id = next((told.text(name) for name in RESULT_OF if told.text(name)), "")
+        self.asks.settled(call_id)
+        voice = self._threads.voice_of_call(call_id) or self._threads.voice(told)
+        content = whole(tuple(map(self._filed, told.content())))
+        return voice.returned(call_id, content, is_error=told.body.get("is_error") is True)
+
+    def _filed(self, part: AnyPart) -> AnyPart:
+        """A file in a result, with what was told of it when it was delivered."""
+        if not isinstance(part, FilePart) or part.file_id not in self._files:
+            return part
+        known = self._files.pop(part.file_id)
+        return replace(part, media_type=part.media_type or known.media_type, size=known.size)
+
+    def delivered(self, told: Told) -> list[Said]:
+        """A file; the result that follows has it too, as a rule."""
+        file_id, size = told.text("file_id"), told.body.get("size")
+        if file_id:
+            self._files[file_id] = FilePart(
+                name=told.text("original_filename") or file_id, file_id=file_id,
+                media_type=told.text("content_type") or None, size=size if isinstance(size, int) else None,
+            )
+        return []
+
+    def left_over(self) -> list[Said]:
+        """Files that no result has had."""
+        return [CustomEvent(topic="artifact_delivered", payload=_artifact(file)) for file in self._files.values()]
+
+
+def _call(told: Told) -> ToolCall:
+    name, origin = told.text("name"), ORIGINS[told.type]
+    if not name:
+        raise told.wrong("it has no name")
+    return ToolCall(
+        call_id=told.id, name=name, input=dict(told.object("input")), origin=origin,
+        permission=words().permissions.get(told.text("evaluated_permission"), Permission.ALLOW),
+        server=(told.text("mcp_server_name") or None) if origin is ToolOrigin.MCP else None,
+    )
+
+
+def _artifact(file: FilePart) -> dict[str, Any]:
+    return {"file_id": file.file_id, "name": file.name, "media_type": file.media_type, "size": file.size}

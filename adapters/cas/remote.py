@@ -1,0 +1,152 @@
+"""CAS, spoken as a client: a server of it becomes an agent of the house."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from gateway.errors import BackendFailed, GatewayError, TimedOut, Unsupported
+from gateway.ids import minting, unguessable
+from gateway.model import AgentCard, Answer, Compact, SendMessage, Settings
+from gateway.upstream import Asked, Ended, Frame, Heard, Opening, RemoteAddress, Upstream
+
+from .remote_listening import Listening
+from .remote_lodging import Lodging, checked, id_of
+from .remote_sending import INTERRUPT, Sent, answer, message
+
+MOST = 4096
+"""So many turns are remembered while they run or wait; those forgotten are read again from the server."""
+PAUSE, LONGEST_PAUSE = 0.3, 20.0
+"""Seconds to wait before something is sent again, twice as many each time, and the most that a server may ask for."""
+PLAIN = Settings()
+GONE = (400, 404, 409)
+"""How a server refuses an agent or an environment that is no more."""
+
+
+class CasRemote:
+    """A server of CAS.
+
+    A session there is made with an agent and an environment, both made once and used again unless the address names
+    an agent. A session keeps the agent it was made with, so that settings given later cannot be brought over; CAS has
+    no words for options and secrets, nor for a history that was made elsewhere. Everything that creates something
+    carries an `Idempotency-Key`, and is tried again under it when the line breaks. Streams that are cut are resumed
+    after the last whole event (`Last-Event-ID`); a turn that waits for people is found again also after a restart of
+    ours, from the list of its events.
+    """
+
+    def __init__(self, address: RemoteAddress) -> None:
+        headers = {"Authorization": f"Bearer {address.key}"} if address.key else {}
+        secrets = (address.key,) if address.key else ()
+        self._upstream = Upstream(address.url, headers=headers, secrets=secrets, patience=address.patience)
+        self._lodging = Lodging(self._upstream, self._post, address.agent)
+        self._turns: dict[str, Listening] = {}
+        self._mint = minting()
+
+    async def about(self) -> AgentCard:
+        return await self._lodging.card()
+
+    async def open(self, opening: Opening) -> str:
+        try:
+            return await self._open(opening)
+        except BackendFailed as error:
+            if (error.details or {}).get("upstream_status") not in GONE or not self._lodging.forget():
+                raise
+        return await self._open(opening)
+
+    async def _open(self, opening: Opening) -> str:
+        body = {
+            "agent": await self._lodging.agent(opening.settings), "environment_id": await self._lodging.environment(),
+            **({"title": opening.title} if opening.title else {}),
+        }
+        return id_of(await self._post("/sessions", body), "a session")
+
+    async def say(
+        self, session_id: str, command: SendMessage | Compact, settings: Settings = PLAIN,
+    ) -> AsyncGenerator[Heard, None]:
+        if isinstance(command, Compact):
+            raise Unsupported("the upstream compacts by itself, and cannot be told to")
+        accepted = (await self._send(session_id, [message(command)]))[-1]
+        cursor, turn_id = id_of(accepted, "the event that was sent"), accepted.get("turn_id")
+        turn = Listening(self._upstream, session_id, str(turn_id or ""), cursor, self._mint)
+        self._keep(session_id, turn)
+        async with aclosing(self._heard(session_id, turn)) as heard:
+            async for one in heard:
+                yield one
+
+    async def answer(
+        self, session_id: str, answers: Sequence[tuple[Asked, Answer]],
+    ) -> AsyncGenerator[Heard, None]:
+        turn = self._turns.get(session_id) or await self._recalled(session_id)
+        await self._send(session_id, [answer(asked, given) for asked, given in answers])
+        turn.hearing.answered()
+        async with aclosing(self._heard(session_id, turn)) as heard:
+            async for one in heard:
+                yield one
+
+    async def interrupt(self, session_id: str) -> None:
+        await self._send(session_id, [INTERRUPT])
+
+    async def close(self) -> None:
+        await self._upstream.close()
+
+    # -- turns ----------------------------------------------------------------------------------------------------
+
+    async def _heard(self, session_id: str, turn: Listening) -> AsyncGenerator[Heard, None]:
+        async with aclosing(turn.heard()) as heard:
+            async for one in heard:
+                if isinstance(one, Ended) and self._turns.get(session_id) is turn:
+                    del self._turns[session_id]
+                yield one
+
+    def _keep(self, session_id: str, turn: Listening) -> None:
+        self._turns.pop(session_id, None)
+        while len(self._turns) >= MOST:
+            del self._turns[next(iter(self._turns))]
+        self._turns[session_id] = turn
+
+    async def _recalled(self, session_id: str) -> Listening:
+        """The last turn of a session, heard once more from the list of its events."""
+        events = await self._last_turn(session_id)
+        if not events:
+            raise BackendFailed(f"{self._upstream.name} knows of no turn in session '{session_id}'")
+        turn = Listening(self._upstream, session_id, str(events[-1].get("turn_id") or ""), "", self._mint)
+        for event in events:
+            await turn.take(Frame(str(event.get("type")), event, str(event.get("id") or "")))  # it was told before
+        self._keep(session_id, turn)
+        return turn
+
+    async def _last_turn(self, session_id: str) -> list[Mapping[str, Any]]:
+        found: list[Mapping[str, Any]] = []
+        query = {"limit": "100", "order": "desc"}
+        while True:
+            page = checked(await self._upstream.json("GET", f"/sessions/{session_id}/events", query=query), "events")
+            for event in page.get("data") or ():
+                found.append(checked(event, "an event"))
+                if event.get("type") == "user.message":
+                    return found[::-1]
+            if page.get("has_more") is not True or not isinstance(page.get("next_page"), str):
+                return found[::-1]
+            query = {"limit": "100", "order": "desc", "page": page["next_page"]}
+
+    # -- sending --------------------------------------------------------------------------------------------------
+
+    async def _send(self, session_id: str, events: list[Sent]) -> list[Mapping[str, Any]]:
+        """The events as the server has taken them."""
+        accepted = (await self._post(f"/sessions/{session_id}/events", {"events": events})).get("data")
+        if not isinstance(accepted, list) or not accepted or not all(isinstance(one, dict) for one in accepted):
+            raise BackendFailed(f"{self._upstream.name} does not tell which events it has taken")
+        return accepted
+
+    async def _post(self, path: str, body: Any) -> Mapping[str, Any]:
+        """Tried again under the same key, so that it is carried out once."""
+        headers, attempts = {"Idempotency-Key": unguessable("key")}, self._upstream.patience.attempts
+        for attempt in range(1, attempts + 1):
+            try:
+                return checked(await self._upstream.json("POST", path, body, headers=headers), "an object")
+            except GatewayError as error:
+                wait = (error.details or {}).get("retry_after", PAUSE * 2 ** attempt)
+                is_final = not error.retryable or isinstance(error, TimedOut) or attempt == attempts
+                if is_final or wait > LONGEST_PAUSE:
+                    raise
+                await asyncio.sleep(wait)
+        raise AssertionError("every attempt returns or raises")

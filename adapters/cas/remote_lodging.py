@@ -1,0 +1,197 @@
+"""CAS, spoken to: which agent and which environment a session at the server has, made where there are none yet."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from hashlib import sha256
+from typing import Any
+
+import orjson
+
+from gateway.errors import BackendFailed
+from gateway.model import AgentCard, AgentTool, Capabilities, Permission, Settings, ToolSpec
+from gateway.upstream import Upstream
+
+from .catalog_tools import POLICIES, POLICY_OF
+
+MARK = "dragoman"
+"""What is made here is called so, and has its digest under this name in its metadata."""
+TOOLSET = "agent_toolset_20260401"
+MOST = 256
+"""So many agents are remembered; those forgotten are found again at the server."""
+PAGES = 20
+"""So many pages of a list are looked through."""
+
+Post = Callable[[str, Any], Awaitable[Mapping[str, Any]]]
+
+
+class Lodging:
+    """The agents and the environment of one server, found or made once and used again.
+
+    A named agent is taken as it is, with what a session's settings say laid over it. Where none is named, one is made
+    for each choice of settings, with the model of the server's oldest agent, or else with its first model.
+    """
+
+    def __init__(self, upstream: Upstream, post: Post, agent: str | None) -> None:
+        self._upstream, self._post, self._named = upstream, post, agent
+        self._made: dict[str, str] = {}
+        self._environment: str | None = None
+
+    def forget(self) -> bool:
+        """What was remembered may be gone from the server; whether there was anything to forget."""
+        had = bool(self._made or self._environment)
+        self._made, self._environment = {}, None
+        return had
+
+    async def agent(self, settings: Settings) -> str | dict[str, Any]:
+        """The agent as a new session names it."""
+        own = agent_fields(settings)
+        if self._named is not None:
+            return {"id": self._named, "type": "agent", **own} if own else self._named
+        body = {"name": MARK, **own}
+        digest = sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
+        if digest not in self._made:
+            while len(self._made) >= MOST:
+                del self._made[next(iter(self._made))]
+            self._made[digest] = await self._agent_of(digest, body)
+        return self._made[digest]
+
+    async def _agent_of(self, digest: str, body: dict[str, Any]) -> str:
+        agents = await self.listed("/agents")
+        for agent in agents:
+            if _mark(agent) == digest and not agent.get("archived_at"):
+                return id_of(agent, "an agent")
+        model = body.get("model") or await self._model(agents)
+        return id_of(await self._post("/agents", {**body, "model": model, "metadata": {MARK: digest}}), "an agent")
+
+    async def _model(self, agents: list[Mapping[str, Any]]) -> str:
+        own = _oldest(agents)
+        if own is not None and model_of(own):
+            return str(model_of(own))
+        models = await self.listed("/models")
+        chosen = [model for model in models if model.get("is_enabled") is not False]
+        if not chosen:
+            raise BackendFailed(f"{self._upstream.name} has neither an agent nor a model to make one of")
+        return id_of(chosen[0], "a model")
+
+    async def environment(self) -> str:
+        if self._environment is None:
+            found = [one for one in await self.listed("/environments")
+                     if one.get("name") == MARK and not one.get("archived_at")]
+            made = found[0] if found else await self._post(
+                "/environments", {"name": MARK, "config": {"type": "cloud"}, "metadata": {MARK: "1"}})
+            self._environment = id_of(made, "an environment")
+        return self._environment
+
+    async def card(self) -> AgentCard:
+        """The named agent, or the server's oldest; where it has none, its first model."""
+        if self._named is not None:
+            return card_of(checked(await self._upstream.json("GET", f"/agents/{self._named}"), "an agent"))
+        agents = await self.listed("/agents")
+        own = _oldest(agents)
+        if own is not None:
+            return card_of(own)
+        model = await self._model(agents)
+        return AgentCard(name=model, model=model, capabilities=TAKES)
+
+    async def listed(self, path: str) -> list[Mapping[str, Any]]:
+        """All of a list, oldest first."""
+        found: list[Mapping[str, Any]] = []
+        query = {"limit": "100", "order": "asc"}
+        for _ in range(PAGES):
+            page = checked(await self._upstream.json("GET", path, query=query), "a list")
+            rows = page.get("data")
+            if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+                raise BackendFailed(f"{self._upstream.name} answered with a list that has no data")
+            found += rows
+            if page.get("has_more") is not True or not isinstance(page.get("next_page"), str):
+                break
+            query = {"limit": "100", "order": "asc", "page": page["next_page"]}
+        return found
+
+
+# -- settings → agent -------------------------------------------------------------------------------------------------
+
+def agent_fields(settings: Settings) -> dict[str, Any]:
+    """What the settings say of an agent; CAS has no options, so that those stay here."""
+    fields = {"model": settings.model, "system": settings.system, "mcp_servers": [*settings.mcp_servers] or None}
+    own = {name: value for name, value in fields.items() if value is not None}
+    if settings.tools is None and not settings.client_tools:
+        return own
+    custom = [
+        {"type": "custom", "name": tool.name, "description": tool.description,
+         "input_schema": tool.parameters or {"type": "object"}} for tool in settings.client_tools
+    ]
+    return {**own, "tools": [_toolset(settings.tools), *custom]}
+
+
+def _toolset(tools: Mapping[str, Permission] | None) -> dict[str, Any]:
+    if tools is None:
+        return {"type": TOOLSET}
+    configs = [
+        {"name": name, "enabled": True, "permission_policy": {"type": POLICY_OF[permission]}}
+        for name, permission in tools.items()
+    ]
+    return {"type": TOOLSET, "enabled_tools": [*tools], "configs": configs}
+
+
+# -- agent → card -----------------------------------------------------------------------------------------------------
+
+TAKES = Capabilities(images=("http", "data"), client_tools=True)
+
+
+def card_of(agent: Mapping[str, Any]) -> AgentCard:
+    name, version = agent.get("name"), agent.get("version")
+    description, tools = agent.get("description"), agent.get("tools")
+    return AgentCard(
+        name=name if isinstance(name, str) and name else id_of(agent, "an agent"),
+        version=str(version) if isinstance(version, int | str) else "1",
+        description=description if isinstance(description, str) and description else None, model=model_of(agent),
+        tools=tuple(tool for toolset in tools if isinstance(toolset, dict) for tool in _tools(toolset))
+        if isinstance(tools, list) else (),
+        capabilities=TAKES,
+    )
+
+
+def _tools(toolset: Mapping[str, Any]) -> list[AgentTool]:
+    """The tools that a toolset enables by name; what else it may have, nobody can know from here."""
+    if toolset.get("type") != TOOLSET:
+        return []
+    configs = {config.get("name") or config.get("type"): config for config in toolset.get("configs") or ()
+               if isinstance(config, dict)}
+    names = toolset.get("enabled_tools") or [name for name, one in configs.items() if one.get("enabled") is not False]
+    return [AgentTool(spec=ToolSpec(name=name), permission=_permission(configs.get(name, {})))
+            for name in names if isinstance(name, str)]
+
+
+def _permission(config: Mapping[str, Any]) -> Permission:
+    policy = config.get("permission_policy")
+    return POLICIES.get(str(policy.get("type") if isinstance(policy, dict) else policy), Permission.ALLOW)
+
+
+def model_of(agent: Mapping[str, Any]) -> str | None:
+    model = agent.get("model")
+    found = model.get("id") if isinstance(model, dict) else model
+    return found if isinstance(found, str) and found else None
+
+
+def _oldest(agents: list[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The server's own choice: not archived, and none of ours."""
+    return next((agent for agent in agents if _mark(agent) is None and not agent.get("archived_at")), None)
+
+
+def _mark(agent: Mapping[str, Any]) -> str | None:
+    metadata = agent.get("metadata")
+    mark = metadata.get(MARK) if isinstance(metadata, dict) else None
+    return mark if isinstance(mark, str) else None
+
+
+def checked(body: Any, noun: str) -> Mapping[str, Any]:
+    if not isinstance(body, dict):
+        raise BackendFailed(f"the upstream was asked for {noun}, and answered with something else")
+    return body
+
+
+def id_of(body: Any, noun: str) -> str:
+    found = checked(body, noun).get("id")
+    if not isinstance(found, str) or not found:
+        raise BackendFailed(f"the upstream was asked for {noun}, and answered with one that has no id")
+    return found

@@ -1,0 +1,103 @@
+"""ZenFlux, heard: frames of a socket or of server-sent events in, words of the house out. No clock, no wire."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from gateway.errors import BackendFailed
+from gateway.ids import Mint
+from gateway.upstream import Frame, Heard
+
+from .hearing_run import HeardRun
+from .hearing_words import members, text
+
+BARE = ("notification",)
+"""Events whose payload is what they say, without an envelope around it."""
+BESIDE_RUNS = ("tick", "ping", "notification")
+"""Events that belong to no run."""
+
+
+class ZenfluxHearing:
+    """The reverse of the outbound, for socket frames (whole) and server-sent events (their data) alike.
+
+    Runs follow one another; what comes after a run's end, and names it, says nothing.
+    """
+
+    def __init__(self, mint: Mint) -> None:
+        self._mint = mint
+        self._run = HeardRun(mint, "")
+
+    def feed(self, frame: Frame) -> Sequence[Heard]:
+        if not isinstance(frame.body, dict):
+            raise BackendFailed("the server sent a frame that is no object")
+        envelope = envelope_of(frame.body)
+        if envelope is None:
+            return []
+        kind = text(envelope.get("type")) or text(frame.body.get("event")) or frame.name
+        seq = seq_of(frame.body)
+        if kind in BESIDE_RUNS:
+            return self._run.feed(kind, envelope if kind in BARE else {}, seq)
+        changed = self._change_run(kind, text(envelope.get("session_id")))
+        return [*changed, *self._run.feed(kind, _data(kind, envelope), seq)]
+
+    def end(self) -> Sequence[Heard]:
+        return self._run.end()
+
+    @property
+    def paused(self) -> bool:
+        return self._run.paused
+
+    @property
+    def closing(self) -> bool:
+        """Whether the server may have said its last word, as some do without ending the run."""
+        return self._run.closing
+
+    @property
+    def decided(self) -> bool:
+        """Whether the run has failed or was stopped: only its end can follow."""
+        return self._run.decided
+
+    def conclude(self) -> Sequence[Heard]:
+        """The run is known to be over, though the server has not said so."""
+        return [] if self._run.over else self._run.conclude()
+
+    def _change_run(self, kind: str, run_id: str) -> Sequence[Heard]:
+        """Another id is another run; a run without a name is named by the first frame that has one."""
+        if kind == "session_start" and not run_id and self._run.over:
+            self._run = HeardRun(self._mint, "")
+        if not run_id or run_id == self._run.run_id:
+            return []
+        if not self._run.run_id and not self._run.over:
+            self._run.run_id = run_id
+            return []
+        ends = [] if self._run.over else self._run.end()
+        self._run = HeardRun(self._mint, run_id)
+        return ends
+
+
+def envelope_of(body: dict[str, Any]) -> dict[str, Any] | None:
+    """What a frame says of a run: the payload of an event, or a server-sent event itself; None for anything else."""
+    if body.get("type") in ("res", "req", "pong"):
+        return None
+    if body.get("type") != "event":
+        return body
+    payload = body.get("payload")
+    if not isinstance(payload, dict):
+        raise BackendFailed("the server sent an event without a payload")
+    return payload
+
+
+def seq_of(body: dict[str, Any]) -> int:
+    """The number of an event in its run; 0 for what has none."""
+    seq = body.get("seq", members(body.get("payload")).get("seq"))
+    return seq if type(seq) is int and seq > 0 else 0
+
+
+def _data(kind: str, envelope: dict[str, Any]) -> dict[str, Any]:
+    """What an event has to say; the documented message_start has it beside its type."""
+    data = envelope.get("data")
+    if data is not None and not isinstance(data, dict):
+        raise BackendFailed(f"the server sent {kind} with data that are no object")
+    said: dict[str, Any] = data or {}
+    if kind == "message_start" and "message" not in said and "message" in envelope:
+        return {**said, "message": envelope["message"]}
+    return said

@@ -1,0 +1,156 @@
+"""Content read back: blocks known by their index, growing side by side, some of them results of tools."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from gateway.errors import BackendFailed
+from gateway.model import AnyPart, BlockKind, Content, ImagePart, TextPart, ToolCall
+from gateway.ports import Said
+from gateway.speech import Scribe
+
+from .hearing_words import index_of, members, origin_of, text
+
+RESULT = "tool_result"
+WORDS = {"text": BlockKind.TEXT, "thinking": BlockKind.THINKING}
+FRAGMENTS = ("text", "thinking", "partial_json")
+
+
+@dataclass
+class Open:
+    """A block that has started: what it is, and what there was of it at its start."""
+
+    type: str
+    block: dict[str, Any]
+    said: list[str] = field(default_factory=list)
+
+
+class Blocks:
+    """The blocks of one run. What is told of a block that has ended, or is of no kind we know, says nothing."""
+
+    def __init__(self, scribe: Scribe) -> None:
+        self._scribe = scribe
+        self._open: dict[int, Open] = {}
+        self._over: set[int] = set()
+
+    def start(self, data: dict[str, Any]) -> list[Said]:
+        index, block = index_of(data), members(data.get("content_block"))
+        said = self._end(index)
+        kind = text(block.get("type"))
+        if not kind:
+            raise BackendFailed("the server sent a piece of content without its type")
+        self._over.discard(index)
+        opened = self._open[index] = Open(kind, block)
+        return [*said, *self._begin(index, opened)]
+
+    def _begin(self, index: int, opened: Open) -> list[Said]:
+        block = opened.block
+        if opened.type in WORDS:
+            said = self._words(index, opened.type, text(block.get(opened.type)))
+            signature = text(block.get("signature"))
+            return [*said, *self._scribe.sign(index, signature)] if signature else said
+        if opened.type == "image":
+            image = image_of(block)
+            return self._scribe.image(image) if image else []
+        origin = origin_of(opened.type)
+        if origin is None:
+            return []
+        if not text(block.get("name")):
+            raise BackendFailed("the server sent a call of a tool without the tool's name")
+        return self._scribe.call(index, ToolCall(call_id=text(block.get("id")), name=block["name"], origin=origin))
+
+    def is_new(self, data: dict[str, Any]) -> bool:
+        """Whether this is about a block that nobody has started; the published front end takes it for text."""
+        index = index_of(data)
+        return index not in self._open and index not in self._over
+
+    def delta(self, data: dict[str, Any]) -> list[Said]:
+        index, fragment = index_of(data), data.get("delta")
+        signature = text(fragment.get("signature")) if isinstance(fragment, dict) else ""
+        words = _fragment(fragment)
+        if index in self._over:
+            return []
+        opened = self._open.setdefault(index, Open("text", {}))
+        if opened.type in WORDS:
+            said = self._words(index, opened.type, words)
+            return [*said, *self._scribe.sign(index, signature)] if signature else said
+        opened.said.append(words)
+        return self._scribe.arguments(index, words) if origin_of(opened.type) else []
+
+    def _words(self, index: int, kind: str, words: str) -> list[Said]:
+        return self._scribe.words(index, words, WORDS[kind])
+
+    # -- ends -----------------------------------------------------------------------------------------------------
+
+    def stop(self, data: dict[str, Any]) -> list[Said]:
+        index = index_of(data)
+        opened, signature = self._open.get(index), text(data.get("signature"))
+        signed = self._scribe.sign(index, signature) if opened and opened.type == "thinking" and signature else []
+        return [*signed, *self._end(index)]
+
+    def finish(self) -> list[Said]:
+        """Whatever is open has all it will have."""
+        return [event for index in list(self._open) for event in self._end(index)]
+
+    def _end(self, index: int) -> list[Said]:
+        opened = self._open.pop(index, None)
+        if opened is None:
+            return []
+        self._over.add(index)
+        if opened.type == RESULT:
+            return self._returned(opened)
+        given = opened.block.get("input")
+        written = []
+        if origin_of(opened.type) and not opened.said and isinstance(given, dict) and given:
+            written = self._scribe.arguments(index, orjson.dumps(given).decode())
+        return [*written, *self._scribe.end(index)]
+
+    def _returned(self, opened: Open) -> list[Said]:
+        block = opened.block
+        content = _joined(content_of(block.get("content")), "".join(opened.said))
+        return self._scribe.returned(
+            text(block.get("tool_use_id")), content, is_error=block.get("is_error") is True,
+        )
+
+
+def _fragment(delta: Any) -> str:
+    """A string, as documented; or an object that names its kind, as older servers have it."""
+    if isinstance(delta, dict):
+        return next((said for key in FRAGMENTS if (said := text(delta.get(key)))), "")
+    if not isinstance(delta, str):
+        raise BackendFailed("the server sent a delta that is no text")
+    return delta
+
+
+def image_of(block: dict[str, Any]) -> ImagePart | None:
+    source = members(block.get("source"))
+    where, media_type = text(source.get("data")) or text(source.get("url")), text(source.get("media_type")) or None
+    if not where:
+        return None
+    if source.get("type") == "base64":
+        return ImagePart(url=f"data:{media_type or 'image/png'};base64,{where}", media_type=media_type)
+    return ImagePart(url=where, media_type=media_type)
+
+
+def content_of(said: Any) -> Content:
+    """What a tool gave back: words, or a list of blocks."""
+    if said is None or isinstance(said, str):
+        return said or ""
+    if isinstance(said, list) and said and all(isinstance(one, dict) for one in said):
+        return tuple(_part(one) for one in said)
+    return orjson.dumps(said).decode()
+
+
+def _part(block: dict[str, Any]) -> AnyPart:
+    image = image_of(block) if block.get("type") == "image" else None
+    if image is not None:
+        return image
+    words = block.get("text")
+    return TextPart(text=words if isinstance(words, str) else orjson.dumps(block).decode())
+
+
+def _joined(content: Content, more: str) -> Content:
+    if isinstance(content, str):
+        return content + more
+    return (*content, TextPart(text=more)) if more else content

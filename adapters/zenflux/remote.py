@@ -1,0 +1,239 @@
+"""ZenFlux spoken as a client: a server of it, ours or somebody else's, taken for an agent."""
+
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from functools import partial
+from typing import Any
+
+from msgspec.structs import replace
+
+from gateway.errors import BackendFailed, GatewayError, Unsupported
+from gateway.ids import minting
+from gateway.model import (
+    AgentCard,
+    Answer,
+    Compact,
+    Content,
+    FilePart,
+    ImagePart,
+    SendMessage,
+    Settings,
+    call_of,
+    parts_of,
+    text_of,
+)
+from gateway.upstream import Asked, Ended, Heard, Opening, RemoteAddress, Upstream, hidden
+
+from . import remote_about
+from .hearing_asks import Ref, ref_of
+from .hearing_words import members, text
+from .manner import NAME
+from .params import MAX_TITLE
+from .remote_about import data_of
+from .remote_answers import SETTLED, deliver
+from .remote_listening import USER, Listening, kind_of
+from .remote_socket import Sockets
+from .remote_talk import Talk
+
+PARKED = 256
+"""So many connections are kept open while people think; the oldest make room, and are opened anew when needed."""
+KNOWN = 10_000
+"""Of so many sessions the last run is remembered."""
+_ANY_IMAGE = "image/*"
+
+
+class ZenfluxRemote:
+    """A ZenFlux server. Each turn has a socket of its own, which stays open while people are asked.
+
+    ZenFlux has no words for a session's tools, options, secrets, system prompt or model, nor for a history to begin
+    with or a wish to compact: a session has its agent and a title, and a message its words, files and variables. How a
+    run is taken up after a cut is told by `Listening`.
+    """
+
+    def __init__(self, address: RemoteAddress) -> None:
+        headers = {"Authorization": f"Bearer {address.key}"} if address.key else {}
+        self._secrets = (address.key,) if address.key else ()
+        self._agent = address.agent
+        self._upstream = Upstream(address.url, headers=headers, secrets=self._secrets, patience=address.patience)
+        self._sockets = Sockets(self._upstream, headers, self._secrets)
+        self._listening = Listening(self._upstream, self._sockets)
+        self._mint = minting()
+        self._talks: dict[str, Talk] = {}
+        self._parked: OrderedDict[str, Talk] = OrderedDict()
+        self._runs: OrderedDict[str, str] = OrderedDict()
+
+    async def about(self) -> AgentCard:
+        return await remote_about.card(self._upstream, self._agent, NAME)
+
+    async def open(self, opening: Opening) -> str:
+        query = {"user_id": USER}
+        if opening.title:
+            query["title"] = opening.title[:MAX_TITLE]
+        if self._agent:
+            query["agent_id"] = self._agent
+        made = members(data_of(await self._upstream.json("POST", "/conversations", query=query)))
+        session_id = text(made.get("id"))
+        if not session_id:
+            raise BackendFailed(f"{self._upstream.name} did not say which conversation it has made")
+        self._remember(session_id, "")
+        return session_id
+
+    async def close(self) -> None:
+        while self._parked:
+            await self._parked.popitem()[1].line.close()
+        await self._sockets.close()
+        await self._upstream.close()
+
+    # -- turns ----------------------------------------------------------------------------------------------------
+
+    async def say(
+        self, session_id: str, command: SendMessage | Compact, settings: Settings | None = None,
+    ) -> AsyncGenerator[Heard, None]:
+        if isinstance(command, Compact):
+            raise Unsupported("a ZenFlux server compacts by itself, and cannot be told to")
+        params = self._params(session_id, command)
+        await self._leave(session_id)
+        talk = Talk(session_id, self._mint, self._upstream, await self._sockets.open())
+        talk.before = self._runs.get(session_id)
+        async with aclosing(self._heard(talk, partial(talk.ask, "chat.send", **params))) as heard:
+            async for one in heard:
+                yield one
+
+    async def answer(
+        self, session_id: str, answers: Sequence[tuple[Asked, Answer]],
+    ) -> AsyncGenerator[Heard, None]:
+        refs = await self._refs(session_id, [asked for asked, _ in answers])
+        talk = await self._talk(session_id, refs)
+
+        async def deliver_all() -> None:
+            if not talk.request_id:
+                await talk.resume()
+            for (asked, answer), ref in zip(answers, refs, strict=True):
+                await deliver(self._upstream, asked.ask, ref, answer, alone=len(refs) == 1)
+
+        async with aclosing(self._heard(talk, deliver_all)) as heard:
+            async for one in heard:
+                yield one
+
+    async def interrupt(self, session_id: str) -> None:
+        talk = self._talks.get(session_id) or self._parked.get(session_id)
+        known = talk.run_id if talk is not None else ""
+        run_id = known or await self._listening.running(session_id) or self._runs.get(session_id)
+        await self._leave(session_id)
+        if not run_id:
+            return
+        try:
+            await self._upstream.json("POST", f"/session/{run_id}/stop")
+        except GatewayError as error:
+            if (error.details or {}).get("upstream_status") not in SETTLED:
+                raise
+
+    async def _heard(self, talk: Talk, begin: Callable[[], Awaitable[None]]) -> AsyncGenerator[Heard, None]:
+        """What the run says from there on; its connection is kept if it waits, and closed otherwise."""
+        waits, session_id = False, talk.session_id
+        self._talks[session_id] = talk
+        try:
+            await begin()
+            async with aclosing(self._listening.hear(talk)) as heard:
+                async for one in heard:
+                    self._remember(session_id, talk.run_id)
+                    yield self._blotted(one) if isinstance(one, Ended) else one
+            waits = not talk.over
+        finally:
+            if self._talks.get(session_id) is talk:
+                del self._talks[session_id]
+            if waits:
+                await self._park(talk)
+            else:
+                await talk.line.close()
+
+    def _blotted(self, ended: Ended) -> Ended:
+        if ended.fault is None:
+            return ended
+        return replace(ended, fault=replace(ended.fault, message=hidden(ended.fault.message, self._secrets)))
+
+    # -- what is kept ---------------------------------------------------------------------------------------------
+
+    def _remember(self, session_id: str, run_id: str) -> None:
+        self._runs[session_id] = run_id
+        self._runs.move_to_end(session_id)
+        if len(self._runs) > KNOWN:
+            self._runs.popitem(last=False)
+
+    async def _park(self, talk: Talk) -> None:
+        await self._leave(talk.session_id)
+        self._parked[talk.session_id] = talk
+        if len(self._parked) > PARKED:
+            await self._parked.popitem(last=False)[1].line.close()
+
+    async def _leave(self, session_id: str) -> None:
+        talk = self._parked.pop(session_id, None)
+        if talk is not None:
+            await talk.line.close()
+
+    async def _talk(self, session_id: str, refs: Sequence[Ref]) -> Talk:
+        """The connection on which it was asked, or a new one, on which the run is told anew up to there."""
+        run_id = refs[0].run
+        talk = self._parked.get(session_id)
+        if talk is not None and talk.run_id == run_id:
+            return self._parked.pop(session_id)
+        await self._leave(session_id)
+        talk = Talk(session_id, self._mint, self._upstream, await self._sockets.open(), run_id=run_id)
+        talk.had = max(ref.seq for ref in refs)
+        talk.awaited = {ref.request_id for ref in refs if not ref.seq}
+        return talk
+
+    # -- what was asked -------------------------------------------------------------------------------------------
+
+    async def _refs(self, session_id: str, asked: Sequence[Asked]) -> list[Ref]:
+        """Where each answer goes; of an ask of which only the call is known, the server is asked which it is."""
+        refs = [_known(one) for one in asked]
+        if not all(ref is not None and ref.request_id for ref in refs):
+            try:
+                pending = await self._listening.pending()
+            except GatewayError:
+                pending = []
+            refs = [_found(one, ref, session_id, pending) for one, ref in zip(asked, refs, strict=True)]
+        missing = [one for one, ref in zip(asked, refs, strict=True) if ref is None]
+        if missing:
+            raise BackendFailed(f"{self._upstream.name} does not wait for this any more")
+        return [ref for ref in refs if ref is not None]
+
+    def _params(self, session_id: str, command: SendMessage) -> dict[str, Any]:
+        params: dict[str, Any] = {
+            "message": text_of(command.content), "user_id": USER, "conversation_id": session_id, "stream": True,
+        }
+        files = _files(command.content)
+        optional = {"files": files, "variables": command.variables, "agent_id": self._agent}
+        return params | {name: value for name, value in optional.items() if value}
+
+
+def _known(asked: Asked) -> Ref | None:
+    return ref_of(asked.ref) if asked.ref.startswith("{") else None
+
+
+def _found(asked: Asked, ref: Ref | None, session_id: str, pending: Sequence[dict[str, Any]]) -> Ref | None:
+    """The ask among those that wait: by its call, or by what it is."""
+    call, kind = call_of(asked.ask), asked.ask.kind
+    for one in pending:
+        its_call = members(one.get("metadata")).get("tool_use_id")
+        same = its_call == call.call_id if call is not None else kind_of(one) == kind
+        if same and one.get("conversation_id") == session_id and (ref is None or not ref.request_id):
+            known = ref or Ref(run=text(one.get("session_id")), kind=kind)
+            return replace(known, request_id=text(one.get("request_id")), precise=bool(kind_of(one)))
+    return ref
+
+
+def _files(content: Content) -> list[dict[str, Any]]:
+    files: list[dict[str, Any]] = []
+    for part in parts_of(content):
+        if isinstance(part, ImagePart):
+            files.append({"file_url": part.url, "file_name": "image", "file_type": part.media_type or _ANY_IMAGE})
+        elif isinstance(part, FilePart):
+            if not part.url:
+                raise Unsupported(f"the file '{part.name}' has no address from which the server could get it")
+            told = {"file_type": part.media_type, "file_size": part.size}
+            files.append({"file_url": part.url, "file_name": part.name,
+                          **{name: value for name, value in told.items() if value is not None}})
+    return files

@@ -1,0 +1,125 @@
+"""Answers as a ZenFlux server takes them: which call over HTTP says what a person has decided."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from gateway.errors import GatewayError, Invalid
+from gateway.model import (
+    Answer,
+    AnswerQuestion,
+    AnyAsk,
+    ContinueTurn,
+    DecidePermission,
+    OpenAsk,
+    QuestionAsk,
+    ReturnResult,
+    RollBack,
+    Withdraw,
+)
+from gateway.upstream import Upstream
+
+from .asks import APPROVE, REJECT
+from .blocks import in_words
+from .hearing_asks import Ref
+from .hearing_words import table
+from .inbound import answer_of
+
+CONFIRMATION = "/human-confirmation"
+SETTLED = (404, 410)
+"""What was asked is settled already, or has expired."""
+
+
+class Call(Struct, frozen=True):
+    """One request over HTTP."""
+
+    method: str
+    path: str
+    body: Any = None
+
+
+async def deliver(upstream: Upstream, ask: AnyAsk, ref: Ref, answer: Answer, *, alone: bool) -> None:
+    """Tell the server; where somebody else has settled it, there is nothing to tell.
+
+    A server that does not say of its asks what they are may know the only one by its run alone.
+    """
+    call = call_for(ask, ref, answer)
+    if await _said(upstream, call) or ref.precise or not alone or ref.request_id in ("", ref.run):
+        return
+    if call.path.startswith(CONFIRMATION):
+        await _said(upstream, Call(call.method, f"{CONFIRMATION}/{ref.run}", call.body))
+
+
+async def _said(upstream: Upstream, call: Call) -> bool:
+    try:
+        await upstream.json(call.method, call.path, call.body)
+    except GatewayError as error:
+        if (error.details or {}).get("upstream_status") in SETTLED:
+            return False
+        raise
+    return True
+
+
+def call_for(ask: AnyAsk, ref: Ref, answer: Answer) -> Call:
+    confirmation, run = f"{CONFIRMATION}/{ref.request_id or ref.run}", f"/session/{ref.run}"
+    match answer:
+        case RollBack(option=str()):
+            return Call("POST", f"{run}/rollback", {"option": answer.option})
+        case ContinueTurn(proceed=True) if not ref.request_id:
+            return Call("POST", f"{run}/confirm_continue")
+        case Withdraw() | RollBack() if ref.request_id:
+            return Call("DELETE", confirmation)
+        case Withdraw() | RollBack() | ContinueTurn() if not ref.request_id:
+            return Call("POST", f"{run}/stop")  # where a run asks by itself, who does not agree ends it
+    return Call("POST", confirmation, {"response": response_to(ask, ref, answer)})
+
+
+def response_to(ask: AnyAsk, ref: Ref, answer: Answer) -> Any:
+    match answer:
+        case DecidePermission():
+            return APPROVE if answer.granted else _denied(ask, ref, answer)
+        case ContinueTurn():
+            return APPROVE if answer.proceed else REJECT
+        case ReturnResult():
+            return REJECT if answer.is_error else in_words(answer.content)
+        case AnswerQuestion():
+            return _answers(ask, ref, answer)
+    raise Invalid(f"{answer.kind} answers nothing that was asked")
+
+
+def _denied(ask: AnyAsk, ref: Ref, answer: DecidePermission) -> str:
+    """The reason, if the server is sure to take it for a no; the plain word otherwise."""
+    if not answer.reason or not ref.precise:
+        return REJECT
+    asked = OpenAsk(request_id=ref.request_id, ask=ask, seq=0, at=0.0, turn_id=ref.run, scope_id="")
+    try:
+        meant = answer_of(asked, answer.reason, table())
+    except Invalid:
+        return REJECT
+    return answer.reason if isinstance(meant, DecidePermission) and not meant.granted else REJECT
+
+
+def _answers(ask: AnyAsk, ref: Ref, answer: AnswerQuestion) -> Any:
+    """By the names the server has for its questions; a question that stands alone is answered by itself."""
+    if not isinstance(ask, QuestionAsk):
+        return answer.message or ", ".join(answer.custom.values())
+    picked = [_picked(ask, answer, number) for number in range(len(ask.questions))]
+    if not any(picked) and answer.message:
+        picked = [[answer.message] for _ in picked]
+    if not ref.ids:
+        return _value(picked[0], several=ask.questions[0].multi_select) if picked[0] else answer.message
+    return {
+        name: _value(said, several=question.multi_select)
+        for name, question, said in zip(ref.ids, ask.questions, picked, strict=False) if said
+    }
+
+
+def _picked(ask: QuestionAsk, answer: AnswerQuestion, number: int) -> list[str]:
+    options, free = ask.questions[number].options, answer.custom.get(str(number))
+    labels = [options[at].label for at in answer.selections.get(str(number), ()) if 0 <= at < len(options)]
+    return [*labels, *([free] if free else [])]
+
+
+def _value(said: Sequence[str], *, several: bool) -> Any:
+    return said[0] if len(said) == 1 and not several else list(said)

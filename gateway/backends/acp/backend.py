@@ -1,0 +1,207 @@
+"""The acp backend: a turn here is a prompt there; what the agent wants permission for is asked here."""
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing, suppress
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+import structlog
+
+from gateway.errors import BackendFailed, GatewayError, Interrupted, Unsupported
+from gateway.model import PRIVATE, Answer, SendMessage, SessionUpdated, ToolCall
+from gateway.ports import Turn
+from gateway.speech import Speech
+
+from .agent import Agent, Place
+from .folder import Folder
+from .hearing import STOPS, Hearing
+from .inbox import Asking, Inbox
+from .keeper import Keeper
+from .mcp import servers
+from .peer import Refused
+from .permission import ask_for, chosen, decision, settled
+from .prompt import Block, blocks, preface
+from .settings import AcpSettings
+from .wire import Prompted
+
+log = structlog.get_logger("dragoman.acp")
+
+KEPT = "acp"
+"""Under this name a session's private metadata tell which session of the agent's is behind it."""
+HOLD_SECONDS = 0.5
+"""So long a call is held that the agent has not begun, in case that it wants a permission for it."""
+GONE = "The agent that asked this has stopped waiting: the server was stopped in between."
+
+
+class AcpBackend:
+    """One process for all sessions; each session here has one there, and a folder below the root."""
+
+    def __init__(self, settings: AcpSettings, base: Path) -> None:
+        command = settings.command
+        self._settings = settings.model_copy(update={
+            "command": str(base / command) if "/" in command else command,
+        })
+        self._root = base / settings.root
+        self._keeper = Keeper(lambda: Agent.start(self._settings, base), settings.starts_per_minute)
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def close(self) -> None:
+        await self._keeper.close()
+
+    async def run(self, turn: Turn) -> Speech:
+        command = turn.command
+        if not isinstance(command, SendMessage):
+            raise Unsupported("the agent keeps its own history, which cannot be compacted from here")
+        lock = self._turns.setdefault(turn.session_id, asyncio.Lock())
+        async with lock:  # a turn that was interrupted may still be saying goodbye
+            agent = await self._keeper.ready()
+            place, is_new = await self._place(turn, agent)
+            if is_new:
+                yield SessionUpdated(metadata=_kept(turn.metadata, place.session_id))
+            said = await asyncio.to_thread(blocks, command, place.folder, images=agent.about.takes_images)
+            prompt = [*(preface(turn) if is_new else ()), *said]
+            async with aclosing(self._follow(turn, agent, place, prompt)) as speech:
+                async for event in speech:
+                    yield event
+
+    async def resume(self, turn: Turn, answers: Sequence[Answer]) -> Speech:
+        """The agent's process was ended with the server, and what it wanted to do was never done."""
+        raise Interrupted(GONE)
+        yield  # an async generator, as `run` is
+
+    # -- sessions there -----------------------------------------------------------------------------------------------
+
+    async def _place(self, turn: Turn, agent: Agent) -> tuple[Place, bool]:
+        """The session at the agent, and whether the agent meets it for the first time."""
+        known = _recalled(turn.metadata)
+        if known is not None and (place := agent.place(known)) is not None:
+            return place, False
+        folder = await asyncio.to_thread(Folder, self._root / _as_name(turn.session_id))
+        wanted = servers(turn.settings.mcp_servers, agent.about.mcp_transports)
+        if known is not None and agent.about.can_load:
+            try:
+                return await agent.load(known, folder, wanted), False
+            except Refused as error:
+                log.warning("the agent does not take up its session again", session=turn.session_id, why=error.message)
+        return await agent.open(folder, wanted), True
+
+    # -- a turn there -------------------------------------------------------------------------------------------------
+
+    async def _follow(self, turn: Turn, agent: Agent, place: Place, prompt: Sequence[Block]) -> Speech:
+        hearing = Hearing(turn.mint)
+        inbox, over = await agent.prompt(place, prompt), False
+        asking: list[tuple[Asking, ToolCall]] = []
+        try:
+            for said in hearing.begin():
+                yield said
+            while not over:
+                if asking and inbox.empty:
+                    for said in hearing.pause([call for _, call in asking]):
+                        yield said
+                    await self._settle(turn, agent, hearing, inbox, asking)
+                    asking.clear()
+                    continue
+                if hearing.holds and not await inbox.ready(HOLD_SECONDS):
+                    for said in hearing.tell_held():
+                        yield said
+                match await inbox.get():
+                    case Asking() as request:
+                        call, told = hearing.wanted(request.wanted.tool_call)
+                        for said in told:
+                            yield said
+                        decided = settled(turn, call)
+                        if decided is None:
+                            asking.append((request, call))
+                        else:
+                            await self._decide(agent, hearing, request, call, decided)
+                    case GatewayError() as error:
+                        over = True
+                        raise error
+                    case Prompted() as prompted:
+                        over = True
+                        for said in hearing.end(prompted):
+                            yield said
+                        if STOPS.get(prompted.stop_reason) is STOPS["cancelled"]:
+                            raise Interrupted("the agent cancelled its turn")
+                    case update:
+                        for said in hearing.feed(update):
+                            yield said
+        finally:
+            if not over:
+                await self._leave(agent, place, inbox, [request for request, _ in asking])
+            place.inbox = None
+            inbox.close(Interrupted("the turn is over"))  # whoever still fills it must not wait for room
+
+    async def _settle(
+        self, turn: Turn, agent: Agent, hearing: Hearing, inbox: Inbox, asking: Sequence[tuple[Asking, ToolCall]],
+    ) -> None:
+        """Put all requests before people and pass their decisions on; an agent that ends meanwhile ends the turn."""
+        inbox.wait_for_people(True)
+        asks = [ask_for(call) for _, call in asking]
+        tasks = asyncio.create_task(turn.ask(*asks)), asyncio.create_task(inbox.closed.wait())
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if not tasks[0].done():
+                raise await _why(inbox)
+            for (request, call), answer in zip(asking, tasks[0].result(), strict=True):
+                await self._decide(agent, hearing, request, call, decision(answer))
+        finally:
+            inbox.wait_for_people(False)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _decide(
+        self, agent: Agent, hearing: Hearing, request: Asking, call: ToolCall, decided: bool | None,
+    ) -> None:
+        if not decided:
+            hearing.denied(call)
+        await agent.permit(request.id, chosen(request.wanted.options, decided))
+
+    async def _leave(self, agent: Agent, place: Place, inbox: Inbox, asking: Sequence[Asking]) -> None:
+        """The turn here is over before the one there: cancel that, and wait a while until it has ended."""
+        try:
+            async with asyncio.timeout(self._settings.cancel_seconds):
+                await agent.cancel(place)
+                for request in asking:
+                    await agent.permit(request.id, None)
+                while not inbox.closed.is_set():
+                    if isinstance(item := await inbox.get(), Asking):
+                        await agent.permit(item.id, None)
+        except TimeoutError:
+            log.warning("the agent did not cancel its turn in time", process=agent.pid)
+            agent.forget(place)
+        except GatewayError as error:
+            log.debug("the agent was not told that its turn is over", process=agent.pid, why=error.message)
+
+
+async def _why(inbox: Inbox) -> GatewayError:
+    """Why the agent no longer waits for what it asked."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(1):
+            while True:
+                item = await inbox.get()
+                if isinstance(item, GatewayError):
+                    return item
+                if isinstance(item, Prompted):
+                    break
+    return BackendFailed("the agent ended its turn without waiting for the permission it had asked for")
+
+
+def _as_name(session_id: str) -> str:
+    """A session's id, fit to be the name of a folder."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", session_id)
+
+
+def _recalled(metadata: Mapping[str, Any]) -> str | None:
+    kept = (metadata.get(PRIVATE) or {}).get(KEPT)
+    return kept if isinstance(kept, str) else None
+
+
+def _kept(metadata: Mapping[str, Any], session_id: str) -> dict[str, Any]:
+    return {**metadata, PRIVATE: {**(metadata.get(PRIVATE) or {}), KEPT: session_id}}
+
+

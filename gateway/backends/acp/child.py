@@ -1,0 +1,111 @@
+"""A child process with three pipes: in a group of its own, heard on standard error, ended with all it started."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import structlog
+
+from gateway.errors import BackendFailed
+from gateway.upstream import hidden
+
+log = structlog.get_logger("dragoman.acp")
+
+INHERITED = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TERM")
+"""Of the gateway's own environment an agent is given this, and no keys."""
+GRACE_SECONDS = 3.0
+"""So long a process may take to end before it is ended."""
+LAST_WORDS_SECONDS = 2.0
+QUOTED = 300
+"""So much of a line of standard error is kept."""
+MOST_LINES = 10_000
+"""So many lines of standard error are told to the journal."""
+
+
+class Child:
+    """A running process; make one with `start`, and end it once."""
+
+    def __init__(self, process: asyncio.subprocess.Process, secrets: Sequence[str]) -> None:
+        self._process, self._secrets = process, secrets
+        self._last_line = ""
+        self._listening = asyncio.create_task(self._listen(), name=f"standard error of {process.pid}")
+
+    @classmethod
+    async def start(
+        cls, command: str, args: Sequence[str], *, env: Mapping[str, str], folder: Path, secrets: Sequence[str] = (),
+    ) -> "Child":
+        inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+        try:
+            process = await asyncio.create_subprocess_exec(
+                command, *args, env=inherited | dict(env), cwd=folder, start_new_session=True,
+                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            )
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            raise BackendFailed(f"the agent's command '{command}' cannot be started: {why}") from None
+        return cls(process, secrets)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def stdin(self) -> asyncio.StreamWriter:
+        assert self._process.stdin is not None, "it was started with a pipe"
+        return self._process.stdin
+
+    @property
+    def stdout(self) -> asyncio.StreamReader:
+        assert self._process.stdout is not None, "it was started with a pipe"
+        return self._process.stdout
+
+    async def last_words(self) -> str:
+        """How it ended, and the last line it wrote to standard error, without secrets."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_WORDS_SECONDS):
+                await self._process.wait()
+                await asyncio.shield(self._listening)
+        code = self._process.returncode
+        how = "" if code is None else f" (signal {-code})" if code < 0 else f" (exit code {code})"
+        return f"{how}: {self._last_line}" if self._last_line else how
+
+    async def end(self) -> None:
+        """Ask the process to end, then make it, with everything it has started."""
+        self.stdin.close()
+        if self._process.returncode is None:
+            self._signal(signal.SIGTERM)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(GRACE_SECONDS):
+                    await self._process.wait()
+        self._signal(signal.SIGKILL)
+        await self._process.wait()
+        self._listening.cancel()
+        await asyncio.gather(self._listening, return_exceptions=True)
+        # a grandchild that left the group may hold the pipes open: they are closed here, not waited for
+        self._process._transport.close()  # type: ignore[attr-defined]  # there is no public way
+
+    def _signal(self, number: signal.Signals) -> None:
+        """To the whole group, which may outlive its first process."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+    async def _listen(self) -> None:
+        """Standard error, line by line, to the journal; whatever is too long or too much is cut off."""
+        assert self._process.stderr is not None, "it was started with a pipe"
+        rest, told = "", 0
+        while chunk := await self._process.stderr.read(65536):
+            *lines, rest = (rest + chunk.decode(errors="replace")).split("\n")
+            rest = rest[:4 * QUOTED]
+            for line in filter(None, map(str.strip, lines)):
+                told += 1
+                self._note(line, tell=told <= MOST_LINES)
+        if rest.strip():
+            self._note(rest.strip(), tell=told < MOST_LINES)
+
+    def _note(self, line: str, *, tell: bool) -> None:
+        self._last_line = hidden(line, self._secrets)[:QUOTED]
+        if tell:
+            log.debug("the agent wrote to standard error", process=self.pid, line=self._last_line)

@@ -1,0 +1,101 @@
+"""A session's working folder: what an agent reads and writes through us stays inside it, links or no links."""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+
+from gateway.errors import Forbidden, Invalid, NotFound, TooLarge
+
+MOST = 10 * 1024 * 1024
+"""A file of more bytes than this is neither read nor written."""
+
+
+class Folder:
+    """Files below one folder, by whole paths as agents name them; each refusal is a `GatewayError`."""
+
+    def __init__(self, path: Path) -> None:
+        path.mkdir(parents=True, exist_ok=True)
+        self.path = path.resolve()
+
+    def read(self, path: str, line: int | None = None, limit: int | None = None) -> str:
+        """The text of a file, from a line on (the first is 1) and so many lines."""
+        with self._opened(path, os.O_RDONLY) as file:
+            if os.fstat(file).st_size > MOST:
+                raise TooLarge(f"{path} has more than {MOST} bytes")
+            with os.fdopen(os.dup(file), "rb") as stream:
+                content = stream.read(MOST)
+        try:
+            text = content.decode()
+        except UnicodeDecodeError:
+            raise Invalid(f"{path} is no text") from None
+        if line is None and limit is None:
+            return text
+        first = max(0, (line or 1) - 1)
+        return "".join(islice(text.splitlines(keepends=True), first, None if limit is None else first + max(0, limit)))
+
+    def write(self, path: str, content: str | bytes) -> Path:
+        """Put the content in the place of the file's, which is made where it was not; tells where it is."""
+        content = content.encode() if isinstance(content, str) else content
+        if len(content) > MOST:
+            raise TooLarge(f"{path} would have more than {MOST} bytes")
+        with self._opened(path, os.O_WRONLY | os.O_CREAT, make=True) as file:
+            os.ftruncate(file, 0)
+            with os.fdopen(os.dup(file), "wb") as stream:
+                stream.write(content)
+        return self._inside(path)
+
+    def _inside(self, path: str) -> Path:
+        """Where the path leads, links followed; refused where that is elsewhere."""
+        if "\0" in path:
+            raise Invalid("a path has no zero bytes")
+        try:
+            found = (self.path / path).resolve()
+        except (OSError, RuntimeError):  # links that lead in a circle
+            raise Forbidden(f"{path} leads nowhere") from None
+        if found == self.path or not found.is_relative_to(self.path):
+            raise Forbidden(f"{path} is outside the session's folder")
+        return found
+
+    @contextmanager
+    def _opened(self, path: str, flags: int, *, make: bool = False) -> Iterator[int]:
+        """Folder by folder and without following links, so that nothing changed meanwhile can lead out."""
+        *folders, name = self._inside(path).relative_to(self.path).parts
+        with _told(path):
+            at = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+            for folder in folders:
+                at = _stepped(at, folder, make)
+            try:
+                file = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644, dir_fd=at)
+            finally:
+                os.close(at)
+            try:
+                if not stat.S_ISREG(os.fstat(file).st_mode):
+                    raise Invalid(f"{path} is no file")
+                yield file
+            finally:
+                os.close(file)
+
+
+def _stepped(at: int, folder: str, make: bool) -> int:
+    """One folder further down; the one we come from is let go."""
+    try:
+        if make:
+            with suppress(FileExistsError):
+                os.mkdir(folder, 0o755, dir_fd=at)
+        return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
+    finally:
+        os.close(at)
+
+
+@contextmanager
+def _told(path: str) -> Iterator[None]:
+    """What the operating system says, in our words."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise NotFound(f"{path} does not exist") from None
+    except OSError as error:
+        raise Forbidden(f"{path}: {error.strerror}") from None

@@ -1,0 +1,151 @@
+"""One side of a JSON-RPC talk with a child process: requests both ways, in order, until one of the two is gone."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+import structlog
+
+from gateway.errors import BackendFailed, GatewayError, TimedOut
+
+from .child import LAST_WORDS_SECONDS, Child
+from .wire import Id, Lines, Message, RpcError, read, written
+
+log = structlog.get_logger("dragoman.acp")
+
+WRITE_SECONDS = 30.0
+"""An agent that takes nothing from its standard input for so long is as good as gone."""
+MOST_GARBAGE = 1000
+"""So many lines in a row that are no messages are passed over."""
+
+
+class Refused(BackendFailed):
+    """The agent refused a request."""
+
+    def __init__(self, method: str, error: RpcError) -> None:
+        super().__init__(f"the agent refused {method}: {error.message[:300] or error.code}")
+        self.rpc_code = error.code
+
+
+Answered = Callable[[Message | GatewayError], None]
+"""Told once: the answer to a request, or why there is none."""
+OnMessage = Callable[[Message], Awaitable[None]]
+
+
+class Peer:
+    """The agent as one that can be asked and told; what it asks and tells goes to `on_message`, one after the other."""
+
+    def __init__(self, child: Child, longest: int, on_message: OnMessage) -> None:
+        self._child, self._on_message = child, on_message
+        self._lines = Lines(longest)
+        self._waiting: dict[Id, Answered] = {}
+        self._number = 0
+        self._writing = asyncio.Lock()
+        self.broken: GatewayError | None = None
+        """Why nothing more will be heard."""
+        self._reading = asyncio.create_task(self._read(), name=f"reading from {child.pid}")
+
+    async def close(self) -> None:
+        self._break(BackendFailed("the agent was ended"))
+        self._reading.cancel()
+        await asyncio.gather(self._reading, return_exceptions=True)
+        await self._child.end()
+
+    # -- telling --------------------------------------------------------------------------------------------------
+
+    async def request(self, method: str, params: Any, seconds: float) -> msgspec.Raw:
+        """The result; raises `Refused`, `TimedOut`, or what broke the agent."""
+        answer: asyncio.Future[Message | GatewayError] = asyncio.get_running_loop().create_future()
+        number = self._register(lambda told: None if answer.done() else answer.set_result(told))
+        try:
+            async with asyncio.timeout(seconds):
+                await self._write(written(id=number, method=method, params=params))
+                return result_of(method, await answer)
+        except TimeoutError:
+            raise TimedOut(f"the agent did not answer {method} within {seconds:g} seconds") from None
+        finally:
+            self._waiting.pop(number, None)
+
+    async def begin(self, method: str, params: Any, answered: Answered) -> None:
+        """Send a request whose answer is told in its place among what else is heard."""
+        number = self._register(answered)
+        await self._write(written(id=number, method=method, params=params))
+
+    async def notify(self, method: str, params: Any) -> None:
+        await self._write(written(method=method, params=params))
+
+    async def answer(self, id: Id, result: Any) -> None:
+        await self._write(written(id=id, result=result))
+
+    async def refuse(self, id: Id, code: int, message: str) -> None:
+        await self._write(written(id=id, error={"code": code, "message": message}))
+
+    def _register(self, answered: Answered) -> int:
+        if self.broken is not None:
+            raise self.broken
+        self._number += 1
+        self._waiting[self._number] = answered
+        return self._number
+
+    async def _write(self, line: bytes) -> None:
+        if self.broken is not None:
+            raise self.broken
+        try:
+            async with self._writing, asyncio.timeout(WRITE_SECONDS):
+                self._child.stdin.write(line)
+                await self._child.stdin.drain()
+        except TimeoutError:
+            self._break(TimedOut("the agent takes nothing from its standard input"))
+        except (ConnectionError, RuntimeError):  # most likely it ended, and the reader finds out why
+            await asyncio.wait([self._reading], timeout=2 * LAST_WORDS_SECONDS)
+            self._break(BackendFailed("the agent closed its standard input"))
+        if self.broken is not None:
+            raise self.broken
+
+    # -- hearing --------------------------------------------------------------------------------------------------
+
+    async def _read(self) -> None:
+        garbage = 0
+        try:
+            while chunk := await self._child.stdout.read(65536):
+                for line in self._lines.feed(chunk):
+                    message = read(line)
+                    garbage = 0 if message is not None else garbage + 1
+                    if message is not None:
+                        await self._take(message)
+                    elif garbage > MOST_GARBAGE:
+                        raise BackendFailed("the agent writes nothing but garbage to its standard output")
+                    else:
+                        log.debug("the agent wrote a line that is no message", process=self._child.pid, size=len(line))
+            self._break(BackendFailed(f"the agent ended unexpectedly{await self._child.last_words()}"))
+        except OverflowError as error:
+            self._break(BackendFailed(f"the agent sent {error}"))
+        except GatewayError as error:
+            self._break(error)
+        finally:
+            self._break(BackendFailed("the agent is no longer heard"))
+        await self._child.end()
+
+    async def _take(self, message: Message) -> None:
+        if message.method is not None:
+            await self._on_message(message)
+        elif message.id is not None and (answered := self._waiting.pop(message.id, None)) is not None:
+            answered(message)
+
+    def _break(self, error: GatewayError) -> None:
+        if self.broken is not None:
+            return
+        self.broken = error
+        waiting, self._waiting = self._waiting, {}
+        for answered in waiting.values():
+            answered(error)
+
+
+def result_of(method: str, told: Message | GatewayError) -> msgspec.Raw:
+    """The result in an answer; raises where there is none."""
+    if isinstance(told, GatewayError):
+        raise told
+    if told.error is not None:
+        raise Refused(method, told.error)
+    return told.result

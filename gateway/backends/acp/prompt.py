@@ -1,0 +1,95 @@
+"""What a person says, as content blocks: words, pictures where the agent takes them, files as links."""
+
+import base64
+import binascii
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+import msgspec
+
+from gateway.errors import Invalid, Unsupported
+from gateway.model import AnyPart, DataPart, Entry, FilePart, ImagePart, Role, SendMessage, TextPart, parts_of, text_of
+from gateway.ports import Turn
+
+from .folder import Folder
+
+MOST_TOLD = 100_000
+"""So many characters of an earlier conversation are told to an agent that was not there; the latest count."""
+SPEAKERS = {Role.USER: "User", Role.ASSISTANT: "Assistant", Role.TOOL: "Tool result", Role.SYSTEM: "Summary"}
+
+Block = dict[str, Any]
+
+
+def blocks(command: SendMessage, folder: Folder, *, images: bool) -> list[Block]:
+    """The message as the agent is told it; files that came with it are put into the session's folder."""
+    said = [block for part in parts_of(command.content) for block in _blocks(part, folder, images)]
+    if command.output_schema is not None:
+        schema = msgspec.json.encode(command.output_schema).decode()
+        said.append(_text(f"Answer with JSON only, in one piece, that fits this JSON Schema: {schema}"))
+    return said or [_text("")]
+
+
+def preface(turn: Turn) -> list[Block]:
+    """What an agent needs to know that meets a session for the first time."""
+    system, before = turn.settings.system, _transcript(turn.history[:-1])
+    said = [_text(system)] if system else []
+    return [*said, _text(f"Earlier in this conversation:\n\n{before}")] if before else said
+
+
+def _transcript(entries: Sequence[Entry]) -> str:
+    told = (f"{SPEAKERS[entry.role]}: {text}" for entry in entries if (text := text_of(entry.content).strip()))
+    return "\n\n".join(told)[-MOST_TOLD:]
+
+
+def _blocks(part: AnyPart, folder: Folder, images: bool) -> Iterator[Block]:
+    match part:
+        case TextPart(text=text):
+            yield _text(text)
+        case ImagePart():
+            yield _image(part, images)
+        case FilePart():
+            yield _file(part, folder)
+        case DataPart(type=type, content=content):
+            yield _text(f"{type}: {msgspec.json.encode(content).decode()}")
+
+
+def _text(text: str) -> Block:
+    return {"type": "text", "text": text}
+
+
+def _image(image: ImagePart, taken: bool) -> Block:
+    if not taken:
+        raise Unsupported("the agent takes no pictures")
+    if not image.url.startswith("data:"):
+        return _link(image.url.rpartition("/")[2] or "image", image.url, image.media_type)
+    content, media_type = _embedded(image.url)
+    return {"type": "image", "data": base64.b64encode(content).decode(),
+            "mimeType": media_type or image.media_type or "image/png"}
+
+
+def _file(file: FilePart, folder: Folder) -> Block:
+    if file.url and file.url.startswith("data:"):
+        content, media_type = _embedded(file.url)
+        name = PurePosixPath(file.name.replace("\0", "")).name or "file"
+        return _link(file.name, folder.write(name, content).as_uri(), file.media_type or media_type, len(content))
+    return _link(file.name, file.url or f"file-id:{file.file_id}", file.media_type, file.size)
+
+
+def _link(name: str, uri: str, media_type: str | None = None, size: int | None = None) -> Block:
+    about = {"mimeType": media_type, "size": size}
+    return {"type": "resource_link", "name": name, "uri": uri, **{key: it for key, it in about.items() if it}}
+
+
+def _embedded(url: str) -> tuple[bytes, str]:
+    """The bytes and the media type in a `data:` address."""
+    head, comma, body = url.removeprefix("data:").partition(",")
+    media_type, _, encoding = head.rpartition(";") if head.endswith(";base64") else (head, "", "")
+    try:
+        content = base64.b64decode(body, validate=True) if encoding else unquote_to_bytes(body)
+    except binascii.Error:
+        raise Invalid("a data: address with broken base64") from None
+    if not comma:
+        raise Invalid("a data: address without a comma")
+    return content, media_type.partition(";")[0]

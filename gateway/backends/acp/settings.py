@@ -1,0 +1,28 @@
+"""What config.yaml may say of an agent that is a child process: its command, where it works, how long to wait."""
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
+
+from gateway.backends.secret import Secret
+
+
+class AcpSettings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    command: Annotated[str, Field(min_length=1)]
+    args: tuple[str, ...] = ()
+    env: dict[str, Secret] = {}
+    root: Path = Path("data/acp")
+    auth_method: str | None = None
+    start_seconds: PositiveFloat = 30
+    answer_seconds: PositiveFloat = 60
+    cancel_seconds: PositiveFloat = 5
+    starts_per_minute: PositiveInt = 5
+    line_bytes: PositiveInt = 16 * 1024 * 1024
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not be seen in a complaint of the agent's."""
+        return tuple(value.get_secret_value() for value in self.env.values())

@@ -1,0 +1,189 @@
+"""The protocol's lines: JSON-RPC messages in and out, and what agents tell, in the protocol's spelling."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+PROTOCOL_VERSION = 1
+NOT_FOUND, INVALID, INTERNAL = -32601, -32602, -32603
+NOTHING = Raw()
+
+Id = int | str
+
+
+class RpcError(Struct, frozen=True):
+    """Why a request was refused."""
+
+    code: int = INTERNAL
+    message: str = ""
+
+
+class Message(Struct, frozen=True):
+    """One line: a request (method and id), a notification (method), or an answer (id)."""
+
+    id: Id | None = None
+    method: str | None = None
+    params: Raw = NOTHING
+    result: Raw = NOTHING
+    error: RpcError | None = None
+
+
+class _Camel(Struct, frozen=True, kw_only=True, rename="camel"):
+    """As the protocol spells it; what may be missing may be null."""
+
+
+class Update(_Camel, frozen=True, kw_only=True):
+    """What a session update tells; which fields it has depends on its kind."""
+
+    session_update: str = ""
+    content: Any = None
+    message_id: str | None = None
+    tool_call_id: str = ""
+    title: str | None = None
+    kind: str | None = None
+    status: str | None = None
+    raw_input: Any = None
+    raw_output: Any = None
+    entries: list[dict[str, Any]] | None = None
+
+
+class Notice(_Camel, frozen=True, kw_only=True):
+    """The body of `session/update`."""
+
+    session_id: str
+    update: Update
+
+
+class Option(_Camel, frozen=True, kw_only=True):
+    """One answer a person may give to a request for permission."""
+
+    option_id: str
+    name: str = ""
+    kind: str = ""
+
+
+class Wanted(_Camel, frozen=True, kw_only=True):
+    """The body of `session/request_permission`."""
+
+    session_id: str
+    tool_call: Update
+    options: tuple[Option, ...] = ()
+
+
+class Reading(_Camel, frozen=True, kw_only=True):
+    """The body of `fs/read_text_file`."""
+
+    session_id: str
+    path: str
+    line: int | None = None
+    limit: int | None = None
+
+
+class Writing(_Camel, frozen=True, kw_only=True):
+    """The body of `fs/write_text_file`."""
+
+    session_id: str
+    path: str
+    content: str
+
+
+class PromptCapabilities(_Camel, frozen=True, kw_only=True):
+    image: bool | None = None
+
+
+class McpCapabilities(_Camel, frozen=True, kw_only=True):
+    http: bool | None = None
+    sse: bool | None = None
+
+
+class Capabilities(_Camel, frozen=True, kw_only=True):
+    load_session: bool | None = None
+    prompt_capabilities: PromptCapabilities | None = None
+    mcp_capabilities: McpCapabilities | None = None
+
+
+class Initialized(_Camel, frozen=True, kw_only=True):
+    """What an agent answers to `initialize`."""
+
+    protocol_version: int = 0
+    agent_capabilities: Capabilities | None = None
+    auth_methods: list[dict[str, Any]] | None = None
+
+    @property
+    def can_load(self) -> bool:
+        return bool(self.agent_capabilities and self.agent_capabilities.load_session)
+
+    @property
+    def takes_images(self) -> bool:
+        told = self.agent_capabilities and self.agent_capabilities.prompt_capabilities
+        return bool(told and told.image)
+
+    @property
+    def mcp_transports(self) -> frozenset[str]:
+        told = self.agent_capabilities and self.agent_capabilities.mcp_capabilities
+        return frozenset(name for name in ("http", "sse") if told and getattr(told, name))
+
+
+class Opened(_Camel, frozen=True, kw_only=True):
+    """What an agent answers to `session/new`."""
+
+    session_id: str
+
+
+class Spent(_Camel, frozen=True, kw_only=True):
+    input_tokens: int = 0
+    output_tokens: int = 0
+    thought_tokens: int | None = None
+    cached_read_tokens: int | None = None
+    cached_write_tokens: int | None = None
+
+
+class Prompted(_Camel, frozen=True, kw_only=True):
+    """What an agent answers to `session/prompt`, when its turn is over."""
+
+    stop_reason: str = "end_turn"
+    usage: Spent | None = None
+
+
+_decode = msgspec.json.Decoder(Message).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def read(line: bytes) -> Message | None:
+    """The message of a line; None where it is none."""
+    try:
+        message = _decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return message if message.method is not None or message.id is not None else None
+
+
+def written(**message: Any) -> bytes:
+    return _encode({"jsonrpc": "2.0", **message}) + b"\n"
+
+
+class Lines:
+    """Bytes in, whole lines out, wherever the bytes were cut; empty lines are nothing."""
+
+    def __init__(self, longest: int) -> None:
+        self._longest = longest
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """Raises `OverflowError` where a line is longer than it may be."""
+        *whole, rest = chunk.split(b"\n")
+        for piece in whole:
+            self._hold(piece)
+            line, self._pieces, self._size = b"".join(self._pieces).strip(), [], 0
+            if line:
+                yield line
+        self._hold(rest)
+
+    def _hold(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._size > self._longest:
+            raise OverflowError(f"a line of more than {self._longest} bytes")
+        self._pieces.append(piece)

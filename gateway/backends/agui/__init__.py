@@ -1,0 +1,25 @@
+"""Any agent behind an AG-UI address: a request per run, and a stream of events as the answer."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gateway.backends.kind import Kind
+from gateway.model import AgentCard, Capabilities
+from gateway.ports import Backend
+
+from .backend import AguiBackend
+from .settings import AguiSettings
+
+
+def _make(settings: Mapping[str, Any], base: Path) -> Backend:
+    return AguiBackend(AguiSettings.model_validate(settings))
+
+
+KIND = Kind(
+    make=_make,
+    card=AgentCard(name="agui", title="AG-UI agent", capabilities=Capabilities(images=("data", "http"))),
+    settings=AguiSettings,
+)
+
+__all__ = ["KIND", "AguiBackend", "AguiSettings"]

@@ -1,0 +1,154 @@
+"""The conversation as AG-UI messages, and the request that starts a run."""
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+import msgspec
+import orjson
+
+from gateway.model import (
+    AnyPart,
+    Content,
+    Entry,
+    FilePart,
+    ImagePart,
+    Role,
+    SendMessage,
+    TextPart,
+    ThinkingPart,
+    ToolUsePart,
+    in_markdown,
+    parts_of,
+    text_of,
+)
+from gateway.ports import Turn
+
+Wire = dict[str, Any]
+
+
+def run_input(
+    turn: Turn, entries: Iterable[Entry], *, thread_id: str, state: Any, ids: Mapping[str, str],
+    forward: Mapping[str, Any], resume: Sequence[Wire] = (),
+) -> Wire:
+    """The body of a request; `ids` are those under which the agent knows its own messages."""
+    system = turn.settings.system
+    told = [{"id": "system", "role": "system", "content": system}] if system else []
+    return {
+        "threadId": thread_id,
+        "runId": turn.mint("run"),
+        "state": state,
+        "messages": [*told, *(message for entry in entries for message in messages(entry, ids))],
+        "tools": [
+            {"name": tool.name, "description": tool.description, "parameters": tool.parameters or {"type": "object"}}
+            for tool in turn.settings.client_tools
+        ],
+        "context": _context(turn.command) if isinstance(turn.command, SendMessage) else [],
+        "forwardedProps": dict(forward),
+        **({"resume": list(resume)} if resume else {}),
+    }
+
+
+def _context(command: SendMessage) -> list[Wire]:
+    told = [{"description": name, "value": value if isinstance(value, str) else _json(value)}
+            for name, value in command.variables.items()]
+    if command.output_schema is not None:
+        told.append({"description": "Answer with JSON only, that fits this JSON Schema.",
+                     "value": _json(command.output_schema)})
+    return told
+
+
+def messages(entry: Entry, ids: Mapping[str, str]) -> list[Wire]:
+    """What one entry of the history is to the agent; thoughts go back only where they are signed."""
+    known = ids.get(entry.message_id) or entry.message_id or f"entry-{entry.seq}"
+    match entry.role:
+        case Role.ASSISTANT:
+            return [*_thoughts(entry.content, known), *_said(entry.content, known)]
+        case Role.TOOL:
+            failed = {"error": text_of(entry.content)} if entry.is_error else {}
+            content = _parts(entry.content)
+            return [{"id": f"result-{entry.call_id}", "role": "tool", "toolCallId": entry.call_id, "content": content,
+                     **failed}]
+        case Role.SYSTEM:
+            return [{"id": known, "role": "system", "content": text_of(entry.content)}]
+    return [{"id": known, "role": "user", "content": _parts(entry.content)}]
+
+
+def _thoughts(content: Content, known: str) -> list[Wire]:
+    signed = [part for part in parts_of(content) if isinstance(part, ThinkingPart) and part.signature]
+    return [{"id": f"{known}-thought-{number}", "role": "reasoning", "content": part.text,
+             "encryptedValue": part.signature} for number, part in enumerate(signed, 1)]
+
+
+def _said(content: Content, known: str) -> list[Wire]:
+    calls = [part.call for part in parts_of(content) if isinstance(part, ToolUsePart)]
+    text = "".join(_words(part) for part in parts_of(content))
+    if not text and not calls:
+        return []
+    made = [{"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": _json(call.input)}}
+            for call in calls]
+    return [{"id": known, "role": "assistant", **({"content": text} if text else {}),
+             **({"toolCalls": made} if made else {})}]
+
+
+def _words(part: AnyPart) -> str:
+    return part.text if isinstance(part, TextPart) else in_markdown(part) if isinstance(part, ImagePart) else ""
+
+
+def _parts(content: Content) -> str | list[Wire]:
+    """Words as words, and parts where there is more than words."""
+    if all(isinstance(part, TextPart) for part in parts_of(content)):
+        return text_of(content)
+    return [told for part in parts_of(content) if (told := _part(part)) is not None]
+
+
+def _part(part: AnyPart) -> Wire | None:
+    match part:
+        case TextPart(text=text):
+            return {"type": "text", "text": text}
+        case ImagePart(url=url, media_type=media_type):
+            return {"type": "image", "source": _source(url, media_type)}
+        case FilePart(name=name, url=str() as url, media_type=media_type):
+            return {"type": "document", "source": _source(url, media_type), "metadata": {"filename": name}}
+        case FilePart(name=name, file_id=str() as file_id):
+            return {"type": "document", "source": {"type": "file", "value": file_id}, "metadata": {"filename": name}}
+    return None
+
+
+def _source(url: str, media_type: str | None) -> Wire:
+    if not url.startswith("data:"):
+        return {"type": "url", "value": url, **({"mimeType": media_type} if media_type else {})}
+    head, _, body = url.removeprefix("data:").partition(",")
+    value = body if head.endswith(";base64") else base64.b64encode(unquote_to_bytes(body)).decode()
+    kind = head.partition(";")[0] or media_type or "application/octet-stream"
+    return {"type": "data", "value": value, "mimeType": kind}
+
+
+def content_of(content: Any) -> Content:
+    """What a tool gave back, as the agent tells it."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return "" if content is None else _json(content)
+    parts = [part for piece in content if isinstance(piece, dict) and (part := _read(piece)) is not None]
+    if all(isinstance(part, TextPart) for part in parts):
+        return "".join(part.text for part in parts if isinstance(part, TextPart))
+    return tuple(parts)
+
+
+def _read(piece: Wire) -> AnyPart | None:
+    source = piece.get("source")
+    if piece.get("type") == "text":
+        return TextPart(text=str(piece.get("text", "")))
+    if piece.get("type") == "image" and isinstance(source, dict) and source.get("type") in ("url", "data"):
+        kind, value = source.get("mimeType"), str(source.get("value"))
+        return ImagePart(url=value if source["type"] == "url" else f"data:{kind};base64,{value}", media_type=kind)
+    return None
+
+
+def _json(value: Any) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # numbers beyond 64 bits
+        return msgspec.json.encode(value).decode()

@@ -1,0 +1,82 @@
+"""AG-UI's events as they come, in the protocol's spelling: one shape with every field that any of them may have."""
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from gateway.errors import BackendFailed
+
+
+class Spent(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Tokens of one model; the parts are contained in the totals."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cached_input_tokens: int | None = None
+    cache_write_input_tokens: int | None = None
+
+
+class Interrupt(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Something a run needs from outside before it can go on."""
+
+    id: str
+    reason: str = ""
+    message: str | None = None
+    tool_call_id: str | None = None
+    response_schema: dict[str, Any] | None = None
+
+
+class RunOutcome(Struct, frozen=True, kw_only=True):
+    type: str = "success"
+    interrupts: tuple[Interrupt, ...] = ()
+
+
+class Event(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
+    """What happened; which fields there are depends on the type."""
+
+    type: str
+    thread_id: str | None = None
+    message_id: str | None = None
+    role: str | None = None
+    delta: Any = None
+    tool_call_id: str | None = None
+    tool_call_name: str | None = None
+    parent_message_id: str | None = None
+    content: Any = None
+    entity_id: str | None = None
+    encrypted_value: str | None = None
+    snapshot: Any = None
+    messages: list[dict[str, Any]] | None = None
+    activity_type: str | None = None
+    patch: list[dict[str, Any]] | None = None
+    step_name: str | None = None
+    name: str | None = None
+    value: Any = None
+    event: Any = None
+    source: str | None = None
+    message: str | None = None
+    code: str | None = None
+    outcome: RunOutcome | str | None = None
+    usage: tuple[Spent, ...] | None = None
+    subagent_run_id: str | None = None
+    parent_subagent_run_id: str | None = None
+    parent_tool_call_id: str | None = None
+    description: str | None = None
+
+    @property
+    def words(self) -> str:
+        """The fragment of a text, a thought or a call's arguments."""
+        return self.delta if isinstance(self.delta, str) else ""
+
+
+_decode = msgspec.json.Decoder(Event).decode
+
+
+def read(data: str) -> Event:
+    """One event; raises `BackendFailed` where it is none."""
+    try:
+        return _decode(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise BackendFailed(f"the agent sent an event that cannot be read: {error}") from None

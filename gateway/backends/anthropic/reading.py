@@ -1,0 +1,189 @@
+"""An answer of the Messages API, event by event."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+import structlog
+from msgspec import Struct
+
+from gateway.backends.loop_faults import fault_of
+from gateway.backends.loop_tools import Toolbox
+from gateway.errors import BackendFailed
+from gateway.model import BlockKind, DataPart, StopReason, TextPart, ToolCall, ToolOrigin, Usage
+from gateway.ports import Said
+from gateway.speech import Scribe
+from gateway.upstream import SseEvent, Upstream
+
+from .request import REDACTED
+
+log = structlog.get_logger("dragoman.model")
+
+STOPS = {
+    "end_turn": StopReason.END_TURN, "stop_sequence": StopReason.END_TURN, "tool_use": StopReason.TOOL_USE,
+    "pause_turn": StopReason.TOOL_USE, "max_tokens": StopReason.MAX_TOKENS,
+    "model_context_window_exceeded": StopReason.MAX_TOKENS, "refusal": StopReason.REFUSAL,
+}
+COUNTS = {
+    "input_tokens": "input_tokens", "output_tokens": "output_tokens", "cache_read_input_tokens": "cache_read_tokens",
+    "cache_creation_input_tokens": "cache_write_tokens",
+}
+
+
+class Piece(Struct):
+    type: str = ""
+    text: str | None = None
+    thinking: str | None = None
+    signature: str | None = None
+    partial_json: str | None = None
+
+
+class Growth(Struct):
+    """The event of which there are most."""
+
+    delta: Piece
+    index: int = 0
+
+
+_growth = msgspec.json.Decoder(Growth).decode
+_anything = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class MessageReading:
+    """See `gateway.backends.loop_service.Reading`."""
+
+    def __init__(self, scribe: Scribe, toolbox: Toolbox, call_ids: set[str], upstream: Upstream) -> None:
+        self.stop, self.usage = StopReason.END_TURN, Usage()
+        self.called = self.paused = self.finished = self.over = False
+        self._scribe, self._toolbox, self._call_ids, self._upstream = scribe, toolbox, call_ids, upstream
+        self._inputs: dict[int, dict[str, Any]] = {}
+        """The calls in the making, each with the input it began with."""
+
+    def feed(self, event: SseEvent) -> Sequence[Said]:
+        try:
+            if event.name == "content_block_delta":
+                return self._grow(_growth(event.data))
+            return self._happen(event)
+        except (msgspec.DecodeError, RecursionError, KeyError, TypeError, AttributeError):
+            raise BackendFailed(f"{self._upstream.name} sent an event that cannot be read") from None
+
+    def feed_after(self, event: SseEvent) -> None:
+        if not self.over:
+            self.over = event.name == "message_stop"
+
+    def _happen(self, event: SseEvent) -> Sequence[Said]:
+        body = _anything(event.data)
+        kind = event.name if event.name != "message" else body.get("type")
+        if kind == "content_block_delta":
+            return self._grow(msgspec.convert(body, Growth))
+        happen = _HAPPENINGS.get(str(kind))
+        return happen(self, body) if happen is not None else ()
+
+    # -- the message ----------------------------------------------------------------------------------------------
+
+    def _start(self, body: dict[str, Any]) -> Sequence[Said]:
+        self._count(body["message"].get("usage"))
+        return ()
+
+    def _change(self, body: dict[str, Any]) -> Sequence[Said]:
+        self._count(body.get("usage"))
+        reason = body["delta"].get("stop_reason")
+        if reason is not None:
+            if reason not in STOPS:
+                log.warning("unknown stop reason", upstream=self._upstream.name, reason=str(reason)[:100])
+            self.stop, self.paused = STOPS.get(reason, StopReason.END_TURN), reason == "pause_turn"
+            self.finished = True
+        return ()
+
+    def _stop(self, body: dict[str, Any]) -> Sequence[Said]:
+        self.finished = self.over = True
+        return ()
+
+    def _break(self, body: dict[str, Any]) -> Sequence[Said]:
+        raise fault_of(body.get("error"), self._upstream)
+
+    def _count(self, usage: dict[str, Any] | None) -> None:
+        """Counts are of all so far; what is not told stays as it was."""
+        given = {ours: usage[theirs] for theirs, ours in COUNTS.items() if usage and usage.get(theirs) is not None}
+        thought = ((usage or {}).get("output_tokens_details") or {}).get("thinking_tokens")
+        if thought is not None:
+            given["thinking_tokens"] = thought
+        self.usage = msgspec.convert(msgspec.structs.asdict(self.usage) | given, Usage)
+
+    # -- its blocks -----------------------------------------------------------------------------------------------
+
+    def _begin(self, body: dict[str, Any]) -> Sequence[Said]:
+        index, block = body["index"], body["content_block"]
+        kind = block["type"]
+        if kind == "text":
+            return self._scribe.words(index, block.get("text") or "")
+        if kind == "thinking":
+            signed = self._scribe.sign(index, block["signature"]) if block.get("signature") else []
+            return [*signed, *self._scribe.words(index, block.get("thinking") or "", BlockKind.THINKING)]
+        if kind == "redacted_thinking":
+            return self._scribe.sign(index, REDACTED + block["data"])
+        if kind.endswith("tool_use"):
+            return self._begin_call(index, block, own=kind == "tool_use")
+        return self._returned(block) if "tool_use_id" in block else ()
+
+    def _begin_call(self, index: int, block: dict[str, Any], *, own: bool) -> Sequence[Said]:
+        name, id = str(block["name"]), str(block.get("id") or "")
+        self._inputs[index] = block.get("input") or {}
+        if not own:
+            return self._scribe.call(index, ToolCall(
+                call_id=id, name=name, origin=ToolOrigin.PROVIDER, server=block.get("server_name"),
+            ))
+        self.called = True
+        fresh = "" if id in self._call_ids else id  # one that is taken is exchanged for a new one
+        self._call_ids.add(fresh)
+        return self._scribe.call(index, self._toolbox.call(name, fresh))
+
+    def _grow(self, growth: Growth) -> Sequence[Said]:
+        index, piece = growth.index, growth.delta
+        if piece.text is not None:
+            return self._scribe.words(index, piece.text)
+        if piece.partial_json is not None:
+            return self._write(index, piece.partial_json)
+        if piece.thinking is not None:
+            return self._scribe.words(index, piece.thinking, BlockKind.THINKING)
+        return self._scribe.sign(index, piece.signature) if piece.signature is not None else ()
+
+    def _write(self, index: int, json: str) -> Sequence[Said]:
+        if index not in self._inputs or not json:
+            return ()
+        self._inputs[index] = {}
+        return self._scribe.arguments(index, json)
+
+    def _end(self, body: dict[str, Any]) -> Sequence[Said]:
+        index = body["index"]
+        given = self._inputs.pop(index, None)
+        whole = self._scribe.arguments(index, msgspec.json.encode(given).decode()) if given else []
+        return [*whole, *self._scribe.end(index)]
+
+    def _returned(self, block: dict[str, Any]) -> Sequence[Said]:
+        """What a tool of the service gave back: for people in words, for the service as it came."""
+        content = block.get("content")
+        failed = bool(block.get("is_error")) or (isinstance(content, dict) and "error_code" in content)
+        words = TextPart(text=in_words(content))
+        return self._scribe.returned(
+            block["tool_use_id"], (words, DataPart(type=block["type"], content=block)), is_error=failed)
+
+
+def in_words(content: Any) -> str:
+    """What can be read of a result: texts, titles with their addresses, what a program printed, or an error's code."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(filter(None, map(in_words, content)))
+    if not isinstance(content, dict):
+        return ""
+    words = [str(content[field]) for field in ("title", "url", "text", "stdout", "stderr", "error_code")
+             if content.get(field)]
+    return " ".join(words) or in_words(content.get("content"))
+
+
+_HAPPENINGS: dict[str, Callable[[MessageReading, dict[str, Any]], Sequence[Said]]] = {
+    "message_start": MessageReading._start, "message_delta": MessageReading._change,
+    "message_stop": MessageReading._stop, "error": MessageReading._break,
+    "content_block_start": MessageReading._begin, "content_block_stop": MessageReading._end,
+}

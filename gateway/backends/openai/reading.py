@@ -1,0 +1,226 @@
+"""An answer of a chat-completions service, chunk by chunk; lenient with what local servers leave out."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import structlog
+from msgspec import Struct
+
+from gateway.backends.loop_faults import fault_of
+from gateway.backends.loop_tools import Toolbox
+from gateway.errors import BackendFailed
+from gateway.model import BlockKind, StopReason, Usage
+from gateway.ports import Said
+from gateway.speech import Scribe
+from gateway.upstream import SseEvent, Upstream
+
+log = structlog.get_logger("dragoman.model")
+
+DONE = "[DONE]"
+STOPS = {
+    "stop": StopReason.END_TURN, "eos": StopReason.END_TURN, "end_turn": StopReason.END_TURN,
+    "tool_calls": StopReason.TOOL_USE, "function_call": StopReason.TOOL_USE,
+    "length": StopReason.MAX_TOKENS, "content_filter": StopReason.REFUSAL,
+}
+
+
+# -- the shape of a chunk ---------------------------------------------------------------------------------------------
+
+class Function(Struct):
+    name: str | None = None
+    arguments: str | dict[str, Any] | None = None
+
+
+class CallPiece(Struct):
+    index: int | None = None
+    id: str | None = None
+    function: Function | None = None
+
+
+class Delta(Struct):
+    content: str | list[Any] | None = None
+    reasoning_content: str | None = None
+    reasoning: Any = None
+    refusal: str | None = None
+    tool_calls: list[CallPiece] | None = None
+
+
+class Choice(Struct):
+    delta: Delta | None = None
+    message: Delta | None = None
+    finish_reason: str | None = None
+    index: int | None = None
+
+
+class Details(Struct):
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+
+class Cost(Struct):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: Details | None = None
+    completion_tokens_details: Details | None = None
+
+
+class Chunk(Struct):
+    choices: list[Choice] | None = None
+    usage: Cost | None = None
+    error: Any = None
+
+
+_decode = msgspec.json.Decoder(Chunk).decode
+
+
+class _Open:
+    """A call in the making: what it is known by, upstream and to the scribe."""
+
+    __slots__ = ("id", "key", "name")
+
+    def __init__(self, key: tuple[str, int], id: str | None, name: str) -> None:
+        self.key, self.id, self.name = key, id, name
+
+
+class ChatReading:
+    """See `gateway.backends.loop_service.Reading`."""
+
+    def __init__(self, scribe: Scribe, toolbox: Toolbox, call_ids: set[str], upstream: Upstream) -> None:
+        self.stop, self.usage = StopReason.END_TURN, Usage()
+        self.called = self.paused = self.finished = self.over = False
+        self._scribe, self._toolbox, self._call_ids, self._upstream = scribe, toolbox, call_ids, upstream
+        self._voice = ""
+        self._refused = False
+        self._made: list[_Open] = []
+        self._at: dict[int, _Open] = {}
+
+    def feed(self, event: SseEvent) -> Sequence[Said]:
+        if event.data == DONE:
+            self.finished = self.over = True
+            return ()
+        chunk = self._chunk(event.data)
+        if chunk.usage is not None:
+            self.usage = _usage(chunk.usage)
+        if not chunk.choices:
+            return ()
+        choice = chunk.choices[0]
+        if choice.index:
+            return ()
+        delta = choice.delta or choice.message
+        said = self._delta(delta) if delta is not None else ()
+        if choice.finish_reason:
+            self._finish(choice.finish_reason)
+        return said
+
+    def feed_after(self, event: SseEvent) -> None:
+        if event.data == DONE:
+            self.over = True
+        elif not self.over and (cost := self._chunk(event.data).usage) is not None:
+            self.usage = _usage(cost)
+
+    def _chunk(self, data: str) -> Chunk:
+        try:
+            chunk = _decode(data)
+        except (msgspec.DecodeError, RecursionError):
+            raise BackendFailed(f"{self._upstream.name} sent a chunk that cannot be read") from None
+        if chunk.error:
+            raise fault_of(chunk.error, self._upstream)
+        return chunk
+
+    def _finish(self, reason: str) -> None:
+        self.finished = True
+        stop = STOPS.get(reason)
+        if stop is None:
+            log.warning("unknown finish reason", upstream=self._upstream.name, reason=reason[:100])
+        self.stop = StopReason.REFUSAL if self._refused else stop or StopReason.END_TURN
+
+    # -- pieces ---------------------------------------------------------------------------------------------------
+
+    def _delta(self, delta: Delta) -> Sequence[Said]:
+        content = delta.content
+        thought = delta.reasoning_content or delta.reasoning
+        if self._voice == "text" and type(content) is str and not (thought or delta.tool_calls or delta.refusal):
+            return self._scribe.words("text", content)  # nine chunks of ten
+        said: list[Said] = []
+        if isinstance(thought, str) and thought:
+            said += self._words("thinking", thought, BlockKind.THINKING)
+        if content:
+            said += self._content(content)
+        if delta.refusal:
+            self._refused = True
+            said += self._words("text", delta.refusal)
+        for piece in delta.tool_calls or ():
+            said += self._call(piece)
+        return said
+
+    def _content(self, content: str | list[Any]) -> list[Said]:
+        """Words; or pieces of them, as some services have it that think between their words."""
+        if isinstance(content, str):
+            return self._words("text", content)
+        said: list[Said] = []
+        for piece in content:
+            if isinstance(piece, dict):
+                said += self._piece(piece)
+        return said
+
+    def _piece(self, piece: dict[str, Any]) -> list[Said]:
+        if isinstance(text := piece.get("text"), str):
+            return self._words("text", text)
+        thoughts = piece.get("thinking")
+        if isinstance(thoughts, str):
+            return self._words("thinking", thoughts, BlockKind.THINKING)
+        return [event for thought in (thoughts if isinstance(thoughts, list) else ()) if isinstance(thought, dict)
+                for event in self._words("thinking", str(thought.get("text") or ""), BlockKind.THINKING)]
+
+    def _words(self, key: str, text: str, kind: BlockKind = BlockKind.TEXT) -> list[Said]:
+        if not text:
+            return []
+        ended = self._scribe.end(self._voice) if self._voice and self._voice != key else []
+        self._voice = key
+        return [*ended, *self._scribe.words(key, text, kind)]
+
+    # -- calls ----------------------------------------------------------------------------------------------------
+
+    def _call(self, piece: CallPiece) -> list[Said]:
+        function = piece.function or Function()
+        call, said = self._known(piece.index), list[Said]()
+        if call is None or self._is_new(call, piece.id, function.name, piece.index):
+            call, said = self._begin(piece.index, piece.id, function.name or "")
+        arguments = function.arguments
+        if isinstance(arguments, dict):
+            arguments = msgspec.json.encode(arguments).decode()
+        return [*said, *self._scribe.arguments(call.key, arguments or "")]
+
+    def _known(self, index: int | None) -> _Open | None:
+        if index is None:
+            return self._made[-1] if self._made else None
+        return self._at.get(index)
+
+    @staticmethod
+    def _is_new(call: _Open, id: str | None, name: str | None, index: int | None) -> bool:
+        """Whether a piece belongs to another call than the one its index, or the lack of one, points to."""
+        if id and call.id:
+            return id != call.id
+        return bool(name and call.name) and (index is None or name != call.name)
+
+    def _begin(self, index: int | None, id: str | None, name: str) -> tuple[_Open, list[Said]]:
+        said = self._scribe.end_words() if self._voice else []
+        self._voice, self.called = "", True
+        call = _Open(("call", len(self._made)), id, name)
+        self._made.append(call)
+        if index is not None:
+            self._at[index] = call
+        fresh = id if id and id not in self._call_ids else ""  # one that is taken is exchanged for a new one
+        self._call_ids.add(fresh)
+        return call, [*said, *self._scribe.call(call.key, self._toolbox.call(name, fresh))]
+
+
+def _usage(cost: Cost) -> Usage:
+    """What was read from a cache is told apart from what was read anew, as the house has it."""
+    read = (cost.prompt_tokens_details.cached_tokens if cost.prompt_tokens_details else None) or 0
+    details = cost.completion_tokens_details
+    return Usage(
+        input_tokens=max(0, (cost.prompt_tokens or 0) - read), output_tokens=cost.completion_tokens or 0,
+        cache_read_tokens=read, thinking_tokens=(details.reasoning_tokens if details else None) or 0,
+    )

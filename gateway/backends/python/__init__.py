@@ -1,0 +1,23 @@
+"""A function of one's own as an agent: `backend: python, settings: {agent: my_module:reply}`."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gateway.model import AgentCard
+from gateway.ports import Backend
+
+from ..kind import Kind
+from .agent import load
+from .backend import PythonBackend
+from .settings import PythonSettings
+
+
+def _make(settings: Mapping[str, Any], base: Path) -> Backend:
+    said = PythonSettings.model_validate(settings)
+    return PythonBackend(load(said, base), threads=said.threads, blocked_seconds=said.blocked_seconds)
+
+
+KIND = Kind(make=_make, card=AgentCard(name="python", title="Python agent"), settings=PythonSettings)
+
+__all__ = ["KIND", "PythonBackend", "PythonSettings"]

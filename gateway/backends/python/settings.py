@@ -1,0 +1,27 @@
+"""What config.yaml may say about an agent that is a function, and how a mistake in it is told at its line."""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+
+class PythonSettings(BaseModel):
+    """Which function, what it is called with, and how much it may take."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    agent: str = Field(
+        pattern=r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*$", description="The function, as `module:function`.",
+    )
+    options: dict[str, Any] = Field({}, description="Parameters of the function, by name.")
+    threads: int = Field(64, ge=1, le=1024, description="How many turns of a plain function run at once.")
+    blocked_seconds: float = Field(
+        2.0, gt=0, le=3600, description="How long an async function may hold everybody up before the journal names it.",
+    )
+
+
+def mistake(message: str, *at: str, value: Any) -> ValidationError:
+    """Something wrong with one setting that only shows when the function is looked at."""
+    error = PydanticCustomError("agent", "{told}", {"told": message})
+    return ValidationError.from_exception_data("PythonSettings", [InitErrorDetails(type=error, loc=at, input=value)])

@@ -1,0 +1,168 @@
+"""The turn as a function has it: the house's own, and the small things that make ten lines enough."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gateway.model import (
+    ROOT,
+    AgentCard,
+    Answer,
+    AnswerQuestion,
+    AnyAsk,
+    Choice,
+    Compact,
+    Entry,
+    Permission,
+    Question,
+    QuestionAsk,
+    ReturnResult,
+    SendMessage,
+    Settings,
+    StopReason,
+    ToolReturned,
+    ToolSpec,
+    ToolStatus,
+    ToolStatusChanged,
+    in_words,
+    text_of,
+)
+from gateway.ports import Turn
+
+from ..round import Round
+from ..tools import Result, Tool, enabled
+from .pipe import AHEAD, Pause, Pipe
+from .reply import Reply
+
+QUESTION = "AskUserQuestion"
+"""The tool is known by this name and this input far beyond this house."""
+
+
+class TurnView:
+    """What can be read of a turn, from wherever."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+
+    @property
+    def session_id(self) -> str:
+        return self._turn.session_id
+
+    @property
+    def turn_id(self) -> str:
+        return self._turn.turn_id
+
+    @property
+    def agent(self) -> AgentCard:
+        return self._turn.agent
+
+    @property
+    def settings(self) -> Settings:
+        return self._turn.settings
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        return self._turn.metadata
+
+    @property
+    def command(self) -> SendMessage | Compact:
+        return self._turn.command
+
+    @property
+    def history(self) -> Sequence[Entry]:
+        return self._turn.history
+
+    @property
+    def asked(self) -> Sequence[AnyAsk]:
+        return self._turn.asked
+
+    def mint(self, prefix: str) -> str:
+        return self._turn.mint(prefix)
+
+
+class AgentTurn(TurnView):
+    """For async functions; asking ends the message that strings have opened."""
+
+    def __init__(self, turn: Turn, pipe: Pipe, reply: Reply) -> None:
+        super().__init__(turn)
+        self._pipe, self._reply = pipe, reply
+
+    async def say(self, *items: Any) -> None:
+        """What could be yielded, for functions that do not yield."""
+        for item in items:
+            await self._pipe.put(self._reply.take(item), AHEAD if isinstance(item, str) else 0)
+
+    async def ask(self, *asks: AnyAsk, scope_id: str = ROOT) -> list[Answer]:
+        """Suspend the turn until every ask is settled."""
+        pause = Pause(asks, scope_id)
+        await self._pipe.put(self._reply.close(StopReason.NEEDS_INPUT), AHEAD)
+        await self._pipe.put(pause, AHEAD)
+        return await pause.answers
+
+    async def ask_user(
+        self, question: str, options: Sequence[str] = (), *, header: str | None = None, multi_select: bool = False,
+    ) -> str:
+        """The answer in words: an option, several with commas, or what the person wrote; empty if nobody answers."""
+        choices = tuple(Choice(label=option) for option in options)
+        asked = Question(question=question, options=choices, header=header, multi_select=multi_select)
+        await self._pipe.put(self._reply.call(QUESTION, _input(asked), Permission.ALLOW, "Ask the user"))
+        call = self._reply.called
+        await self.say(ToolStatusChanged(call_id=call.call_id, status=ToolStatus.AWAITING_INPUT))
+        ask = QuestionAsk(questions=(asked,), call=call)
+        [answer] = await self.ask(ask)
+        told = _words(ask, answer)
+        if told is None:
+            await self.say(ToolStatusChanged(call_id=call.call_id, status=ToolStatus.CANCELLED))
+        content = "Tool call cancelled" if told is None else told
+        await self.say(ToolReturned(call_id=call.call_id, content=content, is_error=told is None))
+        return told or ""
+
+    async def permission(self, name: str, input: dict[str, Any] | None = None, *, title: str | None = None) -> bool:
+        """Whether a tool of that name may be used: as the session says, and otherwise as the person does."""
+        permission = enabled(self).get(name, Permission.ASK)
+        await self._pipe.put(self._reply.call(name, input or {}, permission, title))
+        call = self._reply.called
+        round = Round(self, self._reply.pen, {name: Tool(ToolSpec(name=name), _granted)})
+        async for said in round.run([call]):
+            await self.say(said)
+        return not round.returned[call.call_id].is_error
+
+
+class BlockingTurn(TurnView):
+    """For plain functions and generators, which run in a thread: the same, without await."""
+
+    def __init__(self, turn: AgentTurn, pipe: Pipe) -> None:
+        super().__init__(turn)
+        self._agent_turn, self._pipe = turn, pipe
+
+    def say(self, *items: Any) -> None:
+        self._pipe.call_from_thread(self._agent_turn.say(*items))
+
+    def ask(self, *asks: AnyAsk, scope_id: str = ROOT) -> list[Answer]:
+        return self._pipe.call_from_thread(self._agent_turn.ask(*asks, scope_id=scope_id))
+
+    def ask_user(
+        self, question: str, options: Sequence[str] = (), *, header: str | None = None, multi_select: bool = False,
+    ) -> str:
+        asking = self._agent_turn.ask_user(question, options, header=header, multi_select=multi_select)
+        return self._pipe.call_from_thread(asking)
+
+    def permission(self, name: str, input: dict[str, Any] | None = None, *, title: str | None = None) -> bool:
+        return self._pipe.call_from_thread(self._agent_turn.permission(name, input, title=title))
+
+
+def _input(asked: Question) -> dict[str, Any]:
+    options = [{"label": choice.label, "description": ""} for choice in asked.options]
+    return {"questions": [{
+        "question": asked.question, "header": asked.header or "", "multiSelect": asked.multi_select, "options": options,
+    }]}
+
+
+def _words(ask: QuestionAsk, answer: Answer) -> str | None:
+    """What was answered; None if nobody did."""
+    if isinstance(answer, AnswerQuestion):
+        return in_words(ask, answer)
+    return text_of(answer.content) if isinstance(answer, ReturnResult) and not answer.is_error else None
+
+
+async def _granted(input: dict[str, Any], out: object) -> Result:
+    return Result(content="Permission granted")

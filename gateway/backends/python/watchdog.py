@@ -1,0 +1,86 @@
+"""A watchdog for async functions that block: it names the one that keeps the event loop from turning, and where."""
+
+import asyncio
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+import structlog
+
+from .agent import Agent
+
+log = structlog.get_logger("dragoman.python")
+
+Loop = asyncio.AbstractEventLoop
+
+
+LONGEST_REST = 1.0
+"""Seconds at most between two looks; the thread ends at the first look that finds nobody at work."""
+
+
+class Watchdog:
+    """Watches as long as somebody runs: now and then it asks the loop to answer, which costs no event anything."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._running: dict[asyncio.Task[object], tuple[str, Agent]] = {}
+        self._lock, self._is_awake = threading.Lock(), False
+
+    @contextmanager
+    def over(self, name: str, agent: Agent) -> Iterator[None]:
+        """Watch the current task, which runs the agent of that name."""
+        task = asyncio.current_task()
+        assert task is not None, "only a task is watched"
+        with self._lock:
+            self._running[task] = (name, agent)
+            starts, self._is_awake = not self._is_awake, True
+        if starts:
+            about = (asyncio.get_running_loop(), threading.get_ident())
+            threading.Thread(target=self._watch, args=about, name="watchdog of agents", daemon=True).start()
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._running[task]
+
+    # -- in the thread --------------------------------------------------------------------------------------------
+
+    def _watch(self, loop: Loop, ident: int) -> None:
+        while self._is_needed(loop):
+            turned = threading.Event()
+            with suppress(RuntimeError):  # the loop has been closed meanwhile
+                loop.call_soon_threadsafe(turned.set)
+            if not turned.wait(self._seconds):
+                self._tell(loop, ident)
+                while not turned.wait(self._seconds) and not loop.is_closed():
+                    pass  # it was told once
+            time.sleep(min(self._seconds / 4, LONGEST_REST))
+
+    def _is_needed(self, loop: Loop) -> bool:
+        with self._lock:
+            self._is_awake = bool(self._running) and not loop.is_closed()
+            return self._is_awake
+
+    def _tell(self, loop: Loop, ident: int) -> None:
+        """Name the agent, unless it is somebody else who blocks."""
+        frame = sys._current_frames().get(ident)
+        task = asyncio.current_task(loop)
+        known = self._running.get(task) if task is not None else None
+        for name, agent in [known] if known else list(self._running.values()):
+            files = {str(file) for file in agent.source.files}
+            if (at := innermost(frame, files)) or known:
+                log.warning(
+                    "the agent blocks the event loop, and nobody is served", agent=name, function=agent.word,
+                    at=at or innermost(frame), inside=innermost(frame), seconds=self._seconds,
+                )
+                return
+
+
+def innermost(frame: FrameType | None, files: set[str] | None = None) -> str | None:
+    """`file:line in function` of where it stands, or of where it stands in one of these files."""
+    while frame is not None and files is not None and frame.f_code.co_filename not in files:
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}" if frame else None

@@ -1,0 +1,184 @@
+"""The remote backend: a turn here is a turn there; what is asked there is asked here, and answers go back."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, suppress
+
+import structlog
+
+from gateway.errors import BackendFailed, GatewayError, Interrupted
+from gateway.model import (
+    ROOT,
+    Answer,
+    ClientToolAsk,
+    Entry,
+    Fault,
+    Outcome,
+    ReturnResult,
+    SeedMessage,
+    SessionUpdated,
+    ToolOutput,
+    ToolReturned,
+    ToolStatusChanged,
+    call_of,
+)
+from gateway.ports import Said, Scoped, Turn
+from gateway.speech import Speech
+from gateway.upstream import Asked, Ended, Heard, Opening, Remote
+
+log = structlog.get_logger("dragoman.remote")
+
+KNOWN = 10_000
+"""So many sessions are remembered here; for the others there is the metadata of the session."""
+GOODBYE_SECONDS = 5.0
+"""How long the server is given to take note that its turn is over."""
+SESSION, SERVER, SPOKEN = "upstream_session", "upstream_url", "upstream_dialect"
+"""Where a session's metadata tells which session of which server is behind it."""
+NOTHING_CAME = ReturnResult(request_id="", content="Tool call cancelled", is_error=True)
+FORGOTTEN = "The server that asked this cannot be reached any more under the ids it used."
+
+
+class RemoteBackend:
+    """Every session here has one there, opened with its first turn and remembered in the session's metadata."""
+
+    def __init__(self, remote: Remote, dialect: str, url: str) -> None:
+        self._remote, self._dialect, self._url = remote, dialect, url
+        self._known: OrderedDict[str, str] = OrderedDict()
+
+    async def close(self) -> None:
+        await self._remote.close()
+
+    async def run(self, turn: Turn) -> Speech:
+        session_id = self._recall(turn)
+        if session_id is None:
+            session_id = await self._remote.open(_opening(turn))
+            yield SessionUpdated(metadata={
+                **turn.metadata, SESSION: session_id, SERVER: self._url, SPOKEN: self._dialect,
+            })
+        self._remember(turn.session_id, session_id)
+        stream = self._remote.say(session_id, turn.command, turn.settings)
+        async with aclosing(self._follow(turn, session_id, stream)) as speech:
+            async for said in speech:
+                yield said
+
+    async def resume(self, turn: Turn, answers: Sequence[Answer]) -> Speech:
+        """The turn waited here while the gateway stopped; it still waits there."""
+        session_id, calls = self._recall(turn), [call_of(ask) for ask in turn.asked]
+        asked = [Asked(ask=ask, ref=call.call_id) for ask, call in zip(turn.asked, calls, strict=True) if call]
+        if session_id is None or len(asked) != len(answers):
+            raise Interrupted(FORGOTTEN)
+        self._remember(turn.session_id, session_id)
+        for said in _returned(asked, answers):
+            yield said
+        stream = self._remote.answer(session_id, list(zip(asked, answers, strict=True)))
+        async with aclosing(self._follow(turn, session_id, stream)) as speech:
+            async for said in speech:
+                yield said
+
+    # -- a turn there -------------------------------------------------------------------------------------------------
+
+    async def _follow(self, turn: Turn, session_id: str, stream: AsyncGenerator[Heard, None]) -> Speech:
+        """Say what is heard, ask what is asked, until the server has ended its turn."""
+        over, settled = False, set[str]()
+        try:
+            while not over:
+                asked: list[Asked] = []
+                async with aclosing(stream):
+                    async for heard in stream:
+                        if isinstance(heard, Asked):
+                            asked.append(heard)
+                        elif isinstance(heard, Ended):
+                            over = True
+                            _raise_fault(heard)
+                        elif (said := _ours(heard, settled)) is not None:
+                            yield said
+                if over:
+                    return
+                if not asked:
+                    raise BackendFailed(f"the server at {self._url} stopped without ending its turn")
+                answers = await self._ask(turn, asked)
+                for said in _returned(asked, answers):
+                    yield said
+                settled |= {one.ask.call.call_id for one in asked if isinstance(one.ask, ClientToolAsk)}
+                stream = self._remote.answer(session_id, list(zip(asked, answers, strict=True)))
+        finally:
+            if not over:
+                await self._leave(session_id)
+
+    async def _ask(self, turn: Turn, asked: Sequence[Asked]) -> list[Answer]:
+        scopes = {one.scope_id for one in asked}
+        return await turn.ask(*(one.ask for one in asked), scope_id=scopes.pop() if len(scopes) == 1 else ROOT)
+
+    async def _leave(self, session_id: str) -> None:
+        """The turn here is over before the one there: end that, too, within a while."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GOODBYE_SECONDS):
+                try:
+                    await self._remote.interrupt(session_id)
+                except GatewayError as error:
+                    log.warning("the server was not told that its turn is over", server=self._url, why=error.message)
+
+    # -- which session there ------------------------------------------------------------------------------------------
+
+    def _recall(self, turn: Turn) -> str | None:
+        told = turn.metadata.get(SESSION) if turn.metadata.get(SERVER) == self._url else None
+        return self._known.get(turn.session_id) or (told if isinstance(told, str) else None)
+
+    def _remember(self, ours: str, theirs: str) -> None:
+        self._known[ours] = theirs
+        self._known.move_to_end(ours)
+        if len(self._known) > KNOWN:
+            self._known.popitem(last=False)
+
+
+def _ours(said: Said, settled: set[str]) -> Said | None:
+    """What is said there as it is said here: nothing of calls that have come back here already, nor of its metadata."""
+    event = said.event if isinstance(said, Scoped) else said
+    if isinstance(event, ToolReturned | ToolStatusChanged | ToolOutput):
+        return None if event.call_id in settled else said
+    if isinstance(event, SessionUpdated):
+        return SessionUpdated(title=event.title) if event.title is not None else None
+    return said
+
+
+def _raise_fault(ended: Ended) -> None:
+    if ended.fault is not None:
+        raise _Faulted(ended.fault)
+    if ended.outcome is Outcome.INTERRUPTED:
+        raise Interrupted("the server's turn was interrupted")
+    if ended.outcome is Outcome.FAILED:
+        raise BackendFailed("the server's turn failed")
+
+
+class _Faulted(GatewayError):
+    """The fault that a server told, told on."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message, details=fault.details)
+        self._fault = fault
+
+    @property
+    def fault(self) -> Fault:
+        return self._fault
+
+
+def _returned(asked: Sequence[Asked], answers: Sequence[Answer]) -> list[Said]:
+    """What the client's own tools gave back; a server need not repeat what it was told."""
+    said: list[Said] = []
+    for one, answer in zip(asked, answers, strict=True):
+        if isinstance(one.ask, ClientToolAsk):
+            call, gave = one.ask.call, answer if isinstance(answer, ReturnResult) else NOTHING_CAME
+            event = ToolReturned(call_id=call.call_id, content=gave.content, is_error=gave.is_error, origin=call.origin)
+            said.append(event if one.scope_id == ROOT else Scoped(one.scope_id, event))
+    return said
+
+
+def _opening(turn: Turn) -> Opening:
+    """A new session there knows what was said here before; the message that starts the turn is sent by itself."""
+    *before, _ = turn.history or (None,)
+    return Opening(settings=turn.settings, history=tuple(_seed(entry) for entry in before if entry is not None))
+
+
+def _seed(entry: Entry) -> SeedMessage:
+    return SeedMessage(role=entry.role, content=entry.content, call_id=entry.call_id)

@@ -1,0 +1,141 @@
+"""What an agent asks, put to the person at the prompt, and what they say made into answers."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from gateway.model import (
+    Answer,
+    AnswerQuestion,
+    ClientToolAsk,
+    ContinuationAsk,
+    ContinueTurn,
+    DecidePermission,
+    PermissionAsk,
+    Question,
+    QuestionAsk,
+    ReturnResult,
+    RollBack,
+    RollbackAsk,
+    Withdraw,
+)
+from gateway.upstream import Asked
+
+from .prompting import Prompt
+from .screen import call_line
+from .words import as_json, short
+
+YES = ("y", "yes")
+NO = ("n", "no", "")
+DECLINED = "The user declined to carry out this call."
+TRIES = 5
+"""So often a question is put again to somebody who gives no answer to it."""
+
+
+class Showing(Protocol):
+    def ask(self, text: str) -> None: ...
+    def note(self, text: str) -> None: ...
+
+
+class Asking:
+    """Puts asks to a person, and makes commands of what they say."""
+
+    def __init__(self, screen: Showing, prompt: Prompt) -> None:
+        self._screen, self._prompt = screen, prompt
+
+    def answers(self, asked: Sequence[Asked]) -> list[tuple[Asked, Answer]]:
+        return [(one, ASKS[type(one.ask)](self, one.ask, one.ref)) for one in asked]
+
+    # -- one kind each --------------------------------------------------------------------------------------------
+
+    def _questions(self, ask: QuestionAsk, ref: str) -> Answer:
+        selections: dict[str, tuple[int, ...]] = {}
+        custom: dict[str, str] = {}
+        for number, question in enumerate(ask.questions):
+            picks, words = self._question(question)
+            if picks:
+                selections[str(number)] = picks
+            elif words:
+                custom[str(number)] = words
+            else:
+                return Withdraw(request_id=ref)
+        return AnswerQuestion(request_id=ref, selections=selections, custom=custom)
+
+    def _question(self, question: Question) -> tuple[tuple[int, ...], str]:
+        """Numbers choose, anything else is an answer in one's own words; nothing at all, again and again, is none."""
+        self._screen.ask(f"? {f'{question.header}: ' if question.header else ''}{question.question}")
+        for number, option in enumerate(question.options, 1):
+            self._screen.ask(f"  {number}. {option.label}{f' - {option.description}' if option.description else ''}")
+        label = _label(question)
+        for _ in range(TRIES):
+            said = self._prompt.read(label).strip()
+            picks = _picks(said, len(question.options))
+            if picks is not None and (len(picks) == 1 or question.multi_select):
+                return picks, ""
+            if picks is None and said:
+                return (), said
+            self._screen.note("one number, please" if picks else "an answer, please")
+        return (), ""
+
+    def _permission(self, ask: PermissionAsk, ref: str) -> Answer:
+        if ask.description:
+            self._screen.ask(f"? {ask.description}")
+        self._screen.ask(f"? May the agent call {call_line(ask.call)}")
+        said = self._prompt.read("allow? [y/N, or why not] ").strip()
+        granted = said.lower() in YES
+        return DecidePermission(
+            request_id=ref, granted=granted, reason=None if granted or said.lower() in NO else said,
+        )
+
+    def _result(self, ask: ClientToolAsk, ref: str) -> Answer:
+        self._screen.ask(f"? The agent wants you to carry out {call_line(ask.call)}")
+        said = self._prompt.read("result [nothing declines] ").strip()
+        return ReturnResult(request_id=ref, content=said or DECLINED, is_error=not said)
+
+    def _continuation(self, ask: ContinuationAsk, ref: str) -> Answer:
+        self._screen.ask(f"? {ask.message}")
+        said = self._prompt.read("go on? [Y/n] ").strip().lower()
+        return ContinueTurn(request_id=ref, proceed=said in ("", *YES))
+
+    def _rollback(self, ask: RollbackAsk, ref: str) -> Answer:
+        for words in filter(None, (ask.error, ask.reason)):
+            self._screen.ask(f"? {words}")
+        for number, option in enumerate(ask.options, 1):
+            self._screen.ask(f"  {number}. {_option(option)}")
+        for _ in range(TRIES):
+            picks = _picks(self._prompt.read("go back to? [a number; nothing stays] ").strip(), len(ask.options))
+            if picks == ():
+                break
+            if picks is not None and len(picks) == 1:
+                chosen = ask.options[picks[0]]
+                return RollBack(request_id=ref, option=str(chosen.get("id", picks[0])))
+            self._screen.note("one number, please")
+        return RollBack(request_id=ref)
+
+
+def _label(question: Question) -> str:
+    if not question.options:
+        return "answer: "
+    return "numbers, or your own words: " if question.multi_select else "a number, or your own words: "
+
+
+def _picks(said: str, options: int) -> tuple[int, ...] | None:
+    """The choices that numbers name, counted from nought; None where these are other words, nothing for none."""
+    words = said.replace(",", " ").split()
+    if not all(word.isdecimal() and word.isascii() and len(word) < 5 and 1 <= int(word) <= options for word in words):
+        return None
+    return tuple(dict.fromkeys(int(word) - 1 for word in words))
+
+
+def _option(option: dict[str, Any]) -> str:
+    names = ("label", "title", "description", "action", "id")
+    words = next((option[name] for name in names if option.get(name)), None)
+    return short(str(words)) if words is not None else short(as_json(option))
+
+
+ASKS: dict[type, Callable[[Asking, Any, str], Answer]] = {
+    QuestionAsk: Asking._questions,
+    PermissionAsk: Asking._permission,
+    ClientToolAsk: Asking._result,
+    ContinuationAsk: Asking._continuation,
+    RollbackAsk: Asking._rollback,
+}

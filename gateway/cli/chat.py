@@ -1,0 +1,119 @@
+"""`dragoman chat`: talk with a server of any dialect from the terminal."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .common import fail, telling
+
+if TYPE_CHECKING:
+    from gateway.errors import GatewayError
+    from gateway.model import AgentCard, Permission, ToolSpec
+    from gateway.upstream import Remote
+
+PATIENCE = 300.0
+"""Seconds to wait for the server to say something."""
+CONNECTING = 10.0
+LONGEST_TURN = 24 * 3600.0
+
+
+def chat(
+    url: Annotated[str, typer.Argument(help="Where the server is: the address its dialect's routes start from.")],
+    dialect: Annotated[str | None, typer.Option("--dialect", "-d", help="The dialect that it speaks.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Which of its agents, where it has several.")] = None,
+    key: Annotated[str | None, typer.Option(envvar="DRAGOMAN_KEY", help="The key to be let in with.")] = None,
+    system: Annotated[str | None, typer.Option(help="What the agent is told before everything else.")] = None,
+    model: Annotated[str | None, typer.Option(help="The model that the agent should use.")] = None,
+    tool: Annotated[
+        list[str] | None, typer.Option(help="A tool of yours, NAME or NAME=WHAT IT DOES; you give its results.")
+    ] = None,
+    ask_before: Annotated[
+        list[str] | None, typer.Option(help="Be asked before the agent uses this tool of its own, where that is told.")
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for each word of the server.")] = PATIENCE,
+) -> None:
+    """Talk with a server of any dialect: its words as they come, its tools, its questions.
+
+    Example: [b]dragoman chat http://localhost:8080/mount --dialect NAME[/b]
+
+    Ctrl-C interrupts the agent; at the prompt, Ctrl-C or Ctrl-D leaves. /help tells what else can be said. Without a
+    terminal each line that is read is a message, and the reply alone is printed:
+    [b]echo hello | dragoman chat URL --dialect D[/b]
+
+    The exit code is 0, 1 if the agent failed in a chat without a terminal, and 2 if the server cannot be talked to.
+    """
+    with telling():
+        code = _talk(_dialled(url, dialect, key or "", agent, timeout), system, model, tool or [],
+                     ask_before or [])
+    raise typer.Exit(code)
+
+
+def _dialled(url: str, dialect: str | None, key: str, agent: str | None, timeout: float) -> "Remote":
+    from gateway.backends.remote.dialling import dialled, speakers
+    from gateway.upstream import Patience, RemoteAddress
+
+    if dialect not in speakers():
+        what = "say which dialect the server speaks, with --dialect" if dialect is None else (
+            f"nobody speaks '{dialect}' here")
+        fail(f"{what}; there are: {', '.join(speakers())}")
+    if not url.startswith(("http://", "https://")):
+        fail(f"'{url}' is not an http or https address")
+    patience = Patience(
+        connect=min(CONNECTING, timeout), first_byte=timeout, idle=timeout, total=LONGEST_TURN, attempts=2,
+    )
+    return dialled(dialect, RemoteAddress(url=url.rstrip("/"), key=key, agent=agent, patience=patience))
+
+
+def _talk(remote: "Remote", system: str | None, model: str | None, own: list[str], careful: list[str]) -> int:
+    from gateway.chat import Bell, Line, LinePrompt, PlainScreen, Talk, TerminalPrompt, TerminalScreen
+    from gateway.errors import GatewayError
+    from gateway.model import Settings
+
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    specs = tuple(map(_tool, own))
+    with Bell() as bell, Line(remote) as line:
+        try:
+            card = line.about()
+        except GatewayError as error:
+            fail(_explained(error))
+        settings = Settings(system=system, model=model, client_tools=specs, tools=_permissions(card, careful))
+        if not is_terminal:
+            screen, prompt = PlainScreen(sys.stdout, sys.stderr), LinePrompt(bell, sys.stdin)
+            return Talk(line, screen, prompt, bell, settings=settings, is_patient=False).run()
+        from rich.console import Console
+
+        terminal = TerminalScreen(Console(highlight=False))
+        terminal.note(f"talking with {card.title or card.name}; /help tells what can be said beside words")
+        return Talk(line, terminal, TerminalPrompt(bell), bell, settings=settings, is_patient=True).run()
+
+
+def _tool(said: str) -> "ToolSpec":
+    from gateway.model import ToolSpec
+
+    name, _, what = said.partition("=")
+    if not name.strip():
+        fail(f"--tool '{said}': say NAME, or NAME=WHAT IT DOES")
+    return ToolSpec(name=name.strip(), description=what.strip() or name.strip(), parameters={"type": "object"})
+
+
+def _permissions(card: "AgentCard", careful: list[str]) -> "dict[str, Permission] | None":
+    """What the agent may do with its own tools; None where nobody said anything about that."""
+    from gateway.model import Permission
+
+    names = [tool.spec.name for tool in card.tools]
+    if strange := [name for name in careful if name not in names]:
+        fail(f"the agent has no tool '{strange[0]}' that could be asked about; it has: {', '.join(names) or 'none'}")
+    if not careful:
+        return None
+    return {tool.spec.name: Permission.ASK if tool.spec.name in careful else tool.permission for tool in card.tools}
+
+
+def _explained(error: "GatewayError") -> str:
+    """What kept us from talking, and what can be done about it."""
+    status = (error.details or {}).get("upstream_status")
+    hints = {
+        401: "give a key with --key or in DRAGOMAN_KEY", 403: "this key may not talk there",
+        404: "is this the address of the dialect, and the right dialect?",
+    }
+    return f"{error.message}{f'; {hints[status]}' if status in hints else ''}"

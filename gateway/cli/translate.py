@@ -1,0 +1,177 @@
+"""`dragoman translate`: a recorded stream of one dialect becomes a stream of another."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, BinaryIO
+
+import typer
+
+from .common import fail, telling
+
+if TYPE_CHECKING:
+    from gateway.ports import Dialect
+    from gateway.translate import Losses, Translation
+    from mappings.language import Table
+
+LOST = 3
+"""The exit code of `--strict` where something did not arrive."""
+CANONICAL = "canonical"
+CHUNK = 64 * 1024
+
+
+def translate(
+    source: Annotated[str, typer.Option("--from", help="What was recorded: a dialect, or canonical.")],
+    target: Annotated[str, typer.Option("--to", help="What it is to become: a dialect, or canonical.")],
+    file: Annotated[Path | None, typer.Argument(help="The recording; standard input if none is named.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="A new file to write.")] = None,
+    session: Annotated[str | None, typer.Option(help="Only this session of the recording.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing of what was lost.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 if anything was lost.")] = False,
+) -> None:
+    """Turn recorded streams of one dialect into streams of another, as they come.
+
+    Example: [b]dragoman translate --from ONE --to ANOTHER recording.jsonl --out translated[/b]
+
+    Read are server-sent events, JSON frames (one a line), packets of Socket.IO, and what `dragoman record` writes;
+    written is what a client of the other dialect would have got. `canonical` are the lines of `dragoman log export`.
+    What could not be carried over is told on standard error, and counted.
+
+    The exit code is 0, 2 if the recording cannot be read (what was understood is written), and 3 if --strict is given
+    and something was lost.
+    """
+    with telling():
+        spoken, written = _dialect(source, heard=True), _dialect(target, heard=False)
+        with _source(file) as incoming, _target(out) as outgoing:
+            losses, translation = _made(spoken, written, session)
+            try:
+                _run(translation, incoming, outgoing)
+            except BrokenPipeError:
+                _hang_up()
+    if not quiet:
+        for line in (*translation.remarks.lines(), *losses.lines()):
+            typer.echo(line, err=True)
+    raise typer.Exit(LOST if strict and losses.is_lossy else 0)
+
+
+def _dialect(name: str, *, heard: bool) -> "Dialect | None":
+    """The dialect of this name; None for the house's own records."""
+    from adapters import known_dialects
+    from gateway.backends.remote.dialling import dialect
+
+    if name == CANONICAL:
+        return None
+    there = [one for one in known_dialects() if not heard or dialect(one).hearing is not None]
+    if name not in there:
+        fail(f"there is no dialect '{name}' to translate {'from' if heard else 'to'}; "
+             f"there are: {', '.join(there)}, {CANONICAL}")
+    return dialect(name)
+
+
+def _made(source: "Dialect | None", target: "Dialect | None", session: str | None) -> "tuple[Losses, Translation]":
+    import time
+
+    from gateway.ids import minting
+    from gateway.translate import DialectWriting, Losses, RecordWriting, Translation
+
+    tables = [_table(dialect) if dialect is not None else None for dialect in (source, target)]
+    losses = Losses(*tables)
+    writing = RecordWriting() if target is None else DialectWriting(target, _table(target), losses)
+    return losses, Translation(source, tables[0], writing, clock=time.time, mint=minting(), only=session)
+
+
+def _table(dialect: "Dialect") -> "Table":
+    from mappings.language import Vocabulary, builtin_path, load_table
+
+    return load_table(builtin_path(dialect.name), Vocabulary(
+        cues=dialect.cues, names=dialect.names, messages=dialect.messages, objects=dialect.objects,
+    ))
+
+
+# -- as it comes ------------------------------------------------------------------------------------------------------
+
+def _run(translation: "Translation", incoming: BinaryIO, outgoing: BinaryIO) -> None:
+    """Whatever is read is written at once; where it cannot be read, what is open is closed before that is told."""
+    from gateway.translate import Unreadable
+
+    try:
+        for chunk in _chunks(incoming, translation):
+            _write(outgoing, translation.feed(chunk) if chunk else translation.rest())
+        _write(outgoing, translation.end())
+    except Unreadable:
+        _write(outgoing, translation.close())
+        raise
+
+
+def _write(outgoing: BinaryIO, pieces: "Iterator[bytes] | list[bytes]") -> None:
+    for piece in pieces:
+        if piece:
+            outgoing.write(piece)
+    outgoing.flush()
+
+
+def _chunks(incoming: BinaryIO, translation: "Translation") -> Iterator[bytes]:
+    """What is there, as soon as it is there; an empty one where words are due and nothing comes."""
+    import time
+
+    read = getattr(incoming, "read1", incoming.read)
+    while True:
+        due = translation.deadline
+        if due is not None and not _comes(incoming, min(1.0, max(0.0, due - time.time()))):
+            yield b""
+        chunk = read(CHUNK)
+        if not chunk:
+            return
+        yield chunk
+
+
+def _comes(incoming: BinaryIO, seconds: float) -> bool:
+    """Whether something can be read within so many seconds; what is no file of the system has all it will have."""
+    import io
+    import select
+
+    try:
+        return bool(select.select([incoming.fileno()], [], [], seconds)[0])
+    except (io.UnsupportedOperation, ValueError):
+        return True
+
+
+# -- files ------------------------------------------------------------------------------------------------------------
+
+@contextmanager
+def _source(file: Path | None) -> Iterator[BinaryIO]:
+    if file is None:
+        if sys.stdin.isatty():
+            fail("name a recording, or send one: dragoman translate --from D --to D < recording")
+        yield sys.stdin.buffer
+        return
+    try:
+        opened = file.open("rb")
+    except OSError as error:
+        fail(f"{file} cannot be read: {error.strerror}")
+    with opened:
+        yield opened
+
+
+@contextmanager
+def _target(out: Path | None) -> Iterator[BinaryIO]:
+    """Standard output, or a new file, which is written as far as the recording is understood."""
+    if out is None:
+        yield sys.stdout.buffer
+        return
+    try:
+        opened = out.open("xb")
+    except FileExistsError:
+        fail(f"{out} is there already; remove it, or choose another name")
+    except OSError as error:
+        fail(f"{out} cannot be written: {error.strerror}")
+    with opened:
+        yield opened
+
+
+def _hang_up() -> None:
+    """Whoever read our output has had enough; nothing is left to say to them."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,238 @@
+"""Lawful events from loose facts: blocks may be in the making side by side, and are told one after the other."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec.json import encode
+from msgspec.structs import replace
+
+from gateway.ids import Mint
+from gateway.model import (
+    ROOT,
+    BlockKind,
+    Content,
+    DataPart,
+    ImagePart,
+    Outcome,
+    StopReason,
+    ToolCall,
+    ToolOutput,
+    ToolReturned,
+    ToolStatus,
+    ToolStatusChanged,
+    Usage,
+)
+from gateway.ports import Said
+
+from .pen import NOTHING, Pen
+
+Key = Hashable
+"""How the teller of the facts knows a block: an index, an id, whatever stays the same."""
+
+
+@dataclass(frozen=True)
+class _Ids:
+    mint: Mint
+
+
+class _Making:
+    """A block that has begun and was not told to its end."""
+
+    __slots__ = ("call", "ended", "held", "kind", "said", "signature")
+
+    def __init__(self, kind: BlockKind, call: ToolCall | None = None) -> None:
+        self.kind, self.call = kind, call
+        self.held: list[str] = []
+        self.said = 0
+        self.ended = False
+        self.signature: str | None = None
+
+
+class Scribe:
+    """One scope's voice. Every method takes a fact and gives the events to say now, of which there may be none.
+
+    The first block that began is told as it grows; what others gain meanwhile is kept until it has ended. A message is
+    begun where none is open. A result is told once, and only of a call that was told.
+    """
+
+    def __init__(self, mint: Mint, scope_id: str = ROOT) -> None:
+        self.pen = Pen(_Ids(mint), scope_id)
+        self.open_calls: dict[str, ToolCall] = {}
+        """The calls that were made and have not come back, in order."""
+        self.torn: list[ToolCall] = []
+        """The calls of the last message that never became whole."""
+        self._making: dict[Key, _Making] = {}
+        self._mint = mint
+
+    # -- messages -------------------------------------------------------------------------------------------------
+
+    def begin(self, *, model: str | None = None, context_window: int | None = None) -> list[Said]:
+        """A new message; one that is open is ended first."""
+        ends = self.finish()
+        self.torn = []
+        return [*ends, self.pen.start_message(model=model, context_window=context_window)]
+
+    def finish(
+        self, stop_reason: StopReason = StopReason.END_TURN, usage: Usage = NOTHING,
+        outcome: Outcome = Outcome.COMPLETED,
+    ) -> list[Said]:
+        """The ends of whatever is open; nothing where nothing is."""
+        said = [event for key in list(self._making) for event in self.end(key)]
+        if self.pen.in_message:
+            said.append(self.pen.end_message(stop_reason=stop_reason, usage=usage, outcome=outcome))
+        return said
+
+    # -- words ----------------------------------------------------------------------------------------------------
+
+    def words(self, key: Key, delta: str, kind: BlockKind = BlockKind.TEXT) -> list[Said]:
+        """A text or a thought grows; an empty delta begins nothing."""
+        if not delta:
+            return []
+        return self._grow(key, delta, kind)
+
+    def upto(self, key: Key, whole: str, kind: BlockKind = BlockKind.TEXT) -> list[Said]:
+        """A text or a thought is now so long; what was said of it stays said."""
+        making = self._making.get(key)
+        return self.words(key, whole[making.said if making else 0:], kind)
+
+    def sign(self, key: Key, signature: str) -> list[Said]:
+        """A thought is signed; the signature is told with its end."""
+        making = self._making.get(key)
+        if making is None:
+            said = self._begin(key, _Making(BlockKind.THINKING))
+            self._making[key].signature = signature
+            return said
+        making.signature = (making.signature or "") + signature
+        return []
+
+    # -- calls ----------------------------------------------------------------------------------------------------
+
+    def call(self, key: Key, call: ToolCall) -> list[Said]:
+        """A call begins whose input is written by `arguments`; an id that is taken is exchanged for a new one."""
+        taken = {making.call.call_id for making in self._making.values() if making.call} | self.open_calls.keys()
+        if not call.call_id or call.call_id in taken:
+            call = replace(call, call_id=self._mint("call"))
+        return self._begin(key, _Making(BlockKind.TOOL_USE, replace(call, input={})))
+
+    def arguments(self, key: Key, fragment: str) -> list[Said]:
+        """A piece of the JSON of a call's input."""
+        return self._grow(key, fragment, BlockKind.TOOL_USE) if fragment else []
+
+    def whole_call(self, key: Key, call: ToolCall) -> list[Said]:
+        """A call that came in one piece."""
+        said = [*self.call(key, call), *self.arguments(key, encode(call.input).decode())]
+        return [*said, *self.end(key)]
+
+    def status(self, call_id: str, status: ToolStatus) -> list[Said]:
+        if call_id not in self.open_calls:
+            return []
+        return [self.pen.say(ToolStatusChanged(call_id=call_id, status=status))]
+
+    def output(self, call_id: str, delta: str) -> list[Said]:
+        """A piece of what a running tool prints."""
+        if call_id not in self.open_calls or not delta:
+            return []
+        return [self.pen.say(ToolOutput(call_id=call_id, delta=delta))]
+
+    def returned(
+        self, call_id: str, content: Content = "", *, is_error: bool = False, duration_ms: int | None = None,
+        meta: dict[str, Any] | None = None,
+    ) -> list[Said]:
+        """A call came back; told once."""
+        call = self.open_calls.pop(call_id, None)
+        if call is None:
+            return []
+        return [self.pen.say(ToolReturned(
+            call_id=call_id, content=content, is_error=is_error, origin=call.origin, duration_ms=duration_ms,
+            meta=meta,
+        ))]
+
+    # -- other blocks ---------------------------------------------------------------------------------------------
+
+    def image(self, image: ImagePart) -> list[Said]:
+        """A picture; whatever was in the making is ended first."""
+        return [*self._between(), *self.pen.image(image.url, image.media_type)]
+
+    def data(self, data: DataPart) -> list[Said]:
+        return [*self._between(), *self.pen.data(data.type, data.content, data.call_id)]
+
+    # -- ends -----------------------------------------------------------------------------------------------------
+
+    def end(self, key: Key) -> list[Said]:
+        """A block has all it will have; nothing happens where none has this key."""
+        making = self._making.get(key)
+        if making is None:
+            return []
+        making.ended = True
+        return self._advance() if self._is_first(key) else []
+
+    def end_words(self) -> list[Said]:
+        """Texts and thoughts have all they will have; calls go on."""
+        words = [key for key, making in self._making.items() if making.call is None]
+        return [event for key in words for event in self.end(key)]
+
+    # -- the order of telling -------------------------------------------------------------------------------------
+
+    def _is_first(self, key: Key) -> bool:
+        return next(iter(self._making)) == key
+
+    def _grow(self, key: Key, delta: str, kind: BlockKind) -> list[Said]:
+        making = self._making.get(key)
+        said: list[Said] = []
+        if making is None:
+            making = _Making(kind)
+            said = self._begin(key, making)
+        making.said += len(delta)
+        if self._is_first(key):
+            said.append(self.pen.delta(delta))
+        else:
+            making.held.append(delta)
+        return said
+
+    def _begin(self, key: Key, making: _Making) -> list[Said]:
+        said = [] if self.pen.in_message else self.begin()
+        said += self.end(key)  # a key that is used again stands for a new block
+        self._making[key] = making
+        return [*said, self._start(making)] if self._is_first(key) else said
+
+    def _start(self, making: _Making) -> Said:
+        call = making.call
+        if call is None:
+            return self.pen.start(making.kind)
+        return self.pen.start_call(
+            call.name, call_id=call.call_id, origin=call.origin, permission=call.permission,
+            display_name=call.display_name, server=call.server,
+        )
+
+    def _advance(self) -> list[Said]:
+        """End the first block, and tell what the next ones have had meanwhile, up to one that has not ended."""
+        said: list[Said] = []
+        while self._making:
+            key, first = next(iter(self._making.items()))
+            if not first.ended:
+                break
+            said.append(self._close(first))
+            del self._making[key]
+            said += self._take_up()
+        return said
+
+    def _take_up(self) -> list[Said]:
+        for making in self._making.values():
+            held, making.held = "".join(making.held), []
+            return [self._start(making), *([self.pen.delta(held)] if held else [])]
+        return []
+
+    def _close(self, making: _Making) -> Said:
+        before = len(self.pen.calls)
+        event = self.pen.end(signature=making.signature)
+        if making.call is not None:
+            if len(self.pen.calls) > before:
+                self.open_calls[making.call.call_id] = self.pen.calls[-1]
+            else:
+                self.torn.append(making.call)
+        return event
+
+    def _between(self) -> list[Said]:
+        said = [] if self.pen.in_message else self.begin()
+        return [*said, *(event for key in list(self._making) for event in self.end(key))]

@@ -1,0 +1,130 @@
+"""One session of a recording: its frames heard, each once, and made into records."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+
+from gateway.model import AnyCommand, Configure, OpenAsk, Record, SessionView, Settings
+from gateway.upstream import Asked, Frame, Heard, Hearing
+
+from .composing import Composer
+
+REMEMBERED = 4096
+"""So many ids of events are known of a session, so that nothing is told twice."""
+
+
+class Listening:
+    """One session of the recording: how it is heard, and what becomes of it."""
+
+    def __init__(self, composer: Composer, hearing: Hearing) -> None:
+        self.composer, self.hearing = composer, hearing
+        self._ids: OrderedDict[str, None] = OrderedDict()
+        self._last_id, self._was_new = "", True
+        self._is_told = False
+        self._sent_on = ""
+        self._settings = Settings()
+        self._connections: set[str] = set()
+        self._waits_since: float | None = None
+
+    @property
+    def session_id(self) -> str:
+        return self.composer.session_id
+
+    @property
+    def runs(self) -> bool:
+        return self.composer.runs
+
+    @property
+    def view(self) -> SessionView:
+        """What is asked, each under the word that the dialect has for it."""
+        view = SessionView(session_id=self.session_id)
+        view.settings = self._settings
+        for ref, (_, asked) in self.composer.asks.items():
+            view.asks[ref] = OpenAsk(
+                request_id=ref, ask=asked.ask, seq=0, at=0.0, turn_id="", scope_id=asked.scope_id, call_id=ref,
+            )
+        return view
+
+    def called(self, session_id: str) -> None:
+        self.composer.called(session_id)
+
+    def sent(self, command: AnyCommand, stream: str, at: float) -> Iterator[Record]:
+        """A person said this, on that stream."""
+        if isinstance(command, Configure):
+            self._configure(command.settings)
+            return
+        self._sent_on = stream
+        yield from self.composer.sent(command, at)
+
+    def _configure(self, settings: Settings) -> None:
+        """A hearing that makes something of what a client chose has `configure`."""
+        self._settings = settings
+        configure: Callable[[Settings], None] | None = getattr(self.hearing, "configure", None)
+        if configure is not None:
+            configure(settings)
+
+    def refused(self, stream: str) -> None:
+        """What was said there last was not taken."""
+        if stream == self._sent_on:
+            self.composer.refused()
+
+    def connected(self, name: str) -> None:
+        """What follows may repeat what was told; a hearing that must know of that has `interrupted`."""
+        self._last_id = ""
+        interrupted: Callable[[], None] | None = getattr(self.hearing, "interrupted", None)
+        if name in self._connections and interrupted is not None:
+            interrupted()
+        self._connections.add(name)
+
+    def is_new(self, frame: Frame) -> bool:
+        """Whether the frame was not told before; one without an id goes with the one that it follows."""
+        if not frame.id:
+            return True
+        if frame.id != self._last_id:
+            self._last_id, self._was_new = frame.id, frame.id not in self._ids
+            self._ids[frame.id] = None
+            if len(self._ids) > REMEMBERED:
+                self._ids.popitem(last=False)
+        return self._was_new
+
+    def hear(self, frame: Frame, at: float) -> Iterator[Record]:
+        """A server that asks several things may wait from the first on: whether it does shows in what follows."""
+        self._tell_answers()
+        heard = self.hearing.feed(frame)
+        if not self.hearing.paused or not all(isinstance(one, Asked) for one in heard):
+            yield from self.rest()
+        yield from self._said(heard, at)
+        if self.hearing.paused:
+            self._waits_since = at
+        elif self.composer.is_suspended and not heard:
+            yield from self.composer.goes_on(at)
+
+    def rest(self) -> Iterator[Record]:
+        """Nothing has come for a while: the server waits, if it seemed to."""
+        since, self._waits_since = self._waits_since, None
+        if since is not None:
+            yield from self.composer.waits(since)
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether `rest` has something to say."""
+        return self._waits_since is not None
+
+    def end(self, at: float) -> Iterator[Record]:
+        """Nothing follows: the ends of what is open; a turn that waits for people waits on."""
+        if self.composer.runs:
+            yield from self._said(self.hearing.end(), at)
+        yield from self.composer.finish(at)
+
+    def _said(self, heard: Iterable[Heard], at: float) -> Iterator[Record]:
+        for one in heard:
+            yield from self.composer.heard(one, at)
+
+    def _tell_answers(self) -> None:
+        """A hearing that wants to know what was answered, before it hears what came of it, has `settle`."""
+        settle: Callable[..., None] | None = getattr(self.hearing, "settle", None)
+        if not self.hearing.paused:
+            self._is_told = False
+        elif settle is not None and not self._is_told:
+            self._is_told = True
+            for ref, (_, asked) in self.composer.asks.items():
+                settle(asked, self.composer.answer_to(ref))

@@ -1,0 +1,111 @@
+"""A dialect spoken as a client: what the house wants of those who can, whatever the dialect."""
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from gateway.model import (
+    ROOT,
+    AgentCard,
+    Answer,
+    AnyAsk,
+    Compact,
+    Fault,
+    Outcome,
+    SeedMessage,
+    SendMessage,
+    Settings,
+    StopReason,
+)
+from gateway.ports import Said
+
+from .http import Patience
+
+
+class RemoteAddress(Struct, frozen=True, kw_only=True):
+    """Where a server of a dialect is, and how to be let in."""
+
+    url: str
+    """What a user of the dialect would be given: the address its routes start from."""
+    key: str = ""
+    agent: str | None = None
+    """Which of the server's agents to talk to, where it has several; its own choice otherwise."""
+    patience: Patience = Patience()
+
+
+class Frame(Struct, frozen=True):
+    """One thing a server said on a stream: its name where the transport gives it one, and its body, parsed."""
+
+    name: str
+    body: Any
+    id: str = ""
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """The server waits for people; `ref` is whatever its dialect needs to take the answer."""
+
+    ask: AnyAsk
+    ref: str
+    scope_id: str = ROOT
+
+
+class Ended(Struct, frozen=True, kw_only=True):
+    """The server's turn is over; nothing follows."""
+
+    stop_reason: StopReason = StopReason.END_TURN
+    outcome: Outcome = Outcome.COMPLETED
+    fault: Fault | None = None
+    result: Any = None
+
+
+Heard = Said | Asked | Ended
+"""What a server lets us hear, in words of the house. Said events obey the laws of the stream."""
+
+
+class Hearing(Protocol):
+    """A dialect's stream read: frames in, words of the house out. Pure: no clock, no wire.
+
+    It is the reverse of the dialect's `Outbound`. Frames nobody knows say nothing; a frame that is broken raises
+    `BackendFailed`. Several turns may follow each other in one hearing.
+    """
+
+    def feed(self, frame: Frame) -> Sequence[Heard]: ...
+    def end(self) -> Sequence[Heard]:
+        """The stream is over: the ends of what is open, without an `Ended`."""
+    @property
+    def paused(self) -> bool:
+        """Whether the server waits for answers: what it asked was heard, and it said that it waits."""
+
+
+class Opening(Struct, frozen=True, kw_only=True):
+    """What a new session at the server should start with, as far as its dialect can say it."""
+
+    settings: Settings = Settings()
+    history: Sequence[SeedMessage] = ()
+    title: str | None = None
+
+
+class Remote(Protocol):
+    """A server, spoken to in its dialect. One for many sessions; every failure is a `GatewayError`.
+
+    `say` and `answer` end after an `Ended`, or when the server waits for people: then what was `Asked` since they began
+    is to be answered, all together. A stream that was cut is taken up again where the dialect can; where it cannot, the
+    failure is raised. Closing a generator early leaves the server's turn alone: `interrupt` ends it.
+    """
+
+    async def about(self) -> AgentCard:
+        """What the server tells of the agent; with little more than a name where the dialect tells nothing."""
+    async def open(self, opening: Opening) -> str:
+        """A new session; its id at the server."""
+    def say(
+        self, session_id: str, command: SendMessage | Compact, settings: Settings = ...,
+    ) -> AsyncGenerator[Heard, None]:
+        """Start a turn and hear it."""
+    def answer(
+        self, session_id: str, answers: Sequence[tuple[Asked, Answer]],
+    ) -> AsyncGenerator[Heard, None]:
+        """Answer all that was asked, and hear the turn go on."""
+    async def interrupt(self, session_id: str) -> None:
+        """End the turn that runs or waits, as far as the dialect can; nothing happens where none does."""
+    async def close(self) -> None: ...

@@ -1,0 +1,72 @@
+"""What a server tells of its agents: which one is meant, and what it can do."""
+
+from typing import Any
+
+import pytest
+
+from adapters.aap.remote_meta import card_of, mode_of
+from adapters.aap.views import meta
+from gateway.backends.demo import DEMO_CARD
+from gateway.errors import BackendFailed
+from gateway.model import AgentCard, AgentOption, Capabilities, OptionKind
+from tests.tables import table
+
+
+def described(*agents: dict[str, Any], version: Any = 3) -> dict[str, Any]:
+    return {"version": version, "agents": list(agents)}
+
+
+def test_our_own_description_comes_back_whole() -> None:
+    """But for the model, and which tools are allowed by themselves: AAP does not tell."""
+    card = card_of(meta(table("aap"), [DEMO_CARD]), "it", None)
+    assert card == AgentCard(
+        name="demo", version=DEMO_CARD.version, title=DEMO_CARD.title, description=DEMO_CARD.description,
+        tools=DEMO_CARD.tools, options=DEMO_CARD.options, capabilities=DEMO_CARD.capabilities,
+    )
+
+
+def test_an_agent_that_says_little_can_do_little() -> None:
+    card = card_of(described({"name": "a"}), "it", None)
+    assert card == AgentCard(name="a", capabilities=Capabilities(
+        streaming=("none",), history=(), images=(), client_tools=False))
+    assert mode_of(card) == "none"
+
+
+@pytest.mark.parametrize(("modes", "best"), [
+    (("none", "message", "delta"), "delta"), (("none", "message"), "message"), (("none",), "none"),
+    (("morse",), "none"),
+])
+def test_the_best_way_to_hear_an_agent(modes: tuple[str, ...], best: str) -> None:
+    card = card_of(described({"name": "a", "capabilities": {"stream": {mode: {} for mode in modes}}}), "it", None)
+    assert mode_of(card) == best
+
+
+def test_the_agent_wanted_is_found_or_the_first_is_taken() -> None:
+    two = described({"name": "a"}, {"name": "b"})
+    assert [card_of(two, "it", wanted).name for wanted in (None, "a", "b")] == ["a", "a", "b"]
+    with pytest.raises(BackendFailed, match="it has no agent 'c'; it has 'a', 'b'"):
+        card_of(two, "it", "c")
+    with pytest.raises(BackendFailed, match="it has no agent; it has none"):
+        card_of(described(), "it", None)
+
+
+def test_a_version_nobody_understands_is_refused() -> None:
+    with pytest.raises(BackendFailed, match="speaks version 4 of AAP"):
+        card_of(described({"name": "a"}, version=4), "it", None)
+
+
+@pytest.mark.parametrize("body", [None, {}, {"version": "3", "agents": []}, {"version": 3, "agents": [{}]}])
+def test_what_is_no_description_is_refused(body: Any) -> None:
+    with pytest.raises(BackendFailed, match="the description of the server cannot be understood"):
+        card_of(body, "it", None)
+
+
+def test_options_are_read_and_a_hidden_default_is_nobodys_value() -> None:
+    options = [
+        {"type": "secret", "name": "key", "default": "***"}, {"type": "number", "name": "n", "default": "1"},
+        {"type": "select", "name": "mood", "options": ["a", "b"], "default": "a", "title": "Mood"},
+    ]
+    assert card_of(described({"name": "a", "options": options}), "it", None).options == (
+        AgentOption(name="key", kind=OptionKind.SECRET),
+        AgentOption(name="mood", kind=OptionKind.SELECT, default="a", choices=("a", "b"), title="Mood"),
+    )

@@ -1,0 +1,109 @@
+"""What is said to a server: what our own server's wire takes, and nothing that was not chosen."""
+
+from adapters.aap import wire
+from adapters.aap.remote_speech import (
+    answer_messages,
+    changes,
+    chosen,
+    fitting,
+    new_session,
+    new_turn,
+    user_message,
+)
+from gateway.backends.demo import DEMO_CARD
+from gateway.model import (
+    AgentCard,
+    Capabilities,
+    ContinuationAsk,
+    ContinueTurn,
+    DecidePermission,
+    FilePart,
+    ImagePart,
+    Permission,
+    PermissionAsk,
+    Role,
+    SeedMessage,
+    Settings,
+    TextPart,
+    ToolCall,
+    ToolSpec,
+)
+from gateway.upstream import Asked, Opening
+
+LAMP = ToolSpec(name="lamp", description="On.", parameters={"type": "object"})
+CALL = ToolCall(call_id="c1", name="calc")
+BLIND = AgentCard(name="blind", capabilities=Capabilities(images=("data",), client_tools=False))
+
+
+def test_a_session_as_small_as_it_can_be() -> None:
+    body = new_session(DEMO_CARD, Opening(settings=Settings(tools={})))
+    assert body == {"agent": {"name": "demo", "tools": []}}
+    wire.NewSession.model_validate(body)
+
+
+def test_a_session_with_all_there_is() -> None:
+    settings = Settings(
+        tools={"calc": Permission.ASK, "clock": Permission.DENY, "search": Permission.ALLOW, "unheard": Permission.ASK},
+        client_tools=(LAMP,), options={"mood": "loud", "greeting": "", "odd": "x"}, secrets={"api_key": "s3cret"},
+        system="Be brief.",
+    )
+    history = (SeedMessage(role=Role.USER, content="hi"), SeedMessage(role=Role.TOOL, content="x", call_id="c"))
+    body = new_session(DEMO_CARD, Opening(settings=settings, history=history))
+    assert body == {
+        "agent": {"name": "demo", "tools": [{"name": "calc", "trust": False}, {"name": "search", "trust": True}],
+                  "options": {"mood": "loud", "api_key": "s3cret"}},
+        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hi"},
+                     {"role": "tool", "toolCallId": "c", "content": "x"}],
+        "tools": [{"name": "lamp", "description": "On.", "parameters": {"type": "object"}}],
+    }
+    wire.NewSession.model_validate(body)
+
+
+def test_an_agent_that_takes_no_tools_of_clients_is_given_none() -> None:
+    assert "tools" not in new_session(BLIND, Opening(settings=Settings(client_tools=(LAMP,))))
+
+
+def test_only_what_has_changed_is_said_again() -> None:
+    before = chosen(DEMO_CARD, Settings(tools={"calc": Permission.ASK}, options={"mood": "loud"},
+                                        secrets={"api_key": "one-secret"}))
+    same = chosen(DEMO_CARD, Settings(tools={"calc": Permission.ASK}, options={"mood": "loud", "greeting": ""},
+                                      secrets={"api_key": "one-secret"}))
+    assert changes(DEMO_CARD, before, same) == {}
+    other = chosen(DEMO_CARD, Settings(tools={"calc": Permission.ALLOW}, client_tools=(LAMP,)))
+    said = changes(DEMO_CARD, before, other)
+    assert said["agent"] == {"tools": [{"name": "calc", "trust": True}], "options": {"mood": "plain"}}
+    assert [tool["name"] for tool in said["tools"]] == ["lamp"]
+    wire.NewTurn.model_validate(new_turn([user_message(DEMO_CARD, "hi")], "delta", said))
+
+
+def test_where_nobody_knows_how_things_were_all_is_said() -> None:
+    assert changes(DEMO_CARD, None, chosen(DEMO_CARD, Settings(tools={}))) == {"agent": {"tools": []}, "tools": []}
+
+
+def test_settings_are_never_printed() -> None:
+    assert "s3cret" not in repr(chosen(DEMO_CARD, Settings(secrets={"api_key": "s3cret"})))
+
+
+def test_answers_are_permissions_or_results() -> None:
+    permission = Asked(ask=PermissionAsk(call=CALL), ref="c1")
+    said = answer_messages(DEMO_CARD, [
+        (permission, DecidePermission(request_id="a", granted=False, reason="no")),
+        (permission, DecidePermission(request_id="a", granted=True)),
+        (Asked(ask=ContinuationAsk(turn=1, message="?"), ref="a2"), ContinueTurn(request_id="a")),
+    ])
+    assert said == [
+        {"role": "tool_permission", "toolCallId": "c1", "granted": False, "reason": "no"},
+        {"role": "tool_permission", "toolCallId": "c1", "granted": True},
+        {"role": "tool", "toolCallId": "a2", "content": "yes"},
+    ]
+    wire.NewTurn.model_validate(new_turn(said, "delta", {}))
+
+
+def test_pictures_that_are_not_taken_are_words() -> None:
+    far, near = ImagePart(url="https://example.test/a.png"), ImagePart(url="data:image/png;base64,AA==")
+    assert fitting(BLIND, (far, near, TextPart(text="x"))) == (
+        TextPart(text="![image](https://example.test/a.png)"), near, TextPart(text="x"))
+    assert fitting(DEMO_CARD, (far, near)) == (far, near)
+    assert fitting(DEMO_CARD, (ImagePart(url="http://example.test/a.png"),)) == (
+        TextPart(text="![image](http://example.test/a.png)"),)
+    assert user_message(DEMO_CARD, (FilePart(name="a.txt"),))["content"] == [{"type": "text", "text": "a.txt"}]

@@ -1,0 +1,173 @@
+"""The agents and environments of a CAS server: made once, used again, and made anew when they are gone."""
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from adapters.cas.remote_lodging import MARK, agent_fields, card_of
+from gateway.errors import BackendFailed
+from gateway.model import Permission, Settings, ToolSpec
+from gateway.upstream import Opening
+from tests.adapters.cas.client import Client
+from tests.adapters.cas.stranger import Stranger, strange
+from tests.adapters.cas.test_remote import ASKING, MINE, conversation, remote_of, speaking
+from tests.upstream import serving as wire
+
+
+def listed(*rows: dict[str, Any], more: str | None = None) -> wire.Answer:
+    return wire.says(orjson.dumps({"data": rows, "has_more": more is not None, "next_page": more}))
+
+
+# -- at a gateway of ours ---------------------------------------------------------------------------------------------
+
+async def test_settings_go_over_with_the_agent(tmp_path: Path) -> None:
+    settings = Settings(
+        tools={"clock": Permission.DENY, "calc": Permission.ASK}, client_tools=(MINE,), system="Be kind.",
+        model="demo-1", options={"mood": "loud"}, mcp_servers=({"type": "url", "name": "m", "url": "https://example.test/m"},),
+    )
+    async with speaking(tmp_path) as (served, remote):
+        session = await remote.open(Opening(settings=settings, title="A title"))
+        view = await served.gateway.sessions.get("", session)
+        assert view.title == "A title"
+        assert view.settings.tools == settings.tools
+        assert view.settings.client_tools == settings.client_tools
+        assert (view.settings.system, view.settings.model) == ("Be kind.", "demo-1")
+        assert [server["name"] for server in view.settings.mcp_servers] == ["m"]
+        assert view.settings.options == {}, "CAS has no options"
+
+
+async def test_nothing_said_about_tools_stays_nothing_said(tmp_path: Path) -> None:
+    async with speaking(tmp_path) as (served, remote):
+        plain, with_tool = [await remote.open(Opening(settings=one)) for one in (
+            Settings(), Settings(client_tools=(MINE,)))]
+        assert (await served.gateway.sessions.get("", plain)).settings.tools is None
+        told = (await served.gateway.sessions.get("", with_tool)).settings
+        assert told.tools == dict.fromkeys(("clock", "calc", "search"), Permission.ALLOW), "the agent's own"
+        none = await remote.open(Opening(settings=Settings(tools={})))
+        assert (await served.gateway.sessions.get("", none)).settings.tools == {}
+
+
+async def test_agents_and_environments_are_used_again(tmp_path: Path) -> None:
+    async with speaking(tmp_path) as (served, remote):
+        client, other = Client(served), remote_of(served)
+        for one in (remote, other):
+            for settings in (Settings(), ASKING, Settings(), ASKING):
+                await one.open(Opening(settings=settings))
+        await other.close()
+        agents = (await client.ok("GET", "/agents?limit=100"))["data"]
+        assert sorted(agent["name"] for agent in agents) == ["demo", MARK, MARK]
+        assert len((await client.ok("GET", "/environments"))["data"]) == 1
+        assert len((await client.ok("GET", "/sessions?limit=100"))["data"]) == 8
+
+
+async def test_what_is_gone_is_made_anew(tmp_path: Path) -> None:
+    async with speaking(tmp_path) as (served, remote):
+        client = Client(served)
+        await remote.open(Opening())
+        [agent] = [one["id"] for one in (await client.ok("GET", "/agents"))["data"] if one["name"] == MARK]
+        [environment] = [one["id"] for one in (await client.ok("GET", "/environments"))["data"]]
+        await client.ok("POST", f"/agents/{agent}/archive")
+        await client.ok("DELETE", f"/environments/{environment}")
+        session = await remote.open(Opening())
+        assert (await client.ok("GET", f"/sessions/{session}"))["agent_id"] != agent
+
+
+async def test_a_named_agent_is_taken_as_it_is(tmp_path: Path) -> None:
+    async with speaking(tmp_path, agent="agent_demo") as (served, remote):
+        card = await remote.about()
+        assert (card.name, card.model) == ("demo", "demo-1")
+        assert [tool.spec.name for tool in card.tools] == ["clock", "calc", "search"]
+        plain, asking = await remote.open(Opening()), await remote.open(Opening(settings=ASKING))
+        agents = (await Client(served).ok("GET", "/agents"))["data"]
+        assert [agent["id"] for agent in agents] == ["agent_demo"], "none was made"
+        assert (await served.gateway.sessions.get("", plain)).settings == Settings()
+        assert (await served.gateway.sessions.get("", asking)).settings.tools == ASKING.tools
+        assert (await conversation(remote, asking, "/permit x")).facts.turns[0].asks == [("permission", 0, None)]
+
+
+async def test_a_named_agent_that_is_not_there_is_told(tmp_path: Path) -> None:
+    async with speaking(tmp_path, agent="agent_nobody") as (_, remote):
+        for deed in (remote.about(), remote.open(Opening())):
+            with pytest.raises(BackendFailed, match="agent_nobody"):
+                await deed
+
+
+async def test_the_servers_own_choice_is_its_oldest_agent(tmp_path: Path) -> None:
+    async with speaking(tmp_path) as (_, remote):
+        await remote.open(Opening(settings=ASKING))
+        assert (await remote.about()).name == "demo"
+
+
+# -- at other people's ------------------------------------------------------------------------------------------------
+
+async def opened(stranger: Stranger) -> str:
+    async with strange(stranger) as remote:
+        return await remote.open(Opening())
+
+
+def stranger(**answers: list[wire.Answer]) -> Stranger:
+    return Stranger(**{
+        "get_agents": [listed()], "get_environments": [listed({"id": "env_1", "name": MARK})],
+        "get_models": [listed({"id": "m-0", "is_enabled": False}, {"id": "m-1"})],
+        "post_agents": [wire.says(b'{"id":"agent_1"}', 201)], "post_sessions": [wire.says(b'{"id":"sess_1"}', 201)],
+        **answers,
+    })
+
+
+async def test_without_agents_the_first_model_is_taken() -> None:
+    server = stranger()
+    assert await opened(server) == "sess_1"
+    assert server.asked("post_agents")[0].json["model"] == "m-1"
+    assert server.asked("post_sessions")[0].json == {"agent": "agent_1", "environment_id": "env_1"}
+    assert all(one.headers["idempotency-key"] for one in server.server.asked if one.method == "POST")
+    async with strange(stranger()) as remote:
+        assert (await remote.about()).model == "m-1"
+
+
+async def test_an_agent_of_ours_is_found_on_any_page() -> None:
+    first = stranger()
+    await opened(first)
+    mark = first.asked("post_agents")[0].json["metadata"]
+    again = stranger(get_agents=[
+        listed({"id": "a"}, {"id": "b", "metadata": mark, "archived_at": "then"}, more="2"),
+        listed({"id": "c", "metadata": mark}),
+    ])
+    await opened(again)
+    assert again.asked("post_agents") == []
+    assert again.asked("post_sessions")[0].json["agent"] == "c"
+
+
+async def test_without_a_model_nothing_can_be_made() -> None:
+    with pytest.raises(BackendFailed, match="neither an agent nor a model"):
+        await opened(stranger(get_models=[listed()]))
+
+
+async def test_a_refusal_that_stays_is_told_after_one_more_try() -> None:
+    server = stranger(post_sessions=[wire.says(b'{"error":{"message":"No more sessions."}}', 409)])
+    with pytest.raises(BackendFailed, match="No more sessions"):
+        await opened(server)
+    assert len(server.asked("post_sessions")) == 2
+
+
+# -- words ------------------------------------------------------------------------------------------------------------
+
+def test_a_card_tells_what_the_agent_tells() -> None:
+    named = {"id": "agent_1", "name": "Ada", "version": 4, "description": "", "model": {"id": "m", "x": 1}}
+    card = card_of({**named, "tools": [
+        {"type": "agent_toolset_20260401", "enabled_tools": ["Bash", 5], "configs": [
+            {"name": "Bash", "permission_policy": {"type": "always_ask"}}, "x"]},
+        {"type": "agent_toolset_20260401", "configs": [{"type": "Read"}, {"name": "Write", "enabled": False}]},
+        {"type": "custom", "name": "mine"}, "x",
+    ]})
+    assert (card.name, card.version, card.description, card.model) == ("Ada", "4", None, "m")
+    assert [(tool.spec.name, tool.permission) for tool in card.tools] == [
+        ("Bash", Permission.ASK), ("Read", Permission.ALLOW)]
+    assert card_of({"id": "agent_1", "tools": None}).name == "agent_1"
+
+
+def test_a_client_tool_without_parameters_takes_an_object() -> None:
+    [_, custom] = agent_fields(Settings(client_tools=(ToolSpec(name="t"),)))["tools"]
+    assert custom == {"type": "custom", "name": "t", "description": "", "input_schema": {"type": "object"}}
+

@@ -1,0 +1,369 @@
+"""Whatever shape a function has, it answers; whatever it does wrong, the turn ends well and the journal knows where."""
+
+import asyncio
+import functools
+import io
+import json
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from gateway import journal
+from gateway.errors import RateLimited, Unsupported
+from gateway.model import (
+    BlockDelta,
+    Compact,
+    FaultCode,
+    GrammarError,
+    Interrupt,
+    MessageStarted,
+    NoticePosted,
+    Outcome,
+    SessionUpdated,
+    StopReason,
+)
+from gateway.speech import Pen
+from tests.backends.driving import FakeTurn, play, tell
+from tests.backends.python.acting import PATIENCE, Play, acting
+from tests.served import until
+
+# -- every shape ------------------------------------------------------------------------------------------------------
+
+async def async_generator(text: str) -> AsyncIterator[str]:
+    for word in text.split():
+        yield word.upper()
+
+
+async def coroutine(text: str) -> str:
+    return text.upper().replace(" ", "")
+
+
+def generator(text: str) -> Iterator[str]:
+    for word in text.split():
+        yield word.upper()
+
+
+def function(text: str) -> str:
+    return text.upper().replace(" ", "")
+
+
+def returning_a_list(text: str) -> list[Any]:
+    return [word.upper() for word in text.split()] + [NoticePosted(topic="t", title="t")]
+
+
+def returning_an_iterator(text: str) -> Iterator[str]:
+    return map(str.upper, text.split())
+
+
+async def saying(text: str, turn: Any) -> None:
+    await turn.say(*text.upper().split())
+
+
+def saying_in_a_thread(text: str, turn: Any) -> None:
+    turn.say(*text.upper().split())
+
+
+def decorated(kind: Any) -> Any:
+    @functools.wraps(kind)
+    def call(*given: Any, **named: Any) -> Any:
+        return kind(*given, **named)
+    return call
+
+
+@pytest.mark.parametrize("agent", [
+    async_generator, coroutine, generator, function, returning_a_list, returning_an_iterator, saying,
+    saying_in_a_thread, decorated(async_generator), decorated(coroutine),
+])
+async def test_every_shape_answers(agent: Any) -> None:
+    assert (await tell("one two", backend=acting(agent))).text == "ONETWO"
+
+
+async def test_strings_stream() -> None:
+    turn = await tell("one two", backend=acting(async_generator))
+    assert [event.delta for event in turn.all(BlockDelta)] == ["ONE", "TWO"]
+    assert turn.stops == [StopReason.END_TURN]
+
+
+async def test_the_message_names_the_model_of_the_card() -> None:
+    turn = await tell("one", backend=acting(function))
+    assert turn.all(MessageStarted)[0].model == turn.agent.model
+
+
+async def test_more_strings_than_may_be_on_the_way() -> None:
+    def many() -> Iterator[str]:
+        for number in range(1000):
+            yield f"{number} "
+
+    async def many_async() -> AsyncIterator[str]:
+        for number in range(1000):
+            yield f"{number} "
+
+    expected = "".join(many())
+    assert (await tell("go", backend=acting(many))).text == expected
+    assert (await tell("go", backend=acting(many_async))).text == expected
+
+
+async def test_after_an_event_the_function_goes_on_when_it_is_said() -> None:
+    seen = []
+
+    async def rename(turn: Any) -> AsyncIterator[Any]:
+        yield "a"
+        yield SessionUpdated(metadata={"colour": "red"})
+        seen.append(dict(turn.metadata))
+
+    async with Play(acting(rename)) as turn:
+        assert (await turn.end()).outcome is Outcome.COMPLETED
+    assert seen == [{"colour": "red"}]
+
+
+async def test_history_is_not_compacted_behind_the_functions_back() -> None:
+    with pytest.raises(Unsupported, match="'demo' cannot compact"):
+        await play(acting(function), FakeTurn(Compact()))
+
+
+# -- blocking, and not ending -----------------------------------------------------------------------------------------
+
+async def test_a_plain_function_that_blocks_blocks_nobody() -> None:
+    entered, may_go = threading.Event(), threading.Event()
+
+    def slow() -> str:
+        entered.set()
+        assert may_go.wait(20)
+        return "done"
+
+    async with Play(acting(slow)) as turn:
+        await until(entered.is_set)
+        await asyncio.sleep(0)  # the loop turns
+        may_go.set()
+        assert (await turn.end()).outcome is Outcome.COMPLETED
+
+
+async def test_an_interrupted_generator_is_stopped_at_its_next_yield() -> None:
+    entered, may_go, closed, went_on = (threading.Event() for _ in range(4))
+
+    def chatty() -> Iterator[str]:
+        try:
+            yield "one"
+            entered.set()
+            assert may_go.wait(20)
+            yield "two"
+            went_on.set()
+        finally:
+            closed.set()
+
+    async with Play(acting(chatty)) as turn:
+        await until(entered.is_set)
+        turn.session.submit([Interrupt()])
+        assert (await turn.end()).outcome is Outcome.INTERRUPTED
+        may_go.set()
+        await until(closed.is_set)
+    assert not went_on.is_set()
+
+
+async def test_a_function_that_hangs_is_not_waited_for_and_told() -> None:
+    entered, may_go, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def hanging() -> str:
+        entered.set()
+        may_go.wait(20)
+        ended.set()
+        return "too late"
+
+    backend = acting(hanging, patience=PATIENCE)
+    async with Play(backend) as turn:
+        await until(entered.is_set)
+        turn.session.submit([Interrupt()])
+        assert (await turn.end()).outcome is Outcome.INTERRUPTED
+        assert not ended.is_set()
+        await until(lambda: turn.of("the turn is over, and the agent goes on"))
+        [line] = turn.of("the turn is over, and the agent goes on")
+        assert (line["agent"], line["function"]) == ("agent", "test:hanging")
+        assert __file__ in line["at"]
+        assert line["at"].endswith("in hanging")
+        await backend.close()
+        assert not ended.is_set(), "nor does the server wait for it when it stops"
+        may_go.set()
+        await until(ended.is_set)
+
+
+async def test_a_task_that_will_not_be_cancelled_is_told() -> None:
+    entered, may_go, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def stubborn() -> str:
+        entered.set()
+        while not may_go.is_set():
+            with suppress(asyncio.CancelledError):
+                await may_go.wait()
+        ended.set()
+        return "fine"
+
+    async with Play(acting(stubborn, patience=PATIENCE)) as turn:
+        await until(entered.is_set)
+        turn.session.submit([Interrupt()])
+        assert (await turn.end()).outcome is Outcome.INTERRUPTED
+        await until(lambda: turn.of("the turn is over, and the agent goes on"))
+        may_go.set()
+        await until(ended.is_set)
+
+
+async def never() -> AsyncIterator[str]:
+    await asyncio.Event().wait()
+    yield "never"
+
+
+async def test_one_that_never_yields_is_interrupted_at_once() -> None:
+    async with Play(acting(never)) as turn:
+        turn.session.submit([Interrupt()])
+        assert turn.session.run is None, "without waiting for anything"
+        assert (await turn.end()).outcome is Outcome.INTERRUPTED
+
+
+async def test_one_that_never_yields_is_ended_by_the_limit() -> None:
+    async with Play(acting(never), turn_seconds=0.05) as turn:
+        ended = await turn.end()
+    assert (ended.outcome, ended.stop_reason) == (Outcome.FAILED, StopReason.TIMEOUT)
+
+
+async def test_threads_are_bounded() -> None:
+    at_work, most, lock = 0, 0, threading.Lock()
+
+    def working() -> str:
+        nonlocal at_work, most
+        with lock:
+            at_work += 1
+            most = max(most, at_work)
+        time.sleep(0.02)
+        with lock:
+            at_work -= 1
+        return "done"
+
+    backend = acting(working, threads=2)
+    turns = await asyncio.gather(*(tell("go", backend=backend) for _ in range(8)))
+    assert [turn.text for turn in turns] == ["done"] * 8
+    assert most <= 2
+
+
+# -- what goes wrong --------------------------------------------------------------------------------------------------
+
+async def raising_async() -> AsyncIterator[str]:
+    yield "so far "
+    raise ValueError("the secret is 42")
+
+
+def raising() -> str:
+    raise ValueError("the secret is 42")
+
+
+def raising_stop() -> str:
+    return next(iter([]))
+
+
+async def leaving() -> str:
+    raise SystemExit(3)
+
+
+RAISING = [
+    (raising_async, "ValueError", 2), (raising, "ValueError", 1), (raising_stop, "StopIteration", 1),
+    (leaving, "SystemExit", 1),
+]
+
+
+@pytest.mark.parametrize(("agent", "error", "after"), RAISING)
+async def test_one_that_raises_is_named_and_its_traceback_is_nobodys_to_read(
+    agent: Any, error: str, after: int,
+) -> None:
+    async with Play(acting(agent)) as turn:
+        ended = await turn.end()
+        records = await turn.records()
+    assert ended.fault is not None
+    assert ended.fault.message == "The agent 'agent' failed unexpectedly."
+    assert ended.fault.code is FaultCode.INTERNAL
+    told = [str(record.event) for record in records]
+    assert not any("42" in event or error in event or __file__ in event for event in told)
+
+
+@pytest.mark.parametrize(("agent", "error", "after"), RAISING)
+async def test_the_journal_has_the_line_that_raised(
+    journal_for_a_while: None, agent: Any, error: str, after: int,
+) -> None:
+    stream = io.StringIO()
+    journal.configure("json", "info", stream)
+    async with Play(acting(agent), captured=False) as turn:
+        await turn.end()
+    line = next(line for line in stream.getvalue().splitlines() if "the agent failed" in line)
+    entry, code = json.loads(line), agent.__code__
+    assert entry["agent"] == "agent"
+    assert f'{code.co_filename}", line {code.co_firstlineno + after}, in {agent.__name__}' in entry["exception"]
+    assert error in entry["exception"]
+
+
+async def test_a_fault_of_ones_choice_is_told_as_it_is() -> None:
+    def limited() -> str:
+        raise RateLimited("Come again tomorrow.")
+
+    async with Play(acting(limited)) as turn:
+        ended = await turn.end()
+    assert ended.fault is not None
+    assert (ended.fault.code, ended.fault.message) == (FaultCode.RATE_LIMITED, "Come again tomorrow.")
+
+
+async def yielding_none() -> AsyncIterator[Any]:
+    yield "fine "
+    yield None
+
+
+def yielding_none_plainly() -> Iterator[Any]:
+    yield "fine "
+    yield None
+
+
+async def returning_none() -> None:
+    pass
+
+
+def returning_a_number() -> int:
+    return 7
+
+
+@pytest.mark.parametrize(("agent", "kind", "after"), [
+    (yielding_none, "NoneType", 2), (yielding_none_plainly, "NoneType", 2), (returning_none, "NoneType", 0),
+    (returning_a_number, "int", 0),
+])
+async def test_nonsense_is_told_with_its_type_and_the_agent(agent: Any, kind: str, after: int) -> None:
+    async with Play(acting(agent)) as turn:
+        ended = await turn.end()
+        [line] = turn.of("the agent said what cannot be said")
+    assert ended.fault is not None
+    assert ended.fault.message.startswith(f"The agent 'agent' said something of type {kind}; it may say strings")
+    code = agent.__code__
+    assert line["at"].startswith(f"{code.co_filename}:{code.co_firstlineno + after}")
+    assert (line["agent"], line["type"]) == ("agent", kind)
+
+
+async def test_an_event_that_breaks_a_law_is_a_fault() -> None:
+    async def unlawful(turn: Any) -> AsyncIterator[Any]:
+        pen = Pen(turn)
+        yield [pen.start_message(), pen.start(), pen.delta("x")]
+        yield MessageStarted(message_id="another")
+
+    async with Play(acting(unlawful)) as turn:
+        ended = await turn.end()
+    assert ended.fault is not None
+    assert "broke the laws" in ended.fault.message
+
+
+async def test_to_ask_within_a_message_of_ones_own_is_told() -> None:
+    async def hasty(turn: Any) -> AsyncIterator[Any]:
+        yield Pen(turn).start_message()
+        with pytest.raises(GrammarError, match="must be ended before anybody is asked"):
+            await turn.ask_user("Now?")
+        raise RateLimited("seen")
+
+    async with Play(acting(hasty)) as turn:
+        ended = await turn.end()
+    assert ended.fault is not None
+    assert ended.fault.message == "seen"

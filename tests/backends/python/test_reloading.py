@@ -1,0 +1,60 @@
+"""`dragoman serve --watch`: the next turn runs the new code, running turns the old, and broken code changes nothing."""
+
+from pathlib import Path
+
+from tests.backends.python.talking import heard, session_of, streaming, text_of, turn, until_told
+from tests.test_serving import running
+
+AGENT = """\
+import asyncio
+from pathlib import Path
+
+from song import LINE
+
+
+async def reply(text):
+    yield "VERSION "
+    while text == "wait" and not Path(__file__).with_name("flag").exists():
+        await asyncio.sleep(0.01)
+    yield LINE
+"""
+
+
+def version(word: str) -> str:
+    return AGENT.replace("VERSION", word)
+
+
+def test_code_is_exchanged_under_a_running_server(tmp_path: Path) -> None:
+    (tmp_path / "bird.py").write_text(version("one"))
+    (tmp_path / "song.py").write_text("LINE = 'la'\n")
+    agents = {"bird": {"backend": "python", "settings": {"agent": "bird:reply"}}}
+    with running(tmp_path, "--watch", dialects={"aap": {}}, agents=agents) as server:
+        session = session_of(server, "bird")
+
+        def said() -> str:
+            return text_of(turn(server, session, {"role": "user", "content": "go"}))
+
+        assert said() == "one la"
+        with streaming(server, "bird", "wait") as waiting:
+            heard(waiting, "one")
+
+            (tmp_path / "bird.py").write_text(version("two"))
+            until_told(server, '"reloaded"', 1)
+            assert said() == "two la"
+
+            (tmp_path / "song.py").write_text("LINE = 'tirili'\n")
+            until_told(server, '"reloaded"', 2)
+            assert said() == "two tirili", "what it imports from beside it is read again, too"
+
+            (tmp_path / "flag").touch()
+            heard(waiting, '{"delta":"la"}')  # the turn that ran finished with the old
+
+        (tmp_path / "bird.py").write_text(version("three").replace("yield LINE", "yield (LINE"))
+        told = until_told(server, "not reloaded; what was in force stays so")
+        assert f"{tmp_path}/bird.py:11:11: module 'bird' cannot be read: '(' was never closed" in told
+        assert said() == "two tirili"
+
+        (tmp_path / "bird.py").write_text(version("four"))
+        until_told(server, '"reloaded"', 3)
+        assert said() == "four tirili"
+        assert server.end() == 0

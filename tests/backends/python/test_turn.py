@@ -1,0 +1,144 @@
+"""The turn that a function has: what it says, asks and may do, from a task and from a thread."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from gateway.backends import Result, Round, Tool
+from gateway.model import (
+    Answer,
+    AnswerQuestion,
+    AnyAsk,
+    ContinuationAsk,
+    DecidePermission,
+    Permission,
+    ReturnResult,
+    SendMessage,
+    Settings,
+    StopReason,
+    ToolReturned,
+    ToolSpec,
+    Withdraw,
+)
+from gateway.speech import Pen
+from tests.backends.driving import FakeTurn, play, tell
+from tests.backends.python.acting import acting
+
+
+async def asking(turn: Any) -> AsyncIterator[str]:
+    yield "Hm. "
+    colour = await turn.ask_user("Which colour?", ["Red", "Green"], header="Colour")
+    yield f"You like {colour!r}."
+
+
+def asking_plainly(turn: Any) -> Iterator[str]:
+    yield "Hm. "
+    colour = turn.ask_user("Which colour?", ["Red", "Green"], header="Colour")
+    yield f"You like {colour!r}."
+
+
+def answering(make: Callable[[str], Answer]) -> Callable[[AnyAsk, str], Answer]:
+    return lambda ask, request_id: make(request_id)
+
+
+@pytest.mark.parametrize("agent", [asking, asking_plainly])
+@pytest.mark.parametrize(("answer", "words", "result"), [
+    (lambda id: AnswerQuestion(request_id=id, selections={"0": (1,)}), "Green", "Green"),
+    (lambda id: AnswerQuestion(request_id=id, custom={"0": "Blue"}), "Blue", "Blue"),
+    (lambda id: ReturnResult(request_id=id, content="Mauve"), "Mauve", "Mauve"),
+    (lambda id: Withdraw(request_id=id), "", "Tool call cancelled"),
+])
+async def test_a_question_is_answered_in_words(agent: Any, answer: Any, words: str, result: str) -> None:
+    turn = await tell("go", backend=acting(agent), answering=answering(answer))
+    assert turn.text == f"Hm. You like {words!r}."
+    assert turn.stops == [StopReason.TOOL_USE, StopReason.END_TURN], "the message was ended before anybody was asked"
+    assert turn.results == [result]
+    [[ask]] = turn.asks
+    assert ask.questions[0].header == "Colour"  # type: ignore[union-attr]
+    assert ask.call.name == "AskUserQuestion"  # type: ignore[union-attr]
+
+
+async def test_any_ask_ends_the_message_first() -> None:
+    async def going_on(turn: Any) -> AsyncIterator[str]:
+        yield "So far. "
+        [answer] = await turn.ask(ContinuationAsk(turn=1, message="Go on?"))
+        yield str(answer.proceed)
+
+    turn = await tell("go", backend=acting(going_on))
+    assert turn.stops == [StopReason.NEEDS_INPUT, StopReason.END_TURN]
+    assert turn.text == "So far. True"
+
+
+async def permitted(turn: Any) -> str:
+    return "yes" if await turn.permission("send_mail", {"to": "Ann"}, title="Send it?") else "no"
+
+
+def permitted_plainly(turn: Any) -> str:
+    return "yes" if turn.permission("send_mail", {"to": "Ann"}, title="Send it?") else "no"
+
+
+@pytest.mark.parametrize("agent", [permitted, permitted_plainly])
+@pytest.mark.parametrize("granted", [True, False])
+async def test_a_person_permits_or_does_not(agent: Any, granted: bool) -> None:
+    turn = await tell("go", backend=acting(agent), answering=answering(
+        lambda id: DecidePermission(request_id=id, granted=granted, reason=None if granted else "no mail today")))
+    assert turn.text == ("yes" if granted else "no")
+    [back] = turn.all(ToolReturned)
+    assert back.content == ("Permission granted" if granted else "Tool call denied: no mail today")
+
+
+@pytest.mark.parametrize(("permission", "text"), [(Permission.ALLOW, "yes"), (Permission.DENY, "no")])
+async def test_what_the_session_has_settled_is_not_asked(permission: Permission, text: str) -> None:
+    turn = await tell("go", backend=acting(permitted), settings=Settings(tools={"send_mail": permission}))
+    assert (turn.text, turn.asks) == (text, [])
+
+
+async def test_where_nobody_is_there_nobody_is_asked() -> None:
+    turn = await tell(SendMessage(content="go", headless=True), backend=acting(permitted))
+    assert (turn.text, turn.asks) == ("yes", [])
+    turn = await tell(SendMessage(content="go", mode="planning"), backend=acting(permitted))
+    assert (turn.text, turn.asks) == ("no", [])
+
+
+async def test_a_tool_round_works_beside_strings() -> None:
+    async def measure(input: dict[str, Any], out: Any) -> Result:
+        return Result(content=str(len(input["text"])))
+
+    async def surveying(text: str, turn: Any) -> AsyncIterator[Any]:
+        tools, pen = {"measure": Tool(ToolSpec(name="measure"), measure)}, Pen(turn)
+        yield "Let me see. "
+        yield [pen.start_message(), *pen.call("measure", {"text": text}, permission=Permission.ASK)]
+        yield pen.end_message(stop_reason=StopReason.TOOL_USE)
+        round = Round(turn, pen, tools)
+        async for said in round.run():
+            yield said
+        [back] = round.returned.values()
+        yield f"It has {back.content} characters."
+
+    turn = await tell("seven", backend=acting(surveying))
+    assert turn.text == "Let me see. It has 5 characters."
+    assert turn.stops == [StopReason.END_TURN, StopReason.TOOL_USE, StopReason.END_TURN]
+    assert len(turn.asks) == 1
+
+
+async def test_all_that_a_turn_has_can_be_read() -> None:
+    async def reading(turn: Any) -> str:
+        return f"{turn.session_id} {turn.turn_id} {turn.agent.name} {turn.command.content} {len(turn.history)}"
+
+    turn = FakeTurn(SendMessage(content="go"))
+    assert (await play(acting(reading), turn)).text == "sess_1 turn_1 demo go 0"
+
+
+async def test_ids_come_in_the_order_of_the_code() -> None:
+    """A turn that is run anew must mint the same ids: what strings need is minted where they are said."""
+    async def minting(turn: Any) -> AsyncIterator[str]:
+        yield "a"
+        yield turn.mint("x")
+
+    def minting_plainly(turn: Any) -> Iterator[str]:
+        yield "a"
+        yield turn.mint("x")
+
+    for agent in (minting, minting_plainly):
+        assert (await tell("go", backend=acting(agent))).text == "ax_3"

@@ -1,0 +1,92 @@
+"""An async function that blocks is named with its file and line, once; whoever else blocks is not blamed on it."""
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from gateway.backends.python.backend import PythonBackend
+from gateway.backends.python.watchdog import Watchdog
+from gateway.model import Interrupt, Outcome
+from tests.backends.python.acting import Play, acting, loaded, written
+from tests.served import until
+
+BLOCKS = "the agent blocks the event loop, and nobody is served"
+
+
+def until_told(told: list[dict[str, Any]]) -> None:
+    """Block this thread until the journal has heard of it, and then long enough to be told again and again."""
+    end = time.monotonic() + 20
+    while not any(entry["event"] == BLOCKS for entry in told) and time.monotonic() < end:
+        time.sleep(0.01)
+    time.sleep(0.5)
+
+
+async def test_one_that_blocks_the_loop_is_named() -> None:
+    async def blocking() -> AsyncIterator[str]:
+        yield "a"
+        until_told(turn.told)
+        yield "b"
+
+    async with Play(acting(blocking, blocked_seconds=0.1)) as turn:
+        assert (await turn.end()).outcome is Outcome.COMPLETED, "it is named, not stopped"
+        [line] = turn.of(BLOCKS)
+    code = blocking.__code__
+    assert (line["agent"], line["function"], line["log_level"]) == ("agent", "test:blocking", "warning")
+    assert line["at"].startswith(f"{code.co_filename}:"), "its own file"
+    assert "until_told" in line["inside"]
+
+
+async def test_a_task_that_the_agent_started_is_named_after_it() -> None:
+    async def child() -> None:
+        until_told(turn.told)
+
+    async def parent() -> str:
+        await asyncio.create_task(child())
+        return "done"
+
+    async with Play(acting(parent, blocked_seconds=0.1)) as turn:
+        assert (await turn.end()).outcome is Outcome.COMPLETED
+        [line] = turn.of(BLOCKS)
+    assert line["function"] == "test:parent"
+
+
+async def test_nobody_is_named_while_the_loop_turns() -> None:
+    may_go = asyncio.Event()
+
+    async def patient() -> str:
+        await may_go.wait()
+        return "done"
+
+    async with Play(acting(patient, blocked_seconds=3600)) as turn:
+        await until(lambda: any(thread.name == "watchdog of agents" for thread in threading.enumerate()))
+        may_go.set()
+        assert (await turn.end()).outcome is Outcome.COMPLETED
+        assert not turn.of(BLOCKS)
+    await until(lambda: not any(thread.name == "watchdog of agents" for thread in threading.enumerate()))
+
+
+class Looking(Watchdog):
+    """One that lets a test wait until it has looked."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.looked = threading.Event()
+
+    def _tell(self, loop: asyncio.AbstractEventLoop, ident: int) -> None:
+        super()._tell(loop, ident)
+        self.looked.set()
+
+
+async def test_somebody_else_who_blocks_is_not_blamed_on_the_agent(tmp_path: Path) -> None:
+    name = written(tmp_path, "import asyncio\n\nasync def reply():\n    await asyncio.sleep(3600)\n")
+    backend, watchdog = PythonBackend(loaded(tmp_path, f"{name}:reply")), Looking(0.05)
+    backend._watchdog = watchdog
+    async with Play(backend) as turn:
+        await until(lambda: watchdog._running)
+        assert watchdog.looked.wait(20), "it has looked, while the test itself blocked the loop"
+        assert not turn.of(BLOCKS)
+        turn.session.submit([Interrupt()])
+        await turn.end()

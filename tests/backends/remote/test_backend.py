@@ -1,0 +1,157 @@
+"""A session here has one there: found again after a restart, waited for, stopped, and told of when it is gone."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.backends.remote import speakers
+from gateway.backends.remote.backend import SESSION
+from gateway.model import (
+    AnswerQuestion,
+    AnyCommand,
+    DecidePermission,
+    FaultCode,
+    Interrupt,
+    Outcome,
+    Permission,
+    ReturnResult,
+    SendMessage,
+    SessionStatus,
+    SessionView,
+    Settings,
+    ToolReturned,
+    TurnEnded,
+    text_of,
+)
+from tests.served import Served, serving, until
+from tests.tables import DIALECTS
+
+OWNER = "ann"
+ASKING = Settings(tools={"calc": Permission.ASK})
+
+
+@asynccontextmanager
+async def far(folder: Path) -> AsyncIterator[Served]:
+    """The server that has the agent."""
+    (folder / "far").mkdir(exist_ok=True)
+    async with serving(folder / "far", dialects={name: {} for name in DIALECTS}) as served:
+        yield served
+
+
+@asynccontextmanager
+async def near(folder: Path, dialect: str, url: str, **more: Any) -> AsyncIterator[Served]:
+    """The gateway whose agent is a server elsewhere."""
+    (folder / "near").mkdir(exist_ok=True)
+    remote = {"backend": "remote", "settings": {"dialect": dialect, "url": url, **more}}
+    agents = {"demo": {**remote, "tools": [{"name": "calc", "permission": "ask"}]}}
+    async with serving(folder / "near", agents=agents) as served:
+        yield served
+
+
+def where(served: Served, dialect: str) -> str:
+    return served.url(served.gateway.contexts[dialect].mount)
+
+
+async def say(served: Served, view: SessionView, text: str) -> None:
+    await served.gateway.sessions.submit(OWNER, view.session_id, [SendMessage(content=text)])
+    await until(lambda: view.status is not SessionStatus.RUNNING)
+
+
+async def ended(served: Served, view: SessionView) -> list[TurnEnded]:
+    await served.gateway.house.log.settled(view.session_id, view.head)
+    records = await served.gateway.sessions.records(OWNER, view.session_id)
+    return [record.event for record in records if isinstance(record.event, TurnEnded)]
+
+
+def words(view: SessionView) -> str:
+    return text_of(view.entries[-1].content)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_it_talks_on_in_the_same_session_after_a_restart(tmp_path: Path, dialect: str) -> None:
+    async with far(tmp_path) as there:
+        url = where(there, dialect)
+        async with near(tmp_path, dialect, url) as here:
+            view = await here.gateway.sessions.create(OWNER, "demo", metadata={"mine": "yes"})
+            await say(here, view, "one")
+            assert words(view) == "You said: one"
+            theirs = view.metadata[SESSION]
+            assert view.metadata["mine"] == "yes"
+        async with near(tmp_path, dialect, url) as here:
+            view = await here.gateway.sessions.get(OWNER, view.session_id)
+            await say(here, view, "two")
+            assert words(view) == "You said: two"
+            assert view.metadata[SESSION] == theirs
+        heads = await there.gateway.sessions.heads("", limit=10)
+        assert len(heads) == 1
+
+
+async def test_metadata_that_a_client_exchanged_does_not_lose_the_session(tmp_path: Path) -> None:
+    async with far(tmp_path) as there, near(tmp_path, "cas", where(there, "cas")) as here:
+        view = await here.gateway.sessions.create(OWNER, "demo")
+        await say(here, view, "one")
+        await here.gateway.sessions.update(OWNER, view.session_id, metadata={"other": "things"})
+        await say(here, view, "two")
+        assert len(await there.gateway.sessions.heads("", limit=10)) == 1
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_what_was_asked_is_answered_after_a_restart(tmp_path: Path, dialect: str) -> None:
+    async with far(tmp_path) as there:
+        url = where(there, dialect)
+        async with near(tmp_path, dialect, url) as here:
+            view = await here.gateway.sessions.create(OWNER, "demo", settings=ASKING)
+            await say(here, view, "/permit")
+            assert view.status is SessionStatus.SUSPENDED
+        async with near(tmp_path, dialect, url) as here:
+            view = await here.gateway.sessions.get(OWNER, view.session_id)
+            assert view.status is SessionStatus.SUSPENDED
+            await here.gateway.sessions.submit(OWNER, view.session_id, [answer(*one) for one in view.asks.items()])
+            await until(lambda: view.status is SessionStatus.IDLE)
+            (end,) = await ended(here, view)
+            records = await here.gateway.sessions.records(OWNER, view.session_id)
+        assert (end.outcome, end.fault) == (Outcome.COMPLETED, None)
+        results = [record.event for record in records if isinstance(record.event, ToolReturned)]
+        assert [(result.content, result.is_error) for result in results] == [("42", False)]
+
+
+def answer(request_id: str, pending: Any) -> AnyCommand:
+    match pending.ask.kind:
+        case "permission":
+            return DecidePermission(request_id=request_id, granted=True)
+        case "question":
+            count = len(pending.ask.questions)
+            return AnswerQuestion(request_id=request_id, selections={str(number): (0,) for number in range(count)})
+        case _:
+            return ReturnResult(request_id=request_id, content="painted")
+
+
+async def test_an_interrupt_is_carried_on(tmp_path: Path) -> None:
+    async with far(tmp_path) as there, near(tmp_path, "cas", where(there, "cas")) as here:
+        view = await here.gateway.sessions.create(OWNER, "demo")
+        await here.gateway.sessions.submit(OWNER, view.session_id, [SendMessage(content="/slow 1000")])
+        await until(lambda: view.metadata.get(SESSION) and view.head > 8)
+        theirs = await there.gateway.sessions.get("", view.metadata[SESSION])
+        assert theirs.status is SessionStatus.RUNNING
+        await here.gateway.sessions.submit(OWNER, view.session_id, [Interrupt()])
+        await until(lambda: theirs.status is SessionStatus.IDLE)
+        (end,) = await ended(here, view)
+        assert end.outcome is Outcome.INTERRUPTED
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_a_server_that_is_not_there_is_a_fault_in_clear_words(tmp_path: Path, dialect: str) -> None:
+    async with near(tmp_path, dialect, "http://127.0.0.1:9", attempts=1) as here:
+        view = await here.gateway.sessions.create(OWNER, "demo")
+        await say(here, view, "hello")
+        (end,) = await ended(here, view)
+        assert end.fault is not None
+        assert end.fault.code in (FaultCode.BACKEND, FaultCode.OVERLOADED)
+        assert "127.0.0.1:9" in end.fault.message
+
+
+def test_whoever_is_spoken_has_both_ears_and_a_mouth() -> None:
+    assert list(speakers()) == DIALECTS

@@ -1,0 +1,83 @@
+"""What people say, and which servers their session has, as an ACP agent is told it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from gateway.backends.acp import KIND, AcpSettings
+from gateway.backends.acp.folder import Folder
+from gateway.backends.acp.mcp import servers
+from gateway.backends.acp.permission import settled
+from gateway.backends.acp.prompt import blocks
+from gateway.errors import Forbidden, Invalid
+from gateway.model import DataPart, FilePart, ImagePart, SendMessage, TextPart, ToolCall
+from tests.backends.acp_driving import Turn
+
+
+def told(folder: Path, *parts: Any, **more: Any) -> list[dict[str, Any]]:
+    return blocks(SendMessage(content=parts, **more), Folder(folder), images=True)
+
+
+def test_every_part_has_its_block(tmp_path: Path) -> None:
+    assert told(tmp_path, TextPart(text="a"), DataPart(type="card", content={"x": 1})) == [
+        {"type": "text", "text": "a"}, {"type": "text", "text": 'card: {"x":1}'}]
+    assert told(tmp_path, ImagePart(url="https://x/y.png", media_type="image/png")) == [
+        {"type": "resource_link", "name": "y.png", "uri": "https://x/y.png", "mimeType": "image/png"}]
+    assert told(tmp_path, FilePart(name="a.pdf", url="https://x/a.pdf", size=7)) == [
+        {"type": "resource_link", "name": "a.pdf", "uri": "https://x/a.pdf", "size": 7}]
+    assert told(tmp_path, FilePart(name="b", file_id="file_1")) == [
+        {"type": "resource_link", "name": "b", "uri": "file-id:file_1"}]
+    assert told(tmp_path) == [{"type": "text", "text": ""}]
+
+
+def test_a_schema_is_asked_for_in_words(tmp_path: Path) -> None:
+    _, asked = told(tmp_path, TextPart(text="a"), output_schema={"type": "object"})
+    assert '{"type":"object"}' in asked["text"]
+
+
+@pytest.mark.parametrize("url", ["data:image/png;base64,???", "data:image/png"])
+def test_broken_data_is_refused(tmp_path: Path, url: str) -> None:
+    with pytest.raises(Invalid, match="data: address"):
+        told(tmp_path, ImagePart(url=url))
+
+
+@pytest.mark.parametrize("name", ["..", "/", "", "a/../..", "x\0y"])
+def test_a_file_of_any_name_is_inside_or_refused(tmp_path: Path, name: str) -> None:
+    inside = tmp_path / "inside"
+    try:
+        [link] = told(inside, FilePart(name=name, url="data:,x"))
+        assert link["uri"].startswith(f"{inside.resolve().as_uri()}/")
+    except Forbidden:
+        assert name.endswith("..")
+    assert [path.name for path in tmp_path.iterdir()] == ["inside"]
+
+
+def test_servers_with_an_address_and_no_commands() -> None:
+    given = [
+        {"name": "a", "url": "https://a", "headers": {"X": "1"}}, {"name": "b", "type": "sse", "url": "https://b"},
+        {"name": "c", "command": "rm"},
+    ]
+    assert servers(given, frozenset({"http"})) == [
+        {"type": "http", "name": "a", "url": "https://a", "headers": [{"name": "X", "value": "1"}]}]
+    assert [one["name"] for one in servers(given, frozenset({"http", "sse"}))] == ["a", "b"]
+    assert servers(given, frozenset()) == []
+
+
+def test_who_plans_carries_nothing_out() -> None:
+    call = ToolCall(call_id="c", name="execute")
+    assert settled(Turn(SendMessage(content="x", mode="planning")), call) is False
+    assert settled(Turn(SendMessage(content="x")), call) is None
+
+
+def test_settings_are_held_to_their_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert KIND.settings is AcpSettings
+    with pytest.raises(ValidationError, match="command"):
+        AcpSettings.model_validate({})
+    with pytest.raises(ValidationError, match="the environment has no variable"):
+        AcpSettings.model_validate({"command": "x", "env": {"A": "$NOBODY_SET_THIS"}})
+    monkeypatch.setenv("SOMEBODY_SET_THIS", "swordfish")
+    made = AcpSettings.model_validate({"command": "x", "env": {"A": "$SOMEBODY_SET_THIS"}})
+    assert made.secrets == ("swordfish",)
+    assert "swordfish" not in repr(made)

@@ -1,0 +1,71 @@
+"""Two gateways in a row: the first has the demo agent; the second has the first as its agent, in one dialect."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from gateway.backends.remote import dialled
+from gateway.model import InputAccepted, Record, SessionView
+from gateway.upstream import Remote, RemoteAddress
+from tests.served import Served, serving, until
+from tests.tables import DIALECTS
+
+
+@dataclass(frozen=True)
+class Row:
+    """Both gateways, and where each serves which dialect."""
+
+    first: Served
+    second: Served
+
+    def client(self, dialect: str) -> Remote:
+        """A client of the second gateway."""
+        return dialled(dialect, RemoteAddress(url=address(self.second, dialect)))
+
+    async def original(self, said: str) -> tuple[list[Record], str]:
+        """What the log of the first gateway has of the conversation in which this was said, and the turn it began."""
+        view, turn_id = await self._find(said)
+        await until(lambda: view.turn_id != turn_id)
+        return list(await self.first.gateway.sessions.records("", view.session_id)), turn_id
+
+    async def has_tools(self, said: str, name: str) -> bool:
+        """Whether the first gateway knows of this tool of the client."""
+        view, _ = await self._find(said)
+        return name in [tool.name for tool in view.settings.client_tools]
+
+    async def _find(self, said: str) -> tuple[SessionView, str]:
+        sessions = self.first.gateway.sessions
+        for head in await sessions.heads("", limit=1000):
+            for record in await sessions.records("", head.session_id):
+                if isinstance(record.event, InputAccepted) and said in repr(record.event):
+                    assert record.turn_id is not None
+                    return await sessions.get("", head.session_id), record.turn_id
+        raise AssertionError(f"nobody said {said!r} to the first gateway")
+
+
+def address(served: Served, dialect: str) -> str:
+    """Where a client of the dialect would be pointed."""
+    return served.url(served.gateway.contexts[dialect].mount)
+
+
+@asynccontextmanager
+async def in_a_row(folder: Path, dialect: str) -> AsyncIterator[Row]:
+    """The first gateway is heard by the second in this dialect; the second serves all."""
+    dialects: dict[str, dict[str, object]] = {name: {} for name in DIALECTS}
+    async with AsyncExitStack() as stack:
+        for name in ("first", "second"):
+            (folder / name).mkdir()
+        common = {"dialects": dialects, "log": "memory"}
+        first = await stack.enter_async_context(serving(folder / "first", **common))
+        remote = {"backend": "remote", "settings": {"dialect": dialect, "url": address(first, dialect)}}
+        agents = {"demo": {**remote, "tools": TOOLS}}
+        second = await stack.enter_async_context(serving(folder / "second", agents=agents, **common))
+        yield Row(first, second)
+
+
+TOOLS = [
+    {"name": name, "description": name, "parameters": {"type": "object"}, "permission": permission}
+    for name, permission in (("clock", "allow"), ("calc", "ask"), ("search", "allow"))
+]
+"""The demo's tools, and which of them it asks about."""
