@@ -134,7 +134,8 @@ class Connections:
 class Playing:
     """One request on each socket, all sent at once, and the reading of what comes back."""
 
-    def __init__(self, sockets: Sequence[socket.socket], requests: Sequence[bytes]) -> None:
+    def __init__(self, sockets: Sequence[socket.socket], requests: Sequence[bytes], rest: float = 0.0) -> None:
+        self._rest = rest
         self.answers = [Answer() for _ in requests]
         self._sockets = sockets
         self._requests = requests
@@ -163,6 +164,8 @@ class Playing:
         while waiting and (left := until - clock()) > 0:
             for number, _ in self._poll.poll(left):
                 self._take(number)
+            if self._rest:
+                time.sleep(self._rest)
 
     def _take(self, number: int) -> None:
         connection, answer = self._waiting[number]
@@ -182,8 +185,9 @@ class Playing:
         return Round(self.answers, seconds, used.cpu / seconds, used.waited / seconds)
 
 
-def play(sockets: Sequence[socket.socket], requests: Sequence[bytes]) -> Round:
-    with Playing(sockets, requests) as playing:
+def play(sockets: Sequence[socket.socket], requests: Sequence[bytes], rest: float = 0.0) -> Round:
+    """All the answers; a client that rests after each look takes more at a time, and has less to do."""
+    with Playing(sockets, requests, rest) as playing:
         return playing.finish()
 
 

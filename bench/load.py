@@ -71,7 +71,9 @@ CHECKER = Checker()
 
 
 def create_sessions(server: Server, count: int) -> list[str]:
-    """Sessions made one after the other on one connection."""
+    """Sessions made one after the other on one connection; nameless ones where there are none to make."""
+    if not server.wire.create():
+        return [""] * count
     with Connections(server.port) as connections:
         one = connections.open(1)
         return [_created(server, play(one, [server.wire.create()]).answers[0]) for _ in range(count)]
@@ -83,10 +85,10 @@ def _created(server: Server, answer: Answer) -> str:
     return server.wire.session_of(answer.body())
 
 
-def concurrent_turns(server: Server, count: int, talk: Talk) -> Sample:
+def concurrent_turns(server: Server, count: int, talk: Talk, rest: float = 0.0) -> Sample:
     """So many turns at once, each on its own connection and in its own fresh session."""
     with crowd(server, count) as (sockets, sessions):
-        return measured(server, sockets, sessions, talk)
+        return measured(server, sockets, sessions, talk, rest)
 
 
 def paced_turns(server: Server, count: int, talk: Talk) -> Window:
@@ -118,14 +120,18 @@ def crowd(server: Server, count: int) -> Iterator[tuple[Sequence[socket.socket],
 
 
 def _enter(server: Server, sockets: Sequence[socket.socket]) -> list[str]:
+    if not server.wire.create():
+        return [""] * len(sockets)
     answers = play(sockets, [server.wire.create()] * len(sockets)).answers
     return [_created(server, answer) for answer in answers]
 
 
-def measured(server: Server, sockets: Sequence[socket.socket], sessions: Sequence[str], talk: Talk) -> Sample:
+def measured(
+    server: Server, sockets: Sequence[socket.socket], sessions: Sequence[str], talk: Talk, rest: float = 0.0,
+) -> Sample:
     requests = [server.wire.turn(session, talk.message) for session in sessions]
     before = server.spent()
-    played = play(sockets, requests)
+    played = play(sockets, requests, rest)
     return _examined(server, played, talk, server.spent() - before)
 
 

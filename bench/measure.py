@@ -54,6 +54,9 @@ class Spent:
     def __sub__(self, before: "Spent") -> "Spent":
         return Spent(self.cpu - before.cpu, self.waited - before.waited)
 
+    def __add__(self, other: "Spent") -> "Spent":
+        return Spent(self.cpu + other.cpu, self.waited + other.waited)
+
 
 def spent(pid: int) -> Spent:
     """All living threads together, to the nanosecond where the kernel counts them, else in its ticks."""
@@ -64,6 +67,19 @@ def spent(pid: int) -> Spent:
     if not threads:
         return Spent(_ticks(pid) / TICKS, 0.0)
     return Spent(sum(int(cpu) for cpu, _, _ in threads) / 1e9, sum(int(waited) for _, waited, _ in threads) / 1e9)
+
+
+def family(leader: int) -> list[int]:
+    """Who belongs to the session of processes that this one leads, itself first."""
+    others = list[int]()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has ended meanwhile
+        if int(fields[3]) == leader and int(path.parent.name) != leader:
+            others.append(int(path.parent.name))
+    return [leader, *others]
 
 
 def _ticks(pid: int) -> int:

@@ -1,22 +1,26 @@
 """The servers under test: each in a process of its own on the servers' core, and a column of the table."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 from pathlib import Path
 from types import TracebackType
 
 from .client import ask
-from .measure import Broken, Spent, rss_bytes, spent
+from .measure import Broken, Spent, family, rss_bytes, spent
 from .wire import PAUSE, Aap, Talk, Wire, post
 
 ROOT = Path(__file__).resolve().parent.parent
 READY_SECONDS = 20.0
-READYZ = b"GET /readyz HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n"
+GET = "GET {} HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n"
 SETTINGS = """\
 log: {log}
 data: {data}
@@ -52,6 +56,12 @@ class Contender:
     wire: Wire
     is_taught: bool = False
     """Whether it plays scripts that it must be taught first."""
+    ready_at: str = "/readyz"
+    """What it answers with 200 as soon as it can work."""
+    ready_seconds: float = READY_SECONDS
+    has_family: bool = False
+    """Whether it is more than one process; they are measured together."""
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 DRAGOMAN = Contender("dragoman", gateway_command, Aap())
@@ -73,7 +83,7 @@ class Server:
         started = time.perf_counter()
         self._process = self._spawn(contender.command(folder, self.port), core)
         try:
-            self._await_ready(started + READY_SECONDS)
+            self._await_ready(started + contender.ready_seconds)
         except BaseException:
             self.stop()
             raise
@@ -89,14 +99,19 @@ class Server:
             raise Broken(f"{self.contender.name} died with code {died}\n{self._last_words()}") from error
 
     def stop(self) -> None:
-        self._process.kill()
+        """End it and whoever it has started: they are a group of their own."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
     def spent(self) -> Spent:
-        return spent(self._process.pid)
+        return reduce(add, map(spent, self._pids()))
 
     def rss(self) -> int:
-        return rss_bytes(self._process.pid)
+        return sum(map(rss_bytes, self._pids()))
+
+    def _pids(self) -> Sequence[int]:
+        return family(self._process.pid) if self.contender.has_family else [self._process.pid]
 
     def teach(self, talk: Talk, body: bytes) -> None:
         """Have a bare server play a body event by event, with the pauses that the talk has."""
@@ -112,7 +127,7 @@ class Server:
         with self._errors.open("wb") as errors:
             return subprocess.Popen(
                 command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
-                env=_environment(), start_new_session=True,
+                env=_environment() | dict(self.contender.environment), start_new_session=True,
                 preexec_fn=lambda: os.sched_setaffinity(0, {core}),
             )
 
@@ -123,11 +138,11 @@ class Server:
             if self._is_ready():
                 return
             time.sleep(0.002)
-        raise Broken(f"{self.contender.name} was not ready after {READY_SECONDS:g} seconds\n{self._last_words()}")
+        raise Broken(f"{self.contender.name} was not ready in time\n{self._last_words()}")
 
     def _is_ready(self) -> bool:
         try:
-            return ask(self.port, READYZ).status == 200
+            return ask(self.port, GET.format(self.contender.ready_at).encode()).status == 200
         except (OSError, Broken):
             return False
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from .measure import Broken
 
@@ -11,6 +11,7 @@ PAUSE = 0.05
 """Seconds between the deltas of the demo agent's /slow."""
 REPLY = ("You ", "said: ", "(nothing)")
 """What the demo agent says after its directives."""
+SLOWLY = ", slowly"
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,17 @@ def slow(count: int) -> Talk:
     return Talk(f"/slow {count}", tuple(f"{number + 1} " for number in range(count)) + REPLY, paced=count)
 
 
+def words(count: int, *, slowly: bool = False) -> Talk:
+    """What the bench's own model service says: each word another one, so that order and number can be told."""
+    deltas = tuple(f"word{number} " for number in range(1, count + 1))
+    return Talk(f"{count} words{SLOWLY if slowly else ''}", deltas, paced=count if slowly else 0)
+
+
+def talk_of(message: str) -> Talk:
+    """The talk that such a message stands for."""
+    return words(int(message.split()[0]), slowly=message.endswith(SLOWLY))
+
+
 class Wire(Protocol):
     """A dialect as the client needs it; one such object makes one more column possible."""
 
@@ -44,7 +56,9 @@ class Wire(Protocol):
     delta_mark: bytes
     """What every text delta has in its bytes, and nothing else has."""
 
-    def create(self) -> bytes: ...
+    def create(self) -> bytes:
+        """The request that makes a session; nothing where there are none."""
+
     def session_of(self, body: bytes) -> str: ...
     def turn(self, session: str, message: str) -> bytes: ...
     def events(self, body: bytes) -> list[bytes]:
@@ -54,9 +68,10 @@ class Wire(Protocol):
         """Raise `Broken` unless the whole of the talk was heard, in order, once."""
 
 
-def post(path: str, body: object) -> bytes:
+def post(path: str, body: object, *fields: str) -> bytes:
     content = json.dumps(body).encode()
-    head = f"POST {path} HTTP/1.1", "Host: bench", "Content-Type: application/json", f"Content-Length: {len(content)}"
+    head = (f"POST {path} HTTP/1.1", "Host: bench", "Content-Type: application/json",
+            f"Content-Length: {len(content)}", *fields)
     return "\r\n".join(head).encode() + b"\r\n\r\n" + content
 
 
@@ -67,8 +82,11 @@ class Aap:
     event_mark = b"event: "
     delta_mark = b"event: text_delta\n"
 
+    def __init__(self, agent: str = "demo") -> None:
+        self._agent = agent
+
     def create(self) -> bytes:
-        return post("/aap/sessions", {"agent": {"name": "demo"}})
+        return post("/aap/sessions", {"agent": {"name": self._agent}})
 
     def session_of(self, body: bytes) -> str:
         return str(json.loads(body)["sessionId"])
@@ -91,6 +109,52 @@ class Aap:
             raise Broken(f"{talk.message}: the stream is not one turn_start, the deltas and one turn_stop")
         if heard[0][0] != b"turn_start" or _field(heard[-1][1], "stopReason") != "end_turn":
             raise Broken(f"{talk.message}: the turn did not begin and end as it should")
+
+
+class Chat:
+    """Chat completions, streamed: what the bench's model service speaks, and every proxy in front of it."""
+
+    name = "chat"
+    event_mark = b"data: "
+    delta_mark = b'"content":"word'
+
+    def __init__(self, key: str = "") -> None:
+        self._fields = (f"Authorization: Bearer {key}",) if key else ()
+
+    def create(self) -> bytes:
+        return b""
+
+    def session_of(self, body: bytes) -> str:
+        return ""
+
+    def turn(self, session: str, message: str) -> bytes:
+        return post("/v1/chat/completions", {
+            "model": "bench", "stream": True, "stream_options": {"include_usage": True},
+            "messages": [{"role": "user", "content": message}],
+        }, *self._fields)
+
+    def events(self, body: bytes) -> list[bytes]:
+        return [event + b"\n\n" for event in body.split(b"\n\n") if event]
+
+    def check(self, body: bytes, talk: Talk) -> None:
+        heard = [_named(event)[1] for event in self.events(body) if not event.startswith(b":")]
+        if heard[-1:] != [b"[DONE]"]:
+            raise Broken(f"{talk.message}: the stream does not end with [DONE]")
+        choices = [choice for content in heard[:-1] for choice in _choices(content)]
+        deltas = [said for choice in choices if (said := (choice.get("delta") or {}).get("content"))]
+        if len(deltas) != len(talk.deltas):
+            raise Broken(f"{talk.message}: {len(deltas)} deltas came, not {len(talk.deltas)}")
+        if "".join(deltas) != talk.text:
+            raise Broken(f"{talk.message}: the deltas do not add up to what the model says")
+        if [choice["finish_reason"] for choice in choices if choice.get("finish_reason")] != ["stop"]:
+            raise Broken(f"{talk.message}: the answer did not finish once, and as it should")
+
+
+def _choices(content: bytes) -> list[dict[str, Any]]:
+    try:
+        return list(json.loads(content)["choices"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise Broken(f"an event that is no chunk of an answer: {content[:80]!r}") from error
 
 
 def _named(event: bytes) -> tuple[bytes, bytes]:

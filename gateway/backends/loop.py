@@ -25,12 +25,13 @@ from gateway.model import (
     ToolOrigin,
 )
 from gateway.ports import Clock, Said, Turn
-from gateway.speech import Scribe, Speech
+from gateway.speech import Speech
 from gateway.upstream import Upstream
 
 from .loop_mcp import McpServers
 from .loop_mcp_wire import check_installed
 from .loop_memory import Exchange, Heard, Memory
+from .loop_scribe import DiscreetScribe
 from .loop_service import Asking, Reading, Service, hear_out, stop_of
 from .loop_settings import BUILT_IN, ModelSettings
 from .loop_tools import Toolbox
@@ -51,9 +52,9 @@ UNDONE = "This call was not carried out."
 class Talk:
     """One turn of one model: what it remembers, how it speaks, and what it may use."""
 
-    def __init__(self, turn: Turn, model: str, toolbox: Toolbox) -> None:
+    def __init__(self, turn: Turn, model: str, toolbox: Toolbox, secrets: tuple[str, ...]) -> None:
         self.turn, self.model, self.toolbox = turn, model, toolbox
-        self.memory, self.scribe = Memory(turn), Scribe(turn.mint)
+        self.memory, self.scribe = Memory(turn), DiscreetScribe(turn.mint, secrets)
         self.round = Round(turn, self.scribe.pen, toolbox.tools)
 
     def noted(self, said: Iterable[Said]) -> Iterator[Said]:
@@ -82,12 +83,12 @@ class ModelBackend:
             AgentTool(spec=BUILT_IN[tool], permission=permission) for tool, permission in settings.tools.items()
             if permission is not Permission.DENY
         ))
-        self._settings, self._service = settings, service
+        self._settings, self._service, self._secrets = settings, service, settings.secrets
         self._own = {tool: own[tool] for tool in settings.tools}
         self._mcp = McpServers(settings.mcp, base)
         further = {header: value.get_secret_value() for header, value in settings.headers.items()}
         self._upstream = Upstream(
-            str(settings.url), secrets=settings.secrets, patience=settings.patience,
+            str(settings.url), secrets=self._secrets, patience=settings.patience,
             headers=service.headers(settings) | further,
         )
 
@@ -108,7 +109,8 @@ class ModelBackend:
         offers, notices = await self._mcp.tools()
         for notice in notices:
             yield notice
-        talk = Talk(turn, self._model(turn), Toolbox(turn, self._own, self._settings.tools, offers))
+        toolbox = Toolbox(turn, self._own, self._settings.tools, offers)
+        talk = Talk(turn, self._model(turn), toolbox, self._secrets)
         if answers:
             async with aclosing(_settle(talk, answers)) as speech:
                 async for said in speech:
@@ -171,7 +173,7 @@ class ModelBackend:
     async def _summarise(self, turn: Turn) -> Speech:
         """The history in the model's own words, which take its place from now on."""
         assert isinstance(turn.command, Compact)
-        talk = Talk(turn, self._model(turn), Toolbox.empty())
+        talk = Talk(turn, self._model(turn), Toolbox.empty(), self._secrets)
         reading = self._reading(talk)
         wanted = [*talk.memory.exchanges, Heard(Role.USER, (TextPart(text=SUMMARISE),))]
         async with aclosing(self._ask(talk, reading, wanted)) as speech:

@@ -1,6 +1,8 @@
 """`dragoman chat`: talk with a server of any dialect from the terminal."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -8,7 +10,6 @@ import typer
 from .common import fail, telling
 
 if TYPE_CHECKING:
-    from gateway.errors import GatewayError
     from gateway.model import AgentCard, Permission, ToolSpec
     from gateway.upstream import Remote
 
@@ -16,6 +17,11 @@ PATIENCE = 300.0
 """Seconds to wait for the server to say something."""
 CONNECTING = 10.0
 LONGEST_TURN = 24 * 3600.0
+HINTS = {
+    401: "give another key with --key or in DRAGOMAN_KEY", 403: "this key may not talk there",
+    404: "is this where the dialect is, and is it this dialect?",
+}
+"""What can be done about a refusal."""
 
 
 def chat(
@@ -67,16 +73,12 @@ def _dialled(url: str, dialect: str | None, key: str, agent: str | None, timeout
 
 def _talk(remote: "Remote", system: str | None, model: str | None, own: list[str], careful: list[str]) -> int:
     from gateway.chat import Bell, Line, LinePrompt, PlainScreen, Talk, TerminalPrompt, TerminalScreen
-    from gateway.errors import GatewayError
     from gateway.model import Settings
 
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     specs = tuple(map(_tool, own))
-    with Bell() as bell, Line(remote) as line:
-        try:
-            card = line.about()
-        except GatewayError as error:
-            fail(_explained(error))
+    with Bell() as bell, Line(remote) as line, _explaining():
+        card = line.about()
         settings = Settings(system=system, model=model, client_tools=specs, tools=_permissions(card, careful))
         if not is_terminal:
             screen, prompt = PlainScreen(sys.stdout, sys.stderr), LinePrompt(bell, sys.stdin)
@@ -109,11 +111,14 @@ def _permissions(card: "AgentCard", careful: list[str]) -> "dict[str, Permission
     return {tool.spec.name: Permission.ASK if tool.spec.name in careful else tool.permission for tool in card.tools}
 
 
-def _explained(error: "GatewayError") -> str:
-    """What kept us from talking, and what can be done about it."""
-    status = (error.details or {}).get("upstream_status")
-    hints = {
-        401: "give a key with --key or in DRAGOMAN_KEY", 403: "this key may not talk there",
-        404: "is this the address of the dialect, and the right dialect?",
-    }
-    return f"{error.message}{f'; {hints[status]}' if status in hints else ''}"
+@contextmanager
+def _explaining() -> Iterator[None]:
+    """What keeps us from talking is told with what can be done about it."""
+    from gateway.errors import GatewayError
+
+    try:
+        yield
+    except GatewayError as error:
+        status = (error.details or {}).get("upstream_status")
+        hint = HINTS.get(status) if isinstance(status, int) else None
+        fail(f"{error.message}{f'; {hint}' if hint else ''}")

@@ -30,7 +30,7 @@ def check(
 
 
 def _show(rows: Sequence[Sequence[str]]) -> None:
-    """A table whose first row is its head; for a pipe it is as wide as it needs to be."""
+    """A table whose first row is its head; for a pipe it is as wide as it needs to be, and plain."""
     from rich.box import SIMPLE
     from rich.console import Console
     from rich.markup import escape
@@ -38,7 +38,10 @@ def _show(rows: Sequence[Sequence[str]]) -> None:
 
     console = Console()
     if not console.is_terminal:
-        console = Console(width=max(80, 4 + sum(max(map(len, column)) + 3 for column in zip(*rows, strict=True))))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for row in rows:
+            typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        return
     head, *body = rows
     table = Table(*map(escape, head), box=SIMPLE)
     for row in body:

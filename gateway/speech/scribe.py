@@ -116,8 +116,8 @@ class Scribe:
         return self._begin(key, _Making(BlockKind.TOOL_USE, replace(call, input={})))
 
     def arguments(self, key: Key, fragment: str) -> list[Said]:
-        """A piece of the JSON of a call's input."""
-        return self._grow(key, fragment, BlockKind.TOOL_USE) if fragment else []
+        """A piece of the JSON of a call's input; nothing happens where no call is in the making under this key."""
+        return self._grow(key, fragment, BlockKind.TOOL_USE) if fragment and key in self._making else []
 
     def whole_call(self, key: Key, call: ToolCall) -> list[Said]:
         """A call that came in one piece."""

@@ -193,7 +193,7 @@ class Composer:
             yield self._record(FaultRaised(fault=ended.fault), at)
         yield self._record(TurnEnded(
             outcome=ended.outcome, stop_reason=ended.stop_reason, fault=ended.fault, result=ended.result,
-            usage=self._usage, duration_ms=max(0, round((self._at - self._started_at) * 1000)),
+            usage=self._usage, duration_ms=round((max(at, self._at) - self._started_at) * 1000),
         ), at)
         self._turn_id = None
         self.asks.clear()

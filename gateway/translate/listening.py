@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 
-from gateway.model import AnyCommand, Configure, OpenAsk, Record, SessionView, Settings
+from gateway.model import Answer, AnyCommand, Configure, OpenAsk, Record, SessionView, Settings
 from gateway.upstream import Asked, Frame, Heard, Hearing
 
 from .composing import Composer
@@ -19,7 +19,7 @@ class Listening:
         self.composer, self.hearing = composer, hearing
         self._ids: OrderedDict[str, None] = OrderedDict()
         self._last_id, self._was_new = "", True
-        self._is_told = False
+        self._told: dict[str, Answer] = {}
         self._sent_on = ""
         self._settings = Settings()
         self._connections: set[str] = set()
@@ -122,9 +122,11 @@ class Listening:
     def _tell_answers(self) -> None:
         """A hearing that wants to know what was answered, before it hears what came of it, has `settle`."""
         settle: Callable[..., None] | None = getattr(self.hearing, "settle", None)
-        if not self.hearing.paused:
-            self._is_told = False
-        elif settle is not None and not self._is_told:
-            self._is_told = True
-            for ref, (_, asked) in self.composer.asks.items():
-                settle(asked, self.composer.answer_to(ref))
+        if not self.hearing.paused or settle is None:
+            self._told = {}
+            return
+        for ref, (_, asked) in self.composer.asks.items():
+            answer = self.composer.answer_to(ref)
+            if self._told.get(ref) != answer:
+                self._told[ref] = answer
+                settle(asked, answer)

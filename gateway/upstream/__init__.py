@@ -1,6 +1,6 @@
 """Other people's servers: how they are reached and read, and how what they say becomes lawful events."""
 
-from .http import Cut, Patience, Upstream
+from .http import Cut, Patience, Unreachable, Upstream
 from .remote import Asked, Ended, Frame, Heard, Hearing, Opening, Remote, RemoteAddress
 from .secrets import hidden
 from .sse import Decoder, SseEvent
@@ -18,6 +18,7 @@ __all__ = [
     "Remote",
     "RemoteAddress",
     "SseEvent",
+    "Unreachable",
     "Upstream",
     "hidden",
 ]

@@ -51,7 +51,8 @@ def test_an_answer_in_words(answer: Any, words: str) -> None:
 
 
 @pytest.mark.parametrize("answer", [
-    {"selections": {"0": (1,), "1": (0, 1)}}, {"selections": {"0": (0,)}, "custom": {"1": "Plum, and more; much: more"}},
+    {"selections": {"0": (1,), "1": (0, 1)}},
+    {"selections": {"0": (0,)}, "custom": {"1": "Plum, and more; much: more"}},
 ])
 def test_what_is_told_in_words_is_understood_from_them(answer: Any) -> None:
     words = in_words(ASK, AnswerQuestion(request_id="r", **answer))

@@ -29,6 +29,11 @@ class Row:
         await until(lambda: view.turn_id != turn_id)
         return list(await self.first.gateway.sessions.records("", view.session_id)), turn_id
 
+    async def found(self, said: str) -> tuple[SessionView, list[Record]]:
+        """The session of the first gateway in which this was said, and all its records."""
+        view, _ = await self._find(said)
+        return view, list(await self.first.gateway.sessions.records("", view.session_id))
+
     async def has_tools(self, said: str, name: str) -> bool:
         """Whether the first gateway knows of this tool of the client."""
         view, _ = await self._find(said)

@@ -150,6 +150,13 @@ def test_a_call_whose_input_is_no_object_is_torn(written: str) -> None:
     lawful(said)
 
 
+def test_input_for_a_call_that_is_over_says_nothing() -> None:
+    hand = scribe()
+    said = hand.whole_call(0, ToolCall(call_id="x", name="a"))
+    assert hand.arguments(0, "{}") == [] == hand.arguments(7, "{}")
+    lawful([*said, *hand.finish()])
+
+
 def test_a_result_is_told_once_and_only_of_a_call_that_was_made() -> None:
     hand = scribe()
     said = [*hand.whole_call(0, ToolCall(call_id="x", name="a")), *hand.finish()]

@@ -73,8 +73,9 @@ def test_several_things_asked_one_after_the_other_are_waited_for_together() -> N
     records += session.sent(ContinueTurn(request_id="b", proceed=False), "1", 1.0)
     records += hear(session, "go", "end")
     assert names(records)[5:] == ["input.resolved", "input.accepted", "input.resolved", "turn.resumed", "turn.ended"]
-    assert [(ref, answer.proceed) for ref, answer in script.settled if isinstance(answer, ContinueTurn)] == [
-        ("a", True), ("b", True)] or script.settled[-1][1] == ContinueTurn(request_id="b", proceed=False)
+    assert dict(script.settled) == {
+        "a": ContinueTurn(request_id=""), "b": ContinueTurn(request_id="b", proceed=False),
+    }, "what is supposed gives way to what was answered"
     lawful(records)
 
 
@@ -118,6 +119,6 @@ def test_a_copy_passes_records_on() -> None:
     assert copy.runs
     assert [*copy.rest()] == []
     ends = [*copy.end(9.0)]
-    assert names(ends) == ["input.resolved", "turn.ended"] or names(ends) == ["turn.ended"]
+    assert names(ends) == ["turn.ended"]
     assert [record.seq for record in ends] == [*range(len(records) + 1, len(records) + len(ends) + 1)]
     lawful([*records, *ends])

@@ -17,12 +17,13 @@ START = 1_767_225_600.0
 
 def read(*lines: dict[str, Any]) -> list[AnyPiece]:
     reading = RecordingLines("aap")
-    return [piece for number, line in enumerate((HEAD, *lines), 1) for piece in reading.take(number, orjson.dumps(line))]
+    numbered = [(number, orjson.dumps(one)) for number, one in enumerate((HEAD, *lines), 1)]
+    return [piece for number, one in numbered for piece in reading.take(number, one)]
 
 
 def request(exchange: int = 1, method: str = "POST", path: str = "/x", **more: Any) -> dict[str, Any]:
     headers = more.pop("headers", [["Content-Length", "9"]])
-    return {"type": "request", "exchange": exchange, "at": 0.0, "method": method, "path": path, "headers": headers, **more}
+    return line("request", exchange, 0.0, method=method, path=path, headers=headers, **more)
 
 
 def line(kind: str, exchange: int = 1, at: float = 1.0, **more: Any) -> dict[str, Any]:
@@ -97,7 +98,7 @@ def test_an_event_that_is_no_json_has_nothing_in_it() -> None:
 
 
 @pytest.mark.parametrize("bad", [
-    line("event"), line("response", status="?"), {"type": "request"}, line("event", base64="?"),
+    line("event"), line("response", status="?"), {"type": "request"},
     line("frame", **{"from": "server"}, text="nonsense"),
 ])
 def test_a_line_that_is_not_whole_is_named(bad: dict[str, Any]) -> None:

@@ -75,12 +75,21 @@ _decode = msgspec.json.Decoder(Chunk).decode
 
 
 class _Open:
-    """A call in the making: what it is known by, upstream and to the scribe."""
+    """A call in the making: what it is known by, upstream and to the scribe, and its input so far."""
 
-    __slots__ = ("id", "key", "name")
+    __slots__ = ("id", "input", "key", "name")
 
     def __init__(self, key: tuple[str, int], id: str | None, name: str) -> None:
         self.key, self.id, self.name = key, id, name
+        self.input: list[str] = []
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing can be added to its input."""
+        try:
+            return isinstance(msgspec.json.decode("".join(self.input)), dict)
+        except (msgspec.DecodeError, RecursionError):
+            return False
 
 
 class ChatReading:
@@ -185,12 +194,13 @@ class ChatReading:
     def _call(self, piece: CallPiece) -> list[Said]:
         function = piece.function or Function()
         call, said = self._known(piece.index), list[Said]()
-        if call is None or self._is_new(call, piece.id, function.name, piece.index):
+        if call is None or self._is_new(call, piece, function):
             call, said = self._begin(piece.index, piece.id, function.name or "")
-        arguments = function.arguments
+        arguments = function.arguments or ""
         if isinstance(arguments, dict):
             arguments = msgspec.json.encode(arguments).decode()
-        return [*said, *self._scribe.arguments(call.key, arguments or "")]
+        call.input.append(arguments)
+        return [*said, *self._scribe.arguments(call.key, arguments)]
 
     def _known(self, index: int | None) -> _Open | None:
         if index is None:
@@ -198,11 +208,18 @@ class ChatReading:
         return self._at.get(index)
 
     @staticmethod
-    def _is_new(call: _Open, id: str | None, name: str | None, index: int | None) -> bool:
-        """Whether a piece belongs to another call than the one its index, or the lack of one, points to."""
-        if id and call.id:
-            return id != call.id
-        return bool(name and call.name) and (index is None or name != call.name)
+    def _is_new(call: _Open, piece: CallPiece, function: Function) -> bool:
+        """Whether a piece belongs to another call than the one its index, or the lack of one, points to.
+
+        Some servers give every call the index 0, some give none, some repeat ids and names with every piece.
+        """
+        if piece.id and call.id and piece.id != call.id:
+            return True
+        if not function.name or not call.name:
+            return False
+        if function.name != call.name or (piece.index is None and not piece.id):
+            return not (piece.id and call.id)
+        return bool(function.arguments) and call.is_whole
 
     def _begin(self, index: int | None, id: str | None, name: str) -> tuple[_Open, list[Said]]:
         said = self._scribe.end_words() if self._voice else []

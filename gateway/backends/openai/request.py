@@ -63,16 +63,17 @@ def _messages(exchange: Exchange, toolbox: Toolbox, reasoning_field: str | None)
     if not text and not calls:
         return
     yield {
-        "role": "assistant", "content": text or None, **_reasoning(exchange, reasoning_field),
+        "role": "assistant", "content": text or None, **_reasoning(exchange, reasoning_field, bool(calls)),
         **({"tool_calls": [_call(call, toolbox) for call in calls]} if calls else {}),
     }
     for call in calls:
         yield _result(call, exchange.results.get(call.call_id) or lost(call))
 
 
-def _reasoning(spoken: Spoken, field: str | None) -> dict[str, str]:
+def _reasoning(spoken: Spoken, field: str | None, called: bool) -> dict[str, str]:
+    """The thoughts, for services that want them; with calls such a service wants the field even if it is empty."""
     thoughts = "".join(part.text for part in spoken.parts if isinstance(part, ThinkingPart))
-    return {field: thoughts} if field and thoughts else {}
+    return {field: thoughts} if field and (thoughts or called) else {}
 
 
 def _call(call: ToolCall, toolbox: Toolbox) -> dict[str, Any]:

@@ -4,11 +4,13 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
+from typing import Any
 
 import structlog
 
 from gateway.errors import BackendFailed, GatewayError, Interrupted
 from gateway.model import (
+    PRIVATE,
     ROOT,
     Answer,
     ClientToolAsk,
@@ -35,6 +37,8 @@ GOODBYE_SECONDS = 5.0
 """How long the server is given to take note that its turn is over."""
 SESSION, SERVER, SPOKEN = "upstream_session", "upstream_url", "upstream_dialect"
 """Where a session's metadata tells which session of which server is behind it."""
+KEPT = "remote"
+"""Under this name the same stands in the session's private metadata."""
 NOTHING_CAME = ReturnResult(request_id="", content="Tool call cancelled", is_error=True)
 FORGOTTEN = "The server that asked this cannot be reached any more under the ids it used."
 
@@ -53,9 +57,7 @@ class RemoteBackend:
         session_id = self._recall(turn)
         if session_id is None:
             session_id = await self._remote.open(_opening(turn))
-            yield SessionUpdated(metadata={
-                **turn.metadata, SESSION: session_id, SERVER: self._url, SPOKEN: self._dialect,
-            })
+            yield SessionUpdated(metadata=self._noted(turn, session_id))
         self._remember(turn.session_id, session_id)
         stream = self._remote.say(session_id, turn.command, turn.settings)
         async with aclosing(self._follow(turn, session_id, stream)) as speech:
@@ -121,8 +123,15 @@ class RemoteBackend:
 
     # -- which session there ------------------------------------------------------------------------------------------
 
+    def _noted(self, turn: Turn, session_id: str) -> dict[str, Any]:
+        """The metadata with the session there: for all to see, and where no client can take it away."""
+        seen = {SESSION: session_id, SERVER: self._url, SPOKEN: self._dialect}
+        private = turn.metadata.get(PRIVATE) or {}
+        return {**turn.metadata, **seen, PRIVATE: {**private, KEPT: seen}}
+
     def _recall(self, turn: Turn) -> str | None:
-        told = turn.metadata.get(SESSION) if turn.metadata.get(SERVER) == self._url else None
+        kept = (turn.metadata.get(PRIVATE) or {}).get(KEPT) or {}
+        told = kept.get(SESSION) if kept.get(SERVER) == self._url else None
         return self._known.get(turn.session_id) or (told if isinstance(told, str) else None)
 
     def _remember(self, ours: str, theirs: str) -> None:

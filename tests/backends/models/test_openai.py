@@ -152,6 +152,9 @@ async def test_earlier_words_calls_and_results_are_told_in_their_places() -> Non
         Entry(role=Role.TOOL, content="whose?", call_id="c9", seq=5, at=0.0),
         Entry(role=Role.ASSISTANT, content=(ThinkingPart(text="nothing to say"),), seq=6, at=0.0),
     ]
+    silent = ToolCall(call_id="c3", name="t")
+    history.append(Entry(role=Role.ASSISTANT, content=(ToolUsePart(call=silent),), seq=7, at=0.0))
+    history.append(Entry(role=Role.TOOL, content="yes", call_id="c3", seq=8, at=0.0))
     _, server = await talked("openai", [says("ok")], turn_of(history=history), reasoning_field="reasoning_content")
     assert server.asked[0].json["messages"] == [
         {"role": "system", "content": "A summary."},
@@ -163,6 +166,10 @@ async def test_earlier_words_calls_and_results_are_told_in_their_places() -> Non
         {"role": "tool", "tool_call_id": "c1", "content": "Error: no\n[a picture]"},
         {"role": "tool", "tool_call_id": "c2", "content": "Error: What this call gave back is not known."},
         {"role": "user", "content": "A tool gave back: whose?"},
+        {"role": "assistant", "content": None, "reasoning_content": "", "tool_calls": [
+            {"id": "c3", "type": "function", "function": {"name": "t", "arguments": "{}"}},
+        ]},
+        {"role": "tool", "tool_call_id": "c3", "content": "yes"},
         {"role": "user", "content": "Hi"},
     ]
 

@@ -138,11 +138,26 @@ def test_words_and_thoughts_in_pieces() -> None:
     [chunk(call(0, "x", "a", '{"n"')), chunk(call(0, "x", "a", ": 1}")), chunk(call(1, "y", "b", '{"n": 2}'))],
     [chunk({"tool_calls": [{"id": "x", "function": {"name": "a", "arguments": '{"n"'}}]}),
      chunk({"tool_calls": [{"function": {"arguments": ": 1}"}}]}), chunk(call(3, "y", "b", '{"n": 2}'))],
-], ids=["no ids", "whole objects", "nothing but names", "one index", "all repeated", "no index"])
+    [chunk(call(0, None, "a", '{"n": 1}')), chunk(call(0, None, "b", '{"n": 2}'))],
+], ids=["no ids", "whole objects", "nothing but names", "one index", "all repeated", "no index", "one index, no ids"])
 def test_calls_of_servers_that_leave_things_out(chunks: list[bytes]) -> None:
     read = Read(b"".join(chunks) + chunk(finish="stop"))
     made = [event.call for event in read.events if isinstance(event, BlockEnded) and event.call]
     assert [(one.name, one.input) for one in made] == [("a", {"n": 1}), ("b", {"n": 2})]
+    assert len({one.call_id for one in made}) == 2 and all(one.call_id for one in made)
+
+
+@pytest.mark.parametrize("chunks", [
+    [chunk(call(0, None, "a", '{"n": 1}')), chunk(call(0, None, "a", '{"n": 2}'))],
+    [chunk(call(0, "x", "a", '{"n": 1}')), chunk(call(0, "x", "a", '{"n": 2}'))],
+    [chunk(call(0, "x", "a", '{"n"')), chunk(call(0, "x", "a", ": 1}")), chunk(call(0, "y", "a", '{"n": 2}'))],
+    [chunk({"tool_calls": [{"id": "x", "function": {"name": "a", "arguments": '{"n": 1}'}}]}),
+     chunk({"tool_calls": [{"id": "x", "function": {"name": "a", "arguments": '{"n": 2}'}}]})],
+], ids=["no ids", "one id", "all repeated", "one id, no index"])
+def test_two_calls_of_one_tool_in_one_place(chunks: list[bytes]) -> None:
+    read = Read(b"".join(chunks) + chunk(finish="stop"))
+    made = [event.call for event in read.events if isinstance(event, BlockEnded) and event.call]
+    assert [(one.name, one.input) for one in made] == [("a", {"n": 1}), ("a", {"n": 2})]
     assert len({one.call_id for one in made}) == 2 and all(one.call_id for one in made)
 
 

@@ -90,11 +90,15 @@ async def test_it_talks_on_in_the_same_session_after_a_restart(tmp_path: Path, d
 
 
 async def test_metadata_that_a_client_exchanged_does_not_lose_the_session(tmp_path: Path) -> None:
-    async with far(tmp_path) as there, near(tmp_path, "cas", where(there, "cas")) as here:
-        view = await here.gateway.sessions.create(OWNER, "demo")
-        await say(here, view, "one")
-        await here.gateway.sessions.update(OWNER, view.session_id, metadata={"other": "things"})
-        await say(here, view, "two")
+    async with far(tmp_path) as there:
+        async with near(tmp_path, "cas", where(there, "cas")) as here:
+            view = await here.gateway.sessions.create(OWNER, "demo")
+            await say(here, view, "one")
+            await here.gateway.sessions.update(OWNER, view.session_id, metadata={"other": "things"})
+        async with near(tmp_path, "cas", where(there, "cas")) as here:
+            view = await here.gateway.sessions.get(OWNER, view.session_id)
+            await say(here, view, "two")
+            assert view.shown_metadata == {"other": "things"}
         assert len(await there.gateway.sessions.heads("", limit=10)) == 1
 
 

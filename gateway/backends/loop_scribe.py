@@ -1,0 +1,88 @@
+"""A scribe that takes down no secret, in however many pieces a service repeats it."""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from gateway.ids import Mint
+from gateway.model import BlockKind, Outcome, StopReason, Usage
+from gateway.ports import Said
+from gateway.speech import NOTHING, Scribe
+from gateway.upstream.secrets import BLOT, SHORTEST, unmistakable
+
+HEAD = 4
+"""So many letters of a secret make one look twice; fewer are found in any text."""
+
+
+class _Tail(Struct):
+    """What a block has said last, and what is held back because it may be the beginning of a secret."""
+
+    kind: BlockKind
+    said: str = ""
+    held: str = ""
+
+
+class DiscreetScribe(Scribe):
+    """Words and inputs pass as they come; only what begins like a secret is held until it is known to be none."""
+
+    def __init__(self, mint: Mint, secrets: Iterable[str]) -> None:
+        super().__init__(mint)
+        self._secrets = unmistakable(secrets)
+        self._heads = tuple(secret[:HEAD] for secret in self._secrets)
+        self._tails: dict[object, _Tail] = {}
+
+    def words(self, key: object, delta: str, kind: BlockKind = BlockKind.TEXT) -> list[Said]:
+        if not self._heads:
+            return super().words(key, delta, kind)
+        passed = self._passed(key, delta, kind)
+        if key in self._making:
+            return super().words(key, passed, kind)
+        tail = self._tails.pop(key)  # to begin a block is to end the one that had its key; this is not its tail
+        said = super().words(key, passed, kind)
+        self._tails[key] = tail
+        return said
+
+    def arguments(self, key: object, fragment: str) -> list[Said]:
+        return super().arguments(key, self._passed(key, fragment, BlockKind.TOOL_USE) if self._heads else fragment)
+
+    def end(self, key: object) -> list[Said]:
+        tail = self._tails.pop(key, None)
+        if tail is None or not tail.held:
+            return super().end(key)
+        held = BLOT if len(tail.held) >= SHORTEST else tail.held
+        if tail.kind is BlockKind.TOOL_USE:
+            return [*super().arguments(key, held), *super().end(key)]
+        return [*super().words(key, held, tail.kind), *super().end(key)]
+
+    def finish(
+        self, stop_reason: StopReason = StopReason.END_TURN, usage: Usage = NOTHING,
+        outcome: Outcome = Outcome.COMPLETED,
+    ) -> list[Said]:
+        held = [event for key in list(self._tails) for event in self.end(key)]
+        return [*held, *super().finish(stop_reason, usage, outcome)]
+
+    def _passed(self, key: object, delta: str, kind: BlockKind) -> str:
+        """As much of the delta, and of what was held before it, as may be said now."""
+        tail = self._tails.get(key)
+        if tail is None:
+            tail = self._tails[key] = _Tail(kind)
+        text = f"{tail.said}{tail.held}{delta}"
+        for head in self._heads:
+            if head in text:
+                return self._looked_at(tail, text)
+        start, tail.said, tail.held = len(tail.said), text[1 - HEAD:], ""
+        return text[start:]
+
+    def _looked_at(self, tail: _Tail, text: str) -> str:
+        start = len(tail.said)
+        for secret in self._secrets:
+            while (at := text.find(secret)) >= 0:
+                text = f"{text[:max(at, start)]}{BLOT}{text[at + len(secret):]}"
+        end = max(start, len(text) - self._beginning(text))
+        tail.said, tail.held = text[max(0, end - HEAD + 1):end], text[end:]
+        return text[start:end]
+
+    def _beginning(self, text: str) -> int:
+        """How many letters at the end of the text are the beginning of a secret."""
+        return max((length for secret in self._secrets for length in range(HEAD, len(secret))
+                    if text.endswith(secret[:length])), default=0)

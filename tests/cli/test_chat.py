@@ -1,0 +1,257 @@
+"""`dragoman chat` at a real terminal and in a pipe, with a real server in every dialect."""
+
+import http.server
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+from typer.testing import Result
+
+from tests.chat.terminal import Terminal, program, terminal
+from tests.tables import DIALECTS, dialect
+from tests.test_serving import Running, running
+
+Run = Callable[..., Result]
+AGENT = {"backend": "demo", "tools": [{"name": "clock"}, {"name": "calc"}, {"name": "search", "permission": "ask"}]}
+CLIENT_TOOLS = ("aap", "cas")
+"""Dialects whose clients declare tools of their own, and say what the agent may do with its own."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    settings = {"dialects": {name: {} for name in DIALECTS}, "agents": {"demo": AGENT}, "on_disconnect": "cancel"}
+    with running(tmp_path_factory.mktemp("chat"), **settings) as served:
+        yield served
+
+
+def words_for(server: Running, name: str) -> list[str]:
+    return ["chat", f"{server.address}{dialect(name).mount}", "--dialect", name]
+
+
+def ask(screen: Terminal, said: str, *steps: tuple[str, str], until: str = " s\n") -> str:
+    """Say something at the prompt, answer what comes, and wait for the end; all that was shown."""
+    screen.type(f"{said}\n")
+    shown = "".join(screen.wait_for(question) + str(screen.type(f"{answer}\n") or "") for question, answer in steps)
+    return shown + screen.wait_for(until) + screen.wait_for("> ")
+
+
+# -- at a terminal ----------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_conversation_in_every_dialect(server: Running, name: str) -> None:
+    own = ["--ask-before", "search", "--tool", "paint=Paints."] if name in CLIENT_TOOLS else []
+    with terminal(*words_for(server, name), *own) as screen:
+        screen.wait_for("> ")
+        shown = ask(screen, '/think /tool calc {"expression": "6*7"} hello')
+        assert "Let me think about that." in shown
+        assert '{"expression":"6*7"}\n  └ 42\n' in shown
+        assert "You said: hello\n" in shown
+        assert "Colour: Red; Fruits: Apple, Cherry" in ask(
+            screen, "/ask", ("a number, or your own words: ", "1"), ("numbers, or your own words: ", "1, 3"))
+        assert "returned" in ask(screen, "/permit", ("allow? [y/N, or why not] ", "y"))
+        assert "too risky" in ask(screen, "/permit", ("allow? [y/N, or why not] ", "too risky"))
+        assert "I went on." in ask(screen, "/continue", ("go on? [Y/n] ", ""))
+        assert "I rolled back to: step." in ask(screen, "/rollback", ("[a number; nothing stays] ", "1"))
+        assert "the agent failed: " in ask(screen, "/fail")
+        if name in CLIENT_TOOLS:
+            assert "paint returned blue" in ask(screen, "/client-tool", ("result [nothing declines] ", "blue"))
+            assert "declined" in ask(screen, "/client-tool", ("result [nothing declines] ", ""))
+        interrupt(screen)
+        assert "You said: still there?" in ask(screen, "still there?")
+        screen.type("\x04")
+        assert screen.code() == 0
+
+
+def interrupt(screen: Terminal) -> None:
+    screen.type("/slow 400\n")
+    screen.wait_for("1 2 3")
+    screen.press_ctrl_c()
+    screen.wait_for("interrupting; Ctrl-C again leaves\n")
+    assert "400" not in screen.wait_for("interrupted\n")
+    screen.wait_for("> ")
+
+
+def test_what_else_can_be_said_at_the_prompt(server: Running) -> None:
+    with terminal(*words_for(server, "cas")) as screen:
+        assert "talking with demo" in screen.wait_for("> ")
+        assert "goes to the server as it is" in ask(screen, "/help", until="begins with /.\n")
+        assert "│ I looked into: nothing" in ask(screen, "/fork")
+        ask(screen, "/raw", until="events are shown\n")
+        assert 'block.delta {"block_id":' in ask(screen, "hello", until="ended {")
+        ask(screen, "/raw", until="events are no longer shown\n")
+        ask(screen, "/new", until="a new session\n")
+        assert "You said: hello" in ask(screen, "hello")
+        screen.type("/exit\n")
+        assert screen.code() == 0
+
+
+def test_ctrl_c_at_the_prompt_leaves(server: Running) -> None:
+    with terminal(*words_for(server, "aap")) as screen:
+        screen.wait_for("> ")
+        screen.press_ctrl_c()
+        assert screen.code() == 0
+        assert "Traceback" not in screen.seen
+
+
+def test_ctrl_c_at_a_question_interrupts_the_turn(server: Running) -> None:
+    with terminal(*words_for(server, "cas")) as screen:
+        screen.wait_for("> ")
+        screen.type("/ask\n")
+        screen.wait_for("own words: ")
+        screen.press_ctrl_c()
+        screen.wait_for("interrupted\n")
+        screen.wait_for("> ")
+        assert "You said: well" in ask(screen, "well")
+
+
+def test_a_second_ctrl_c_leaves_at_once() -> None:
+    """The server takes the message, and never says another word: not even that it was interrupted."""
+    with Mute() as mute, terminal("chat", mute.address, "--dialect", "cas") as screen:
+        screen.wait_for("> ")
+        screen.type("hello\n")
+        assert mute.heard.wait(30)
+        screen.press_ctrl_c()
+        screen.wait_for("interrupting; Ctrl-C again leaves\n")
+        screen.press_ctrl_c()
+        assert screen.code() == 130
+        assert "Traceback" not in screen.seen
+
+
+class Mute:
+    """Makes sessions, and leaves every other request without an answer for as long as it lives."""
+
+    def __init__(self) -> None:
+        self.heard, self._over = threading.Event(), threading.Event()
+        mute = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                if "stream" in self.path:
+                    mute._over.wait(60)
+                else:
+                    self._answer(b'{"data":[{"id":"agent_1","type":"agent","name":"mute","version":1}],"has_more":false}')
+
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                if self.path.endswith("/events"):
+                    mute.heard.set()
+                    mute._over.wait(60)
+                else:
+                    self._answer(b'{"id":"sess_1","type":"session","status":"idle"}')
+
+            def _answer(self, body: bytes) -> None:
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self.address = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> "Mute":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._over.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(30)
+
+
+# -- without one ------------------------------------------------------------------------------------------------------
+
+def piped(server: Running, name: str, said: str, *words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        program([*words_for(server, name), *words]), input=said, capture_output=True, text=True, timeout=40,
+    )
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_pipe_gets_the_reply_and_nothing_else(server: Running, name: str) -> None:
+    done = piped(server, name, "/think /tool clock hello\nand again\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[1:] == ["You said: hello", "You said: and again"]
+    assert "\x1b" not in done.stdout
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_fault_in_a_pipe_is_exit_code_one(server: Running, name: str) -> None:
+    done = piped(server, name, "/fail\nhello\n")
+    assert done.returncode == 1
+    assert done.stdout == "I am about to \n"
+    assert done.stderr.startswith("the agent failed: ")
+
+
+def test_answers_come_through_the_pipe_too(server: Running) -> None:
+    done = piped(server, "aap", "/ask\n2\nplums\n")
+    assert (done.returncode, done.stdout) == (0, "AskUserQuestion returned Colour: Green; Fruits: plums\n")
+    assert "? Colour: Which colour do you like?\n  1. Red" in done.stderr
+    nobody = piped(server, "cas", "/ask\n2\n")
+    assert nobody.returncode == 1, "a question that nobody answers is a failure"
+
+
+# -- what keeps us from talking ---------------------------------------------------------------------------------------
+
+def test_which_dialects_there_are_is_told(dragoman: Run) -> None:
+    told = f"there are: {', '.join(DIALECTS)}\n"
+    without = dragoman("chat", "http://127.0.0.1:9/x")
+    assert (without.exit_code, without.stderr) == (
+        2, f"say which dialect the server speaks, with --dialect; {told}")
+    strange = dragoman("chat", "http://127.0.0.1:9/x", "--dialect", "nova")
+    assert (strange.exit_code, strange.stderr) == (2, f"nobody speaks 'nova' here; {told}")
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_server_that_is_not_there_is_one_line(dragoman: Run, name: str) -> None:
+    result = dragoman("chat", "http://127.0.0.1:9/x", "--dialect", name, "--timeout", "5")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "http://127.0.0.1:9" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_server_of_another_kind_is_one_line(dragoman: Run, server: Running, name: str) -> None:
+    result = dragoman("chat", f"{server.address}/metrics", "--dialect", name, "--timeout", "5")
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 1
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_door_that_is_closed_is_one_line(
+    dragoman: Run, tmp_path_factory: pytest.TempPathFactory, name: str,
+) -> None:
+    with running(tmp_path_factory.mktemp("closed"), dialects={"aap": {}, name: {}}, auth="keys") as closed:
+        result = dragoman(*words_for(closed, name), "--timeout", "5", "--key", "not-the-key")
+    assert result.exit_code == 2
+    assert "--key" in result.stderr
+    assert "not-the-key" not in result.output
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("words", "told"), [
+    (["localhost:1", "--dialect", "aap"], "'localhost:1' is not an http or https address\n"),
+])
+def test_a_mistake_is_told(dragoman: Run, words: list[str], told: str) -> None:
+    result = dragoman("chat", *words)
+    assert (result.exit_code, result.stderr) == (2, told)
+
+
+def test_a_tool_that_is_not_there_is_told(dragoman: Run, server: Running) -> None:
+    result = dragoman(*words_for(server, "aap"), "--ask-before", "hammer")
+    assert result.stderr == "the agent has no tool 'hammer' that could be asked about; it has: clock, calc, search\n"
+    nameless = dragoman(*words_for(server, "aap"), "--tool", "=x")
+    assert nameless.stderr == "--tool '=x': say NAME, or NAME=WHAT IT DOES\n"
+
+
+def test_help_has_an_example(dragoman: Run) -> None:
+    result = dragoman("chat", "--help")
+    assert result.exit_code == 0
+    assert "Example: dragoman chat" in result.stdout
