@@ -14,7 +14,7 @@ run: $(VENV)/.run
 	@bash -c 'set -m; $(BIN)/dragoman serve $(ARGS); exit $$?'
 
 test: lint
-	@$(BIN)/pytest -n 2 $(ARGS)
+	@$(BIN)/pytest -n 4 --dist worksteal $(ARGS)
 
 lint: $(VENV)/.test
 	@$(BIN)/ruff check .

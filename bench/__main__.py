@@ -10,18 +10,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from .catalogue import COLUMNS, SCENARIOS
+from .catalogue import COLUMNS, COLUMNS_OF, SCENARIOS
 from .measure import Broken, choose_cores
-from .report import Row, as_json, machine, notes, table
+from .report import Row, as_json, machine, missed, notes, tables
 from .scenarios import FULL, QUICK, Bench, Effort
 
 EPILOG = """\
 example:  python -m bench --quick --only burst paced --json found.json
 
-Figures are medians, with half their spread in percent; a ratio is ours to the bare server's, of runs that lay side by
-side in time, with the lowest and the highest in brackets. The machine's noise is in the figures and mostly not in the
-ratios: read those. The exit code is 1 if a server died or a stream was not word for word what the agent says, and 0
-otherwise, whatever the figures.
+Figures are medians, with half their spread in percent; a ratio is ours to the bare server's, or to whom the row names,
+of runs that lay side by side in time, with the lowest and the highest in brackets. The machine's noise is in the
+figures and mostly not in the ratios: read those. The exit code is 1 if a server died or a stream was not word for word
+what the agent says, and 0 otherwise, whatever the figures.
 """
 
 
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows, started = list[Row](), time.perf_counter()
     effort = QUICK if options.quick else FULL
     try:
-        for row in _rows(effort, options.only):
+        for row in _rows(effort, options.only, litellm=options.litellm):
             rows.append(row)  # one by one, so that those found before a break are shown
     except Broken as broken:
         print(f"bench: {broken}", file=sys.stderr)
@@ -47,23 +47,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m bench", description="The gateway beside a bare aiohttp handler that writes the same bytes.",
+        prog="python -m bench",
+        description="The gateway beside a bare aiohttp handler that writes the same bytes, and beside other gateways.",
         epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--quick", action="store_true", help="less work: within a minute, in place of two")
+    parser.add_argument("--quick", action="store_true", help="less work: within two minutes, in place of four")
     parser.add_argument("--only", nargs="+", choices=SCENARIOS, metavar="NAME", default=list(SCENARIOS),
                         help=f"only these scenarios: {', '.join(SCENARIOS)}")
+    parser.add_argument("--litellm", action="store_true",
+                        help="measure LiteLLM's proxy, too, in `upstream`; installs it into .bench, about 700 MB")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was found there, too")
     return parser.parse_args(arguments)
 
 
-def _rows(effort: Effort, names: Sequence[str]) -> Iterator[Row]:
+def _rows(effort: Effort, names: Sequence[str], *, litellm: bool) -> Iterator[Row]:
     """Every row of the scenarios named, with the client on its own core while they run."""
     cores, before = choose_cores(), os.sched_getaffinity(0)
     os.sched_setaffinity(0, {cores.client})
     try:
         with TemporaryDirectory(prefix="dragoman-bench-") as folder:
-            bench = Bench(effort, cores, Path(folder), _tell)
+            bench = Bench(effort, cores, Path(folder), _tell, litellm)
             for name in names:
                 yield from SCENARIOS[name](bench)
     finally:
@@ -85,8 +88,11 @@ def _show(rows: Sequence[Row], seconds: float) -> None:
     if about["cores"] < 2:
         print("note: server and client share one core; the ratios are blunted")
     print()
-    print(table(rows, COLUMNS))
-    print()
+    for lines in tables(rows, COLUMNS, COLUMNS_OF):
+        print(lines)
+        print()
+    for line in missed(rows):
+        print(f"missed: {line}")
     for note in notes(rows):
         print(f"note: {note}")
     print(f"{seconds:.0f} seconds")

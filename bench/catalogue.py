@@ -14,6 +14,8 @@ from .scenarios import (
     stream_paced,
 )
 from .servers import BARE, DURABLE
+from .upstream import COLUMNS as UPSTREAM_COLUMNS
+from .upstream import upstream
 
 SCENARIOS: dict[str, Scenario] = {
     "burst": stream_burst,
@@ -25,5 +27,8 @@ SCENARIOS: dict[str, Scenario] = {
     "start": start_up,
     "growth": growth,
     "replies": replies,
+    "upstream": upstream,
 }
 COLUMNS = (OURS, BARE.name, DURABLE.name)
+COLUMNS_OF = {"upstream": UPSTREAM_COLUMNS}
+"""The columns of scenarios that have a table of their own."""

@@ -1,13 +1,17 @@
 """What is measured, and how it is summed up: CPU and memory of a process, medians, spreads and paired ratios."""
 
 import os
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICKS = os.sysconf("SC_CLK_TCK")
+CPUCLOCK_SCHED = 2
+"""What makes the number of a process that of its clock; see clock_getcpuclockid(3)."""
 
 
 class Broken(Exception):
@@ -52,21 +56,27 @@ class Spent:
     waited: float
 
     def __sub__(self, before: "Spent") -> "Spent":
-        return Spent(self.cpu - before.cpu, self.waited - before.waited)
+        return Spent(self.cpu - before.cpu, max(0.0, self.waited - before.waited))
 
     def __add__(self, other: "Spent") -> "Spent":
         return Spent(self.cpu + other.cpu, self.waited + other.waited)
 
 
 def spent(pid: int) -> Spent:
-    """All living threads together, to the nanosecond where the kernel counts them, else in its ticks."""
+    """All its threads together; what those had waited that have ended is forgotten."""
+    waited = 0
+    for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        with suppress(OSError):  # it has ended meanwhile
+            waited += int(path.read_text().split()[1])
+    return Spent(_cpu_seconds(pid), waited / 1e9)
+
+
+def _cpu_seconds(pid: int) -> float:
+    """To the nanosecond by the clock that the kernel keeps for each process, else in its ticks."""
     try:
-        threads = [path.read_text().split() for path in Path(f"/proc/{pid}/task").glob("*/schedstat")]
+        return time.clock_gettime(~pid << 3 | CPUCLOCK_SCHED)
     except OSError:
-        threads = []
-    if not threads:
-        return Spent(_ticks(pid) / TICKS, 0.0)
-    return Spent(sum(int(cpu) for cpu, _, _ in threads) / 1e9, sum(int(waited) for _, waited, _ in threads) / 1e9)
+        return _ticks(pid) / TICKS
 
 
 def family(leader: int) -> list[int]:

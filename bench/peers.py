@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 import venv
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -54,7 +54,6 @@ model_list:
     litellm_params: {{model: openai/bench, api_base: "http://127.0.0.1:{upstream}/v1", api_key: {key}}}
 general_settings: {{master_key: {key}}}
 """
-Install = Callable[[str], None]
 
 
 def mock() -> Contender:
@@ -113,11 +112,11 @@ def _litellm_command(upstream: int, folder: Path, port: int) -> Sequence[str]:
     ]
 
 
-def install_litellm(tell: Install) -> None:
+def install_litellm() -> None:
     """Once, into a folder of its own: it wants other versions of what we use, and much that we do not."""
     if (LITELLM_HOME / "bin" / "litellm").exists():
         return
-    tell("installing litellm[proxy] into .bench/litellm, about 700 MB, this once")
+    print("installing litellm[proxy] into .bench/litellm, about 700 MB, this once", file=sys.stderr, flush=True)
     venv.create(LITELLM_HOME, with_pip=True, clear=True)
     pip = [str(LITELLM_HOME / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
     done = subprocess.run([*pip, "litellm[proxy]"], capture_output=True, text=True)

@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import Any
@@ -46,12 +46,16 @@ class Row:
     notes: Sequence[str] = field(default=())
 
     @property
-    def met(self) -> bool | None:
-        """Whether the aim is met; None where there is none."""
+    def judged(self) -> Figure | None:
+        """What the aim is about; None where there is none."""
         if self.aim is None:
             return None
-        judged = self.ratio if self.aim.of == "ratio" else self.figures[self.aim.of]
-        return None if judged is None else self.aim.is_met(judged.median)
+        return self.ratio if self.aim.of == "ratio" else self.figures[self.aim.of]
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the aim is met; None where there is none."""
+        return None if self.aim is None or self.judged is None else self.aim.is_met(self.judged.median)
 
 
 def number(value: float) -> str:
@@ -108,6 +112,21 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 def notes(rows: Sequence[Row]) -> list[str]:
     return [f"{row.scenario}, {row.name}: {note}" for row in rows for note in row.notes]
+
+
+def missed(rows: Sequence[Row]) -> list[str]:
+    """The aims that were not met, in words."""
+    return [f"{row.scenario}, {row.name}: {number(judged.median)}, wanted {row.aim.text}"
+            for row in rows if row.met is False and row.aim is not None and (judged := row.judged) is not None]
+
+
+def tables(rows: Sequence[Row], columns: Sequence[str], of: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """One table, and one more for each scenario that has columns of its own."""
+    if shared := [row for row in rows if row.scenario not in of]:
+        yield table(shared, columns)
+    for scenario, its in of.items():
+        if apart := [row for row in rows if row.scenario == scenario]:
+            yield table(apart, [name for name in its if any(name in row.figures for row in apart)])
 
 
 def as_json(rows: Sequence[Row], effort: str) -> dict[str, Any]:

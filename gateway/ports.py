@@ -452,6 +452,6 @@ class Dialect:
     remote: Callable[..., Any] | None = None
     """(a `gateway.upstream.RemoteAddress`) → a `gateway.upstream.Remote`: the dialect spoken as a client."""
     overheard: Callable[..., Any] | None = None
-    """(a `gateway.upstream.Frame` of either side, a view of what is asked, the table) → the commands people gave in it."""
+    """(a `gateway.upstream.Frame` of either side, a view of what is asked, the table) → the commands given in it."""
     plain: str = ""
     """The options of a plain stream, for those who want to read one and have no wishes."""

@@ -16,6 +16,7 @@ from gateway.model import (
     Record,
     SessionView,
     StopReason,
+    ToolUsePart,
     TurnEnded,
     TurnResumed,
     TurnStarted,
@@ -133,18 +134,23 @@ class Exchange(_Unhurried):
     def __init__(self, table: Table) -> None:
         self.table = table
         self.view = SessionView(session_id="")
+        self.asked: list[ToolUsePart] = []
 
     def feed(self, record: Record) -> Frames:
         event = record.event
         if isinstance(event, TurnStarted | TurnResumed):
-            self.view = SessionView(session_id=record.session_id)
+            self.view, self.asked = SessionView(session_id=record.session_id), []
         self.view.apply(record)
+        if isinstance(event, InputRequested) and isinstance(event.ask, QuestionAsk) and event.ask.call is None:
+            self.asked.append(ToolUsePart(call=as_call(event.ask, event.request_id)))
         if isinstance(event, TurnEnded):
             return (self.body(event.stop_reason),)
         return (self.body(StopReason.NEEDS_INPUT),) if isinstance(event, TurnSuspended) else SILENCE
 
     def body(self, stop_reason: StopReason) -> bytes:
         said = messages(self.table, self.view.entries, own_only=True)
+        if self.asked:
+            said.append(self.table.object("message.assistant", content=tuple(self.asked)))
         return orjson.dumps(self.table.object("turn", stop_reason=stop_reason, messages=said))
 
 

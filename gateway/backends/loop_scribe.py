@@ -34,6 +34,15 @@ class DiscreetScribe(Scribe):
     def words(self, key: object, delta: str, kind: BlockKind = BlockKind.TEXT) -> list[Said]:
         if not self._heads:
             return super().words(key, delta, kind)
+        tail = self._tails.get(key)
+        if tail is not None and not tail.held and delta and key in self._making:
+            text = tail.said + delta
+            for head in self._heads:
+                if head in text:
+                    break
+            else:  # nine deltas of ten
+                tail.said = text[1 - HEAD:]
+                return self._grow(key, delta, kind)
         passed = self._passed(key, delta, kind)
         if key in self._making:
             return super().words(key, passed, kind)

@@ -166,7 +166,8 @@ class TerminalScreen:
 
 def call_line(call: ToolCall) -> str:
     """`calc {"expression":"6*7"}`."""
-    return f"{short(call.display_name or call.name, 80)} {short(as_json(call.input), 100) if call.input else ''}".rstrip()
+    given = f" {short(as_json(call.input), 100)}" if call.input else ""
+    return f"{short(call.display_name or call.name, 80)}{given}"
 
 
 def spent(usage: Usage) -> str:

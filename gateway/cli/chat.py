@@ -3,11 +3,13 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .common import fail, telling
+from .translate import hang_up
 
 if TYPE_CHECKING:
     from gateway.model import AgentCard, Permission, ToolSpec
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 PATIENCE = 300.0
 """Seconds to wait for the server to say something."""
 CONNECTING = 10.0
+STOPPED = 130
+"""The exit code of a program that was stopped by Ctrl-C."""
 LONGEST_TURN = 24 * 3600.0
 HINTS = {
     401: "give another key with --key or in DRAGOMAN_KEY", 403: "this key may not talk there",
@@ -76,18 +80,24 @@ def _talk(remote: "Remote", system: str | None, model: str | None, own: list[str
     from gateway.model import Settings
 
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # what one side cannot spell is no reason to stop
     specs = tuple(map(_tool, own))
     with Bell() as bell, Line(remote) as line, _explaining():
-        card = line.about()
+        with bell.listening():
+            card = line.about()
         settings = Settings(system=system, model=model, client_tools=specs, tools=_permissions(card, careful))
         if not is_terminal:
             screen, prompt = PlainScreen(sys.stdout, sys.stderr), LinePrompt(bell, sys.stdin)
             return Talk(line, screen, prompt, bell, settings=settings, is_patient=False).run()
+
         from rich.console import Console
 
         terminal = TerminalScreen(Console(highlight=False))
         terminal.note(f"talking with {card.title or card.name}; /help tells what can be said beside words")
         return Talk(line, terminal, TerminalPrompt(bell), bell, settings=settings, is_patient=True).run()
+    return 0
 
 
 def _tool(said: str) -> "ToolSpec":
@@ -114,6 +124,7 @@ def _permissions(card: "AgentCard", careful: list[str]) -> "dict[str, Permission
 @contextmanager
 def _explaining() -> Iterator[None]:
     """What keeps us from talking is told with what can be done about it."""
+    from gateway.chat import Rung
     from gateway.errors import GatewayError
 
     try:
@@ -122,3 +133,7 @@ def _explaining() -> Iterator[None]:
         status = (error.details or {}).get("upstream_status")
         hint = HINTS.get(status) if isinstance(status, int) else None
         fail(f"{error.message}{f'; {hint}' if hint else ''}")
+    except Rung:
+        raise typer.Exit(STOPPED) from None
+    except BrokenPipeError:
+        hang_up()

@@ -48,7 +48,7 @@ def translate(
             try:
                 _run(translation, incoming, outgoing)
             except BrokenPipeError:
-                _hang_up()
+                hang_up()
     if not quiet:
         for line in (*translation.remarks.lines(), *losses.lines()):
             typer.echo(line, err=True)
@@ -170,7 +170,7 @@ def _target(out: Path | None) -> Iterator[BinaryIO]:
         yield opened
 
 
-def _hang_up() -> None:
+def hang_up() -> None:
     """Whoever read our output has had enough; nothing is left to say to them."""
     import os
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 class Remarks:
     """Counted while it goes on, told at its end."""
 
-    sessions: set[str] = field(default_factory=set)
     records: int = 0
     torn: int = 0
     """Sessions whose last turn was in the middle when the recording ended."""

@@ -91,7 +91,6 @@ class Translation:
 
     def _written(self, records: Iterable[Record]) -> Iterator[bytes]:
         for record in records:
-            self.remarks.sessions.add(record.session_id)
             self.remarks.records += 1
             yield self._writing.take(record)
 

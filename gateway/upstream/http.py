@@ -138,8 +138,9 @@ class Upstream:
             async with aclosing(self.chunks(response)) as chunks:
                 async for chunk in chunks:
                     for event in decoder.feed(chunk):
-                        if any(secret in event.data for secret in secrets):
-                            event = SseEvent(event.name, self._blotted(event.data), event.id)
+                        for secret in secrets:
+                            if secret in event.data:
+                                event = SseEvent(event.name, self._blotted(event.data), event.id)
                         yield event
 
     async def chunks(self, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:

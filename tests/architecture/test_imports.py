@@ -34,8 +34,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "gateway.resources": ("gateway.model", "gateway.ports", "gateway.ids", "gateway.storage", *EVERYBODY),
     "gateway.chat": ("gateway.model", "gateway.ports", "gateway.upstream", *EVERYBODY),
     "gateway.translate": (
-        "gateway.model", "gateway.ports", "gateway.ids", "gateway.upstream", "gateway.engine", "gateway.log", "mappings",
-        *EVERYBODY,
+        "gateway.model", "gateway.ports", "gateway.ids", "gateway.upstream", "gateway.engine", "gateway.log",
+        "mappings", *EVERYBODY,
     ),
     "gateway.web": ("gateway.model", "gateway.ports", "gateway.ids", *EVERYBODY),
     "gateway.config": ("gateway.model", *EVERYBODY),

@@ -1,6 +1,8 @@
 """Samples are summed up as they should be, and a process can be measured."""
 
 import os
+import threading
+import time
 
 import pytest
 
@@ -40,3 +42,18 @@ def test_our_own_process_can_be_measured() -> None:
     assert used.cpu >= 0
     assert used.waited >= 0
     assert rss_bytes(os.getpid()) > 2**20
+
+
+def test_what_threads_have_spent_stays_spent_when_they_end() -> None:
+    def work() -> None:
+        until = time.thread_time() + 0.1
+        while time.thread_time() < until:
+            pass
+
+    before = spent(os.getpid())
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    used = spent(os.getpid()) - before
+    assert used.cpu > 0.05
+    assert used.waited >= 0

@@ -8,7 +8,7 @@ from conformance.faults.kill.flaw import Expectation
 from conformance.faults.kill.workers import Wish, run_here
 
 AT_TARGET = ("aap", "blade", "cas", "zenflux")
-SAMPLE = 320
+SAMPLE = 300
 
 
 @pytest.mark.timeout(300)

@@ -56,6 +56,12 @@ async def test_events_come_in_order_over_every_transport(client: HttpClient, tra
     assert not link.is_open
 
 
+async def test_a_server_may_tell_much_at_once(client: HttpClient) -> None:
+    async with socketio.connect(client, transports=("polling",)) as link:
+        assert await link.call("count", {"to": 100}) == {"counted": 100}
+        assert [(await link.next()).body for _ in range(100)] == [{"is": number} for number in range(100)]
+
+
 async def test_an_event_may_have_no_body(client: HttpClient) -> None:
     async with socketio.connect(client) as link:
         await link.emit("bare")

@@ -149,7 +149,7 @@ class Deaths:
                 client.session = await client.create()
         listening = [asyncio.create_task(client._quietly(client.listen())) for client in self.clients]
         listening += [asyncio.create_task(w.live([c.session for c in self.clients])) for w in self.watchers]
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             await asyncio.gather(*(self._finish(client) for client in self.clients))
         for task in listening:
             task.cancel()

@@ -87,7 +87,7 @@ def _comparable(turn: Turn, mode: str, stops: bool) -> Turn:
 
 
 @modes
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(records=sessions())
 def test_what_is_said_comes_back_as_what_it_was(mode: str, records: list[Record]) -> None:
     same(heard(everything(records, MODES[mode])).facts, of_records(records), mode)
@@ -102,7 +102,7 @@ def test_an_event_that_is_told_twice_is_heard_once(mode: str, records: list[Reco
 
 
 @modes
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(records=sessions(), data=st.data())
 def test_a_stream_that_is_cut_is_heard_once(mode: str, records: list[Record], data: st.DataObject) -> None:
     """After each cut the server tells again whatever followed the last whole event, or what it has from then on."""
@@ -123,7 +123,7 @@ def test_a_stream_that_is_cut_is_heard_once(mode: str, records: list[Record], da
     same(witness.facts, of_records(records), mode, stops=again)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(records=sessions(), data=st.data())
 def test_a_stream_that_ends_anywhere_is_closed_lawfully(records: list[Record], data: st.DataObject) -> None:
     frames = everything(records, MODES[data.draw(st.sampled_from([*MODES]))])
@@ -135,7 +135,7 @@ def test_a_stream_that_ends_anywhere_is_closed_lawfully(records: list[Record], d
     assert hearing.end() == []
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(records=sessions(turns=1), data=st.data())
 def test_frames_in_any_order_are_lawful_or_refused(records: list[Record], data: st.DataObject) -> None:
     frames = data.draw(st.permutations(everything(records, MODES[data.draw(st.sampled_from([*MODES]))])))

@@ -18,6 +18,7 @@ from gateway.model import (
     SendMessage,
     SessionCompacted,
     SessionUpdated,
+    StopReason,
     ToolReturned,
     Topic,
     TurnEnded,
@@ -132,8 +133,8 @@ def as_heard(turn: Facts) -> dict[str, Any]:
 
     Parts in order (not how they are cut into messages), results by call in words, remarks in order (memory references
     are not told; some topics are words only), usage of the whole turn, titles, compactions, the kinds of what was
-    asked, and how the turn ended. Not compared, because it is not told: tool output and statuses, sub-agents, notices,
-    data blocks, custom events, signatures, the origin of calls but the provider's.
+    asked, and how the turn ended (max_steps has no word). Not compared, because it is not told: tool output and
+    statuses, sub-agents, notices, data blocks, custom events, signatures, the origin of calls but the provider's.
     """
     assert turn.ended is not None
     return {
@@ -142,7 +143,7 @@ def as_heard(turn: Facts) -> dict[str, Any]:
         "remarks": [(topic, as_text(content) if topic in WORDY else content) for topic, content in turn.remarks],
         "usage": turn.usage, "titles": turn.titles, "compactions": turn.compactions,
         "asks": [_kind(turn, ask) for ask in turn.asks], "outcome": turn.ended.outcome,
-        "stop": turn.ended.stop_reason,
+        "stop": StopReason.END_TURN if turn.ended.stop_reason is StopReason.MAX_STEPS else turn.ended.stop_reason,
     }
 
 

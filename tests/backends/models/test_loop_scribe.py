@@ -46,6 +46,11 @@ def test_a_key_letter_by_letter() -> None:
     assert KEY[3:] not in taken_down(*f"a {KEY} b {OTHER}{KEY} c")[1]
 
 
+def test_an_empty_piece_before_a_key_does_not_let_it_pass() -> None:
+    for cut in range(1, len(KEY)):
+        assert KEY[3:] not in taken_down("", KEY[:cut], KEY[cut:])[1]
+
+
 def test_what_only_begins_like_a_key_is_said() -> None:
     assert taken_down("a sk-a", "-ke", "yring", " b")[1] == "a sk-a-keyring b"
     assert taken_down("It is sk-a")[1] == "It is sk-a"

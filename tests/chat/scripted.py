@@ -1,0 +1,108 @@
+"""A server that says what a test wants, and a person who types what a test wants."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+
+from gateway.chat.bell import Rung
+from gateway.errors import GatewayError
+from gateway.model import AgentCard, Answer, Compact, Outcome, SendMessage, Settings, StopReason
+from gateway.upstream import Asked, Ended, Heard, Opening
+
+
+class ScriptedRemote:
+    """Each message is answered by the next script; a script may raise, or say nothing until it is interrupted."""
+
+    def __init__(self, *scripts: Sequence[Heard | GatewayError | None], deaf: bool = False) -> None:
+        self.scripts = list(scripts)
+        self.deaf = deaf
+        """Whether nothing comes of an interruption."""
+        self.openings: list[Opening] = []
+        self.said: list[SendMessage | Compact] = []
+        self.answers: list[Answer] = []
+        self.interrupted = 0
+        self.closed = False
+        self._stop = asyncio.Event()
+
+    async def about(self) -> AgentCard:
+        return AgentCard(name="scripted")
+
+    async def open(self, opening: Opening) -> str:
+        self.openings.append(opening)
+        return f"sess_{len(self.openings)}"
+
+    async def say(
+        self, session_id: str, command: SendMessage | Compact, settings: Settings | None = None,
+    ) -> AsyncGenerator[Heard, None]:
+        self.said.append(command)
+        async for heard in self._perform():
+            yield heard
+
+    async def answer(
+        self, session_id: str, answers: Sequence[tuple[Asked, Answer]],
+    ) -> AsyncGenerator[Heard, None]:
+        self.answers += [answer for _, answer in answers]
+        async for heard in self._perform():
+            yield heard
+
+    async def interrupt(self, session_id: str) -> None:
+        self.interrupted += 1
+        if not self.deaf:
+            self._stop.set()
+
+    async def close(self) -> None:
+        self.closed = True
+
+    async def _perform(self) -> AsyncGenerator[Heard, None]:
+        for step in self.scripts.pop(0):
+            if isinstance(step, GatewayError):
+                raise step
+            if step is None:
+                async with asyncio.timeout(60):
+                    await self._stop.wait()
+                yield Ended(stop_reason=StopReason.INTERRUPTED, outcome=Outcome.INTERRUPTED)
+            else:
+                yield step
+
+
+class Person:
+    """Types these lines, and presses Ctrl-C where there is a None; then there is nobody any more."""
+
+    def __init__(self, *lines: str | None) -> None:
+        self.lines = list(lines)
+        self.labels: list[str] = []
+
+    def read(self, label: str) -> str:
+        self.labels.append(label)
+        if not self.lines:
+            raise EOFError
+        line = self.lines.pop(0)
+        if line is None:
+            raise Rung
+        return line
+
+
+class Board:
+    """A screen that keeps what it is told to show."""
+
+    def __init__(self) -> None:
+        self.is_raw = False
+        self.shown: list[str] = []
+        self.things: list[Heard] = []
+
+    def note(self, text: str) -> None:
+        self.shown.append(text)
+
+    def trouble(self, text: str) -> None:
+        self.shown.append(f"! {text}")
+
+    def ask(self, text: str) -> None:
+        self.shown.append(text)
+
+    def begin(self) -> None:
+        self.shown.append("-")
+
+    def heard(self, heard: Heard) -> None:
+        self.things.append(heard)
+
+    def rest(self) -> None:
+        """Nothing flows here."""

@@ -1,0 +1,103 @@
+"""What an agent asks, and what becomes of what a person says to it."""
+
+import io
+from typing import Any
+
+import pytest
+
+from gateway.chat.asking import DECLINED, Asking
+from gateway.chat.bell import Bell
+from gateway.chat.prompting import LinePrompt
+from gateway.model import (
+    AnswerQuestion,
+    AnyAsk,
+    Choice,
+    ClientToolAsk,
+    ContinuationAsk,
+    ContinueTurn,
+    DecidePermission,
+    PermissionAsk,
+    Question,
+    QuestionAsk,
+    ReturnResult,
+    RollBack,
+    RollbackAsk,
+    ToolCall,
+    Withdraw,
+)
+from gateway.upstream import Asked
+from tests.chat.scripted import Board, Person
+
+CALL = ToolCall(call_id="c", name="calc", input={"a": 1})
+COLOURS = (Choice(label="Red", description="like a poppy"), Choice(label="Blue"))
+ONE = Question(question="Which?", options=COLOURS, header="Colour")
+MANY = Question(question="Which ones?", options=COLOURS, multi_select=True)
+FREE = Question(question="Why?")
+PERMISSION = PermissionAsk(call=CALL, description="Run it?")
+BACK = RollbackAsk(task_id="t", options=({"id": "one", "label": "First"}, {"id": "two"}), error="oops", reason="why")
+LONG = ContinuationAsk(turn=1, message="Go on?")
+
+
+def answered(ask: AnyAsk, *lines: str) -> tuple[Any, Board, Person]:
+    board, person = Board(), Person(*lines)
+    [(_, answer)] = Asking(board, person).answers([Asked(ask=ask, ref="r")])
+    return answer, board, person
+
+
+@pytest.mark.parametrize(("question", "lines", "given"), [
+    (ONE, ["2"], {"selections": {"0": (1,)}}),
+    (ONE, ["green"], {"custom": {"0": "green"}}),
+    (ONE, ["3"], {"custom": {"0": "3"}}),
+    (ONE, ["1, 2", "", "1"], {"selections": {"0": (0,)}}),
+    (MANY, ["2 1,2"], {"selections": {"0": (1, 0)}}),
+    (FREE, ["", "because"], {"custom": {"0": "because"}}),
+])
+def test_a_question(question: Question, lines: list[str], given: dict[str, Any]) -> None:
+    answer, _, person = answered(QuestionAsk(questions=(question,)), *lines)
+    assert answer == AnswerQuestion(request_id="r", **given)
+    assert person.lines == []
+
+
+def test_a_question_is_shown_with_its_choices() -> None:
+    _, board, person = answered(QuestionAsk(questions=(ONE, MANY)), "1", "1")
+    assert board.shown[:3] == ["? Colour: Which?", "  1. Red - like a poppy", "  2. Blue"]
+    assert person.labels == ["a number, or your own words: ", "numbers, or your own words: "]
+
+
+def test_whoever_says_nothing_again_and_again_has_no_answer() -> None:
+    answer, _, _ = answered(QuestionAsk(questions=(ONE,)), *[""] * 5)
+    assert answer == Withdraw(request_id="r")
+
+
+@pytest.mark.parametrize(("line", "granted", "reason"), [
+    ("y", True, None), ("YES", True, None), ("", False, None), ("n", False, None), ("too risky", False, "too risky"),
+])
+def test_a_permission(line: str, granted: bool, reason: str | None) -> None:
+    answer, board, _ = answered(PERMISSION, line)
+    assert answer == DecidePermission(request_id="r", granted=granted, reason=reason)
+    assert board.shown == ["? Run it?", '? May the agent call calc {"a":1}']
+
+
+def test_a_tool_of_the_clients_own() -> None:
+    assert answered(ClientToolAsk(call=CALL), "42")[0] == ReturnResult(request_id="r", content="42")
+    assert answered(ClientToolAsk(call=CALL), " ")[0] == ReturnResult(request_id="r", content=DECLINED, is_error=True)
+
+
+@pytest.mark.parametrize(("line", "proceed"), [("", True), ("y", True), ("n", False), ("stop", False)])
+def test_whether_to_go_on(line: str, proceed: bool) -> None:
+    assert answered(LONG, line)[0] == ContinueTurn(request_id="r", proceed=proceed)
+
+
+@pytest.mark.parametrize(("lines", "option"), [(["2"], "two"), (["9", "1"], "one"), ([""], None), (["x"] * 5, None)])
+def test_where_to_go_back_to(lines: list[str], option: str | None) -> None:
+    answer, board, _ = answered(BACK, *lines)
+    assert answer == RollBack(request_id="r", option=option)
+    assert board.shown[:4] == ["? oops", "? why", "  1. First", "  2. two"]
+
+
+def test_lines_of_a_pipe_are_what_somebody_would_have_typed() -> None:
+    with Bell() as bell:
+        prompt = LinePrompt(bell, io.StringIO("one\r\ntwo"))
+        assert [prompt.read("> "), prompt.read("> ")] == ["one", "two"]
+        with pytest.raises(EOFError):
+            prompt.read("> ")

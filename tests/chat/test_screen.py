@@ -1,0 +1,168 @@
+"""What is heard, as a person at a terminal sees it."""
+
+import io
+
+from rich.console import Console
+
+from gateway.chat.page import Page
+from gateway.chat.plain import PlainScreen
+from gateway.chat.screen import TerminalScreen
+from gateway.ids import minting
+from gateway.model import (
+    BlockKind,
+    DataPart,
+    Fault,
+    FaultCode,
+    FaultRaised,
+    ImagePart,
+    Level,
+    MessageAnnotated,
+    NoticePosted,
+    Outcome,
+    QuestionAsk,
+    ScopeMessage,
+    ScopeOpened,
+    ScopeStatus,
+    ScopeStatusChanged,
+    SessionCompacted,
+    SessionUpdated,
+    StopReason,
+    ToolCall,
+    Topic,
+    Usage,
+)
+from gateway.ports import Scoped
+from gateway.speech import Scribe
+from gateway.upstream import Asked, Ended, Heard
+
+CALL = ToolCall(call_id="c1", name="calc", input={"expression": "6*7"})
+
+
+class Show:
+    """A screen on a console that keeps what is written."""
+
+    def __init__(self) -> None:
+        self.file = io.StringIO()
+        self.now = 0.0
+        console = Console(file=self.file, force_terminal=False, width=200, highlight=False)
+        self.screen = TerminalScreen(console, clock=lambda: self.now)
+        self.screen.begin()
+
+    def see(self, *heard: Heard) -> str:
+        before = len(self.file.getvalue())
+        for one in heard:
+            self.screen.heard(one)
+        self.screen.rest()
+        return self.file.getvalue()[before:]
+
+
+def test_words_thoughts_calls_and_results() -> None:
+    show, scribe = Show(), Scribe(minting("s"))
+    seen = show.see(
+        *scribe.words("t", "Let me\nsee.", BlockKind.THINKING), *scribe.end("t"), *scribe.words("w", "well, "),
+        *scribe.words("w", "well"), *scribe.end("w"), *scribe.whole_call("k", CALL),
+        *scribe.finish(StopReason.TOOL_USE, Usage(input_tokens=3, output_tokens=4, thinking_tokens=2)),
+        *scribe.output("c1", "working\n"), *scribe.returned("c1", "42"),
+    )
+    assert seen == (
+        'Let me\nsee.\nwell, well\n● calc {"expression":"6*7"}\n│ working\n  └ 42\n'
+    )
+    show.now = 1.26
+    assert show.see(Ended()) == "3 tokens in · 4 out · 2 thinking · 1.3 s\n"
+
+
+def test_long_results_are_folded_and_errors_shown() -> None:
+    show, scribe = Show(), Scribe(minting("s"))
+    show.see(*scribe.whole_call("k", CALL), *scribe.finish(StopReason.TOOL_USE))
+    assert show.see(*scribe.returned("c1", "\n".join("123456"), is_error=True)) == (
+        "  └ 1\n    2\n    3\n    4\n    … 2 more lines\n")
+
+
+def test_sub_agents_stand_to_the_right() -> None:
+    show, scribe = Show(), Scribe(minting("s"), "scope_1")
+    seen = show.see(
+        Scoped("scope_1", ScopeOpened(parent="root", title="Helper")), *scribe.words("w", "one\ntwo"), *scribe.finish(),
+        Scoped("scope_1", ScopeMessage(sender="scope_1", recipient="root", content="done")),
+        Scoped("scope_1", ScopeStatusChanged(status=ScopeStatus.ENDED)),
+    )
+    assert seen == "▼ sub-agent Helper\n│ one\n│ two\n│ ✉ done\n▲ sub-agent is done\n"
+
+
+def test_everything_else_is_a_line() -> None:
+    show, scribe = Show(), Scribe(minting("s"))
+    seen = show.see(
+        *scribe.image(ImagePart(url="https://x/y.png")), *scribe.data(DataPart(type="plan", content=[1])),
+        MessageAnnotated(message_id="m", topic=Topic.INTENT, content="demo"), *scribe.finish(),
+        NoticePosted(topic="t", title="mind\nthe gap", level=Level.WARNING), SessionUpdated(title="Trip"),
+        SessionUpdated(metadata={}), SessionCompacted(compaction_id="c", summary="all of it"),
+        FaultRaised(fault=Fault(code=FaultCode.BACKEND, message="hm")),
+        Asked(ask=QuestionAsk(questions=()), ref="r"),
+    )
+    assert seen.splitlines() == [
+        "[image] https://x/y.png", "[plan] [1]", 'intent: "demo"', "! mind the gap", "title: Trip",
+        "the history was summed up: all of it", "! hm",
+    ]
+
+
+def test_ends_that_a_reader_would_not_guess() -> None:
+    fault = Fault(code=FaultCode.BACKEND, message="broken")
+    assert Show().see(Ended(outcome=Outcome.FAILED, stop_reason=StopReason.ERROR, fault=fault)) == (
+        "the agent failed: broken\n0.0 s\n")
+    assert Show().see(Ended(outcome=Outcome.INTERRUPTED, stop_reason=StopReason.INTERRUPTED)) == "interrupted\n0.0 s\n"
+    assert Show().see(Ended(stop_reason=StopReason.REFUSAL, result={"a": 1})) == (
+        'it refused to go on\n{"a":1}\n0.0 s\n')
+
+
+def test_nothing_of_what_an_agent_says_moves_the_cursor() -> None:
+    show, scribe = Show(), Scribe(minting("s"))
+    seen = show.see(*scribe.words("w", "\x1b[2Jhello [bold]"), *scribe.finish())
+    assert seen == "\\x1b[2Jhello [bold]\n"
+
+
+def test_raw_shows_events() -> None:
+    show = Show()
+    show.screen.is_raw = True
+    seen = show.see(NoticePosted(topic="t", title="n"), Scoped("scope_1", ScopeOpened(parent="root")), Ended())
+    assert seen.splitlines() == [
+        'notice.posted {"topic":"t","title":"n"}', '[scope_1] scope.opened {"parent":"root"}',
+        'ended {"stop_reason":"end_turn","outcome":"completed","fault":null,"result":null}',
+    ]
+
+
+def test_colours_are_for_terminals() -> None:
+    file = io.StringIO()
+    page = Page(Console(file=file, force_terminal=True, width=80, color_system="standard"))
+    page.words("dim", "dim", voice=1)
+    page.words("bright", voice=2)
+    page.line("alone", "red")
+    page.fresh()
+    assert file.getvalue().startswith("\x1b[2mdim\x1b[0m\nbright\n\x1b[31malone\x1b[0m\n")
+
+
+# -- a pipe -----------------------------------------------------------------------------------------------------------
+
+def test_a_pipe_gets_words_and_pictures_of_the_agent_alone() -> None:
+    reply, beside, scribe = io.StringIO(), io.StringIO(), Scribe(minting("s"))
+    screen = PlainScreen(reply, beside)
+    screen.begin()
+    child = Scribe(minting("c"), "scope_1")
+    for heard in (
+        *scribe.words("t", "hm", BlockKind.THINKING), *scribe.end("t"), *scribe.words("w", "hi\x07"), *scribe.end("w"),
+        *child.words("w", "not me"), *scribe.image(ImagePart(url="https://x")), *scribe.finish(),
+        NoticePosted(topic="t", title="n"),
+    ):
+        screen.heard(heard)
+    screen.note("nobody reads this")
+    screen.rest()
+    assert (reply.getvalue(), beside.getvalue()) == ("hi\\x07![image](https://x)\n", "")
+
+
+def test_a_pipe_is_told_of_trouble_on_the_other_side() -> None:
+    reply, beside = io.StringIO(), io.StringIO()
+    screen = PlainScreen(reply, beside)
+    screen.heard(Ended(fault=Fault(code=FaultCode.BACKEND, message="broken")))
+    screen.ask("? well")
+    assert (reply.getvalue(), beside.getvalue()) == ("", "the agent failed: broken\n? well\n")
+    screen.is_raw = True
+    screen.heard(NoticePosted(topic="t", title="n"))
+    assert reply.getvalue() == 'notice.posted {"topic":"t","title":"n"}\n'

@@ -1,0 +1,28 @@
+"""Streams nobody wrote, told in one dialect and translated: lawful whatever they are, and with the same words."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from gateway.model import ROOT, BlockEnded, BlockKind, Record, Turn, decode
+from tests.house import lawful
+from tests.streams import sessions
+from tests.tables import DIALECTS
+from tests.translate.originals import told, translated
+
+
+def words(records: list[Record], kind: BlockKind) -> str:
+    """What the agent itself said, told apart by nothing."""
+    ended = [record.event for record in records if record.scope_id == ROOT and isinstance(record.event, BlockEnded)]
+    return "".join(event.text or "" for event in ended if event.kind is kind)
+
+
+@pytest.mark.parametrize("source", DIALECTS)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(stream=sessions())
+def test_a_translation_is_lawful_and_says_the_same_words(source: str, stream: list[Record]) -> None:
+    records = [decode(line) for line in translated(told(stream, source), source, None)[0].splitlines()[1:]]
+    assert lawful(records).turn is not Turn.RUNNING
+    assert words(records, BlockKind.THINKING) == words(stream, BlockKind.THINKING)
+    for target in DIALECTS:
+        again = translated(told(records, target), target, None)[0]
+        lawful([decode(line) for line in again.splitlines()[1:]])
