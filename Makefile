@@ -6,6 +6,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 ARGS   ?=
+# What is compiled once is not compiled again by each of the many processes that tests start.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test lint bench soak kill crash clean
 
@@ -14,7 +16,7 @@ run: $(VENV)/.run
 	@bash -c 'set -m; $(BIN)/dragoman serve $(ARGS); exit $$?'
 
 test: lint
-	@$(BIN)/pytest -n 4 --dist worksteal $(ARGS)
+	@$(BIN)/pytest -n 3 --dist worksteal $(ARGS)
 
 lint: $(VENV)/.test
 	@$(BIN)/ruff check .

@@ -1,13 +1,13 @@
 """A line that breaks, and a server that dies: what clients have to live with when they resume."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from tests.ports import free_port
 from tests.tables import DIALECTS
 from tests.test_serving import Running, running
 
@@ -96,11 +96,6 @@ def mortal(folder: Path, **settings: Any) -> Iterator[Mortal]:
         yield served
     finally:
         served.close()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def blocks(stream: bytes) -> list[bytes]:

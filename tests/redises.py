@@ -11,14 +11,10 @@ from tempfile import mkdtemp
 
 import pytest
 
+from tests.ports import free_port
+
 SERVER = shutil.which("redis-server")
 BOUND = 10.0
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 class RedisServer:

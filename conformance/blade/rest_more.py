@@ -96,10 +96,12 @@ async def keys_work_as_tokens(exam: BladeExamination) -> None:
 async def tasks_are_kept(exam: BladeExamination) -> None:
     """A task is made with 201, listed, changed, stopped, started and deleted with 204."""
     made = expect.status(await exam.http.ask("POST", task.PATH, task.TASK), 201).json()
+    expect.that(isinstance(made, dict) and isinstance(made.get("id"), str), "the task with its id", made)
     path = f"{task.PATH}/{made['id']}"
     body = await exam.asked("GET", task.PATH)
-    listed = body if isinstance(body, list) else body.get("items", [])
-    expect.that(made["id"] in [item["id"] for item in listed], "the task to be listed", body)
+    listed = body if isinstance(body, list) else body.get("items", []) if isinstance(body, dict) else []
+    names = [item.get("id") for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+    expect.that(made["id"] in names, "the task to be listed", body)
     changed = await exam.asked("PATCH", path, {"title": "Weekly", "cron": "0 9 * * 1"})
     expect.equal(
         "title, cron, prompt",

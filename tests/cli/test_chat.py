@@ -90,7 +90,7 @@ def test_what_else_can_be_said_at_the_prompt(server: Running) -> None:
 def test_ctrl_c_at_the_prompt_leaves(server: Running) -> None:
     with terminal(*words_for(server, "aap")) as screen:
         screen.wait_for("> ")
-        screen.press_ctrl_c()
+        screen.press_ctrl_c_at_a_prompt()
         assert screen.code() == 0
         assert "Traceback" not in screen.seen
 
@@ -100,7 +100,7 @@ def test_ctrl_c_at_a_question_interrupts_the_turn(server: Running) -> None:
         screen.wait_for("> ")
         screen.type("/ask\n")
         screen.wait_for("own words: ")
-        screen.press_ctrl_c()
+        screen.press_ctrl_c_at_a_prompt()
         screen.wait_for("interrupted\n")
         screen.wait_for("> ")
         assert "You said: well" in ask(screen, "well")

@@ -55,7 +55,7 @@ async def test_a_slow_heartbeat_is_not_testable(examine_cas: Examine, cas: Suite
 
 
 async def test_an_empty_profile_makes_things_not_testable_and_nothing_wrong(examine_cas: Examine) -> None:
-    report = await examine_cas(CasServer(key=KEY), within=PATIENT, profile=CasProfile(heartbeat=0.2))
+    report = await examine_cas(CasServer(key=KEY), profile=CasProfile(heartbeat=0.2))
     assert report.of(Outcome.FAILED) == ()
     assert not any("stumbled" in (result.reason or "") for result in report.results)
     assert len(report.of(Outcome.NOT_TESTABLE)) > 20

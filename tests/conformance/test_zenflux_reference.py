@@ -40,7 +40,7 @@ async def test_liberties_are_not_held_against_a_server(
 
 
 async def test_an_empty_profile_makes_things_not_testable_and_nothing_wrong(examine_zenflux: Examine) -> None:
-    report = await examine_zenflux(ZenfluxServer(), within=PATIENT, profile=ZenfluxProfile())
+    report = await examine_zenflux(ZenfluxServer(), profile=ZenfluxProfile())
     assert report.of(Outcome.FAILED) == ()
     assert not any("stumbled" in (result.reason or "") for result in report.results)
     assert len(report.of(Outcome.NOT_TESTABLE)) > 80

@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ import yaml
 
 from gateway.log import log_file
 from gateway.model import Record
+from tests.ports import free_port
 
 PATIENCE = 30.0
 SETTINGS = {
@@ -86,7 +86,7 @@ class Server:
     def __init__(self, folder: Path, *, careless: bool = False, **settings: object) -> None:
         self.folder = folder
         self.errors = folder / "errors.txt"
-        self.port = _free_port()
+        self.port = free_port()
         self.address = f"http://127.0.0.1:{self.port}"
         self.database = folder / "data" / "dragoman.db"
         self.pid: int | None = None
@@ -165,11 +165,6 @@ def _records(path: Path, sessions: Iterable[str]) -> dict[str, Sequence[Record]]
     with log_file(path) as file:
         found = {session: file.records(session) for session in sessions}
     return {session: records for session, records in found.items() if records}
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
 
 
 @contextmanager

@@ -25,7 +25,7 @@ class Chat:
         self._count = 0
 
     async def next(self) -> dict[str, Any]:
-        frame: dict[str, Any] = await self.ws.receive_json(timeout=10)
+        frame: dict[str, Any] = await self.ws.receive_json(timeout=30)
         self.frames.append(frame)
         if frame["type"] == "event" and frame["seq"]:
             assert frame["event"] == frame["payload"]["type"]
@@ -120,6 +120,6 @@ async def talking(folder: Path, *, zenflux: dict[str, Any] | None = None, **sett
 
 async def soon(true: Any) -> None:
     """Wait, for a bounded time, until an async question is answered with yes."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not await true():  # noqa: ASYNC110  # the server has no event for every state a test may wait for
             await asyncio.sleep(0.01)
