@@ -23,6 +23,8 @@ DOUBT = 10.0
 """How long a server that can tell its events again may take to begin."""
 PAUSE = 0.2
 """Seconds before a connection is tried again; longer each time."""
+ON_ITS_WAY = 0.5
+"""Seconds after which a message that was sent on a line that broke has arrived, or never will."""
 TAKEN = ("session_busy", "invalid_askuser_answer")
 """What is refused so the second time was taken the first time."""
 _ERRORS: dict[FaultCode, type[GatewayError]] = {
@@ -112,11 +114,18 @@ class Following:
         await line.emit("session:subscribe", wanted)
         if not self._sends:
             return []
-        self._is_taken = self._is_taken or bool(await self._turns(self._before))
+        self._is_taken = self._is_taken or await self._was_taken()
         if not self._is_taken:
             return []
         self._is_in_doubt = not self._is_heard
         return await self._missed() if self._is_heard and not self._has_numbers else []
+
+    async def _was_taken(self) -> bool:
+        """Whether there is a turn of what we said; it may have been on its way still when the line broke."""
+        if await self._turns(self._before):
+            return True
+        await asyncio.sleep(ON_ITS_WAY)
+        return bool(await self._turns(self._before))
 
     async def _turns(self, last: int | None) -> list[dict[str, Any]]:
         """The turns after that one."""

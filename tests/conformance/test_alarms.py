@@ -1,4 +1,4 @@
-"""No false alarms: a reference server passes again and again, and slowly; the liberal ones: `test_*_reference`."""
+"""No false alarms: a reference server passes slowly, too; quick and liberal ones: `test_*_reference`."""
 
 import pytest
 import typer
@@ -19,8 +19,8 @@ async def heard(watch: Watch) -> list[Round]:
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_nothing_is_held_against_correct_servers(dialect: str) -> None:
-    rounds = await heard(Watch(dialect, runs=1, jitter=0.02, within=30.0, with_liberties=False))
-    assert [item.name for item in rounds] == ["run 1", "run with up to 20 ms of delay"]
+    rounds = await heard(Watch(dialect, runs=0, jitter=0.02, within=30.0, with_liberties=False))
+    assert [item.name for item in rounds] == ["run with up to 20 ms of delay"]
     assert [f"{item.name}: {words}" for item in rounds for words in item.alarms] == []
 
 

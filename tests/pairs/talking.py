@@ -33,15 +33,18 @@ SETTINGS = Settings(
 PATIENCE = 60.0
 
 
-async def converse(remote: Remote, text: str, *, settings: Settings = SETTINGS, stop_at: int = 0) -> list[Heard]:
+async def converse(
+    remote: Remote, text: str, *, settings: Settings = SETTINGS, stop_at: int = 0, kindly: bool = True,
+) -> list[Heard]:
     """All that was heard of one turn; after `stop_at` deltas, if any, it is interrupted."""
     async with asyncio.timeout(PATIENCE):
-        session_id = await remote.open(Opening(settings=settings))
-        return await turn(remote, session_id, SendMessage(content=text), settings=settings, stop_at=stop_at)
+        session_id, said = await remote.open(Opening(settings=settings)), SendMessage(content=text)
+        return await turn(remote, session_id, said, settings=settings, stop_at=stop_at, kindly=kindly)
 
 
 async def turn(
     remote: Remote, session_id: str, command: SendMessage, *, settings: Settings = SETTINGS, stop_at: int = 0,
+    kindly: bool = True,
 ) -> list[Heard]:
     heard: list[Heard] = []
     stream, deltas = remote.say(session_id, command, settings), 0
@@ -58,18 +61,19 @@ async def turn(
                     await remote.interrupt(session_id)
         if not asked or isinstance(heard[-1], Ended):
             return heard
-        stream = remote.answer(session_id, [(one, answer(one)) for one in asked])
+        stream = remote.answer(session_id, [(one, answer(one, kindly)) for one in asked])
 
 
-def answer(asked: Asked) -> Answer:
+def answer(asked: Asked, kindly: bool) -> Answer:
+    """Leave is given or not, and whoever asks whether to go on may or may not; the rest is answered in any case."""
     ask = asked.ask
     match ask:
         case QuestionAsk(questions=questions):
             return AnswerQuestion(request_id=asked.ref, selections=_first_of(questions))
         case PermissionAsk():
-            return DecidePermission(request_id=asked.ref, granted=True)
+            return DecidePermission(request_id=asked.ref, granted=kindly)
         case ContinuationAsk():
-            return ContinueTurn(request_id=asked.ref)
+            return ContinueTurn(request_id=asked.ref, proceed=kindly)
         case RollbackAsk(options=options):
             return RollBack(request_id=asked.ref, option=str(options[0].get("id")))
         case _:

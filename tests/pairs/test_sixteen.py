@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.backends.directives import READERS
 from mappings.language import FEATURES, Level, Table
 from tests.pairs.facts import Facts, of_heard, of_log
 from tests.pairs.relaying import Row, in_a_row
@@ -19,17 +20,21 @@ DIRECTIVES = [
     "/burst 200", "/annotate", "/bridge", "/ui", "/image", "/plan", "/card", "/title Trip", "/compact", "/json",
     "/client-tool", "/provider-tool",
 ]
+REFUSED = ["/permit", "/parallel", "/continue"]
+"""What is asked here is not granted."""
 STOPPED = "/slow 60"
 NOT_HEARD = ("images_in", "files", "history_seed", "structured_output")
 """What goes the other way; tested by itself."""
 AT_ONCE = 7
 
 
-async def both(row: Row, dialect: str, number: int, text: str, stop_at: int = 0) -> tuple[Facts, Facts]:
+async def both(
+    row: Row, dialect: str, number: int, text: str, stop_at: int = 0, kindly: bool = True,
+) -> tuple[Facts, Facts]:
     """The original and what the client heard of it."""
     mark, client = f"({dialect}{number})", row.client(dialect)
     try:
-        heard = of_heard(await converse(client, f"{mark} {text}", stop_at=stop_at))
+        heard = of_heard(await converse(client, f"{mark} {text}", stop_at=stop_at, kindly=kindly))
     finally:
         await client.close()
     return of_log(*await row.original(mark)), heard
@@ -39,9 +44,9 @@ async def lost(row: Row, dialect: str) -> dict[str, list[str]]:
     """The features that did not arrive as they were, each with the directives where they did not and why."""
     gate, found = asyncio.Semaphore(AT_ONCE), dict[str, list[str]]()
 
-    async def one(number: int, text: str, stop_at: int = 0) -> None:
+    async def one(number: int, text: str, stop_at: int = 0, kindly: bool = True) -> None:
         async with gate:
-            original, heard = await both(row, dialect, number, text, stop_at)
+            original, heard = await both(row, dialect, number, text, stop_at, kindly)
         for feature in ("interrupts", "stop_reasons") if stop_at else original:
             was = original[feature]
             if heard[feature] != was and feature not in excused(original):
@@ -50,7 +55,8 @@ async def lost(row: Row, dialect: str) -> dict[str, list[str]]:
             found.setdefault("client_tools", []).append(f"{text}: the client's tool was not declared to the agent")
 
     await asyncio.gather(
-        *(one(number, text) for number, text in enumerate(DIRECTIVES)), one(len(DIRECTIVES), STOPPED, 2),
+        *(one(number, text) for number, text in enumerate(DIRECTIVES)), one(100, STOPPED, 2),
+        *(one(number, text, kindly=False) for number, text in enumerate(REFUSED, 200)),
     )
     return found
 
@@ -73,6 +79,10 @@ def declared(first: Table, second: Table) -> set[str]:
     in_words = {first.support["images_out"], second.support["images_out"]} == {Level.FALLBACK}
     is_read_back = in_words and second.heard["images_out"] is Level.FULL
     return lost - {"images_out"} if is_read_back else lost
+
+
+def test_every_directive_is_tried() -> None:
+    assert {text.split()[0].removeprefix("/") for text in DIRECTIVES} >= READERS.keys()
 
 
 @pytest.mark.parametrize("second", DIALECTS)
