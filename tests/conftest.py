@@ -12,6 +12,14 @@ settings.register_profile("dragoman", deadline=None, max_examples=60, suppress_h
 settings.load_profile("dragoman")
 
 
+LONGEST = ("test_kill_sample", "test_fleet", "test_deaths", "test_slow_clients", "test_alarms", "test_conforming")
+"""Files whose tests take longest: begun first, so that no worker is left with one when the others are done."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.stem not in LONGEST)
+
+
 def drop(*entry: Any) -> Any:
     raise structlog.DropEvent
 

@@ -110,7 +110,7 @@ def test_the_matrix_is_told_and_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dialect", SETUPS)
 async def test_a_clean_run_passes_and_shows_what_there_is(dialect: str) -> None:
-    atlas = await learn(bench_of(dialect), read_orders(dialect).walk, 5.0, 8)
+    atlas = await learn(bench_of(dialect), read_orders(dialect).walk, 30.0, 8)
     plan = make_plan(dialect, atlas)
     assert len(atlas.seconds) == len(bench_of(dialect).cases)
     assert sum(flaw.expectation is not Expectation.FREE for flaw in plan.flaws) >= 300

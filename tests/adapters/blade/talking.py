@@ -55,7 +55,7 @@ class Talker:
             raise self.wrong
 
     async def until(self, true: Any) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(40):
             while not true():
                 if self.wrong is not None:
                     raise self.wrong

@@ -36,7 +36,7 @@ class Listening:
     async def until(self, *types: str, times: int = 1, **also: Any) -> list[Frame]:
         """Everything up to the event that is waited for."""
         heard: list[Frame] = []
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(40):
             while True:
                 frame = await self.next()
                 heard.append(frame)
