@@ -82,10 +82,12 @@ async def an_answer_is_kept(exam: BladeExamination) -> None:
     await talk.answer(asked.question())
     turns = await talk.messages()
     answers = [block["content"] for turn in turns for block in turn["blocks"] if block["type"] == "ask_user_answer"]
-    expect.that(len(answers) == 1, "one ask_user_answer block", answers)
-    chosen = first_options(asked.question())
-    expect.equal("the answer", (asked.question()["id"], chosen), (answers[0]["tool_call_id"], answers[0]["selections"]))
-    paused = next(turn for turn in turns if turn["turn_id"] == asked.replies[-1].turn_id)
+    expect.that(len(answers) == 1 and isinstance(answers[0], dict), "one ask_user_answer block", answers)
+    chosen, told = first_options(asked.question()), (answers[0].get("tool_call_id"), answers[0].get("selections"))
+    expect.equal("the answer", (asked.question()["id"], chosen), told)
+    paused = next((turn for turn in turns if turn["turn_id"] == asked.replies[-1].turn_id), None)
+    if paused is None:
+        expect.fail("the turn of the question among the messages", [turn["turn_id"] for turn in turns])
     told = (paused["status"], [call["status"] for call in paused["tool_calls"]])
     expect.equal("the turn of the question", ("completed", ["done"]), told)
 
