@@ -44,9 +44,10 @@ async def a_pause_is_named(exam: BladeExamination) -> None:
     """chat:end has pause_tool builtin:AskUserQuestion and pause_tool_data with the call and its arguments."""
     chat = await (await exam.open()).play("ask")
     expect.equal("pause_tool", f"builtin:{ASK}", chat.end.get("pause_tool"))
-    data: Any = chat.end.get("pause_tool_data") or {}
-    expect.equal("tool_call_id", chat.question()["id"], data.get("tool_call_id"))
-    expect.equal("questions", questions(chat.question()), (data.get("arguments") or {}).get("questions"))
+    data = expect.keyed("pause_tool_data", chat.end.get("pause_tool_data"), "tool_call_id", "arguments")
+    expect.equal("tool_call_id", chat.question()["id"], data["tool_call_id"])
+    told = expect.keyed("its arguments", data["arguments"], "questions")["questions"]
+    expect.equal("questions", questions(chat.question()), told)
 
 
 @requirement("BL-GAP-08")

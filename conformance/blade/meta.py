@@ -70,5 +70,6 @@ async def a_card_has_a_place(exam: BladeExamination) -> None:
 async def a_card_has_one_resource(exam: BladeExamination) -> None:
     """A card has HTML or an address, never both and never neither."""
     for card in await _handed(exam, "ui"):
+        expect.that(isinstance(card, dict), "a card", card)
         given = [name for name in ("resourceHTML", "resourceUri") if card.get(name)]
         expect.equal("how many resources the card has", 1, len(given))

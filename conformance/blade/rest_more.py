@@ -19,12 +19,13 @@ async def memories_are_kept(exam: BladeExamination) -> None:
     path = f"{memory.PATH}/{made['id']}"
     found = await exam.got("memories", memory.PATH, query={"keyword": word})
     expect.equal("the memories found", [[made["id"]], 1], [[item["id"] for item in found["items"]], found["total"]])
-    changed = await exam.asked("PUT", path, {"content": f"Forget {word}"})
+    changed = expect.keyed("it", await exam.asked("PUT", path, {"content": f"Forget {word}"}), "content", "type")
     expect.equal(
         "the content changed, the type kept", [f"Forget {word}", "feedback"], [changed["content"], changed["type"]]
     )
-    expect.equal("disabled", True, (await exam.asked("PATCH", path, {"disabled": True}))["disabled"])
-    expect.equal("ok", True, (await exam.asked("DELETE", path)).get("ok"))
+    disabled = expect.keyed("it", await exam.asked("PATCH", path, {"disabled": True}), "disabled")
+    expect.equal("disabled", True, disabled["disabled"])
+    expect.equal("ok", True, expect.keyed("the answer", await exam.asked("DELETE", path), "ok")["ok"])
     expect.status(await exam.http.ask("GET", path), 404)
 
 
@@ -70,7 +71,8 @@ async def an_empty_batch_is_refused(exam: BladeExamination) -> None:
 async def keys_are_kept(exam: BladeExamination) -> None:
     """A key is made with 201, renamed, and deleted with 204; names have 1 to 50 characters."""
     reply = expect.status(await exam.http.ask("POST", key.PATH, {"name": "Examiners"}), 201)
-    made = reply.json().get("key") or reply.json()
+    body = expect.keyed("a new key", reply.json())
+    made = expect.keyed("a new key", body.get("key") or body, "id")
     path = f"{key.PATH}{made['id']}"
     renamed = await exam.asked("PATCH", path, {"name": "Renamed"})
     expect.equal("the name", ["Renamed"] * 2, [renamed.get("name"), (await exam.got("key", path))["name"]])

@@ -128,8 +128,10 @@ class Talk:
 
 def questions(call: Any) -> list[dict[str, Any]]:
     """The questions of a call."""
-    found: list[dict[str, Any]] = read(call["arguments"])["questions"]
-    return found
+    found = expect.keyed("the arguments", read(call["arguments"]), "questions")["questions"]
+    expect.that(isinstance(found, list), "a list of questions", found)
+    asked: list[dict[str, Any]] = found
+    return asked
 
 
 def first_options(call: Any) -> dict[str, list[int]]:

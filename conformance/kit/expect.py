@@ -53,6 +53,13 @@ def equal(what: str, expected: Any, seen: Any) -> None:
         fail(f"{what}: {show(expected)}", seen)
 
 
+def keyed(what: str, seen: Any, *names: str) -> dict[str, Any]:
+    """An object that has at least these members."""
+    that(isinstance(seen, dict) and all(name in seen for name in names), f"{what}, an object with {list(names)}", seen)
+    found: dict[str, Any] = seen
+    return found
+
+
 def member(what: str, allowed: Collection[str], seen: Any) -> None:
     if not isinstance(seen, str) or seen not in allowed:
         fail(f"{what} to be one of {', '.join(sorted(allowed))}", seen)

@@ -39,7 +39,7 @@ class DamagedServer(CasServer):
         return head + b"data: " + orjson.dumps(damaged(body, self.chance)) + b"\n\n"
 
 
-@pytest.mark.parametrize(("seed", "share"), [(1, 0.01), (2, 0.02), (3, 0.04)])
+@pytest.mark.parametrize(("seed", "share"), [(1, 0.01), (2, 0.02), (3, 0.04), (4, 0.1)])
 async def test_no_examiner_stumbles_over_a_damaged_server(examine_cas: Examine, seed: int, share: float) -> None:
     report = await examine_cas(DamagedServer(seed, share), within=1.0)
     assert report.verdict is Verdict.FAILS
