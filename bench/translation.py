@@ -61,11 +61,7 @@ def heard(pieces: Sequence[bytes]) -> list[Said]:
     reading = ChatReading(scribe, Toolbox.empty(), set(), Upstream("http://127.0.0.1"))
     said = scribe.begin(model="bench")
     for piece in pieces:
-        for event in decoder.feed(piece):
-            if not reading.finished:
-                said += reading.feed(event)
-            else:
-                reading.feed_after(event)
+        reading.hear(decoder.feed(piece), said)
     if not reading.over:
         raise Broken("the answer of the model was not read to its end")
     return [*said, *scribe.finish(reading.stop, reading.usage)]

@@ -32,7 +32,8 @@ is not testable."""
 def conform(
     dialect: Annotated[str, typer.Argument(help="The dialect to examine, such as aap.")],
     url: Annotated[
-        str | None, typer.Argument(help="Where the dialect is mounted, such as http://localhost:8080/aap.")
+        str | None,
+        typer.Argument(help="Where aap or cas is mounted, such as http://localhost:8080/aap; the origin of others."),
     ] = None,
     key: Annotated[
         str | None, typer.Option(envvar="CONFORM_KEY", help="The bearer key; struck out of every report.")
@@ -58,6 +59,7 @@ def conform(
     ] = None,
 ) -> None:
     """The function behind the command; see EXAMPLE for what it says of itself."""
+    from conformance.kit.advice import advice
     from conformance.kit.baseline import read_baseline
     from conformance.kit.documents import DocumentError
     from conformance.kit.freeze import chosen_set
@@ -73,13 +75,15 @@ def conform(
         destinations = [parse_destination(text, dialect) for text in report or []]
     except (DocumentError, ValueError) as error:
         raise _unusable(str(error)) from None
+    hint = None
     if transcript is not None:
         found = _judged(suite, wanted, transcript, url, key)
     elif url is not None:
         found = _examined(suite, settings, wanted, Target(url, key, timeout, allow_destructive))
+        hint = advice(found, has_key=bool(key))
     else:
         raise _unusable(f"say where the server is: dragoman conform {dialect} URL; or --transcript FILE")
-    _conclude(found.judged_by(frozen.version), known, destinations, transcripts)
+    _conclude(found.judged_by(frozen.version), known, destinations, transcripts, hint)
 
 
 conform.__doc__ = EXAMPLE
@@ -97,7 +101,7 @@ def _examined(suite: "Suite", settings: "BaseModel", wanted: "Sequence[Requireme
     if not target.url.startswith(("http://", "https://")):
         raise _unusable(f"{target.url!r} is not an http or https address")
     if reason := asyncio.run(obstacle(target.url, target.timeout)):
-        raise _unusable(f"{target.url} cannot be reached: {reason}")
+        raise _unusable(f"{target.url} cannot be reached: {reason}; is it running, and is that its address?")
     names = {item.id for item in wanted}
     total = sum(bool(names.intersection(case.requirements)) for case in suite.cases)
     with on_console.progress(Console(), total) as watcher:
@@ -128,7 +132,8 @@ def _judged(
 
 
 def _conclude(
-    found: "Report", known: "Baseline | None", destinations: "Sequence[tuple[str, Path]]", transcripts: Path | None
+    found: "Report", known: "Baseline | None", destinations: "Sequence[tuple[str, Path]]", transcripts: Path | None,
+    hint: str | None,
 ) -> None:
     """Hold the report against the baseline, tell it everywhere, and leave with its exit code."""
     from rich.console import Console
@@ -139,6 +144,8 @@ def _conclude(
     if known is not None:
         found = known.held_against(found)
     on_console.conclude(Console(), found)
+    if hint is not None:
+        typer.echo(hint, err=True)
     try:
         for kind, path in destinations:
             write_report(found, kind, path)

@@ -15,12 +15,23 @@ from gateway.errors import GatewayError
 from gateway.ids import minting
 from gateway.journal import get, masked
 from gateway.model import Record, encode
-from gateway.ports import Clock, Outbound
+from gateway.ports import Clock, Forgetting, Outbound
 from gateway.resources import FileStore, KeyStore, Scheduler, Schedules, Sharing, Workspaces
-from gateway.web import OWNER, Context, Cors, Guard, Refusals, keep_sockets, name_request
-from gateway.web import health as health_routes
-from gateway.web import metrics as metrics_routes
-from gateway.web.refusals import Refused
+from gateway.web import (
+    OWNER,
+    Context,
+    Cors,
+    Guard,
+    Metrics,
+    Readiness,
+    Refusals,
+    Refused,
+    health_routes,
+    keep_sockets,
+    metrics_routes,
+    name_request,
+    public,
+)
 from mappings.language import FEATURES, Level, Table, feature_of
 
 from .parts import Parts, load_parts
@@ -39,8 +50,8 @@ class Gateway:
         config = parts.config
         self._clock = clock
         self.parts = parts
-        self.metrics = metrics_routes.Metrics()
-        self.readiness = health_routes.Readiness()
+        self.metrics = Metrics()
+        self.readiness = Readiness()
         kept = stores(config, clock, lambda: self.parts.config.limits.max_resources)
         self.house = House(
             log=kept.log, clock=clock, mint=minting(), limits=config.limits, agents=parts.cards,
@@ -64,7 +75,7 @@ class Gateway:
         self.replays = Replays(self.sessions)
         self.retiring = Retiring(self.sessions.is_at_work)
         self.house.after_delete += [
-            Workspaces(config.data / "workspaces").forget, Sharing(self.resources, clock).forget,
+            Workspaces(config.data / "workspaces").forget, Sharing(self.resources, clock).forget, self._forget,
         ]
         self.keys = KeyStore(config.data)
         self.guard = Guard(self.keys if config.auth == "keys" else None)
@@ -93,6 +104,12 @@ class Gateway:
         await self.sessions.rest()
         await self.house.log.close()
 
+    async def _forget(self, session_id: str) -> None:
+        """The session is gone; agents that keep something for it put that away."""
+        for backend in self.parts.backends.values():
+            if isinstance(backend, Forgetting):
+                await backend.forget(session_id)
+
     # -- wiring ---------------------------------------------------------------------------------------------------
 
     def _context(self, name: str) -> Context:
@@ -117,10 +134,20 @@ class Gateway:
         app.cleanup_ctx.extend([self._keeping, self._scheduling])
         for name, context in self.contexts.items():
             app.add_routes(self.parts.dialects[name].routes(context))
-        app.add_routes(health_routes.routes(self.readiness))
-        app.add_routes(metrics_routes.routes(self.metrics))
+        app.add_routes(health_routes(self.readiness))
+        app.add_routes(metrics_routes(self.metrics))
         app.router.add_get("/replay/{session}", self._replay)
+        if all(resource.canonical != "/" for resource in app.router.resources()):
+            app.router.add_get("/", self._front)
         return app
+
+    @public
+    async def _front(self, request: web.Request) -> web.Response:
+        """For whoever looks in with a browser: what is where."""
+        places = {name: context.mount or "/" for name, context in self.contexts.items()}
+        places |= {"health": "/healthz", "readiness": "/readyz", "metrics": "/metrics"}
+        lines = ["Dragoman: one agent, every client protocol", *(f"  {name:<10} {at}" for name, at in places.items())]
+        return web.Response(text="\n".join(lines) + "\n")
 
     async def _keeping(self, app: web.Application) -> AsyncIterator[None]:
         """The log is open, and what was left behind is taken up, before anybody is served."""

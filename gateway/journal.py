@@ -8,9 +8,8 @@ from typing import Any, TextIO
 import msgspec
 import orjson
 import structlog
-from msgspec.structs import replace
 
-from gateway.model import Record, Settings, with_settings
+from gateway.model import Record, with_secrets
 
 MASK = "***"
 HIDDEN = frozenset((
@@ -102,9 +101,5 @@ def _hidden(name: Any, value: Any) -> Any:
 
 
 def masked(record: Record) -> Record:
-    """The same record, every value of its settings' secrets masked."""
-    return with_settings(record, _masked)
-
-
-def _masked(settings: Settings) -> Settings:
-    return replace(settings, secrets=dict.fromkeys(settings.secrets, MASK)) if settings.secrets else settings
+    """The same record, every secret in it masked."""
+    return with_secrets(record, lambda values: dict.fromkeys(values, MASK))

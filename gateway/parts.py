@@ -12,7 +12,7 @@ from adapters import known_dialects
 from gateway import backends
 from gateway.config import AgentSettings, Config, merge_card
 from gateway.errors import GatewayError
-from gateway.marks import Marked, Path_, Problem, Problems, nearest, read
+from gateway.marks import Marked, Path_, Problem, Problems, nearest, read, sentence
 from gateway.model import AgentCard
 from gateway.ports import Backend, Dialect
 from gateway.shadow import Reporter, ShadowBackend
@@ -76,23 +76,21 @@ def _shaped(make: Callable[[], Any], known: Iterable[str], at: Path_, document: 
         return make()
     except ValidationError as error:
         for found in error.errors(include_url=False):
-            extra = found["type"] == "extra_forbidden"
+            extra, missing = found["type"] == "extra_forbidden", found["type"] == "missing"
             word = ".".join(str(step) for step in found["loc"])
             problems.append(Problem(
                 document.place((*at, *found["loc"]), key=extra),
-                f"there is no setting '{word}'" if extra else f"{word}: {found['msg']}",
+                f"there is no setting '{word}'" if extra else f"'{word}' is missing" if missing
+                else f"{word}: {sentence(found)}",
                 nearest(word, known) if extra else "",
             ))
         return None
 
 
 def _table(config: Config, dialect: Dialect, problems: list[Problem]) -> Table | None:
-    vocabulary = Vocabulary(
-        cues=dialect.cues, names=dialect.names, messages=dialect.messages, objects=dialect.objects,
-    )
     override = config.mappings.get(dialect.name)
     try:
-        table = load_table(builtin_path(dialect.name), vocabulary, [override] if override else [])
+        table = load_table(builtin_path(dialect.name), Vocabulary.of(dialect), [override] if override else [])
         for framing in dialect.framings:
             table.speaker(framing)
         return table

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import signal
+import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -14,8 +15,7 @@ from gateway.backends import files_of
 from gateway.config import Config, load_config
 from gateway.errors import Invalid
 from gateway.marks import Place, Problem, Problems
-from gateway.web import SOCKETS
-from gateway.web.metrics import LagWatch
+from gateway.web import SOCKETS, LagWatch
 from mappings.language import builtin_path
 
 from .app import Gateway
@@ -162,9 +162,24 @@ def greeting(gateway: Gateway, address: str) -> list[str]:
     lines = [f"Dragoman serves {', '.join(gateway.parts.cards)} on {address}"]
     lines += [f"  {name:<8} {address}{context.mount}" for name, context in gateway.contexts.items()]
     lines += [f"  data     {config.data}", f"  metrics  {address}/metrics"]
-    first = next(iter(gateway.contexts.values()), None)
-    examples = gateway.parts.dialects[first.dialect].examples if first else None
-    if first and examples:
-        key = ' -H "Authorization: Bearer $KEY"' if config.auth == "keys" else ""
-        lines += ["Try:", *(f"  {line}" for line in examples(f"{address}{first.mount}", config.default_agent, key))]
-    return lines
+    return [*lines, *_to_try(gateway, address)]
+
+
+def _to_try(gateway: Gateway, address: str) -> list[str]:
+    config, first = gateway.parts.config, next(iter(gateway.contexts.values()), None)
+    if first is None:
+        return []
+    there, dialect = f"{address}{first.mount}", gateway.parts.dialects[first.dialect]
+    has_keys = config.auth == "keys"
+    lines = [f"{_program()} chat {there} --dialect {first.dialect}{' --key $KEY' if has_keys else ''}"]
+    if dialect.examples:
+        lines += dialect.examples(there, config.default_agent, ' -H "Authorization: Bearer $KEY"' if has_keys else "")
+    return ["Try:", *(f"  {line}" for line in lines)]
+
+
+def _program() -> str:
+    """How we were called, as it can be typed here."""
+    called = Path(sys.argv[0])
+    if called.name != "dragoman":
+        return "dragoman"
+    return str(called.relative_to(Path.cwd())) if called.is_relative_to(Path.cwd()) else str(called)

@@ -8,7 +8,7 @@ from gateway.engine import House, Hub, SessionService
 from gateway.log import MemoryLog, SqliteLog
 from gateway.ports import Answers, Clock, EventLog, Resources
 from gateway.resources import MemoryAnswers, MemoryResources, SqliteAnswers, SqliteResources
-from gateway.storage import Database
+from gateway.storage import UNSEALED, Database, Seal, key_in
 
 FILE = "dragoman.db"
 
@@ -30,8 +30,19 @@ def stores(config: Config, clock: Clock, most: Callable[[], int]) -> Stores:
     if kind == "memory":
         return Stores(MemoryLog(), MemoryResources(clock, most), MemoryAnswers(clock))
     path = config.data / (place or FILE)
-    database = Database(path, fsync=config.durability == "fsync")
-    return Stores(SqliteLog(database), SqliteResources(database, clock, most), SqliteAnswers(database, clock))
+    database, seal = Database(path, fsync=config.durability == "fsync"), seal_of(config)
+    return Stores(
+        SqliteLog(database, seal), SqliteResources(database, clock, most, seal),
+        SqliteAnswers(database, clock, seal=seal),
+    )
+
+
+def seal_of(config: Config) -> Seal:
+    """What secrets are sealed with before they are stored: the keys of the settings, or the data folder's own."""
+    if config.log == "memory":
+        return UNSEALED
+    given = config.secrets_key.get_secret_value()
+    return Seal(lambda: [key.strip() for key in given.split(",")] if given else [key_in(config.data)])
 
 
 def _shared(config: Config, clock: Clock, most: Callable[[], int]) -> Stores:
@@ -40,9 +51,12 @@ def _shared(config: Config, clock: Clock, most: Callable[[], int]) -> Stores:
     from gateway.resources.redis import RedisAnswers, RedisResources
     from gateway.storage.redis import Address, Redis
 
-    fsync = config.durability == "fsync"
+    fsync, seal = config.durability == "fsync", seal_of(config)
     redis = Redis(Address.read(config.log), lease=config.limits.lease_seconds, fsync=fsync)
-    return Stores(RedisLog(redis, fsync=fsync), RedisResources(redis, clock, most), RedisAnswers(redis, clock))
+    return Stores(
+        RedisLog(redis, fsync=fsync, seal=seal), RedisResources(redis, clock, most, seal),
+        RedisAnswers(redis, clock, seal=seal),
+    )
 
 
 def session_service(house: House, hub: Hub) -> SessionService:

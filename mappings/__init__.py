@@ -8,6 +8,7 @@ from mappings.language import (
     UnknownWord,
     Vocabulary,
     builtin_path,
+    builtin_table,
     feature_of,
     load_table,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "UnknownWord",
     "Vocabulary",
     "builtin_path",
+    "builtin_table",
     "feature_of",
     "load_table",
 ]

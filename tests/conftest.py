@@ -1,12 +1,17 @@
 """What all tests share: a quiet journal, and property tests without a stopwatch."""
 
+import gc
 import logging
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import structlog
+from aiohttp import web_app
 from hypothesis import HealthCheck, settings
+
+from gateway import parts
+from tests.tables import load_once
 
 settings.register_profile("dragoman", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("dragoman")
@@ -18,6 +23,27 @@ LONGEST = ("test_kill_sample", "test_fleet", "test_deaths", "test_slow_clients",
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.stem not in LONGEST)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays to the end: nobody need look through it for garbage again."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def tables_read_once() -> Iterator[None]:
+    """A table cannot change, so all the gateways of a run share those that come with it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts, "load_table", load_once)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def gateways_forgotten() -> Iterator[None]:
+    """aiohttp keeps the handlers of the last thousand routes that were asked, and with them the gateways of tests."""
+    yield
+    web_app._cached_build_middleware.cache_clear()
 
 
 def drop(*entry: Any) -> Any:

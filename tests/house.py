@@ -120,7 +120,7 @@ class Stage:
     async def until(self, session: Session, *kinds: type[Event]) -> None:
         """Wait, for a bounded time, until an event of one of these kinds is the last one."""
         kinds = kinds or (TurnEnded, TurnSuspended)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while not isinstance((await self.records(session))[-1].event, kinds):  # noqa: ASYNC110
                 await asyncio.sleep(0)
 

@@ -63,6 +63,10 @@ from gateway.model import (
 words = st.text(max_size=12)
 inputs = st.dictionaries(st.text(max_size=5), st.none() | st.booleans() | st.integers(-9, 9) | words, max_size=3)
 usages = st.builds(Usage, input_tokens=st.integers(0, 99), output_tokens=st.integers(0, 99))
+pauses = st.sampled_from([0.0, 0.001, 0.2])
+topics = st.sampled_from(list(Topic))
+kinds = st.sampled_from([*BlockKind, BlockKind.TEXT])
+origins = st.sampled_from(list(ToolOrigin))
 stops = st.sampled_from([StopReason.END_TURN, StopReason.MAX_TOKENS, StopReason.REFUSAL, StopReason.TOOL_USE])
 
 
@@ -87,7 +91,7 @@ class Walk:
 
     def say(self, event: AnyEvent, scope_id: str = ROOT) -> None:
         self.grammar.check(event, scope_id)
-        self.at += self.draw(st.sampled_from([0.0, 0.001, 0.2]))
+        self.at += self.draw(pauses)
         self.records.append(Record(
             seq=len(self.records) + 1, at=self.at, session_id=self.session_id, event=event, turn_id=self.turn_id,
             scope_id=scope_id,
@@ -160,7 +164,7 @@ class Walk:
 
     def annotate(self, scope_id: str) -> None:
         message_id = self.grammar.scopes[scope_id].message_id
-        topic = self.draw(st.sampled_from(list(Topic)))
+        topic = self.draw(topics)
         self.say(MessageAnnotated(message_id=message_id, topic=topic, content=self.draw(words)), scope_id)
 
     def end_message(self, scope_id: str) -> None:
@@ -170,13 +174,13 @@ class Walk:
         self.say(MessageEnded(message_id=message_id, stop_reason=stop, usage=self.draw(usages)), scope_id)
 
     def start_block(self, scope_id: str) -> None:
-        kind = self.draw(st.sampled_from([*BlockKind, BlockKind.TEXT]))
+        kind = self.draw(kinds)
         self.open_block(scope_id, kind)
 
     def open_block(self, scope_id: str, kind: BlockKind) -> None:
         block_id, call = self.id("blk"), None
         if kind is BlockKind.TOOL_USE:
-            origin = self.draw(st.sampled_from(list(ToolOrigin)))
+            origin = self.draw(origins)
             call = ToolCall(call_id=self.id("call"), name="tool", origin=origin)
         message_id = self.grammar.scopes[scope_id].message_id
         self.say(BlockStarted(block_id=block_id, message_id=message_id, kind=kind, call=call), scope_id)

@@ -1,7 +1,9 @@
 """The tables of all dialects, loaded once for the tests."""
 
 import importlib
+from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 
 from adapters import known_dialects
 from gateway.ports import Dialect
@@ -24,3 +26,10 @@ def vocabulary(name: str) -> Vocabulary:
 @cache
 def table(name: str) -> Table:
     return load_table(builtin_path(name), vocabulary(name))
+
+
+def load_once(path: Path | str, words: Vocabulary, overrides: Iterable[Path | str] = ()) -> Table:
+    """`load_table`, but for the tables that come with the gateway, which are not read again for every gateway."""
+    name, laid_over = Path(path).stem, list(overrides)
+    ours = name in DIALECTS and path == builtin_path(name) and words == vocabulary(name)
+    return table(name) if ours and not laid_over else load_table(path, words, laid_over)

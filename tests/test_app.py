@@ -27,6 +27,16 @@ async def a_turn(served, text: str = "hello", **body: object) -> str:
     return session
 
 
+async def test_who_looks_in_is_told_what_is_where(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served, served.http.get(served.url("/")) as response:
+        assert (response.status, response.content_type) == (200, "text/plain")
+        places = dict(line.split() for line in (await response.text()).splitlines()[1:])
+        assert places["aap"] == "/aap"
+        for place in ("health", "readiness", "metrics"):
+            async with served.http.get(served.url(places[place])) as answer:
+                assert answer.status == 200
+
+
 async def test_outside_every_mount_a_refusal_is_in_our_own_words(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
         async with served.http.get(served.url("/nowhere")) as response:

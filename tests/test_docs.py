@@ -16,6 +16,7 @@ from tests.test_serving import Running, running
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*/README.md"))
 OURS = "http://127.0.0.1:18900"
 ID = re.compile(r"\b(sess|call|turn|evt)_[0-9a-z_]+\b")
 
@@ -99,7 +100,23 @@ def test_the_workflow_of_the_docs_has_a_command_that_begins(tmp_path: Path) -> N
     assert "cannot be reached" in done.stderr, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", EXAMPLES, ids=lambda page: page.parent.name)
+def test_the_commands_of_an_example_name_what_is_there(page: Path) -> None:
+    """They are for the top of the project, with what `make run` has made."""
+    said = "\n".join(blocks(page, "sh"))
+    named = re.findall(r"(?<=\s)examples/\S+", said)
+    assert f"examples/{page.parent.name}/config.yaml" in named
+    assert all((ROOT / path).is_file() for path in named)
+    assert ".venv/bin/" in said
+
+
+@pytest.mark.parametrize("page", [*PAGES, *EXAMPLES], ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_is_installed_is_this_project(page: Path) -> None:
+    """What goes by its name elsewhere is somebody else's."""
+    assert not re.search(r"pip install[^`\n]* '?dragoman\b", page.read_text())
+
+
+@pytest.mark.parametrize("page", [*PAGES, *EXAMPLES], ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
         assert (page.parent / target).exists(), target

@@ -111,12 +111,12 @@ class Clients:
         talk, sio = Talk(), socketio.AsyncClient(reconnection=True, reconnection_delay=0.1, reconnection_delay_max=0.5)
         sio.on("*", lambda event, payload: talk.hear(orjson.dumps([event, payload]) + b"\n"))
         sio.on("disconnect", lambda *_: talk.over.set())
-        await sio.connect(self.address, wait_timeout=5)
+        await sio.connect(self.address, wait_timeout=30)
         self.sios.append(sio)
         session = (await self.post("/api/sessions", {"intent": "t"}))[2]["session_id"]
-        await sio.call("session:subscribe", {"session_id": session}, timeout=5)
+        await sio.call("session:subscribe", {"session_id": session}, timeout=30)
         if words is not None:
-            await sio.call("chat:send", {"session_id": session, "message": words}, timeout=5)
+            await sio.call("chat:send", {"session_id": session, "message": words}, timeout=30)
         return talk
 
 

@@ -66,10 +66,16 @@ def test_the_lines_it_greets_with_work_when_pasted(tmp_path: Path) -> None:
         assert any(str(tmp_path / "data") in line for line in server.greeting)
         lines = [line.strip() for line in server.greeting if "curl" in line]
         assert len(lines) == 3
-        done = subprocess.run(["bash", "-c", "\n".join(lines)], capture_output=True, text=True, timeout=20, check=True)
+        done = subprocess.run(["bash", "-c", "\n".join(lines)], capture_output=True, text=True, timeout=60, check=True)
         assert '"version":3' in done.stdout
+        assert "".join(re.findall(r'"delta":"([^"]*)"', done.stdout)) == "You said: hello"
         assert re.search(r"^sess_\w+$", done.stdout, re.MULTILINE)
         assert done.stdout.rstrip().endswith('data: {"stopReason":"end_turn"}')
+        [chat] = [line.strip() for line in server.greeting if " chat " in line]
+        assert chat.startswith("dragoman ")
+        command = chat.replace("dragoman", f"{sys.executable} -m gateway", 1)
+        said = subprocess.run(["bash", "-c", f"echo hello | {command}"], capture_output=True, text=True, timeout=60)
+        assert (said.returncode, said.stdout) == (0, "You said: hello\n"), said.stderr
         assert server.end() == 0
 
 

@@ -10,7 +10,7 @@ from .routes import routes
 from .views import OBJECTS
 from .wire import AapSettings
 
-TURN = '{"stream":"delta","messages":[{"role":"user","content":"/think /tool clock hello"}]}'
+TURN = '{"stream":"delta","messages":[{"role":"user","content":"hello"}]}'
 
 
 def examples(address: str, agent: str, key: str) -> list[str]:
@@ -40,6 +40,7 @@ DIALECT = Dialect(
         "answer.question": ("request_id", "custom"),
         "answer.continuation": ("request_id", "proceed"),
         "answer.rollback": ("request_id", "option"),
+        "turn.interrupt": (),
     },
     objects=OBJECTS,
     hearing=AapHearing,

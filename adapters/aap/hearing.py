@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable
-from functools import cache
 from typing import Any
 
 from gateway.ids import Mint
@@ -26,8 +25,7 @@ from gateway.model import (
 )
 from gateway.ports import Said
 from gateway.speech import Scribe
-from gateway.upstream import Asked, Ended, Frame, Heard
-from mappings.language import Table, Vocabulary, builtin_path, load_table
+from gateway.upstream import Asked, Ended, Frame, Heard, Hearing
 
 from .hearing_asks import NOTHING_KNOWN, Given, Toolbox, given_by, toolbox_of
 from .hearing_wire import (
@@ -41,31 +39,13 @@ from .hearing_wire import (
     media_type_of,
     read_as,
 )
+from .hearing_words import stop_reasons
 
 PICTURE = re.compile(r"!\[image\]\((https?://[^\s()]+|data:image/[^\s()]+)\)")
 """How a picture is told; a piece of text that is nothing but this is one."""
 
 
-@cache
-def table() -> Table:
-    """The dialect as it comes with the house, whatever this deployment calls things: a server knows nothing of that."""
-    from . import DIALECT  # the dialect has its hearing, so it cannot be imported before
-    its = DIALECT
-    vocabulary = Vocabulary(cues=its.cues, names=its.names, messages=its.messages, objects=its.objects)
-    return load_table(builtin_path(its.name), vocabulary)
-
-
-@cache
-def stop_reasons() -> dict[str, StopReason]:
-    """What each word for the end of a turn stands for; where it stands for several, the one that is called the same."""
-    found: dict[str, StopReason] = {}
-    for reason in StopReason:
-        word = table().word("stop_reason", reason)
-        found[word] = reason if word == reason else found.get(word, reason)
-    return found
-
-
-class AapHearing:
+class AapHearing(Hearing):
     """One session's stream. AAP has no messages on it: one goes on until a result comes back, or the turn stops.
 
     What was answered (`settle`) is told as the result of the call it was about: at once where the client has carried
@@ -100,7 +80,6 @@ class AapHearing:
         return [*self._scribe.finish(stop_reason, outcome=outcome)]
 
     def settle(self, asked: Asked, answer: Answer) -> None:
-        """The server is being told this answer."""
         call = call_of(asked.ask)
         if call is not None:
             self.recall([call])

@@ -1,6 +1,7 @@
 """AAP, outward: records in, frames out. No clock, no socket."""
 
 from collections.abc import Callable
+from typing import Any
 
 import orjson
 
@@ -16,7 +17,6 @@ from gateway.model import (
     Record,
     SessionView,
     StopReason,
-    ToolUsePart,
     TurnEnded,
     TurnResumed,
     TurnStarted,
@@ -26,7 +26,7 @@ from gateway.model import (
     in_markdown,
 )
 from gateway.ports import Outbound
-from mappings.language import Table
+from mappings.language import NOTHING, Table
 
 from .views import messages
 
@@ -69,9 +69,12 @@ class Deltas(_Unhurried):
 
     def __init__(self, table: Table) -> None:
         self.speaker = table.speaker("sse")
+        self.words = self.speaker.sayers(BlockDelta)
 
     def feed(self, record: Record) -> Frames:
         event = record.event
+        if type(event) is BlockDelta and record.scope_id == ROOT:  # nine records of ten
+            return self.words[event.kind](record, event, NOTHING)
         if record.scope_id != ROOT:
             return self._of_child(record, event)
         if type(event) is BlockEnded and event.kind is BlockKind.IMAGE:
@@ -134,23 +137,34 @@ class Exchange(_Unhurried):
     def __init__(self, table: Table) -> None:
         self.table = table
         self.view = SessionView(session_id="")
-        self.asked: list[ToolUsePart] = []
+        self.asked: list[Any] = []
+        """What waits for people and is no call of the agent's own, as the calls that it is told as."""
 
     def feed(self, record: Record) -> Frames:
         event = record.event
         if isinstance(event, TurnStarted | TurnResumed):
             self.view, self.asked = SessionView(session_id=record.session_id), []
         self.view.apply(record)
-        if isinstance(event, InputRequested) and isinstance(event.ask, QuestionAsk) and event.ask.call is None:
-            self.asked.append(ToolUsePart(call=as_call(event.ask, event.request_id)))
+        if isinstance(event, InputRequested):
+            self._ask(event, is_child=record.scope_id != ROOT)
         if isinstance(event, TurnEnded):
             return (self.body(event.stop_reason),)
         return (self.body(StopReason.NEEDS_INPUT),) if isinstance(event, TurnSuspended) else SILENCE
 
+    def _ask(self, event: InputRequested, *, is_child: bool) -> None:
+        """The same as on the stream: the agent's own calls have been said, and whatever else waits is said as one."""
+        ask, call = event.ask, call_of(event.ask)
+        if call is None and isinstance(ask, QuestionAsk):
+            call, is_child = as_call(ask, event.request_id), True
+        if call is None:
+            self.asked.append(self.table.object(f"asked.{ask.kind}", request_id=event.request_id, ask=ask))
+        elif is_child:
+            self.asked.append(self.table.object("asked.call", call=call))
+
     def body(self, stop_reason: StopReason) -> bytes:
         said = messages(self.table, self.view.entries, own_only=True)
         if self.asked:
-            said.append(self.table.object("message.assistant", content=tuple(self.asked)))
+            said.append(self.table.object("message.asked", calls=self.asked))
         return orjson.dumps(self.table.object("turn", stop_reason=stop_reason, messages=said))
 
 

@@ -30,6 +30,8 @@ from .remote_speech import answer_messages, changes, chosen, new_session, new_tu
 from .remote_stream import HungUp, Taken, TurnStream
 
 BUSY = 409
+NOTHING_TO_END = (404, 405, 409, 501)
+"""What a server answers that has no such way, no such session, or no turn that runs or waits."""
 START = Frame("turn_start", {})
 PATIENT = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 """After how many seconds a server is asked once more that may not have noticed yet that we hung up."""
@@ -42,10 +44,11 @@ class AapRemote:
     a system prompt and a history; not a title, a model, a schema for the answer, or to compact. Settings that have
     changed go with the next message; a system prompt cannot change any more.
 
-    How a stream that was cut is taken up again, `TurnStream` tells. AAP has no interruption: to hang up is all a client
-    can do, and what becomes of the turn is the server's to say (`on_disconnect: cancel` where it is one of this house).
-    For the same reason closing a generator early hangs up, too. A turn that waits for people is left waiting: the next
-    message abandons it. The server's capabilities decide how it is heard: by deltas, in whole parts, or at the end.
+    How a stream that was cut is taken up again, `TurnStream` tells. AAP has no interruption, and servers of this house
+    have one all the same: `DELETE …/turns/current`. Whoever has none is hung up on, and what becomes of the turn is
+    the server's to say; one that waits for people is left waiting there until the next message abandons it. Closing a
+    generator early hangs up, too. The server's capabilities decide how it is heard: by deltas, in whole parts, or at
+    the end.
     """
 
     def __init__(self, address: RemoteAddress, mint: Mint | None = None) -> None:
@@ -110,6 +113,11 @@ class AapRemote:
         if stream is not None:
             stream.hang_up()
         self._memory.of(session_id).hearing = None
+        try:
+            await self._upstream.json("DELETE", f"/sessions/{session_id}/turns/current")
+        except GatewayError as error:
+            if (error.details or {}).get("upstream_status") not in NOTHING_TO_END:
+                raise
 
     async def close(self) -> None:
         for stream in list(self._streams.values()):

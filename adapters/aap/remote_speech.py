@@ -20,8 +20,8 @@ from gateway.model import (
 )
 from gateway.upstream import Asked, Opening
 
-from .hearing import table
 from .hearing_asks import given_by
+from .hearing_words import table
 
 TAKEN = ("https://", "data:")
 """Where a picture may be, to be sent as one."""

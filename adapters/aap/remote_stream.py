@@ -11,9 +11,7 @@ import aiohttp
 import orjson
 
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited
-from gateway.upstream import Cut, Decoder, Frame, SseEvent, Upstream
-from gateway.upstream.http import Unreachable
-from gateway.upstream.secrets import BLOT, unmistakable
+from gateway.upstream import BLOT, Cut, Decoder, Frame, SseEvent, Unreachable, Upstream, unmistakable
 
 from .hearing import HEARD
 from .hearing_wire import ExchangeBody, MessageBody, read_as

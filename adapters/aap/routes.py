@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from aiohttp import web
 
-from gateway.errors import Invalid, NotFound, Unsupported
-from gateway.model import SessionView, StopReason
+from gateway.errors import Conflict, Invalid, NotFound, Unsupported
+from gateway.model import SessionStatus, SessionView, StopReason
 from gateway.web import OWNER, Context, cursor_of, ordinal_of, public, read_as, reply
 
 from . import inbound, views
@@ -25,6 +25,7 @@ def routes(context: Context) -> Iterable[web.RouteDef]:
         web.get(f"{at}/sessions/{{id}}/history", aap.history),
         web.post(f"{at}/sessions/{{id}}/turns", aap.turn),
         web.get(f"{at}/sessions/{{id}}/turns/current", aap.current),
+        web.delete(f"{at}/sessions/{{id}}/turns/current", aap.interrupt),
     ]
 
 
@@ -97,6 +98,15 @@ class AapRoutes:
         if place.is_over:
             return web.Response(status=204)
         return await house.stream_rest(request, session_id, options, after=place.after, had=place.had)
+
+    async def interrupt(self, request: web.Request) -> web.Response:
+        """End the turn that runs, or waits for the client; beside what AAP documents."""
+        session_id, house = request.match_info["id"], self.house
+        view = await house.sessions.get(request[OWNER], session_id)
+        if view.status not in (SessionStatus.RUNNING, SessionStatus.SUSPENDED):
+            raise Conflict(f"no turn runs or waits in session '{session_id}'")
+        await house.sessions.submit(request[OWNER], session_id, [house.table.command("turn.interrupt")])
+        return web.Response(status=204)
 
     def _mode(self, request: web.Request, view: SessionView) -> str:
         mode, card = request.query.get("stream", "delta"), self.house.agent(view.agent)

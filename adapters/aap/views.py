@@ -42,9 +42,15 @@ OBJECTS = {
     "message.user": ("content",),
     "message.assistant": ("content",),
     "message.tool": ("call_id", "content"),
+    "message.asked": ("calls",),
+    "asked.call": ("call",),
+    "asked.continuation": ("request_id", "ask"),
+    "asked.rollback": ("request_id", "ask"),
     "turn": ("stop_reason", "messages"),
 }
 MASK = "***"
+OF_TURNS = ("resume", "interrupt")
+"""What `GET` and `DELETE` do at `turns/current`."""
 
 
 # -- agents -----------------------------------------------------------------------------------------------------------
@@ -77,9 +83,9 @@ def _option(table: Table, option: AgentOption) -> Any:
 
 
 def _capabilities(card: AgentCard) -> dict[str, Any]:
-    """Words as empty objects; what the agent cannot do is not there."""
+    """Words as empty objects; what the agent cannot do is not there. What can be done with a turn is beside AAP."""
     can = card.capabilities
-    groups = {"history": can.history, "stream": can.streaming, "image": can.images}
+    groups = {"history": can.history, "stream": can.streaming, "image": can.images, "turn": OF_TURNS}
     told: dict[str, Any] = {group: {word: {} for word in words} for group, words in groups.items() if words}
     return told | ({"application": {"tools": {}}} if can.client_tools else {})
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from gateway.errors import Busy, Conflict, GatewayError, Invalid, NotFound, TooLarge
-from gateway.model import FilePart, SessionStatus
+from gateway.model import SECRETS, FilePart, SessionStatus
 from gateway.ports import Receipt
 from gateway.web import Context, Later, Peer, checked, dumps
 
@@ -97,7 +97,7 @@ class Chat:
             raise Busy("Session already has an active chat")
         files = [await self._store(owner, upload) for upload in inbound.uploads_of(body.message)]
         content = inbound.content_of(body.message, files, house.agent(view.agent))
-        env = view.private(house.dialect).get("env", {})
+        env = view.private(house.dialect).get(SECRETS, {})
         return await house.sessions.submit(owner, session_id, [inbound.message_of(body, content, env, house.table)])
 
     async def _store(self, owner: str, upload: inbound.Upload) -> FilePart:

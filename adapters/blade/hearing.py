@@ -17,7 +17,7 @@ from gateway.model import (
     SessionUpdated,
     StopReason,
 )
-from gateway.upstream import Ended, Frame, Heard
+from gateway.upstream import Ended, Frame, Heard, Hearing
 
 from .hearing_turns import Turns
 from .hearing_words import an_object, optional_text, text, words
@@ -25,11 +25,9 @@ from .ledger import FILES_CHANGED
 
 FAULT = "fault"
 """The type of a notification that tells of a fault which ends nothing."""
-RETRYABLE = (FaultCode.RATE_LIMITED, FaultCode.OVERLOADED, FaultCode.TIMEOUT, FaultCode.INTERRUPTED)
-"""Blade does not say whether a fault is worth another try; these are by their nature."""
 
 
-class BladeHearing(Turns):
+class BladeHearing(Turns, Hearing):
     """One session's chats, one after the other; a chat that pauses goes on where it was.
 
     What is kept of a server is what the house can refer to: ids of calls are the server's, scopes go by the names of
@@ -146,7 +144,7 @@ class BladeHearing(Turns):
         details = body.get("detail")
         self.fault = Fault(
             code=code, message=optional_text(body.get("message")) or "The server's agent failed.",
-            retryable=code in RETRYABLE, details=details if isinstance(details, dict) else None,
+            retryable=code.is_passing, details=details if isinstance(details, dict) else None,
         )
         return []
 
@@ -155,7 +153,8 @@ class BladeHearing(Turns):
         level = words().level.get(text(body.get("status")), Level.INFO)
         if topic == FAULT and level is Level.ERROR:
             details = detail if isinstance(detail, dict) else None
-            return [FaultRaised(fault=Fault(code=FaultCode.BACKEND, message=title, details=details))]
+            code = words().fault.get(str(body.get("code")), FaultCode.BACKEND)
+            return [FaultRaised(fault=Fault(code=code, message=title, details=details))]
         return [NoticePosted(topic=topic or "notice", title=title, level=level, detail=detail)]
 
     def _updated(self, body: dict[str, Any]) -> list[Heard]:

@@ -1,19 +1,12 @@
 """Blade's words read backwards, from the wire to the house, and the few shapes that must be right to be read."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 from gateway.errors import BackendFailed
 from gateway.model import FaultCode, Level, Outcome, Role, SessionStatus, StopReason, ToolStatus, Trigger
-from mappings.language import Table, Vocabulary, builtin_path, load_table
-
-from . import rest_views, views
-from .inbound import MESSAGES
-from .outbound import CUES, NAMES
-
-Member = TypeVar("Member", bound=StrEnum)
+from mappings.language import Table, builtin_table
 
 
 @dataclass(frozen=True)
@@ -38,13 +31,13 @@ class Words:
 def words() -> Words:
     table = _table()
     return Words(
-        outcome=_backwards(table, "outcome", Outcome),
-        stop_reason=_backwards(table, "stop_reason", StopReason, StopReason.END_TURN, StopReason.ERROR),
-        tool_status=_backwards(table, "tool_status", ToolStatus, ToolStatus.RUNNING),
-        role=_backwards(table, "role", Role, Role.SYSTEM),
-        level=_backwards(table, "level", Level),
-        trigger=_backwards(table, "trigger", Trigger),
-        fault=_backwards(table, "fault", FaultCode),
+        outcome=table.meanings("outcome", Outcome),
+        stop_reason=table.meanings("stop_reason", StopReason, StopReason.END_TURN, StopReason.ERROR),
+        tool_status=table.meanings("tool_status", ToolStatus, ToolStatus.RUNNING),
+        role=table.meanings("role", Role, Role.SYSTEM),
+        level=table.meanings("level", Level),
+        trigger=table.meanings("trigger", Trigger),
+        fault=table.meanings("fault", FaultCode),
         paused=table.word("session_status@turn", SessionStatus.SUSPENDED),
         streaming=table.word("session_status@turn", SessionStatus.RUNNING),
         failed=table.word("outcome", Outcome.FAILED),
@@ -54,15 +47,8 @@ def words() -> Words:
 
 
 def _table() -> Table:
-    objects = {**views.OBJECTS, **rest_views.OBJECTS}
-    return load_table(builtin_path("blade"), Vocabulary(cues=CUES, names=NAMES, messages=MESSAGES, objects=objects))
-
-
-def _backwards(table: Table, enum_map: str, kind: type[Member], *preferred: Member) -> dict[str, Member]:
-    spelled: dict[str, Member] = {}
-    for member in (*preferred, *kind):
-        spelled.setdefault(table.word(enum_map, member), member)
-    return spelled
+    from . import DIALECT  # the dialect has its hearing, so it cannot be imported before
+    return builtin_table(DIALECT)
 
 
 # -- shapes -----------------------------------------------------------------------------------------------------------

@@ -14,8 +14,7 @@ from yarl import URL
 from gateway.errors import BackendFailed, GatewayError, TimedOut
 from gateway.ids import minting
 from gateway.model import AgentCard, Answer, Capabilities, Compact, SendMessage, SessionCompacted, Settings
-from gateway.upstream import Asked, Cut, Ended, Frame, Heard, Opening, RemoteAddress, Upstream
-from gateway.upstream.http import Unreachable
+from gateway.upstream import Asked, Cut, Ended, Frame, Heard, Opening, RemoteAddress, Unreachable, Upstream
 
 from .hearing import BladeHearing
 from .hearing_words import objects_of, optional_text, text, words

@@ -9,8 +9,7 @@ import aiohttp
 
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited, TimedOut
 from gateway.model import FaultCode
-from gateway.upstream import Cut, Frame
-from gateway.upstream.http import Unreachable
+from gateway.upstream import Cut, Frame, Unreachable
 
 from .hearing_words import number, text, words
 from .remote_socket import Ack, Line, Place, connected

@@ -13,8 +13,7 @@ from msgspec import Struct
 from yarl import URL
 
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited, TimedOut
-from gateway.upstream import Cut, Frame, Patience, hidden
-from gateway.upstream.http import Unreachable
+from gateway.upstream import Cut, Frame, Patience, Unreachable, hidden
 
 MOST = 32 * 1024 * 1024
 """A packet may have so many bytes."""

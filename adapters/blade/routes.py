@@ -7,7 +7,7 @@ from aiohttp import web
 from pydantic import BaseModel
 
 from gateway.errors import Invalid
-from gateway.model import PRIVATE, SessionStatus, SessionView, Settings
+from gateway.model import PRIVATE, SECRETS, SessionStatus, SessionView, Settings
 from gateway.web import OWNER, Context, SocketServer, public, read_as, reply
 
 from . import inbound, views, wire
@@ -91,7 +91,7 @@ class BladeRoutes:
         return reply(self.house.table.object("session.deleted"))
 
     async def env(self, request: web.Request) -> web.Response:
-        return self._whole(await self._keep(request, env=(await read_as(request, wire.EnvIn)).env))
+        return self._whole(await self._keep(request, **{SECRETS: (await read_as(request, wire.EnvIn)).env}))
 
     async def pin(self, request: web.Request) -> web.Response:
         return self._whole(await self._keep(request, is_pinned=(await read_as(request, wire.Pinned)).pinned))
@@ -175,8 +175,8 @@ class BladeRoutes:
 def _kept(body: wire.NewSession) -> dict[str, Any]:
     """What the gateway has no use for and Blade's clients want to see again."""
     said: BaseModel = body
-    kept = said.model_dump(exclude={"intent", "model", "disable_tools"}, exclude_none=True)
-    return {key: value for key, value in kept.items() if value != {}}
+    kept = said.model_dump(exclude={"intent", "model", "disable_tools", "env"}, exclude_none=True)
+    return kept | ({SECRETS: body.env} if body.env else {})
 
 
 def _number(request: web.Request, name: str, otherwise: int, least: int) -> int:

@@ -20,13 +20,11 @@ from gateway.model import (
     TextPart,
     Usage,
 )
-from mappings.language import Table, Vocabulary, builtin_path, load_table
+from mappings.language import Table, builtin_table
 
 Word = TypeVar("Word", bound=StrEnum)
 RETRYING = "retrying"
 """The server tries again by itself."""
-PASSING_BY = frozenset((FaultCode.RATE_LIMITED, FaultCode.OVERLOADED, FaultCode.TIMEOUT))
-"""What went wrong so may go well another time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +122,7 @@ def fault_of(told: Told) -> tuple[Fault, bool]:
     again = (status.get("type") if isinstance(status, dict) else status) == RETRYING
     code = words().faults.get(str(error.get("type")), FaultCode.BACKEND)
     message = _word(error.get("message")) or "The server tells of an error, and not of which."
-    return Fault(code=code, message=message, retryable=again or code in PASSING_BY), again
+    return Fault(code=code, message=message, retryable=again or code.is_passing), again
 
 
 # -- the table, read from right to left -------------------------------------------------------------------------------
@@ -160,7 +158,5 @@ def turned(table: Table, enum_map: str, members: type[Word]) -> dict[str, Word]:
 
 
 def _table() -> Table:
-    from . import DIALECT as CAS  # the dialect names its hearing, so it can only be asked for later
-
-    vocabulary = Vocabulary(cues=CAS.cues, names=CAS.names, messages=CAS.messages, objects=CAS.objects)
-    return load_table(builtin_path(CAS.name), vocabulary)
+    from . import DIALECT  # the dialect has its hearing, so it cannot be imported before
+    return builtin_table(DIALECT)

@@ -10,6 +10,7 @@ from gateway.ids import minting, unguessable
 from gateway.model import AgentCard, Answer, Compact, SendMessage, Settings
 from gateway.upstream import Asked, Ended, Frame, Heard, Opening, RemoteAddress, Upstream
 
+from .remote_chosen import Chosen
 from .remote_listening import Listening
 from .remote_lodging import Lodging, checked, id_of
 from .remote_sending import INTERRUPT, Sent, answer, message
@@ -18,7 +19,6 @@ MOST = 4096
 """So many turns are remembered while they run or wait; those forgotten are read again from the server."""
 PAUSE, LONGEST_PAUSE = 0.3, 20.0
 """Seconds to wait before something is sent again, twice as many each time, and the most that a server may ask for."""
-PLAIN = Settings()
 GONE = (400, 404, 409)
 """How a server refuses an agent or an environment that is no more."""
 
@@ -27,11 +27,12 @@ class CasRemote:
     """A server of CAS.
 
     A session there is made with an agent and an environment, both made once and used again unless the address names
-    an agent. A session keeps the agent it was made with, so that settings given later cannot be brought over; CAS has
-    no words for options and secrets, nor for a history that was made elsewhere. Everything that creates something
-    carries an `Idempotency-Key`, and is tried again under it when the line breaks. Streams that are cut are resumed
-    after the last whole event (`Last-Event-ID`); a turn that waits for people is found again also after a restart of
-    ours, from the list of its events.
+    an agent. Of settings given later the tools, the client's tools and the MCP servers are brought over before the
+    next message; a session keeps its model and its system prompt, and where a server keeps everything, it is let be.
+    CAS has no words for options and secrets, nor for a history that was made elsewhere. Everything that creates
+    something carries an `Idempotency-Key`, and is tried again under it when the line breaks. Streams that are cut are
+    resumed after the last whole event (`Last-Event-ID`); a turn that waits for people is found again also after a
+    restart of ours, from the list of its events.
     """
 
     def __init__(self, address: RemoteAddress) -> None:
@@ -40,6 +41,7 @@ class CasRemote:
         self._upstream = Upstream(address.url, headers=headers, secrets=secrets, patience=address.patience)
         self._lodging = Lodging(self._upstream, self._post, address.agent)
         self._turns: dict[str, Listening] = {}
+        self._chosen = Chosen(self._post)
         self._mint = minting()
 
     async def about(self) -> AgentCard:
@@ -58,13 +60,17 @@ class CasRemote:
             "agent": await self._lodging.agent(opening.settings), "environment_id": await self._lodging.environment(),
             **({"title": opening.title} if opening.title else {}),
         }
-        return id_of(await self._post("/sessions", body), "a session")
+        session_id = id_of(await self._post("/sessions", body), "a session")
+        self._chosen.note(session_id, opening.settings)
+        return session_id
 
     async def say(
-        self, session_id: str, command: SendMessage | Compact, settings: Settings = PLAIN,
+        self, session_id: str, command: SendMessage | Compact, settings: Settings | None = None,
     ) -> AsyncGenerator[Heard, None]:
         if isinstance(command, Compact):
             raise Unsupported("the upstream compacts by itself, and cannot be told to")
+        if settings is not None:
+            await self._chosen.bring(session_id, settings)
         accepted = (await self._send(session_id, [message(command)]))[-1]
         cursor, turn_id = id_of(accepted, "the event that was sent"), accepted.get("turn_id")
         turn = Listening(self._upstream, session_id, str(turn_id or ""), cursor, self._mint)

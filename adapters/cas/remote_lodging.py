@@ -123,6 +123,12 @@ def agent_fields(settings: Settings) -> dict[str, Any]:
     return {**own, "tools": [_toolset(settings.tools), *custom]}
 
 
+def later_fields(settings: Settings) -> dict[str, Any]:
+    """What a session that is there already can still be told of its agent, all of it."""
+    fields = agent_fields(settings)
+    return {"tools": fields.get("tools", [_toolset(None)]), "mcp_servers": fields.get("mcp_servers", [])}
+
+
 def _toolset(tools: Mapping[str, Permission] | None) -> dict[str, Any]:
     if tools is None:
         return {"type": TOOLSET}

@@ -6,7 +6,7 @@ from typing import Any
 from aiohttp import web
 
 from gateway.errors import Conflict, NotFound
-from gateway.model import PRIVATE, CloseReason, Interrupt, SessionStatus, SessionView, shown
+from gateway.model import PRIVATE, SECRETS, CloseReason, Interrupt, SessionStatus, SessionView, shown
 from gateway.web import OWNER, Context, Idempotency, checked, limited, read_as, reply
 
 from . import inbound
@@ -16,6 +16,7 @@ from .filters import between, words
 from .mounts import Mount, mount_of, shown_mount
 from .paging import Listed, asked_of, envelope, flag, listed
 from .routes_events import event_routes
+from .session_agent import change_of, kept_with
 from .variables import refuse_variables, variables_of
 from .views import status
 from .wire import Anything, MetadataWhole, NewSession, SessionChange
@@ -68,7 +69,7 @@ class SessionRoutes:
         choice = await agent_snapshot(house, owner, body.agent)
         own = await self._environment(owner, body, variables) | {
             "agent": choice.snapshot, "agent_id": choice.agent_id, "agent_version": choice.version,
-            "environment_variables": variables, "vault_ids": body.vault_ids or [],
+            SECRETS: variables, "vault_ids": body.vault_ids or [],
             "memory_store_ids": body.memory_store_ids or [], "incremental": bool(body.incremental_streaming_enabled),
         }
         view = await house.sessions.create(
@@ -148,6 +149,11 @@ class SessionRoutes:
         if view.closed is not None:
             raise Conflict(f"Session '{view.session_id}' is {view.closed} and cannot be changed.")
         metadata = None if change.metadata is None else self._changed(view, change.metadata)
+        if change.agent is not None:
+            agent = await change_of(self.desk, view, change.agent)
+            await self.house.sessions.submit(view.owner, view.session_id, [agent.settings])
+            held = view.shown_metadata if metadata is None else metadata
+            metadata = held | kept_with(view, self.house.dialect, agent.snapshot)
         if change.title is not None or metadata is not None:
             await self.house.sessions.update(view.owner, view.session_id, title=change.title, metadata=metadata)
         return reply(await self.desk.shown(view))

@@ -5,6 +5,7 @@ from typing import Any
 
 from gateway.model import (
     ROOT,
+    SECRETS,
     CloseReason,
     ScopeStatus,
     ScopeView,
@@ -52,7 +53,7 @@ def session(table: Table, view: SessionView, agent: Mapping[str, Any], resources
         environment_id=own.get("environment_id", ""), status=status(table, view), turn_status=turn_status(view),
         title=view.title or "", metadata=view.shown_metadata, resources=list(resources),
         vault_ids=own.get("vault_ids", []), memory_store_ids=own.get("memory_store_ids", []),
-        environment_variables=own.get("environment_variables", {}), usage=view.usage, created_at=view.created_at,
+        environment_variables=own.get(SECRETS, {}), usage=view.usage, created_at=view.created_at,
         updated_at=view.updated_at, archived_at=archived_at(view), active_seconds=active_seconds(view),
         duration_seconds=round(view.at - view.created_at, 3),
     )

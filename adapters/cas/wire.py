@@ -168,6 +168,7 @@ class Anything(Open):
 class SessionChange(Wire):
     title: str | None = Field(None, max_length=512)
     metadata: MetadataChange | None = None
+    agent: dict[str, Any] | None = None
 
 
 class MetadataWhole(Wire):

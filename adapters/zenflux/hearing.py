@@ -5,7 +5,7 @@ from typing import Any
 
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
-from gateway.upstream import Frame, Heard
+from gateway.upstream import Frame, Heard, Hearing
 
 from .hearing_run import HeardRun
 from .hearing_words import members, text
@@ -16,7 +16,7 @@ BESIDE_RUNS = ("tick", "ping", "notification")
 """Events that belong to no run."""
 
 
-class ZenfluxHearing:
+class ZenfluxHearing(Hearing):
     """The reverse of the outbound, for socket frames (whole) and server-sent events (their data) alike.
 
     Runs follow one another; what comes after a run's end, and names it, says nothing.

@@ -5,7 +5,6 @@ from typing import Any
 
 from gateway.ids import Mint
 from gateway.model import (
-    Fault,
     MessageAnnotated,
     NoticePosted,
     Outcome,
@@ -22,11 +21,11 @@ from gateway.upstream import Asked, Ended, Heard
 from . import hearing_asks as asks
 from .hearing_blocks import RESULT, Blocks
 from .hearing_costs import Costs
+from .hearing_ending import NOT_AN_END, Ending
 from .hearing_words import fault_of, members, outcome_of, parsed, stop_reason_of, stopped_by, text, tokens
 
 Data = dict[str, Any]
 TOPICS = {topic.value: topic for topic in Topic if topic is not Topic.MEMORY_REFS}
-NOT_AN_END = (StopReason.TOOL_USE, StopReason.NEEDS_INPUT)
 
 
 class HeardRun:
@@ -46,12 +45,10 @@ class HeardRun:
         """The server may have said all it will say: a message has ended, or the run has failed or was stopped."""
         self.scribe = Scribe(mint)
         self._mint, self._blocks, self._costs = mint, Blocks(self.scribe), Costs()
+        self._ending = Ending()
         self._model: str | None = None
         self._round_over = False
-        self._stop = StopReason.END_TURN
         self._remarks: list[tuple[Topic, Any]] = []
-        self._fault: Fault | None = None
-        self._stopped: StopReason | None = None
         self._seq = 0
 
     def feed(self, kind: str, data: Data, seq: int) -> list[Heard]:
@@ -66,19 +63,19 @@ class HeardRun:
     @property
     def decided(self) -> bool:
         """The run has failed or was stopped; only its end can follow."""
-        return self._fault is not None or self._stopped is not None
+        return self._ending.decided
 
     def end(self) -> list[Heard]:
         """The ends of what is open."""
-        return [*self._finish(self._stop)]
+        return [*self._finish(self._ending.stop)]
 
     # -- messages -------------------------------------------------------------------------------------------------
 
     def _message_start(self, data: Data) -> list[Heard]:
         """Where calls are out, their results come first, and the message begins with what follows them."""
         self._model = text(members(data.get("message")).get("model")) or self._model
-        ends = self._finish(self._stop)
-        self._stop = StopReason.END_TURN
+        ends = self._finish(self._ending.stop)
+        self._ending.stop = StopReason.END_TURN
         out = any(call.origin is not ToolOrigin.PROVIDER for call in self.scribe.open_calls.values())
         return [*ends, *([] if out else self.scribe.begin(model=self._model))]
 
@@ -96,8 +93,8 @@ class HeardRun:
         return [*said, *self.scribe.finish(stop, self._costs.take(), outcome)]
 
     def _message_stop(self, data: Data) -> list[Heard]:
-        ends = self._finish(self._stop)
-        self.closing = self.decided or (self._stop not in NOT_AN_END and not self.scribe.open_calls)
+        ends = self._finish(self._ending.stop)
+        self.closing = self.decided or (self._ending.stop not in NOT_AN_END and not self.scribe.open_calls)
         return [*ends]
 
     # -- blocks ---------------------------------------------------------------------------------------------------
@@ -145,7 +142,7 @@ class HeardRun:
         return parsed(content) if kind == Topic.RECOMMENDED else content
 
     def _usage(self, content: Data) -> list[Heard]:
-        self._stop = stop_reason_of(content.get("stop_reason"))
+        self._ending.stop = stop_reason_of(content.get("stop_reason"))
         self._costs.spent(content)
         return []
 
@@ -207,11 +204,11 @@ class HeardRun:
     # -- the end --------------------------------------------------------------------------------------------------
 
     def _error(self, data: Data) -> list[Heard]:
-        self._fault, self.closing = fault_of(data.get("error", data)), True
+        self._ending.fault, self.closing = fault_of(data.get("error", data)), True
         return [*self._finish(StopReason.ERROR, Outcome.FAILED)]
 
     def _session_stopped(self, data: Data) -> list[Heard]:
-        self._stopped, self.closing = stopped_by(data.get("reason")), True
+        self._ending.stopped, self.closing = stopped_by(data.get("reason")), True
         return [*self._finish(StopReason.INTERRUPTED, Outcome.INTERRUPTED)]
 
     def _session_end(self, data: Data) -> list[Heard]:
@@ -222,27 +219,14 @@ class HeardRun:
 
     def conclude(self, outcome: Outcome | None = None) -> list[Heard]:
         """The run is over; how, is told by its status, or by what was said before."""
-        outcome = outcome or self._outcome()
-        stop = self._stop_of(outcome)
+        outcome = outcome or self._ending.outcome
+        stop = self._ending.stop_of(outcome)
         said = self._finish(stop, outcome)
         self.over, self.paused, self.closing = True, False, False
         owed = self._costs.take()
         if owed != NOTHING:
             said += [*self.scribe.begin(model=self._model), *self.scribe.finish(stop, owed, outcome)]
-        return [*said, Ended(stop_reason=stop, outcome=outcome, fault=self._fault)]
-
-    def _outcome(self) -> Outcome:
-        if self._fault is not None:
-            return Outcome.FAILED
-        return Outcome.COMPLETED if self._stopped is None else Outcome.INTERRUPTED
-
-    def _stop_of(self, outcome: Outcome) -> StopReason:
-        if outcome is Outcome.INTERRUPTED:
-            return self._stopped or StopReason.INTERRUPTED
-        if outcome is Outcome.FAILED:
-            late = self._fault is not None and self._fault.code == "timeout"
-            return StopReason.TIMEOUT if late else StopReason.ERROR
-        return StopReason.END_TURN if self._stop in NOT_AN_END else self._stop
+        return [*said, Ended(stop_reason=stop, outcome=outcome, fault=self._ending.fault)]
 
 
 _TELLS: dict[str, Callable[[HeardRun, Data], list[Heard]]] = {

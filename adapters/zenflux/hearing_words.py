@@ -9,36 +9,25 @@ import orjson
 
 from gateway.errors import BackendFailed
 from gateway.model import Fault, FaultCode, Outcome, StopReason, ToolOrigin, Usage
-from mappings.language import Table, Vocabulary, builtin_path, load_table
-
-from .inbound import MESSAGES
-from .manner import NAME
-from .outbound import CUES, NAMES
-from .views import OBJECTS
+from mappings.language import Table, builtin_table
 
 Word = TypeVar("Word", bound=StrEnum)
 MOST_TOKENS = 2**53
-RETRYABLE = (FaultCode.TIMEOUT, FaultCode.OVERLOADED, FaultCode.RATE_LIMITED)
 
 
 @cache
 def table() -> Table:
     """The dialect as it is documented: what one deployment has changed of it is its own."""
-    return load_table(builtin_path(NAME), Vocabulary(cues=CUES, names=NAMES, messages=MESSAGES, objects=OBJECTS))
+    from . import DIALECT  # the dialect has its hearing, so it cannot be imported before
+    return builtin_table(DIALECT)
 
 
 # -- maps reversed ----------------------------------------------------------------------------------------------------
 
 @cache
 def reading(words: str, kind: type[Word], *preferred: Word) -> Mapping[str, Word]:
-    """A map of the table from the wire's words to the house's.
-
-    Where several members share a word, the preferred one is meant, else the first of the enum.
-    """
-    found: dict[str, Word] = {}
-    for member in (*preferred, *kind):
-        found.setdefault(table().word(words, member), member)
-    return found
+    """A map of the table from the wire's words to the house's."""
+    return table().meanings(words, kind, *preferred)
 
 
 def outcome_of(word: Any) -> Outcome | None:
@@ -69,7 +58,7 @@ def fault_of(error: Any) -> Fault:
     retryable = said.get("retryable")
     return Fault(
         code=code, message=text(said.get("message")) or "the server did not say what went wrong",
-        retryable=retryable if isinstance(retryable, bool) else code in RETRYABLE,
+        retryable=retryable if isinstance(retryable, bool) else code.is_passing,
     )
 
 

@@ -11,9 +11,7 @@ import orjson
 from aiohttp import ClientHandlerType, ClientRequest, ClientResponse, WSMsgType
 
 from gateway.errors import BackendFailed, Overloaded, RateLimited
-from gateway.upstream import Cut, Upstream
-from gateway.upstream.http import LARGEST, LONGEST_WAIT, Unreachable
-from gateway.upstream.secrets import BLOT, unmistakable
+from gateway.upstream import BLOT, LARGEST, LONGEST_WAIT, Cut, Unreachable, Upstream, unmistakable
 
 SOCKET = "/ws/chat"
 SWITCHED = 101

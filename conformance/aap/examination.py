@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from uuid import uuid4
 
 from conformance.aap.agent import Agent
@@ -111,7 +112,7 @@ class AapExamination:
 
         async def delete(session: str) -> None:
             async with places:
-                await self.http.ask("DELETE", f"/sessions/{session}")
+                await self.http.ask("DELETE", f"/sessions/{quote(session, safe='')}")
 
         try:
             async with asyncio.timeout(self.http.timeout):

@@ -25,7 +25,7 @@ def pauses(chat: Chat) -> None:
     in_order(chat)
     question = chat.question()
     asked = chat.place("turn:patch", patch_type="add_tool_call", tool_name=ASK, status="awaiting_answer")
-    turn = next(turn for turn in chat.turns if question in turn.calls)
+    turn = expect.first("the turn of the question", (it for it in chat.turns if question in it.calls), chat.shown)
     paused = chat.place("turn:end", turn_id=turn.turn_id, status="paused")
     expect.that(asked < paused, "the question before turn:end", chat.shown)
     expect.that(not turn.data("tool_result"), "no result before the answer", chat.results)

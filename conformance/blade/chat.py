@@ -90,6 +90,11 @@ class Chat:
         return [turn for turn in self._spoken("assistant") if parent_of(turn.about) is None]
 
     @property
+    def reply(self) -> Told:
+        """The last of them; there must be one."""
+        return expect.first("an assistant turn", reversed(self.replies), self.shown)
+
+    @property
     def children(self) -> list[Told]:
         """The sub-agents' turns."""
         return [turn for turn in self._spoken("assistant") if parent_of(turn.about) is not None]

@@ -73,6 +73,10 @@ class BladeExamination:
         """The JSON of an answer that must have one of these statuses."""
         return expect.status(await self.http.ask(method, path, json, **more), *wanted).json()
 
+    async def told(self, method: str, path: str, json: Any = ..., **more: Any) -> dict[str, Any]:
+        """The JSON object of an answer that must have one."""
+        return expect.keyed(f"the answer to {method} {path}", await self.asked(method, path, json, **more))
+
     async def got(self, schema: str, path: str, **more: Any) -> Any:
         """The body at the path, which must fit the schema."""
         body = await self.asked("GET", path, **more)

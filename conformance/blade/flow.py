@@ -73,7 +73,7 @@ def is_plain(chat: Chat) -> None:
     in_order(chat)
     turns = [turn for turn in chat.turns if is_message(turn.about)]
     expect.equal("the roles of the turns", ["user", "assistant"], [turn.about["role"] for turn in turns])
-    reply = chat.replies[0]
+    reply = chat.reply
     expect.equal("turn:start", "streaming", (reply.start or {}).get("status"))
     expect.equal("turn:end", "completed", reply.final["status"])
     expect.that(bool(reply.streamed()), "text deltas", chat.shown)
@@ -108,13 +108,13 @@ def announces_and_answers(chat: Chat) -> None:
     """Expect the call, its result and the end of the turn, in this order."""
     in_order(chat)
     call = chat.call()
-    turn = next(turn for turn in chat.turns if call in turn.calls)
+    turn = expect.first("the turn of the call", (it for it in chat.turns if call in it.calls), chat.shown)
     announced = chat.place("turn:patch", patch_type="add_tool_call", id=call["id"], status="pending")
     answered = chat.place("turn:patch", patch_type="tool_result", tool_call_id=call["id"], status="done")
     ended = chat.place("turn:end", turn_id=turn.turn_id)
     expect.that(announced < answered < ended, "call, result and turn:end in this order", chat.shown)
-    duration = chat.results[0].get("duration_ms")
-    expect.that(isinstance(duration, int), "duration_ms of the result", chat.results[0])
+    result = expect.first("a result", chat.results, chat.shown)
+    expect.that(isinstance(result.get("duration_ms"), int), "duration_ms of the result", result)
     chat.ended("completed")
 
 

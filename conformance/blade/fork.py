@@ -62,7 +62,7 @@ async def a_fork_ends_with_its_result(exam: BladeExamination) -> None:
 
 def ends_with_its_result(chat: Chat, call: Any) -> None:
     """Expect children, result and the parent's end in this order."""
-    parent = next(turn for turn in chat.replies if call in turn.calls)
+    parent = expect.first("the turn of the fork", (it for it in chat.replies if call in it.calls), chat.shown)
     done = chat.place("turn:patch", patch_type="tool_result", tool_call_id=call["id"], turn_id=parent.turn_id)
     expect.equal("the status of the fork's result", "done", chat.events[done][1]["data"]["status"])
     ended = chat.place("turn:end", turn_id=parent.turn_id)
@@ -87,7 +87,7 @@ async def a_sub_agent_may_ask(exam: BladeExamination) -> None:
     talk = await exam.open()
     asked = (await talk.play("fork_ask")).ended("completed")
     question = asked.question()
-    owner = next(turn for turn in asked.turns if question in turn.calls)
+    owner = expect.first("the turn of the question", (it for it in asked.turns if question in it.calls), asked.shown)
     expect.equal("the name of the call", ASK, question["tool_name"])
     expect.that(parent_of(owner.about) is not None, "the question in a sub-agent's turn", asked.shown)
     await talk.becomes("waiting_for_input")

@@ -86,9 +86,8 @@ async def an_answer_is_kept(exam: BladeExamination) -> None:
     expect.that(len(answers) == 1 and isinstance(answers[0], dict), "one ask_user_answer block", answers)
     chosen, told = first_options(asked.question()), (answers[0].get("tool_call_id"), answers[0].get("selections"))
     expect.equal("the answer", (asked.question()["id"], chosen), told)
-    paused = next((turn for turn in turns if turn["turn_id"] == asked.replies[-1].turn_id), None)
-    if paused is None:
-        expect.fail("the turn of the question among the messages", [turn["turn_id"] for turn in turns])
+    same = (turn for turn in turns if turn["turn_id"] == asked.reply.turn_id)
+    paused = expect.first("the turn of the question among the messages", same, [turn["turn_id"] for turn in turns])
     told = (paused["status"], [call["status"] for call in paused["tool_calls"]])
     expect.equal("the turn of the question", ("completed", ["done"]), told)
 

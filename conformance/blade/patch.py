@@ -55,7 +55,7 @@ async def added_content_is_a_block(exam: BladeExamination) -> None:
 async def deltas_add_up(exam: BladeExamination) -> None:
     """A long reply comes in several deltas that add up to the text the turn ends with, none said twice."""
     chat = await (await exam.open()).play("burst")
-    turn = chat.replies[-1]
+    turn = chat.reply
     texts = [block["content"] for block in turn.final["blocks"] if block["type"] == "text"]
     expect.equal("the deltas, put together", "".join(texts), turn.streamed())
 

@@ -75,7 +75,7 @@ async def a_deleted_session_is_gone(exam: BladeExamination) -> None:
     """DELETE answers {deleted true}; afterwards session and messages are 404."""
     session = await exam.session()
     path = f"/api/sessions/{session}"
-    body = await exam.asked("DELETE", path)
+    body = await exam.told("DELETE", path)
     expect.equal("deleted", True, body.get("deleted"))
     for place in ("", "/messages"):
         expect.status(await exam.http.ask("GET", path + place), 404)
@@ -104,7 +104,7 @@ async def version_and_health_need_no_key(exam: BladeExamination) -> None:
     """GET /api/version, /api/health and /healthz are answered without a key."""
     await exam.got("version", "/api/version", key=None)
     for path in ("/api/health", "/healthz"):
-        expect.equal(path, "ok", (await exam.asked("GET", path, key=None)).get("status"))
+        expect.equal(path, "ok", (await exam.told("GET", path, key=None)).get("status"))
 
 
 @requirement("BL-REST-05")

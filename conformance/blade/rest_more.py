@@ -50,7 +50,7 @@ async def memories_are_handled_in_batches(exam: BladeExamination) -> None:
     """disable, enable and delete answer {ok, count}; another action is refused."""
     ids = [(await memory.remembered(exam))["id"] for _ in range(2)]
     for action in ("disable", "enable", "delete"):
-        body = await exam.asked("POST", f"{memory.PATH}/batch", {"action": action, "ids": ids})
+        body = await exam.told("POST", f"{memory.PATH}/batch", {"action": action, "ids": ids})
         expect.equal(f"ok and count of {action}", [True, 2], [body.get("ok"), body.get("count")])
     for name in ids:
         expect.status(await exam.http.ask("GET", f"{memory.PATH}/{name}"), 404)
@@ -74,7 +74,7 @@ async def keys_are_kept(exam: BladeExamination) -> None:
     body = expect.keyed("a new key", reply.json())
     made = expect.keyed("a new key", body.get("key") or body, "id")
     path = f"{key.PATH}{made['id']}"
-    renamed = await exam.asked("PATCH", path, {"name": "Renamed"})
+    renamed = await exam.told("PATCH", path, {"name": "Renamed"})
     expect.equal("the name", ["Renamed"] * 2, [renamed.get("name"), (await exam.got("key", path))["name"]])
     for name in ("", "x" * 51):
         expect.refused(await exam.http.ask("POST", key.PATH, {"name": name}), "a name has 1 to 50 characters")
@@ -104,14 +104,14 @@ async def tasks_are_kept(exam: BladeExamination) -> None:
     listed = body if isinstance(body, list) else body.get("items", []) if isinstance(body, dict) else []
     names = [item.get("id") for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
     expect.that(made["id"] in names, "the task to be listed", body)
-    changed = await exam.asked("PATCH", path, {"title": "Weekly", "cron": "0 9 * * 1"})
+    changed = await exam.told("PATCH", path, {"title": "Weekly", "cron": "0 9 * * 1"})
     expect.equal(
         "title, cron, prompt",
         ["Weekly", "0 9 * * 1", task.TASK["prompt"]],
         [changed.get(name) for name in ("title", "cron", "prompt")],
     )
     for verb, enabled in (("stop", False), ("start", True)):
-        expect.equal(f"enabled after {verb}", enabled, (await exam.asked("POST", f"{path}/{verb}")).get("enabled"))
+        expect.equal(f"enabled after {verb}", enabled, (await exam.told("POST", f"{path}/{verb}")).get("enabled"))
     expect.status(await exam.http.ask("DELETE", path), 204)
     expect.status(await exam.http.ask("GET", path), 404)
 
@@ -121,8 +121,6 @@ async def wrong_tasks_are_refused(exam: BladeExamination) -> None:
     """A task needs a title of 1 to 200 characters, a prompt, and a cron of five fields."""
     for wrong in ({"title": ""}, {"title": "x" * 201}, {"prompt": ""}, {"cron": "whenever"}, {"cron": ""}):
         reply = await exam.http.ask("POST", task.PATH, task.TASK | wrong)
-        if reply.status in (200, 201):
-            exam.discard(f"{task.PATH}/{reply.json()['id']}")
         expect.refused(reply, f"{wrong} is wrong")
 
 

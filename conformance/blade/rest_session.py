@@ -25,10 +25,10 @@ async def intent_env_and_pin_are_changed(exam: BladeExamination) -> None:
     """Each change answers the session as changed, and GET shows the same."""
     talk = await exam.open()
     intent = f"Another intent {uuid4().hex}"
-    body = expect.status(await talk.ask("PATCH", "", {"intent": intent}), 200).json()
+    body = expect.status(await talk.ask("PATCH", "", {"intent": intent}), 200).object()
     expect.equal("the intent", [intent] * 2, [body.get("intent"), (await talk.info())["intent"]])
     for pinned in (True, False):
-        body = expect.status(await talk.ask("PATCH", "/pin", {"pinned": pinned}), 200).json()
+        body = expect.status(await talk.ask("PATCH", "/pin", {"pinned": pinned}), 200).object()
         expect.equal("is_pinned", [pinned] * 2, [body.get("is_pinned"), (await talk.info())["is_pinned"]])
     body = expect.status(await talk.ask("PUT", "/env", {"env": {"REGION": "cn-hangzhou"}}), 200).json()
     exam.fit("session", body, "the answer to PUT env")
@@ -40,7 +40,7 @@ async def sharing_and_memory_are_switched(exam: BladeExamination) -> None:
     talk = await exam.open()
     for place, asked, shown in (("/sharing", "shared", "shared"), ("/memory", "memory_enabled", "memory_enabled")):
         for value in (True, False):
-            body = expect.status(await talk.ask("PATCH", place, {asked: value}), 200).json()
+            body = expect.status(await talk.ask("PATCH", place, {asked: value}), 200).object()
             expect.equal(f"{asked}, answered and shown", [value] * 2, [body.get(asked), (await talk.info())[shown]])
 
 
@@ -108,7 +108,7 @@ async def a_shared_session_is_read_by_anybody(exam: BladeExamination) -> None:
     shown = await exam.asked("GET", path, key=None)
     ids = [turn["turn_id"] for turn in shown] if isinstance(shown, list) else shown
     expect.equal("the turns shown", [turn["turn_id"] for turn in await talk.messages()], ids)
-    revoked = expect.status(await talk.ask("DELETE", f"/share/{share['token']}"), 200).json()
+    revoked = expect.status(await talk.ask("DELETE", f"/share/{share['token']}"), 200).object()
     expect.equal("revoked", True, revoked.get("revoked"))
     expect.refused(await exam.http.ask("GET", path, key=None), "the share was revoked")
 
@@ -130,12 +130,12 @@ async def a_session_is_exported(exam: BladeExamination) -> None:
 async def files_are_kept_in_the_workspace(exam: BladeExamination) -> None:
     """A file is written, listed, read, renamed, copied, uploaded and deleted."""
     talk = await exam.open()
-    written = expect.status(await talk.ask("PUT", "/files/notes/a.txt", {"content": "Hello, 你好"}), 200, 201).json()
+    written = expect.status(await talk.ask("PUT", "/files/notes/a.txt", {"content": "Hello, 你好"}), 200, 201).object()
     expect.equal("success", True, written.get("success"))
     expect.that(
         "你好" in expect.status(await talk.ask("GET", "/files/notes/a.txt"), 200).text, "the content", "another"
     )
-    renamed = expect.status(await talk.ask("POST", "/rename/notes/a.txt", {"new_name": "b.txt"}), 200).json()
+    renamed = expect.status(await talk.ask("POST", "/rename/notes/a.txt", {"new_name": "b.txt"}), 200).object()
     expect.that(str(renamed.get("path")).endswith("b.txt"), "the new path", renamed)
     sheet = form({"files": Upload("c.txt", b"Uploaded"), "paths": '["c.txt"]'})
     reply = await talk.ask("POST", "/upload/notes", body=sheet.body, content_type=sheet.content_type)
@@ -143,7 +143,7 @@ async def files_are_kept_in_the_workspace(exam: BladeExamination) -> None:
     exam.fit("uploaded", sent, "the answer to POST upload")
     listed = await exam.got("listing", f"{talk.path}/ls/notes")
     expect.equal("the files", ["b.txt", "c.txt"], sorted(item["name"] for item in listed))
-    gone = expect.status(await talk.ask("DELETE", "/files/notes/b.txt"), 200).json()
+    gone = expect.status(await talk.ask("DELETE", "/files/notes/b.txt"), 200).object()
     expect.equal("deleted", True, gone.get("deleted"))
     expect.status(await talk.ask("GET", "/files/notes/b.txt"), 404)
 

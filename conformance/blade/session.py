@@ -26,7 +26,7 @@ async def a_session_is_found_by_its_id(exam: BladeExamination) -> None:
     ids = [await exam.session(), await exam.session()]
     expect.that(ids[0] != ids[1], "two sessions to have two ids", ids)
     for name in ids:
-        expect.equal("the id of the session", name, (await exam.asked("GET", f"/api/sessions/{name}")).get("id"))
+        expect.equal("the id of the session", name, (await exam.told("GET", f"/api/sessions/{name}")).get("id"))
 
 
 @requirement("BL-SESS-03")
@@ -34,17 +34,17 @@ async def the_intent_is_kept(exam: BladeExamination) -> None:
     """A session has the intent it was created with."""
     intent = f"Examine everything, 检查 {uuid4().hex}"
     talk = await exam.open(intent=intent)
-    expect.equal("the intent", intent, (await exam.asked("GET", talk.path)).get("intent"))
+    expect.equal("the intent", intent, (await exam.told("GET", talk.path)).get("intent"))
 
 
 @requirement("BL-SESS-04")
 async def a_status_is_one_of_six(exam: BladeExamination) -> None:
     """Whatever happens in a session, its status is one of the six."""
     talk = await exam.open()
-    expect.member("status", STATUSES, (await exam.asked("GET", talk.path)).get("status"))
+    expect.member("status", STATUSES, (await exam.told("GET", talk.path)).get("status"))
     for situation in ("text", "tool", "ask"):
         await talk.play(situation)
-        expect.member("status", STATUSES, (await exam.asked("GET", talk.path)).get("status"))
+        expect.member("status", STATUSES, (await exam.told("GET", talk.path)).get("status"))
 
 
 @requirement("BL-SESS-05")
@@ -123,7 +123,7 @@ async def times_go_forward(exam: BladeExamination) -> None:
 async def links_are_of_their_types(exam: BladeExamination) -> None:
     """solution_id, biz_role_id and model are strings, null or absent; replay_state is an object, null or absent."""
     talk = await exam.open()
-    body = await exam.asked("GET", talk.path)
+    body = await exam.told("GET", talk.path)
     for name, kind in (("solution_id", str), ("biz_role_id", str), ("model", str), ("replay_state", dict)):
         expect.that(isinstance(body.get(name), (kind, type(None))), f"{name}: {kind.__name__} or null", body)
 
@@ -131,7 +131,7 @@ async def links_are_of_their_types(exam: BladeExamination) -> None:
 @requirement("BL-SESS-15")
 async def flags_are_booleans(exam: BladeExamination) -> None:
     """The four flags are booleans, and is_persistent is what was asked for."""
-    body = await exam.asked("GET", (await exam.open(is_persistent=True)).path)
+    body = await exam.told("GET", (await exam.open(is_persistent=True)).path)
     for name in FLAGS:
         expect.that(isinstance(body.get(name), bool), f"{name} to be a boolean", body)
     expect.that(body["is_persistent"], "is_persistent as the session was created with", body)

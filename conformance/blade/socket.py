@@ -36,12 +36,13 @@ async def packets_are_engine_io_4(exam: BladeExamination) -> None:
     auth = {"token": exam.http.key} if exam.http.key is not None else {}
     async with socketio.raw(exam.http) as socket:
         opened = socketio.unpacked(await socket.next_text() or "", "0")
-        expect.subset("the open packet", {"sid", "upgrades", "pingInterval", "pingTimeout"}, opened)
+        expect.keyed("the open packet", opened, "sid", "upgrades", "pingInterval", "pingTimeout")
         await socket.send_text(socketio.packet("0", auth))
         connected = socketio.unpacked(await socket.next_text() or "", "40")
         expect.that(isinstance(connected, dict) and "sid" in connected, "40 with a sid", connected)
     opened = socketio.unpacked((await socketio.polled(exam.http))[0], "0")
-    expect.that("websocket" in opened.get("upgrades", []), "polling to offer websocket as an upgrade", opened)
+    offered = expect.keyed("the open packet of polling", opened, "upgrades")["upgrades"]
+    expect.subset("the upgrades polling offers", ["websocket"], offered)
 
 
 MALFORMED = (
@@ -141,7 +142,8 @@ async def messages_may_be_parts(exam: BladeExamination) -> None:
     paper = {"type": "file", "name": "note.txt", "data": "SGVsbG8="}
     for message in ([text], [text, picture], [text, paper]):
         chat = (await talk.say(message)).ended("completed")
-        said = "".join(str(block.get("content")) for block in chat.users[0].final["blocks"] if block["type"] == "text")
+        blocks = expect.first("a turn of the user", chat.users, chat.shown).final["blocks"]
+        said = "".join(str(block.get("content")) for block in blocks if block["type"] == "text")
         expect.that(text["text"] in said, "the text of the parts in the user's turn", said)
 
 

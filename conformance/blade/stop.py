@@ -23,7 +23,7 @@ async def a_stopped_chat_is_interrupted(exam: BladeExamination) -> None:
     rest = await talk.listen()
     chat = type(rest)((*first, *rest.heard)).ended("interrupted")
     in_order(chat)
-    turn = chat.replies[-1]
+    turn = chat.reply
     expect.equal("the status of turn:end", "interrupted", turn.final["status"])
     expect.equal("the text of the stopped turn", turn.streamed(), text_of(turn.final))
     kept = {item["turn_id"]: item for item in await talk.messages()}

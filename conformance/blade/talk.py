@@ -114,11 +114,12 @@ class Talk:
         return body
 
     async def becomes(self, status: str) -> None:
-        """Expect the session to have this status, now or very soon."""
+        """Expect the session to have this status, now or very soon; who is waited for longer may take longer."""
+        lag = max(LAG, self._exam.http.timeout / 4)
         for _ in range(LOOKS):
             if (seen := (await self.info())["status"]) == status:
                 return
-            await asyncio.sleep(LAG / LOOKS)
+            await asyncio.sleep(lag / LOOKS)
         expect.equal("the status of the session", status, seen)
 
     async def messages(self) -> list[dict[str, Any]]:

@@ -130,7 +130,7 @@ async def statuses_say_what_became_of_a_turn(exam: BladeExamination) -> None:
     """An assistant turn starts streaming and ends completed, paused by a question, or failed by a failure."""
     for situation, final in (("text", "completed"), ("ask", "paused"), ("fail", "failed")):
         chat = await (await exam.open()).play(situation)
-        turn = chat.replies[-1] if chat.replies else expect.fail("an assistant turn", chat.shown)
+        turn = chat.reply
         expect.equal("the status at turn:start", "streaming", (turn.start or {}).get("status"))
         expect.equal(f"the status at turn:end ({situation})", final, turn.final["status"])
         for user in chat.users:
@@ -151,11 +151,15 @@ async def lists_are_always_there(exam: BladeExamination) -> None:
 
 FIGURES: dict[str, Callable[[Any], bool]] = {
     "model": lambda value: value is None or isinstance(value, str),
-    "usage": lambda value: value is None or all(_count(value.get(it)) for it in ("input_tokens", "output_tokens")),
+    "usage": lambda value: value is None or _is_usage(value),
     "duration_ms": lambda value: _count(value),
     "started_at": lambda value: value is None or isinstance(value, str),
     "context_window": lambda value: _count(value) and value > 0,
 }
+
+
+def _is_usage(value: Any) -> bool:
+    return isinstance(value, dict) and all(_count(value.get(name)) for name in ("input_tokens", "output_tokens"))
 
 
 def _count(value: Any) -> bool:

@@ -85,7 +85,7 @@ async def a_custom_tool_is_answered(exam: CasExamination) -> None:
     for content, is_error in ((SAID, False), ([{"type": "text", "text": SAID}], True)):
         talk, call = await _custom_asked(exam)
         run = (await talk.send(tool_result(call, content=content, is_error=is_error))).stopped("end_turn").spoke()
-        stored = next(event for event in await talk.events() if event["id"] == run.accepted[0]["id"])
+        stored = await talk.stored(run.accepted[0]["id"])
         for event in (run.accepted[0], run.events[0], stored):
             kept = (texts(event.get("content")), bool(event.get("is_error")))
             expect.equal("the kept result", ([SAID], is_error), kept)

@@ -1,6 +1,7 @@
 """Section events: what clients may post, and what the list of events shows of it."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from conformance.cas.agreement import agree
@@ -108,7 +109,7 @@ async def a_message_starts_a_turn(exam: CasExamination) -> None:
     for content, wanted in pairs:
         run = (await talk.say(content)).stopped("end_turn").spoke()
         run.one("session.status_running")
-        stored = next(event for event in await talk.events() if event["id"] == run.accepted[0]["id"])
+        stored = await talk.stored(run.accepted[0]["id"])
         for event in (run.accepted[0], run.events[0], stored):
             expect.equal("the text blocks of the message", wanted, texts(event["content"]))
 
@@ -129,7 +130,8 @@ async def one_turn_at_a_time(exam: CasExamination) -> None:
     talk = await exam.open()
     async with talk.follow() as follower:
         accepted = await talk.begin(exam.profile.prompt("slow"), follower)
-        refusal = exam.refused(await talk.attempt({"events": [message("Hello")]}), 409)
+        async with expect.while_it_runs(partial(talk.is_over, accepted)):
+            refusal = exam.refused(await talk.attempt({"events": [message("Hello")]}), 409)
         expect.equal("the words", BUSY, refusal["error"]["message"])
         idle = (await follower.until(is_idle, "session.status_idle"))[-1]
     expect.equal("the stop reason", "end_turn", idle["stop_reason"]["type"])
@@ -145,12 +147,13 @@ async def an_interrupt_ends_the_turn(exam: CasExamination) -> None:
     whole = (await other.say(exam.profile.prompt("slow"))).text
     async with talk.follow() as follower:
         accepted = await talk.begin(exam.profile.prompt("slow"), follower)
-        await talk.post({"type": "user.interrupt"})
+        (interrupt,) = await talk.post({"type": "user.interrupt"})
         rest = await follower.until(is_idle, "session.status_idle")
     expect.member("the stop reason", ("cancelled", "end_turn"), rest[-1]["stop_reason"]["type"])
     expect.equal("the turn that ended", accepted.get("turn_id"), rest[-1].get("turn_id"))
     said = [text for event in rest if event["type"] == "agent.message" for text in texts(event["content"])]
-    expect.that("".join(said) != whole, "the turn to end before its time", said)
+    async with expect.while_it_runs(partial(talk.is_over, accepted, interrupt)):
+        expect.that("".join(said) != whole, "the turn to end before its time", said)
     (await talk.say(exam.profile.prompt("text"))).stopped("end_turn").spoke()
 
 
@@ -180,7 +183,7 @@ async def an_outcome_keeps_what_it_is_given(exam: CasExamination) -> None:
         (accepted,) = await talk.post({"type": "user.define_outcome", **extra})
         streamed = await follower.arrival(accepted["id"])
     await told_as_listed(exam, talk, before, follower.events)
-    stored = next(event for event in await talk.events() if event["id"] == accepted["id"])
+    stored = await talk.stored(accepted["id"])
     for event in (accepted, streamed, stored):
         expect.equal("the fields of the outcome", extra, {name: event.get(name) for name in extra})
 

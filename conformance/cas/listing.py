@@ -26,7 +26,7 @@ async def _page(exam: CasExamination, query: Query) -> Body:
 
 def sound(page: Body) -> Body:
     """The page, whose ends must be those of its data."""
-    names = [item["id"] for item in page["data"]]
+    names = [expect.keyed("an entry of a page", item, "id")["id"] for item in page["data"]]
     ends = (names[0], names[-1]) if names else (None, None)
     expect.equal("first_id and last_id", ends, (page["first_id"], page["last_id"]))
     expect.that(bool(page["next_page"]) == page["has_more"], "next_page exactly if has_more", page)

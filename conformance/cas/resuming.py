@@ -1,6 +1,7 @@
 """Section stream, resuming: after any event, by header or by query, while more is arriving."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any
 
 from conformance.cas.examination import Body, CasExamination
@@ -62,17 +63,28 @@ async def a_stream_resumes_after_every_event_while_more_arrive(exam: CasExaminat
 
     try:
         async with talk.follow() as follower:
-            await talk.begin(exam.profile.prompt("busy"), follower)
-            history = await talk.events()
-            for place, event in enumerate(history):
-                resume(event["id"], 1 + sum(map(is_idle, history[place + 1 :])))
+            accepted = await talk.begin(exam.profile.prompt("busy"), follower)
+            for name, idles in _remaining(await talk.events(), accepted["id"]):
+                resume(name, idles)
             while not is_idle(event := await _live(follower)):
                 resume(event["id"], 1)
         streams = [(name, await task) for name, task in resumed]
     finally:
         for _, task in resumed:
             task.cancel()
+        await asyncio.gather(*(task for _, task in resumed), return_exceptions=True)
     await _complete(talk, streams)
+
+
+def _remaining(history: list[Body], accepted: str) -> Iterator[tuple[str, int]]:
+    """After each event that is not the very last, how many ends of turns come; a slow list may tell them all."""
+    names = [event["id"] for event in history]
+    expect.subset("the listed events", [accepted], names)
+    is_over = any(map(is_idle, history[names.index(accepted) :]))
+    for place, name in enumerate(names):
+        idles = sum(map(is_idle, history[place + 1 :])) + (not is_over)
+        if idles:
+            yield name, idles
 
 
 async def _live(follower: Follower) -> Body:

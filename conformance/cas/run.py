@@ -45,7 +45,8 @@ def text_of(content: Any) -> str:
 def texts(content: Any) -> list[str]:
     """The text blocks of blocks, or of a string; empty ones do not count."""
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
-    return [str(block["text"]) for block in blocks if block.get("type") == "text" and block.get("text")]
+    told = [block for block in blocks if isinstance(block, dict) and block.get("type") == "text"]
+    return [str(block["text"]) for block in told if block.get("text")]
 
 
 @dataclass(frozen=True)

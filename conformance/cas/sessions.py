@@ -1,5 +1,6 @@
 """Section sessions: the Session object over its life, its list, its metadata, and how it ends."""
 
+from functools import partial
 from typing import Any
 
 from conformance.cas.agreement import agree
@@ -84,8 +85,9 @@ async def a_session_says_whether_it_runs(exam: CasExamination) -> None:
     """While a turn runs status and turn_status are running; before and after both are idle."""
     talk = await exam.open()
     async with talk.follow() as follower:
-        await talk.begin(exam.profile.prompt("slow"), follower)
-        expect.equal("status while a turn runs", ("running", "running", None), _state(await talk.info()))
+        accepted = await talk.begin(exam.profile.prompt("slow"), follower)
+        async with expect.while_it_runs(partial(talk.is_over, accepted)):
+            expect.equal("status while a turn runs", ("running", "running", None), _state(await talk.info()))
         await follower.until(is_idle, "session.status_idle")
     expect.equal("status after the turn", ("idle", "idle", None), _state(await talk.info()))
 
@@ -187,8 +189,9 @@ async def a_cancelled_turn_ends(exam: CasExamination) -> None:
     """cancel is a 202 while a turn runs; the turn ends with the stop reason cancelled, and another can begin."""
     talk = await exam.open()
     async with talk.follow() as follower:
-        await talk.begin(exam.profile.prompt("slow"), follower)
-        body = await exam.have("canceling", "POST", f"{talk.path}/cancel", ..., status=202)
+        accepted = await talk.begin(exam.profile.prompt("slow"), follower)
+        async with expect.while_it_runs(partial(talk.is_over, accepted)):
+            body = await exam.have("canceling", "POST", f"{talk.path}/cancel", ..., status=202)
         expect.equal("the id", talk.id, body["id"])
         idle = (await follower.until(is_idle, "session.status_idle"))[-1]
     expect.equal("the stop reason", "cancelled", idle["stop_reason"]["type"])

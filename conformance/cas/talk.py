@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from conformance.cas.run import Body, Run, message
@@ -27,7 +27,7 @@ def is_idle(event: Body) -> bool:
 
 def is_piece(event: Body) -> bool:
     """Whether this is a piece of an event rather than an event."""
-    return event["type"] in PIECES | BLOCK_PIECES
+    return str(event["type"]) in PIECES | BLOCK_PIECES
 
 
 class Follower:
@@ -149,6 +149,26 @@ class Talk:
             if not page["has_more"] or not page["data"]:
                 return found
             query = [("limit", MOST_EVENTS), ("after_id", page["last_id"]), *pairs]
+
+    async def stored(self, name: str) -> Body:
+        """The event of this id, as the server lists it."""
+        listed = await self.events()
+        return expect.first(f"the event {name} in the list", (it for it in listed if it["id"] == name), listed)
+
+    async def is_over(self, accepted: Body, other: Body | None = None) -> bool:
+        """Whether the turn of this event ended by itself before anything else was said; the other must be listed."""
+        listed: list[Body] = []
+        with suppress(Failed):
+            listed = await self.events()
+        names = [event["id"] for event in listed]
+        if any(item["id"] not in names for item in (accepted, other or accepted)):
+            return False
+        for event in listed[names.index(accepted["id"]) + 1 :]:
+            if event["type"].startswith("user."):
+                return False
+            if is_idle(event):
+                return bool(event["stop_reason"]["type"] == "end_turn")
+        return False
 
     async def info(self) -> Body:
         """What the server says of the session."""

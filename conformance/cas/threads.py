@@ -1,5 +1,7 @@
 """Section threads: the coordinator, the agents it hands work to, and what is told of them."""
 
+from functools import partial
+
 from conformance.cas.agreement import agree
 from conformance.cas.examination import Body, CasExamination
 from conformance.cas.listing import sound
@@ -183,10 +185,11 @@ async def a_running_thread_has_no_reason(exam: CasExamination) -> None:
     """While a turn runs its coordinator is running, with an empty stop reason; afterwards it says end_turn."""
     talk = await exam.open()
     async with talk.follow() as follower:
-        await talk.begin(exam.profile.prompt("slow"), follower)
+        accepted = await talk.begin(exam.profile.prompt("slow"), follower)
         coordinator = await _coordinator(exam, talk)
         seen = (coordinator["status"], coordinator["stop_reason"])
-        expect.equal("status and stop reason while it runs", ("running", {}), seen)
+        async with expect.while_it_runs(partial(talk.is_over, accepted)):
+            expect.equal("status and stop reason while it runs", ("running", {}), seen)
         await follower.until(is_idle, "session.status_idle")
     coordinator = await _coordinator(exam, talk)
     seen = (coordinator["status"], coordinator["stop_reason"].get("type"))

@@ -1,8 +1,8 @@
 """Expectations: what was expected and what was seen, said together when they differ."""
 
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import orjson
 
@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from conformance.kit.http import Reply
 
 LONGEST = 600
+T = TypeVar("T")
+TOO_QUICK = "the turn was over before it could be caught running; a slower prompt `slow` in the profile would show it"
 
 
 class Failed(Exception):
@@ -55,9 +57,17 @@ def equal(what: str, expected: Any, seen: Any) -> None:
 
 def keyed(what: str, seen: Any, *names: str) -> dict[str, Any]:
     """An object that has at least these members."""
-    that(isinstance(seen, dict) and all(name in seen for name in names), f"{what}, an object with {list(names)}", seen)
+    having = f" with {list(names)}" if names else ""
+    that(isinstance(seen, dict) and all(name in seen for name in names), f"{what}, an object{having}", seen)
     found: dict[str, Any] = seen
     return found
+
+
+def first(what: str, found: Iterable[T], seen: Any) -> T:
+    """The first of what was found; there must be one."""
+    for item in found:
+        return item
+    fail(what, seen)
 
 
 def member(what: str, allowed: Collection[str], seen: Any) -> None:
@@ -67,9 +77,11 @@ def member(what: str, allowed: Collection[str], seen: Any) -> None:
 
 def subset(what: str, expected: Collection[str], seen: Collection[str]) -> None:
     """All that is expected is there; more may be."""
-    missing = sorted(set(expected) - set(seen))
+    that(isinstance(seen, Collection) and not isinstance(seen, str), f"{what}, a list or an object", seen)
+    known = list(seen)
+    missing = sorted({show(item) for item in expected if item not in known})
     if missing:
-        fail(f"{what} to include {', '.join(missing)}", sorted(seen))
+        fail(f"{what} to include {', '.join(missing)}", sorted(known, key=show))
 
 
 def status(reply: "Reply", *wanted: int) -> "Reply":
@@ -92,6 +104,19 @@ def parsed(text: str | bytes, what: str) -> Any:
     except orjson.JSONDecodeError as error:
         shown = text if isinstance(text, str) else text.decode("utf-8", "backslashreplace")
         raise Failed(f"{what} to be JSON ({error})", show(shown) or "nothing") from None
+
+
+@asynccontextmanager
+async def while_it_runs(is_over: Callable[[], Awaitable[bool]]) -> AsyncIterator[None]:
+    """What holds only while a turn runs is no failure once it is over: a slow answer may come too late for it."""
+    try:
+        yield
+    except Unanswered:
+        raise
+    except Failed as failure:
+        if await is_over():
+            raise NotTestable(f"{TOO_QUICK} ({failure})") from failure
+        raise
 
 
 @contextmanager

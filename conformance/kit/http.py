@@ -46,6 +46,10 @@ class Reply:
     def json(self) -> Any:
         return expect.parsed(self.body, f"the body of the answer to {self.asked}")
 
+    def object(self) -> dict[str, Any]:
+        """The JSON object the body must be."""
+        return expect.keyed(f"the answer to {self.asked}", self.json())
+
 
 class Stream:
     """An answer that arrives event by event."""

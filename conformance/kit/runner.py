@@ -14,6 +14,7 @@ from conformance.kit.expect import Failed, NotTestable, Unanswered
 from conformance.kit.requirement import Requirement
 from conformance.kit.suite import Suite, Target
 from conformance.kit.transcript import Transcript
+from conformance.kit.unreadable import reading
 from conformance.kit.verdict import CaseResult, Finding, Outcome, Report
 
 AT_ONCE = 4
@@ -89,7 +90,8 @@ class Runner:
     async def _attempt(self, case: Case, transcript: Transcript, limit: float) -> None:
         async with self._suite.examination(self._target, self._profile, transcript) as examination:
             async with asyncio.timeout(limit):
-                await case.check(examination)
+                with reading(transcript):
+                    await case.check(examination)
 
     def _reserve(self, case: Case) -> str | None:
         """Why the case is not put, if it is not."""

@@ -32,8 +32,11 @@ class Schemas:
 
     def problems(self, name: str, value: Any) -> list[str]:
         """What keeps the value from fitting the schema of this name; empty if it fits."""
-        found = self._validators[name].iter_errors(value)
-        return [f"{_place(error.instance_path)}: {error.message}" for error in found]
+        validator = self._validators[name]
+        try:
+            return [f"{_place(error.instance_path)}: {error.message}" for error in validator.iter_errors(value)]
+        except ValueError as error:
+            return [f"/: cannot be held to a schema: {error}"]
 
     def fit(self, name: str, value: Any, what: str) -> None:
         """Fail unless the value fits."""

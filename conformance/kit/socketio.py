@@ -1,6 +1,7 @@
 """The Socket.IO client of the examiners: the published client where it can serve, raw packets where it cannot."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from types import EllipsisType
 from typing import Any
 
 import aiohttp
+import engineio  # type: ignore[import-untyped]
 import orjson
 import socketio  # type: ignore[import-untyped]
 from engineio.payload import Payload  # type: ignore[import-untyped]
@@ -22,6 +24,10 @@ from conformance.kit.websocket import Socket
 PATH = "/socket.io/"
 BOTH = ("polling", "websocket")
 CLOSING = 0.5
+GARBLED = (LookupError, TypeError, ValueError, AttributeError, OSError, aiohttp.ClientError, SocketIOError)
+"""What the library raises where packets are not what it counts on."""
+SILENT = logging.Logger("conformance.socketio", logging.CRITICAL + 1)
+"""Packets are in the transcript; what the library has to say of them would only disturb the console."""
 
 Payload.max_decode_packets = 10_000  # how much a server tells at once is its own affair; the library hangs up at 17
 
@@ -38,15 +44,45 @@ class Heard:
     body: Any
 
 
+class _Engine(engineio.AsyncClient):  # type: ignore[misc]
+    """The library's engine, except that what its tasks cannot read is told instead of lost."""
+
+    def garbled(self, error: Exception) -> None:
+        """Whoever listens puts a function of his own here."""
+
+    def start_background_task(self, target: Callable[..., Awaitable[Any]], *more: Any, **named: Any) -> Any:
+        async def guarded() -> Any:
+            try:
+                return await target(*more, **named)
+            except GARBLED as error:
+                self.garbled(error)
+
+        return super().start_background_task(guarded)
+
+
+class _Client(socketio.AsyncClient):  # type: ignore[misc]
+    """The library's client, with that engine."""
+
+    def _engineio_client_class(self) -> type[_Engine]:
+        return _Engine
+
+
 class Link:
     """One Socket.IO connection; everything heard on it is kept in order."""
 
-    def __init__(self, client: HttpClient, io: Any) -> None:
+    def __init__(self, client: HttpClient, io: _Client) -> None:
         self.heard: list[Heard] = []
         self._timeout = client.timeout
         self._io = io
-        self._waiting: asyncio.Queue[Heard] = asyncio.Queue()
+        self._transcript = client.transcript
+        self._waiting: asyncio.Queue[Heard | Failed] = asyncio.Queue()
         io.on("*", self._hear)
+        io.eio.garbled = self._mishear
+
+    def _mishear(self, error: Exception) -> None:
+        """A packet nobody can read comes in its turn, as a failure."""
+        said = f"{type(error).__name__}: {error}; what came last: {expect.show(self._transcript.last_answer)}"
+        self._waiting.put_nowait(Failed("packets that a Socket.IO client can read", said))
 
     def _hear(self, name: str, *arguments: Any) -> None:
         heard = Heard(name, arguments[0] if arguments else None)
@@ -72,7 +108,9 @@ class Link:
 
     async def next(self, within: float | None = None) -> Heard:
         """The next event that was not read yet."""
-        heard: Heard = await self._bounded(self._waiting.get(), "another event", within)
+        heard: Heard | Failed = await self._bounded(self._waiting.get(), "another event", within)
+        if isinstance(heard, Failed):
+            raise heard
         return heard
 
     async def _bounded(self, work: Awaitable[Any], what: str, within: float | None = None) -> Any:
@@ -92,7 +130,9 @@ async def connect(
     transports: Sequence[str] = BOTH,
 ) -> AsyncIterator[Link]:
     """Connect to the default namespace, with the client's key as `auth.token` unless another auth is given."""
-    io = socketio.AsyncClient(reconnection=False, handle_sigint=False, http_session=client.session)
+    io = _Client(
+        reconnection=False, handle_sigint=False, http_session=client.session, logger=SILENT, engineio_logger=SILENT
+    )
     _record(io.eio, client.transcript)
     reasons: list[Any] = []
     io.on("connect_error", reasons.append)
@@ -115,10 +155,16 @@ async def _opened(asking: Awaitable[None], client: HttpClient, reasons: list[Any
     try:
         async with asyncio.timeout(client.timeout + CLOSING):
             await asking
-    except (SocketIOError, TimeoutError, ValueError, OSError, aiohttp.ClientError) as error:
-        said = expect.show(reasons[0]) if reasons else str(error) or "nothing came"
+    except (TimeoutError, *GARBLED) as error:
+        said = expect.show(reasons[0]) if reasons else _said(error)
         kind = Rejected if client.transcript.has_answer else Unanswered
         raise kind(f"{PATH} to open a Socket.IO connection", said) from None
+
+
+def _said(error: Exception) -> str:
+    """The library's words; where it only lost its footing, what it lost it over."""
+    is_lost = isinstance(error, LookupError | TypeError | AttributeError)
+    return f"{type(error).__name__}: {error}" if is_lost else str(error) or "nothing came"
 
 
 async def _leave(io: Any) -> None:
@@ -127,7 +173,7 @@ async def _leave(io: Any) -> None:
     try:
         async with asyncio.timeout(CLOSING):
             await io.disconnect()
-    except (TimeoutError, SocketIOError, OSError):
+    except (TimeoutError, *GARBLED):
         if reading is not None:
             reading.cancel()
 

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,7 @@ def dialects() -> tuple[str, ...]:
     return tuple(sorted(path.parent.name for path in HOME.glob("*/requirements.yaml")))
 
 
+@cache
 def load_suite(dialect: str) -> Suite:
     """The suite of this dialect; KeyError if there is none."""
     if dialect not in dialects():

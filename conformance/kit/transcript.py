@@ -46,11 +46,16 @@ class Transcript:
         """Whether anything came back."""
         return any(entry.mark == "<" for entry in self.entries)
 
+    @property
+    def last_answer(self) -> str:
+        """What came back last; nothing if nothing did."""
+        return next((entry.text for entry in reversed(self.entries) if entry.mark == "<"), "")
+
     def redact(self, text: str) -> str:
-        """The text with every secret struck out."""
+        """The text with every secret struck out, and nothing in it that no file could hold."""
         for form in self._spellings:
             text = text.replace(form, REDACTED)
-        return text
+        return text.encode("utf-8", "backslashreplace").decode()  # headers may be any bytes
 
     def _keep(self, mark: str, text: str) -> None:
         self.entries.append(Entry(self._clock() - self._start, mark, _shortened(self.redact(text))))

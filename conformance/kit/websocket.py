@@ -96,5 +96,5 @@ async def _leave(socket: aiohttp.ClientWebSocketResponse, within: float) -> None
     try:
         async with asyncio.timeout(within):
             await socket.close()
-    except TimeoutError:
-        pass
+    except (TimeoutError, aiohttp.ClientError, OSError):
+        pass  # whoever does not let go is left behind

@@ -13,12 +13,13 @@ from typing import Any
 from conformance.kit.expect import Failed, NotTestable
 from conformance.kit.requirement import Requirement
 from conformance.kit.suite import Suite, dialects
+from conformance.kit.unreadable import READING
 from conformance.kit.verdict import CaseResult, Finding, Outcome, Report
 from conformance.offline.rule import Offline, Rule
 from conformance.offline.tape import Exchange, Tape, Unusable
 from conformance.recording.secrets import Redactor
 
-STUMBLES = (LookupError, TypeError, ValueError, AttributeError)
+STUMBLES = (*READING, RuntimeError)
 Watcher = Callable[[CaseResult], None]
 
 

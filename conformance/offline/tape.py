@@ -206,6 +206,16 @@ class Tape:
         return [(item, tuple(map(unquote, found.groups()))) for item, found in matched if found]
 
 
+def mapping(value: Any) -> dict[str, Any]:
+    """The object, or an empty one where there is none: for what is judged elsewhere."""
+    return value if isinstance(value, dict) else {}
+
+
+def mappings(value: Any) -> list[dict[str, Any]]:
+    """The objects in a list; none where there is no list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
 def pairs(query: str) -> tuple[tuple[str, str], ...]:
     """The names and values of a query string."""
     return tuple(parse_qsl(query, keep_blank_values=True))

@@ -5,6 +5,7 @@ import binascii
 import json
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from urllib.parse import quote, quote_plus, unquote_plus
 
 import orjson
@@ -31,6 +32,7 @@ MASKED = re.compile(r"^[*•·.…xX_\-]*$|\*{3}|•{3}|…|\.{3}|\[redacted-\d+
 WORD = re.compile(r"^[a-z_.:\-]+$")
 
 
+@lru_cache(maxsize=4096)
 def is_secret_name(name: str) -> bool:
     """Whether what goes by this name is nobody's business."""
     plain = re.sub(r"[^a-z0-9]", "", name.lower())
@@ -43,7 +45,7 @@ class Redactor:
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._marks: dict[str, str] = {}
         self._forms: dict[str, str] = {}
-        self._pattern: re.Pattern[str] | None = None
+        self._longest_first: list[str] = []
         for secret in known:
             self._learn(secret)
 
@@ -142,16 +144,13 @@ class Redactor:
             is_word = WORD.match(secret) is not None and "-" not in secret
             if len(secret) >= (SHORTEST_WORD if is_word else SHORTEST) and len(self._forms) < MOST:
                 self._forms |= dict.fromkeys(spellings(secret), mark)
-                self._pattern = None
+                self._longest_first = sorted(self._forms, key=len, reverse=True)
         return mark
 
     def _literal(self, text: str) -> str:
-        if not self._forms:
-            return text
-        if self._pattern is None:
-            longest_first = sorted(self._forms, key=len, reverse=True)
-            self._pattern = re.compile("|".join(map(re.escape, longest_first)))
-        return self._pattern.sub(lambda found: self._forms[found[0]], text)
+        """One pattern of all secrets would have to be made anew for each: only those that are there make one."""
+        there = [form for form in self._longest_first if form in text]
+        return re.sub("|".join(map(re.escape, there)), lambda found: self._forms[found[0]], text) if there else text
 
 
 def spellings(secret: str) -> set[str]:

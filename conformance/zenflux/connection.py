@@ -172,6 +172,7 @@ async def a_second_chat_takes_the_place_of_the_first(exam: ZenfluxExamination) -
         first = await line.tell("slow")
         await first.until("content_start")
         second = await line.tell("text")
+        await line.caught(first)
         await first.until("session_stopped")
         await second.completed()
         await line.ping()

@@ -150,6 +150,7 @@ async def an_abort_names_a_session(exam: ZenfluxExamination) -> None:
         run = await line.tell("slow")
         await run.until("content_start")
         await line.accepted("chat.abort", {"session_id": run.session_id})
+        await line.caught(run)
         await run.until("session_stopped")
 
 

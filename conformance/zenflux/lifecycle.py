@@ -153,6 +153,7 @@ async def every_run_has_its_end_signal(exam: ZenfluxExamination) -> None:
         run = await line.tell("slow")
         await run.until("content_start")
         await line.accepted("chat.abort", {"session_id": run.session_id})
+        await line.caught(run)
         await run.until("session_stopped")
     async with exam.line() as line:
         await (await line.tell("fail")).until("error")

@@ -1,10 +1,12 @@
 """A line to the server: one WebSocket whose frames are checked and sorted into responses, runs and pongs."""
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from conformance.kit import expect
+from conformance.kit.expect import Failed, NotTestable
 from conformance.kit.websocket import Socket
 from conformance.zenflux.run import Run
 from conformance.zenflux.story import Event
@@ -136,6 +138,18 @@ class Line:
                 if event.session_id == run.session:
                     return self._waiting.pop(place)
             await self.read()
+
+    async def caught(self, run: Run, is_elsewhere: bool = False) -> None:
+        """A run that had come to its end before something was done to it cannot be judged by what was done.
+
+        What was done elsewhere than on this line may have been overtaken by frames that are still to be read.
+        """
+        with suppress(Failed):
+            if is_elsewhere:
+                await self.ping()
+        ends = [event.data for event in self._waiting if (event.session_id, event.type) == (run.session, "session_end")]
+        if any(data.get("status") == "completed" for data in ends):
+            raise NotTestable(expect.TOO_QUICK)
 
     async def settle(self, run: Run) -> Run:
         """Read what else has been sent of the run by now."""

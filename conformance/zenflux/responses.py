@@ -75,6 +75,7 @@ async def an_abort_closes_what_is_open(exam: ZenfluxExamination) -> None:
         told = {name: payload.get(name) for name in ("session_id", "status")}
         expect.equal("the payload of chat.abort", {"session_id": run.session_id, "status": "stopped"}, told)
         expect.that("stopped_at" in payload, "stopped_at in the payload of chat.abort", payload)
+        await line.caught(run)
         await run.finish()
     ends = ["content_stop", "message_stop", "session_stopped", "session_end"]
     expect.equal("how it ended", ends, [name for name in run.names if name in ends][-4:])

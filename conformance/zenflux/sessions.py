@@ -13,6 +13,7 @@ async def a_session_can_be_stopped(exam: ZenfluxExamination) -> None:
         run = await line.tell("slow")
         await run.until("content_start")
         await exam.post(f"/session/{run.session_id}/stop")
+        await line.caught(run, is_elsewhere=True)
         await run.until("session_stopped")
     async with exam.line() as line:
         await (await line.tell("text", conversation_id=run.conversation_id)).completed()
@@ -26,6 +27,7 @@ async def a_session_can_be_ended(exam: ZenfluxExamination) -> None:
         run = await line.tell("slow")
         await run.until("content_start")
         (await exam.ask("DELETE", f"/session/{run.session_id}")).done()
+        await line.caught(run, is_elsewhere=True)
         end = await run.until("session_stopped", "session_end", "error")
         expect.that(end.data.get("status") != "completed", "the run to be cut short", dict(end.payload))
     active = [item["session_id"] for item in await _sessions(exam)]
@@ -40,6 +42,7 @@ async def active_sessions_are_listed(exam: ZenfluxExamination) -> None:
         run = await line.tell("slow")
         await run.until("content_start")
         during = [item["session_id"] for item in await _sessions(exam)]
+        await line.caught(run, is_elsewhere=True)
         await run.completed()
         after = [item["session_id"] for item in await _sessions(exam)]
     expect.that(run.session_id in during, "a running session in the list", during)
@@ -63,6 +66,7 @@ async def a_stop_is_told_as_an_abort_is(exam: ZenfluxExamination) -> None:
             data = await exam.send("stopped", f"/session/{run.session_id}/stop")
             told = [data[name] for name in ("session_id", "status")]
             expect.equal("session_id and status", [run.session_id, "stopped"], told)
+        await line.caught(run, is_elsewhere=True)
         await run.finish()
         expect.equal("the status at the end", "cancelled", run.events[-1].data["status"])
 
@@ -75,6 +79,7 @@ async def the_list_of_sessions_is_counted(exam: ZenfluxExamination) -> None:
         await run.until("content_start")
         data = await exam.read("session_page", "/sessions")
         expect.equal("total", len(data["sessions"]), data["total"])
+        await line.caught(run, is_elsewhere=True)
         own = [item for item in data["sessions"] if item["session_id"] == run.session_id]
         told = [[item.get("user_id"), item.get("conversation_id")] for item in own]
         expect.equal("user and conversation", [[exam.user, run.conversation_id]], told)

@@ -30,7 +30,8 @@ class Event:
 
     @property
     def data(self) -> Mapping[str, Any]:
-        return self.payload.get("data") or {}
+        found = self.payload.get("data")
+        return found if isinstance(found, dict) else {}
 
 
 @dataclass

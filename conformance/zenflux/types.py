@@ -41,6 +41,7 @@ async def a_session_can_be_looked_at(exam: ZenfluxExamination) -> None:
         run = await line.tell("slow")
         await run.until("content_start")
         told = await exam.read("session_info", f"/session/{run.session_id}")
+        await line.caught(run, is_elsewhere=True)
         expect.equal("session_id and active", [run.session_id, True], [told["session_id"], told["active"]])
         await run.completed()
     (await exam.ask("GET", f"/session/{exam.stranger()}")).refused("there is no such session")

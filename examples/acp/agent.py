@@ -7,6 +7,7 @@ from uuid import uuid4
 
 from acp import (
     PROTOCOL_VERSION,
+    RequestError,
     run_agent,
     start_tool_call,
     text_block,
@@ -83,7 +84,12 @@ class Clerk:
         given = {"path": path}
         begun = start_tool_call(call_id, "Read notes.txt", kind="read", status="in_progress", raw_input=given)
         await self.client.session_update(session_id, begun)
-        found = await self.client.read_text_file(session_id, path)
+        try:
+            found = await self.client.read_text_file(session_id, path)
+        except RequestError:
+            await self.done(session_id, call_id, "failed", "there is no such file")
+            await self.say(session_id, "There are no notes yet.")
+            return
         await self.done(session_id, call_id, "completed", found.content)
         await self.say(session_id, f"The notes say: {found.content}")
 

@@ -1,13 +1,13 @@
 """A model made an agent: asked, heard, its calls carried out, and asked again, until it has nothing more to call."""
 
 import time
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from gateway.errors import BackendFailed, Interrupted, Invalid
+from gateway.errors import BackendFailed, GatewayError, Interrupted, Invalid
 from gateway.model import (
     AgentCard,
     AgentTool,
@@ -25,7 +25,7 @@ from gateway.model import (
     ToolOrigin,
 )
 from gateway.ports import Clock, Said, Turn
-from gateway.speech import Speech
+from gateway.speech import Speech, Tellings
 from gateway.upstream import Upstream
 
 from .loop_mcp import McpServers
@@ -57,12 +57,12 @@ class Talk:
         self.memory, self.scribe = Memory(turn), DiscreetScribe(turn.mint, secrets)
         self.round = Round(turn, self.scribe.pen, toolbox.tools)
 
-    def noted(self, said: Iterable[Said]) -> Iterator[Said]:
+    def noted(self, said: list[Said]) -> list[Said]:
         """The same, remembered."""
         for event in said:
             if type(event) is not BlockDelta:
                 self.memory.note(event)  # type: ignore[arg-type]  # in the root scope events are bare
-            yield event
+        return said
 
     @property
     def calls(self) -> list[ToolCall]:
@@ -92,10 +92,10 @@ class ModelBackend:
             headers=service.headers(settings) | further,
         )
 
-    def run(self, turn: Turn) -> AsyncGenerator[Said, None]:
+    def run(self, turn: Turn) -> Tellings:
         return self._summarise(turn) if isinstance(turn.command, Compact) else self._converse(turn, ())
 
-    def resume(self, turn: Turn, answers: Sequence[Answer]) -> AsyncGenerator[Said, None]:
+    def resume(self, turn: Turn, answers: Sequence[Answer]) -> Tellings:
         """Go on where the calls of the last message waited for people."""
         return self._converse(turn, answers)
 
@@ -105,7 +105,7 @@ class ModelBackend:
 
     # -- the loop -------------------------------------------------------------------------------------------------
 
-    async def _converse(self, turn: Turn, answers: Sequence[Answer]) -> Speech:
+    async def _converse(self, turn: Turn, answers: Sequence[Answer]) -> Tellings:
         offers, notices = await self._mcp.tools()
         for notice in notices:
             yield notice
@@ -117,12 +117,11 @@ class ModelBackend:
                     yield said
         for step in range(talk.memory.steps + 1, self._settings.max_steps + 1):
             reading = self._reading(talk)
-            async with aclosing(self._ask(talk, reading, talk.memory.exchanges)) as speech:
-                async for said in speech:
-                    yield said
+            async with aclosing(self._ask(talk, reading, talk.memory.exchanges)) as tellings:
+                async for telling in tellings:
+                    yield telling
             stop = stop_of(reading, is_last=step == self._settings.max_steps)
-            for said in talk.noted(talk.scribe.finish(stop, reading.usage)):
-                yield said
+            yield talk.noted(talk.scribe.finish(stop, reading.usage))
             if stop is not StopReason.TOOL_USE:
                 for said in _left_undone(talk, stop):
                     yield said
@@ -131,20 +130,24 @@ class ModelBackend:
                 async for said in speech:
                     yield said
 
-    async def _ask(self, talk: Talk, reading: Reading, exchanges: Sequence[Exchange]) -> Speech:
+    async def _ask(self, talk: Talk, reading: Reading, exchanges: Sequence[Exchange]) -> Tellings:
         """One request, and its answer as it comes; the end of the message is left to be said."""
         body = self._service.body(self._asking(talk, exchanges), self._settings)
-        for said in talk.noted(talk.scribe.begin(model=talk.model)):
-            yield said
-        async with aclosing(self._upstream.events("POST", self._service.path, body)) as events:
-            async for event in events:
-                for said in reading.feed(event):
-                    if type(said) is not BlockDelta:
-                        talk.memory.note(said)  # type: ignore[arg-type]  # in the root scope events are bare
-                    yield said
+        yield talk.noted(talk.scribe.begin(model=talk.model))
+        async with aclosing(self._upstream.batches("POST", self._service.path, body)) as batches:
+            async for events in batches:
+                said, failure = list[Said](), None
+                try:
+                    reading.hear(events, said)
+                except GatewayError as error:
+                    failure = error
+                if said:
+                    yield talk.noted(said)
                 if reading.finished:
                     break
-            await hear_out(events, reading)
+                if failure is not None:
+                    raise failure
+            await hear_out(batches, reading)
 
     # -- what is asked --------------------------------------------------------------------------------------------
 
@@ -198,8 +201,7 @@ async def _settle(talk: Talk, answers: Sequence[Answer]) -> Speech:
         raise Interrupted("The calls that waited for an answer are not the ones that were answered.")
     async with aclosing(talk.round.settle(calls, answers)) as speech:
         async for said in speech:
-            for event in talk.noted([said]):
-                yield event
+            yield talk.noted([said])[0]
 
 
 async def _carry_out(talk: Talk) -> Speech:
@@ -208,8 +210,7 @@ async def _carry_out(talk: Talk) -> Speech:
         talk.memory.note_torn(torn)
     async with aclosing(talk.round.run(talk.calls)) as speech:
         async for said in speech:
-            for event in talk.noted([said]):
-                yield event
+            yield talk.noted([said])[0]
     for call in talk.calls:
         talk.scribe.open_calls.pop(call.call_id, None)
 

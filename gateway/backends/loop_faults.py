@@ -3,8 +3,7 @@
 from typing import Any
 
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited, TimedOut
-from gateway.upstream import Upstream
-from gateway.upstream.complaints import words_of
+from gateway.upstream import Upstream, words_of
 
 KINDS: dict[str, type[GatewayError]] = {
     "rate_limit_error": RateLimited, "rate_limit_exceeded": RateLimited, "insufficient_quota": RateLimited,

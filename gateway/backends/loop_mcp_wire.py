@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from gateway.errors import Invalid
 from gateway.model import AnyPart, Content, ImagePart, TextPart
-from gateway.upstream.secrets import BLOT, unmistakable
+from gateway.upstream import BLOT, unmistakable
 
 from .loop_settings import McpSettings
 

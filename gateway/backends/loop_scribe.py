@@ -1,6 +1,6 @@
 """A scribe that takes down no secret, in however many pieces a service repeats it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
@@ -8,7 +8,7 @@ from gateway.ids import Mint
 from gateway.model import BlockKind, Outcome, StopReason, Usage
 from gateway.ports import Said
 from gateway.speech import NOTHING, Scribe
-from gateway.upstream.secrets import BLOT, SHORTEST, unmistakable
+from gateway.upstream import BLOT, SHORTEST, unmistakable
 
 HEAD = 4
 """So many letters of a secret make one look twice; fewer are found in any text."""
@@ -34,15 +34,6 @@ class DiscreetScribe(Scribe):
     def words(self, key: object, delta: str, kind: BlockKind = BlockKind.TEXT) -> list[Said]:
         if not self._heads:
             return super().words(key, delta, kind)
-        tail = self._tails.get(key)
-        if tail is not None and not tail.held and delta and key in self._making:
-            text = tail.said + delta
-            for head in self._heads:
-                if head in text:
-                    break
-            else:  # nine deltas of ten
-                tail.said = text[1 - HEAD:]
-                return self._grow(key, delta, kind)
         passed = self._passed(key, delta, kind)
         if key in self._making:
             return super().words(key, passed, kind)
@@ -50,6 +41,17 @@ class DiscreetScribe(Scribe):
         said = super().words(key, passed, kind)
         self._tails[key] = tail
         return said
+
+    def more(self, key: object, deltas: Sequence[str]) -> list[Said]:
+        if not self._heads:
+            return super().more(key, deltas)
+        tail = self._tails.get(key)
+        if tail is not None and not tail.held and key in self._making and self._is_first(key):
+            text = tail.said + "".join(deltas)
+            if not any(head in text for head in self._heads):
+                tail.said = text[1 - HEAD:]
+                return super().more(key, deltas)
+        return [event for delta in deltas for event in self.words(key, delta)]
 
     def arguments(self, key: object, fragment: str) -> list[Said]:
         return super().arguments(key, self._passed(key, fragment, BlockKind.TOOL_USE) if self._heads else fragment)

@@ -46,9 +46,11 @@ class Reading(Protocol):
     over: bool
     """Whether nothing at all follows."""
 
-    def feed(self, event: SseEvent) -> Sequence[Said]: ...
-    def feed_after(self, event: SseEvent) -> None:
-        """What comes after the answer is whole: only what it cost is of interest."""
+    def hear(self, events: Sequence[SseEvent], said: list[Said]) -> None:
+        """Add what the events come to; where one of them is a failure, what came before it has been added.
+
+        Of what comes after the answer is whole only what it cost is of interest.
+        """
 
 
 class Service(Protocol):
@@ -69,7 +71,7 @@ def stop_of(reading: Reading, *, is_last: bool) -> StopReason:
     return StopReason.END_TURN if reading.stop is StopReason.TOOL_USE else reading.stop
 
 
-async def hear_out(events: AsyncGenerator[SseEvent, None], reading: Reading) -> None:
+async def hear_out(batches: AsyncGenerator[list[SseEvent], None], reading: Reading) -> None:
     """Hear what an answer cost, and let its connection come to an end so that it can be used again."""
     if not reading.finished:
         raise Cut("the answer of the model ended before it was whole")
@@ -80,7 +82,7 @@ async def hear_out(events: AsyncGenerator[SseEvent, None], reading: Reading) -> 
                 if reading.over and not over:
                     over = True
                     limit.reschedule(loop.time() + LINGER_SECONDS)
-                event = await anext(events, None)
-                if event is None:
+                events = await anext(batches, None)
+                if events is None:
                     return
-                reading.feed_after(event)
+                reading.hear(events, [])

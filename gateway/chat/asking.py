@@ -16,17 +16,19 @@ from gateway.model import (
     ReturnResult,
     RollBack,
     RollbackAsk,
+    ToolCall,
     Withdraw,
 )
 from gateway.upstream import Asked
 
 from .prompting import Prompt
-from .screen import call_line
-from .words import as_json, short
+from .words import as_json, in_lines, short
 
 YES = ("y", "yes")
 NO = ("n", "no", "")
 DECLINED = "The user declined to carry out this call."
+ONE_LINE = 100
+"""What a call is given is beside its name if it has no more characters than these."""
 TRIES = 5
 """So often a question is put again to somebody who gives no answer to it."""
 
@@ -79,7 +81,7 @@ class Asking:
     def _permission(self, ask: PermissionAsk, ref: str) -> Answer:
         if ask.description:
             self._screen.ask(f"? {ask.description}")
-        self._screen.ask(f"? May the agent call {call_line(ask.call)}")
+        self._call("May the agent call", ask.call)
         said = self._prompt.read("allow? [y/N, or why not] ").strip()
         granted = said.lower() in YES
         return DecidePermission(
@@ -87,9 +89,17 @@ class Asking:
         )
 
     def _result(self, ask: ClientToolAsk, ref: str) -> Answer:
-        self._screen.ask(f"? The agent wants you to carry out {call_line(ask.call)}")
+        self._call("The agent wants you to carry out", ask.call)
         said = self._prompt.read("result [nothing declines] ").strip()
         return ReturnResult(request_id=ref, content=said or DECLINED, is_error=not said)
+
+    def _call(self, question: str, call: ToolCall) -> None:
+        """With all that it is given: nobody is to allow what they have not seen."""
+        given = as_json(call.input) if call.input else ""
+        beside = f" {given}" if given and len(given) <= ONE_LINE else ""
+        self._screen.ask(f"? {question} {short(call.display_name or call.name, 80)}{beside}")
+        for line in () if len(given) <= ONE_LINE else in_lines(call.input):
+            self._screen.ask(f"  {line}")
 
     def _continuation(self, ask: ContinuationAsk, ref: str) -> Answer:
         self._screen.ask(f"? {ask.message}")

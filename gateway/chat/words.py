@@ -8,6 +8,8 @@ from gateway.model import AnyPart, Content, DataPart, FilePart, ImagePart, TextP
 
 FOLDED_LINES = 4
 """So many lines of a result are shown."""
+WHOLE = 20_000
+"""So many characters of something that must be seen whole."""
 LONGEST = 200
 """So many characters of one line, of an input or an address."""
 
@@ -32,6 +34,16 @@ def as_json(value: Any) -> str:
         return orjson.dumps(value).decode()
     except TypeError:
         return str(value)
+
+
+def in_lines(value: Any, longest: int = WHOLE) -> list[str]:
+    """All of it, as JSON that can be read; if it is very long, its beginning, and how much is not shown."""
+    try:
+        text = clean(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
+    except TypeError:
+        text = clean(str(value))
+    left = len(text) - longest
+    return [*text[:longest].split("\n"), *([f"… {left:,} more characters"] if left > 0 else [])]
 
 
 def folded(content: Content, lines: int = FOLDED_LINES) -> list[str]:

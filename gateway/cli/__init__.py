@@ -3,11 +3,11 @@
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 from typer.main import get_command
 
 from .chat import chat
 from .check import check
+from .common import Commands, flowing
 from .keys import keys
 from .log import log
 from .replay import replay
@@ -21,7 +21,7 @@ ELSEWHERE = {
 """Commands that live in another package, which is imported only when they are asked for."""
 
 
-class Commands(TyperGroup):
+class AllCommands(Commands):
     """The commands of this package, and those of others by name."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -44,12 +44,12 @@ def _fetched(name: str) -> Any:
     alone = typer.Typer(add_completion=False)
     alone.command(name)(found)
     command = get_command(alone)
-    command.name = name
+    command.name, command.help = name, flowing(command.help or "")
     return command
 
 
 app = typer.Typer(
-    name="dragoman", cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich",
+    name="dragoman", cls=AllCommands, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("serve")(serve)

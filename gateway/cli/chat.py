@@ -21,9 +21,10 @@ CONNECTING = 10.0
 STOPPED = 130
 """The exit code of a program that was stopped by Ctrl-C."""
 LONGEST_TURN = 24 * 3600.0
+NOT_FOUND = 404
 HINTS = {
     401: "give another key with --key or in DRAGOMAN_KEY", 403: "this key may not talk there",
-    404: "is this where the dialect is, and is it this dialect?",
+    NOT_FOUND: "is this where the dialect is, and is it this dialect? Dragoman has it at {usual}",
 }
 """What can be done about a refusal."""
 
@@ -54,13 +55,14 @@ def chat(
     The exit code is 0, 1 if the agent failed in a chat without a terminal, and 2 if the server cannot be talked to.
     """
     with telling():
-        code = _talk(_dialled(url, dialect, key or "", agent, timeout), system, model, tool or [],
-                     ask_before or [])
+        remote, code = _dialled(url, dialect, key or "", agent, timeout), 0
+        with _explaining(url, dialect or "", agent):
+            code = _talk(remote, system, model, tool or [], ask_before or [])
     raise typer.Exit(code)
 
 
 def _dialled(url: str, dialect: str | None, key: str, agent: str | None, timeout: float) -> "Remote":
-    from gateway.backends.remote.dialling import dialled, speakers
+    from gateway.backends.remote import dialled, speakers
     from gateway.upstream import Patience, RemoteAddress
 
     if dialect not in speakers():
@@ -68,7 +70,7 @@ def _dialled(url: str, dialect: str | None, key: str, agent: str | None, timeout
             f"nobody speaks '{dialect}' here")
         fail(f"{what}; there are: {', '.join(speakers())}")
     if not url.startswith(("http://", "https://")):
-        fail(f"'{url}' is not an http or https address")
+        fail(f"'{url}' is not an http or https address; write it as http://HOST:PORT/PATH")
     patience = Patience(
         connect=min(CONNECTING, timeout), first_byte=timeout, idle=timeout, total=LONGEST_TURN, attempts=2,
     )
@@ -84,7 +86,7 @@ def _talk(remote: "Remote", system: str | None, model: str | None, own: list[str
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # what one side cannot spell is no reason to stop
     specs = tuple(map(_tool, own))
-    with Bell() as bell, Line(remote) as line, _explaining():
+    with Bell() as bell, Line(remote) as line:
         with bell.listening():
             card = line.about()
         settings = Settings(system=system, model=model, client_tools=specs, tools=_permissions(card, careful))
@@ -97,7 +99,6 @@ def _talk(remote: "Remote", system: str | None, model: str | None, own: list[str
         terminal = TerminalScreen(Console(highlight=False))
         terminal.note(f"talking with {card.title or card.name}; /help tells what can be said beside words")
         return Talk(line, terminal, TerminalPrompt(bell), bell, settings=settings, is_patient=True).run()
-    return 0
 
 
 def _tool(said: str) -> "ToolSpec":
@@ -115,14 +116,15 @@ def _permissions(card: "AgentCard", careful: list[str]) -> "dict[str, Permission
 
     names = [tool.spec.name for tool in card.tools]
     if strange := [name for name in careful if name not in names]:
-        fail(f"the agent has no tool '{strange[0]}' that could be asked about; it has: {', '.join(names) or 'none'}")
+        has = f"the agent has: {', '.join(names)}" if names else "this server names no tools of its agent"
+        fail(f"--ask-before {strange[0]}: there is no such tool; {has}")
     if not careful:
         return None
     return {tool.spec.name: Permission.ASK if tool.spec.name in careful else tool.permission for tool in card.tools}
 
 
 @contextmanager
-def _explaining() -> Iterator[None]:
+def _explaining(url: str, dialect: str, agent: str | None) -> Iterator[None]:
     """What keeps us from talking is told with what can be done about it."""
     from gateway.chat import Rung
     from gateway.errors import GatewayError
@@ -131,9 +133,22 @@ def _explaining() -> Iterator[None]:
         yield
     except GatewayError as error:
         status = (error.details or {}).get("upstream_status")
-        hint = HINTS.get(status) if isinstance(status, int) else None
-        fail(f"{error.message}{f'; {hint}' if hint else ''}")
+        hint = HINTS.get(status, "") if isinstance(status, int) else ""
+        if status == NOT_FOUND and agent and f"'{agent}'" in error.message:
+            hint = f"is '{agent}' what the agent is called there? Without --agent the server chooses"
+        hint = hint.replace("{usual}", _usual(url, dialect))
+        fail(f"{error.message.removesuffix('.')}; {hint}" if hint else error.message)
     except Rung:
         raise typer.Exit(STOPPED) from None
     except BrokenPipeError:
         hang_up()
+
+
+def _usual(url: str, name: str) -> str:
+    """Where a gateway that has not been told otherwise serves this dialect."""
+    from urllib.parse import urlsplit
+
+    from gateway.backends.remote import dialect
+
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}{dialect(name).mount}"

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 if TYPE_CHECKING:
     from gateway.config import Config
@@ -20,6 +21,20 @@ DataFolder = Annotated[
     Path | None, typer.Option("--data", help="The data folder, in place of the one in the settings.")
 ]
 CONFIG = Path("config.yaml")
+
+
+class Commands(TyperGroup):
+    """Commands whose help flows: where a line of the docstring ends says nothing of where one of the terminal does."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        command = super().get_command(ctx, cmd_name)
+        if command is not None:
+            command.help = flowing(command.help or "")
+        return command
+
+
+def flowing(text: str) -> str:
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
 def given(*, data: Path | None = None, **others: object) -> dict[str, object]:

@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import CONFIG, ConfigFile, DataFolder, given, settings, telling
+from .common import CONFIG, Commands, ConfigFile, DataFolder, given, settings, telling
 
 if TYPE_CHECKING:
-    from gateway.resources.keys import KeyStore
+    from gateway.resources import KeyStore
 
-keys = typer.Typer(no_args_is_help=True, help="Make, list and remove keys. Example: [b]dragoman keys add laptop[/b]")
+keys = typer.Typer(
+    cls=Commands, no_args_is_help=True, help="Make, list and remove keys. Example: [b]dragoman keys add laptop[/b]",
+)
 
 KeyName = Annotated[str, typer.Argument(help="What the key is called, here and in the list.", metavar="NAME")]
 
@@ -62,6 +64,6 @@ def remove(name: KeyName, config: ConfigFile = CONFIG, data: DataFolder = None) 
 
 
 def _store(config: Path, data: Path | None) -> "KeyStore":
-    from gateway.resources.keys import KeyStore
+    from gateway.resources import KeyStore
 
     return KeyStore(settings(config, given(data=data)).data)

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from .common import CONFIG, ConfigFile, DataFolder, fail, given, settings, telling
+from .common import CONFIG, Commands, ConfigFile, DataFolder, fail, given, settings, telling
 
 if TYPE_CHECKING:
     from gateway.config import Config
     from gateway.ports import Clock
 
-log = typer.Typer(no_args_is_help=True, help=(
+log = typer.Typer(cls=Commands, no_args_is_help=True, help=(
     "Look after the file that sessions are kept in. Example: [b]dragoman log verify[/b]"))
 
-SECRETS = "secrets that clients gave to their sessions are in it; keep it as you keep keys"
+SECRETS = "secrets that clients gave to their sessions are in it, sealed: they open with the key of this installation"
 PACE = 1.0
 """Seconds between two words on how far a long work is."""
 
@@ -32,7 +32,7 @@ def verify(config: ConfigFile = CONFIG, data: DataFolder = None) -> None:
     Every problem is told with its session and record. The exit code is 0 if there is none, 1 if there are some, and 2
     if there is no such file.
     """
-    from gateway.log.verify import verify as look
+    from gateway.log import verify as look
 
     with telling():
         path = _file(settings(config, given(data=data)))
@@ -57,7 +57,7 @@ def compact(config: ConfigFile = CONFIG, data: DataFolder = None) -> None:
     What is left of deleted sessions is dropped, many small pieces become few, and free space is given back. As much
     space as the file has is needed meanwhile.
     """
-    from gateway.log.compact import compact as press
+    from gateway.log import compact as press
 
     with telling():
         path = _file(settings(config, given(data=data)))
@@ -72,7 +72,7 @@ def compact(config: ConfigFile = CONFIG, data: DataFolder = None) -> None:
 @log.command("export")
 def export(
     sessions: Annotated[
-        list[str] | None, typer.Argument(help="Which sessions; all if none is named.", metavar="[SESSION]...")
+        list[str] | None, typer.Argument(help="Which sessions; all if none is named.", metavar="SESSION")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="A new file to write, which only you can read.")] = None,
     config: ConfigFile = CONFIG,
@@ -82,14 +82,16 @@ def export(
 
     Example: [b]dragoman log export --out sessions.jsonl[/b]
 
-    Secrets are written as they are. Agents, files and other resources are not in it: they belong to the installation.
+    Secrets are sealed in it. Agents, files and other resources are not in it: they belong to the installation.
     """
-    from gateway.log.carry import exported
+    from gateway.log import exported
+    from gateway.stores import seal_of
 
     with telling():
-        path = _file(settings(config, given(data=data)))
+        chosen = settings(config, given(data=data))
+        path = _file(chosen)
         with progress("wrote {} of {} sessions") as tell:
-            lines = exported(path, sessions or (), tell)
+            lines = exported(path, sessions or (), tell, seal=seal_of(chosen))
             first = next(lines)  # whatever is wrong is told before anything is written
             with _target(out) as target:
                 target.write(first)
@@ -112,12 +114,14 @@ def take_in(
 
     Sessions keep their ids and owners. One that is there already is refused unless --replace is given.
     """
-    from gateway.log.carry import take_in as carry_in
+    from gateway.log import take_in as carry_in
+    from gateway.stores import seal_of
 
     with telling():
-        path = _file(settings(config, given(data=data)), may_be_new=True)
+        chosen = settings(config, given(data=data))
+        path = _file(chosen, may_be_new=True)
         with progress("took in {} sessions") as tell, _source(file) as lines:
-            done = carry_in(path, lines, replace=replace, progress=tell)
+            done = carry_in(path, lines, seal=seal_of(chosen), replace=replace, progress=tell)
     replaced = f", {done.replaced:,} of them in the place of others" if done.replaced else ""
     typer.echo(f"{path}: took in {_many(done.sessions, 'session')}, {_many(done.records, 'record')}{replaced}")
 

@@ -13,7 +13,6 @@ from .common import fail, telling
 if TYPE_CHECKING:
     from gateway.ports import Dialect
     from gateway.translate import Losses, Translation
-    from mappings.language import Table
 
 LOST = 3
 """The exit code of `--strict` where something did not arrive."""
@@ -38,27 +37,31 @@ def translate(
     written is what a client of the other dialect would have got. `canonical` are the lines of `dragoman log export`.
     What could not be carried over is told on standard error, and counted.
 
-    The exit code is 0, 2 if the recording cannot be read (what was understood is written), and 3 if --strict is given
-    and something was lost.
+    The exit code is 0, 2 if the recording cannot be read (what was understood is written) or nothing in it was
+    understood, and 3 if --strict is given and something was lost.
     """
     with telling():
         spoken, written = _dialect(source, heard=True), _dialect(target, heard=False)
         with _source(file) as incoming, _target(out) as outgoing:
             losses, translation = _made(spoken, written, session)
+            was_there = False
             try:
-                _run(translation, incoming, outgoing)
+                was_there = _run(translation, incoming, outgoing)
             except BrokenPipeError:
                 hang_up()
     if not quiet:
         for line in (*translation.remarks.lines(), *losses.lines()):
             typer.echo(line, err=True)
+    if was_there and not translation.remarks.records:
+        fail(f"nothing in it is of session '{session}'" if session else
+             f"nothing in it was understood; is it {source}?")
     raise typer.Exit(LOST if strict and losses.is_lossy else 0)
 
 
 def _dialect(name: str, *, heard: bool) -> "Dialect | None":
     """The dialect of this name; None for the house's own records."""
     from adapters import known_dialects
-    from gateway.backends.remote.dialling import dialect
+    from gateway.backends.remote import dialect
 
     if name == CANONICAL:
         return None
@@ -74,34 +77,33 @@ def _made(source: "Dialect | None", target: "Dialect | None", session: str | Non
 
     from gateway.ids import minting
     from gateway.translate import DialectWriting, Losses, RecordWriting, Translation
+    from mappings.language import builtin_table
 
-    tables = [_table(dialect) if dialect is not None else None for dialect in (source, target)]
+    tables = [builtin_table(dialect) if dialect is not None else None for dialect in (source, target)]
     losses = Losses(*tables)
-    writing = RecordWriting() if target is None else DialectWriting(target, _table(target), losses)
+    writing = RecordWriting() if target is None else DialectWriting(target, builtin_table(target), losses)
     return losses, Translation(source, tables[0], writing, clock=time.time, mint=minting(), only=session)
-
-
-def _table(dialect: "Dialect") -> "Table":
-    from mappings.language import Vocabulary, builtin_path, load_table
-
-    return load_table(builtin_path(dialect.name), Vocabulary(
-        cues=dialect.cues, names=dialect.names, messages=dialect.messages, objects=dialect.objects,
-    ))
 
 
 # -- as it comes ------------------------------------------------------------------------------------------------------
 
-def _run(translation: "Translation", incoming: BinaryIO, outgoing: BinaryIO) -> None:
-    """Whatever is read is written at once; where it cannot be read, what is open is closed before that is told."""
+def _run(translation: "Translation", incoming: BinaryIO, outgoing: BinaryIO) -> bool:
+    """Whatever is read is written at once; where it cannot be read, what is open is closed before that is told.
+
+    False if there was nothing to read.
+    """
     from gateway.translate import Unreadable
 
+    was_there = False
     try:
         for chunk in _chunks(incoming, translation):
+            was_there = was_there or bool(chunk)
             _write(outgoing, translation.feed(chunk) if chunk else translation.rest())
         _write(outgoing, translation.end())
     except Unreadable:
         _write(outgoing, translation.close())
         raise
+    return was_there
 
 
 def _write(outgoing: BinaryIO, pieces: "Iterator[bytes] | list[bytes]") -> None:

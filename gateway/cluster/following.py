@@ -187,7 +187,7 @@ class Following(Holding):
         if self._log.holds(session_id) or not self._hub.is_watched(session_id):
             self._listener.ignore(channel)
         else:
-            self._take_in(session_id, decode(message))
+            self._take_in(session_id, decode(message, self._log.seal))
 
     def _read_letter(self, message: bytes) -> None:
         match letters.decode(message):

@@ -73,13 +73,15 @@ def _bad_address(document: Marked, log: str) -> Iterator[Problem]:
     if wrong:
         yield Problem(place, f"that is no address of a {scheme}:// server", "write it as redis://HOST:PORT/DB?prefix=WORD")
     elif find_spec("redis") is None or find_spec("hiredis") is None:
-        yield Problem(place, "log: redis:// needs the packages redis and hiredis", "pip install 'dragoman[redis]'")
+        yield Problem(place, "log: redis:// needs the packages redis and hiredis",
+                      "install them, in the folder of Dragoman: .venv/bin/pip install -e '.[redis]'")
 
 
 def _nothing_to_serve(document: Marked) -> Iterator[Problem]:
-    for room, what in (("agents", "an agent"), ("dialects", "a dialect")):
+    for room, such in (("agents", "{demo: {backend: demo}}"), ("dialects", "{NAME: }")):
         if not _setting(document, room):
-            yield Problem(document.place((room,)), f"'{room}' names nothing to serve", f"it needs {what} at least")
+            yield Problem(document.place((room,)), f"'{room}' names nothing to serve",
+                          f"name one at least: `{room}: {such}`")
 
 
 def _mounts(document: Marked) -> Iterator[Problem]:

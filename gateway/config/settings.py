@@ -12,11 +12,13 @@ from pydantic import (
     PositiveFloat,
     PositiveInt,
     PrivateAttr,
+    SecretStr,
 )
 
 from gateway.model import OptionKind, Permission
 
 Name = Annotated[str, Field(min_length=1)]
+SHORTEST_KEY = 32
 
 
 def _empty_if_bare(value: Any) -> Any:
@@ -27,6 +29,12 @@ def _empty_if_bare(value: Any) -> Any:
 def _without_slash(mount: str) -> str:
     """Routes are hung below a mount, and begin with a slash of their own."""
     return mount.rstrip("/")
+
+
+def _hard_to_guess(keys: SecretStr) -> SecretStr:
+    if any(len(key.strip()) < SHORTEST_KEY for key in keys.get_secret_value().split(",")) and keys.get_secret_value():
+        raise ValueError(f"a key has at least {SHORTEST_KEY} characters; try `openssl rand -base64 32`")
+    return keys
 
 
 class Shape(BaseModel):
@@ -145,6 +153,7 @@ class Config(Shape):
     data: Path = Path("data")
     log: str = "sqlite"
     durability: Literal["normal", "fsync"] = "normal"
+    secrets_key: Annotated[SecretStr, AfterValidator(_hard_to_guess)] = SecretStr("")
     auth: Literal["none", "keys"] = "none"
     on_disconnect: Literal["continue", "cancel"] = "continue"
     dialects: dict[str, Annotated[DialectSettings, BeforeValidator(_empty_if_bare)]] = {}

@@ -1,17 +1,14 @@
 """One session and its owner: commands in order, all or nothing; one running turn; every record goes through `say`."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Sequence
 
 import structlog
 
-from gateway.errors import Busy, Conflict, NotFound, Overloaded
+from gateway.errors import Busy, Conflict, Overloaded
 from gateway.ids import Mint
 from gateway.model import (
     ANSWERS,
     ROOT,
-    AgentCard,
     Answer,
     AnyCommand,
     AnyEvent,
@@ -33,9 +30,10 @@ from gateway.model import (
     TurnStarted,
     Withdraw,
 )
-from gateway.ports import Backend, Clock, EventLog, Receipt
+from gateway.ports import Receipt
 
 from .fitting import fitted
+from .house import House
 from .output import check_schema
 from .turn import TurnRun
 
@@ -43,59 +41,6 @@ log = structlog.get_logger("dragoman.session")
 
 BEGINNINGS: tuple[type[Command], ...] = (SendMessage, Compact, *ANSWERS)
 """After these an agent is at work."""
-
-
-class Limits(Protocol):
-    """What the engine wants to know of the limits in the settings."""
-
-    @property
-    def turn_seconds(self) -> float: ...
-    @property
-    def turn_events(self) -> int: ...
-    @property
-    def ask_seconds(self) -> float: ...
-    @property
-    def history_messages(self) -> int: ...
-    @property
-    def max_sessions(self) -> int: ...
-    @property
-    def sessions_at_hand(self) -> int: ...
-    @property
-    def max_subscribers(self) -> int: ...
-    @property
-    def max_lag_events(self) -> int: ...
-
-
-class Observer(Protocol):
-    """Who counts turns; nothing depends on it."""
-
-    def turn_ended(self, outcome: str, seconds: float) -> None: ...
-
-
-@dataclass(kw_only=True, slots=True)
-class House:
-    """What all sessions share."""
-
-    log: EventLog
-    clock: Clock
-    mint: Mint
-    limits: Limits
-    agents: Mapping[str, AgentCard]
-    backends: Mapping[str, Backend]
-    observer: Observer
-    cancel_on_leave: bool = False
-    closing: bool = False
-    """Set when the server is about to stop: no new turns."""
-    after_delete: list[Callable[[str], Awaitable[None]]] = field(default_factory=list)
-    """Who puts away what belongs to a session once that is gone."""
-    performers: dict[str, Backend] = field(default_factory=dict)
-    """Sessions in which somebody else plays the agent."""
-
-    def card(self, agent: str) -> AgentCard:
-        card = self.agents.get(agent)
-        if card is None:
-            raise NotFound(f"there is no agent '{agent}'")
-        return card
 
 
 class Session:
@@ -140,6 +85,21 @@ class Session:
         self.house.log.append(Record(
             seq=view.head, at=view.at, session_id=view.session_id, event=event, turn_id=turn_id,
         ))
+
+    def say_words(self, deltas: Sequence[BlockDelta], turn_id: str) -> None:
+        """The same for several that came together."""
+        if not self.grammar.take_words(deltas):
+            for event in deltas:
+                self.say_delta(event, turn_id)
+            return
+        view, first = self.view, self.view.head + 1
+        at, session_id = max(self.house.clock(), view.at), view.session_id
+        records = [
+            Record(seq=seq, at=at, session_id=session_id, event=event, turn_id=turn_id)
+            for seq, event in enumerate(deltas, first)
+        ]
+        view.head, view.at = records[-1].seq, at
+        self.house.log.append_words(records)
 
     # -- commands -------------------------------------------------------------------------------------------------
 

@@ -1,35 +1,27 @@
-"""One turn: runs the backend, puts what it says into the session's log, and ends exactly once, whatever happens."""
+"""One turn: its backend is run, asks people and is answered; it ends exactly once, whatever happens."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-import orjson
 import structlog
 
-from gateway.errors import BackendFailed, GatewayError, Interrupted, TimedOut
+from gateway.errors import GatewayError, Interrupted, TimedOut
 from gateway.model import (
-    BACKEND_EVENTS,
     ROOT,
     AgentCard,
     Answer,
     AnyAsk,
     AnyEvent,
-    BlockDelta,
     Compact,
     Entry,
     Fault,
     FaultCode,
     GrammarError,
     InputRequested,
-    MessageEnded,
     Outcome,
-    ScopeStatus,
-    ScopeStatusChanged,
     SendMessage,
-    SessionUpdated,
     Settings,
     StopReason,
     TurnEnded,
@@ -39,10 +31,11 @@ from gateway.model import (
     Withdraw,
     call_of,
 )
-from gateway.ports import Backend, Said, Scoped
+from gateway.ports import Backend, Resuming, Telling
 
 from .closing import say_end
 from .desk import Desk
+from .listening import TurnOver, let_go, listen
 from .output import structured
 from .returning import CHANGED, Past
 
@@ -50,19 +43,6 @@ if TYPE_CHECKING:
     from .session import Session
 
 log = structlog.get_logger("dragoman.turn")
-
-BREATH = 32
-"""After so many events in a row a turn lets others run, so that a burst reaches its readers while it lasts."""
-
-_NOT_AN_END = (StopReason.TOOL_USE, StopReason.NEEDS_INPUT)
-
-
-LET_GO_SECONDS = 10.0
-"""How long a backend may take to clean up after its turn has ended."""
-
-
-class TurnOver(Exception):
-    """The turn has ended; nothing said after that counts."""
 
 
 class TurnRun:
@@ -81,64 +61,64 @@ class TurnRun:
         self.asked: Sequence[AnyAsk] = tuple(past.last.values()) if past else ()
         self.desk = Desk()
         self.over = False
-        self._session = session
+        self.session = session
         self.backend = backend
-        self._past = past
+        self.past = past
+        """What the log has of the turn, until its backend has come to where the server stopped."""
+        self.usage = past.usage if past else Usage()
+        self.stop_reason = StopReason.END_TURN
         self._stem = f"{turn_id.partition('_')[2]}z"
         self._minted = count(1)
-        self._usage = past.usage if past else Usage()
-        self._stop_reason = StopReason.END_TURN
         self._started_at = past.started_at if past else session.now()
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
 
     @property
     def session_id(self) -> str:
-        return self._session.view.session_id
+        return self.session.view.session_id
 
     @property
     def settings(self) -> Settings:
-        return self.agent.filled(self._session.view.settings)
+        return self.agent.filled(self.session.view.settings)
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        return self._session.view.metadata
+        return self.session.view.metadata
 
     def mint(self, prefix: str) -> str:
         """The same ids in the same order whenever the turn is run."""
         return f"{prefix}_{self._stem}{next(self._minted):x}"
 
     def start(self) -> None:
-        self._wind(self._session.house.limits.turn_seconds)
+        self._wind(self.session.house.limits.turn_seconds)
         self._task = asyncio.create_task(self._run(), name=f"turn {self.turn_id}")
 
     def wait_on(self) -> None:
         """Go on waiting for people where the server was stopped; the agent is run anew when all have answered."""
-        assert self._past is not None, "only a turn that comes back waits on"
-        asks, past = self._session.view.asks, self._past
+        assert self.past is not None, "only a turn that comes back waits on"
+        asks, past = self.session.view.asks, self.past
         answers = {request_id: past.answers[request_id] for request_id in past.last if request_id not in asks}
         self.desk.open(past.last, answers)
         until = min((ask.expires_at for ask in asks.values() if ask.expires_at is not None), default=None)
-        seconds = self._session.house.limits.ask_seconds if until is None else max(0.0, until - self._session.now())
+        seconds = self.session.house.limits.ask_seconds if until is None else max(0.0, until - self.session.now())
         self._wind(seconds)
 
     # -- what the backend says ------------------------------------------------------------------------------------
 
     async def _run(self) -> None:
         stream = self._stream()
-        await self._guarded(self._listen(stream))
-        await self._guarded(self._let_go(stream))
+        await self._guarded(listen(self, stream))
+        await self._guarded(let_go(stream))
 
-    def _stream(self) -> AsyncGenerator[Said, None]:
-        past, resume = self._past, getattr(self.backend, "resume", None)
-        if past is None or resume is None:
+    def _stream(self) -> AsyncGenerator[Telling, None]:
+        past = self.past
+        if past is None or not isinstance(self.backend, Resuming):
             return self.backend.run(self)
-        self._past = None
+        self.past = None
         self._stem = f"{self._stem}{len(past.pauses)}z"  # what it says now is new, and so are its ids
-        self.history = tuple(entry for entry in self._session.view.compacted if entry.scope_id == ROOT)
+        self.history = tuple(entry for entry in self.session.view.compacted if entry.scope_id == ROOT)
         settled = self.desk.given
-        stream: AsyncGenerator[Said, None] = resume(self, [settled[request_id] for request_id in past.last])
-        return stream
+        return self.backend.resume(self, [settled[request_id] for request_id in past.last])
 
     async def _guarded(self, step: Coroutine[None, None, None]) -> None:
         """Whatever happens in the step, the turn ends well."""
@@ -155,44 +135,13 @@ class TurnRun:
             log.exception("the agent failed", turn=self.turn_id, agent=self.agent.name)
             self.fail(Fault(code=FaultCode.INTERNAL, message=f"The agent '{self.agent.name}' failed unexpectedly."))
 
-    async def _listen(self, stream: AsyncGenerator[Said, None]) -> None:
-        say, say_delta, turn_id, spoken = self._session.say, self._session.say_delta, self.turn_id, 0
-        most = self._session.house.limits.turn_events
-        async for said in stream:
-            spoken += 1
-            if spoken % BREATH == 0:
-                await asyncio.sleep(0)
-                if spoken > most:
-                    raise BackendFailed(f"The agent said more than {most} things in one turn.")
-            if self.over:
-                raise TurnOver
-            if self._past is not None:
-                continue  # it was said before the server stopped
-            if type(said) is BlockDelta and _is_text(said.delta):
-                say_delta(said, turn_id)
-                continue
-            event, scope_id = (said.event, said.scope_id) if isinstance(said, Scoped) else (said, ROOT)
-            event = _spoken(event)
-            say(event, scope_id, turn_id)
-            if type(event) is MessageEnded:
-                self._take_stock(event, scope_id)
-        if self._past is not None:
+    def complete(self) -> None:
+        """The backend has said all it wanted to; where a schema was given, what does not fit it is no success."""
+        if self.past is not None:
             raise Interrupted(CHANGED)
-        self.finish(Outcome.COMPLETED, self._stop_reason, result=self._result())
-
-    def _result(self) -> Any:
-        """What was asked for, where a schema was given; an answer that does not fit it is a fault, not a success."""
         schema = self.command.output_schema if isinstance(self.command, SendMessage) else None
-        return None if schema is None else structured(schema, self._session.view.entries, self.turn_id)
-
-    async def _let_go(self, stream: AsyncGenerator[Said, None]) -> None:
-        async with asyncio.timeout(LET_GO_SECONDS):
-            await stream.aclose()
-
-    def _take_stock(self, event: MessageEnded, scope_id: str) -> None:
-        self._usage += event.usage
-        if scope_id == ROOT:
-            self._stop_reason = StopReason.END_TURN if event.stop_reason in _NOT_AN_END else event.stop_reason
+        result = None if schema is None else structured(schema, self.session.view.entries, self.turn_id)
+        self.finish(Outcome.COMPLETED, self.stop_reason, result=result)
 
     # -- asking people --------------------------------------------------------------------------------------------
 
@@ -201,9 +150,9 @@ class TurnRun:
             raise TurnOver
         requests = {self.mint("ask"): ask for ask in asks}
         self.asked = asks
-        if self._past is not None:
+        if self.past is not None:
             return await self._asked_before(asks)
-        expires_at = self._session.now() + self._session.house.limits.ask_seconds
+        expires_at = self.session.now() + self.session.house.limits.ask_seconds
         for request_id, ask in requests.items():
             call = call_of(ask)
             self._say(InputRequested(
@@ -211,24 +160,24 @@ class TurnRun:
             ), scope_id)
         self._say(TurnSuspended(pending=tuple(requests)))
         self.desk.open(requests)
-        self._wind(self._session.house.limits.ask_seconds)
+        self._wind(self.session.house.limits.ask_seconds)
         answers = await self.desk.answers()
         return [answers[request_id] for request_id in requests]
 
     async def _asked_before(self, asks: Sequence[AnyAsk]) -> list[Answer]:
         """The answers of then; where the turn was left waiting, those that have come by now."""
-        assert self._past is not None
-        answered = self._past.next(asks)
+        assert self.past is not None
+        answered = self.past.next(asks)
         if answered is not None:
             return answered
-        past, self._past = self._past, None
+        past, self.past = self.past, None
         answers = await self.desk.answers()
         return [answers[request_id] for request_id in past.last]
 
     def resume(self) -> None:
         """Every ask is settled: say so and let the backend go on."""
         self._say(TurnResumed(settled=self.desk.settled))
-        self._wind(self._session.house.limits.turn_seconds)
+        self._wind(self.session.house.limits.turn_seconds)
         self.desk.resume()
         if self._task is None:
             self.start()
@@ -271,16 +220,15 @@ class TurnRun:
             return
         self.over = True
         self._unwind()
-        took = round((self._session.now() - self._started_at) * 1000)
+        took = round((self.session.now() - self._started_at) * 1000)
         ended = TurnEnded(
-            outcome=outcome, stop_reason=stop_reason, fault=fault, result=result, usage=self._usage,
-            duration_ms=took,
+            outcome=outcome, stop_reason=stop_reason, fault=fault, result=result, usage=self.usage, duration_ms=took,
         )
-        say_end(self._session, self.turn_id, ended)
-        self._session.turn_over(self.turn_id, ended)
+        say_end(self.session, self.turn_id, ended)
+        self.session.turn_over(self.turn_id, ended)
 
     def _say(self, event: AnyEvent, scope_id: str = ROOT) -> None:
-        self._session.say(event, scope_id, self.turn_id)
+        self.session.say(event, scope_id, self.turn_id)
 
     # -- every wait has an end ------------------------------------------------------------------------------------
 
@@ -294,36 +242,7 @@ class TurnRun:
 
     def _expire(self) -> None:
         if self.desk.pending:
-            self._session.expire(self, [Withdraw(request_id=request_id) for request_id in self.desk.pending])
+            self.session.expire(self, [Withdraw(request_id=request_id) for request_id in self.desk.pending])
             return
-        seconds = self._session.house.limits.turn_seconds
+        seconds = self.session.house.limits.turn_seconds
         self.break_off(TimedOut(f"The turn took longer than {seconds:g} seconds.").fault)
-
-
-def _is_text(delta: str) -> bool:
-    """Nine events of ten need no more than this: a string that can be written everywhere."""
-    return type(delta) is str and (delta.isascii() or _is_unicode(delta))
-
-
-def _is_unicode(delta: str) -> bool:
-    try:
-        delta.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair
-        return False
-    return True
-
-
-def _spoken(event: AnyEvent) -> AnyEvent:
-    """An agent may say anything; only events of a backend, with fields that can be written and read, get further."""
-    kind = type(event)
-    if kind not in BACKEND_EVENTS:
-        raise GrammarError(f"{getattr(kind, 'name', kind.__name__)} is not a backend's to say")
-    if isinstance(event, ScopeStatusChanged) and event.status is ScopeStatus.ARCHIVED:
-        raise GrammarError("to archive a sub-agent is not a backend's to say")
-    if isinstance(event, SessionUpdated) and event.agent is not None:
-        raise GrammarError("which agent a session has is not a backend's to say")
-    try:
-        written = orjson.dumps(msgspec.to_builtins(event, builtin_types=(bytes,)))
-        return msgspec.json.decode(written, type=kind)
-    except (msgspec.MsgspecError, TypeError, ValueError, OverflowError) as error:
-        raise GrammarError(f"{kind.name} has a field that cannot be written: {error}") from None

@@ -10,9 +10,10 @@ import msgspec
 
 from gateway.errors import Conflict, Invalid
 from gateway.model import MODEL_VERSION, Grammar, GrammarError, Record, SessionCreated, decode, encode
-from gateway.storage import Unusable, alone, trouble_of
+from gateway.storage import UNSEALED, Seal, Unusable, alone, trouble_of
 
 from .file import LogFile, log_file
+from .sealing import resealed
 from .sqlite import Writing, forget
 
 Progress = Callable[[int, int], None]
@@ -31,15 +32,15 @@ class Header(msgspec.Struct, kw_only=True):
 # -- out --------------------------------------------------------------------------------------------------------------
 
 def exported(
-    path: Path, sessions: Sequence[str] = (), progress: Progress = lambda done, total: None,
+    path: Path, sessions: Sequence[str] = (), progress: Progress = lambda done, total: None, *, seal: Seal = UNSEALED,
 ) -> Iterator[bytes]:
-    """The lines of these sessions, or of all; secrets are in them. A server may be at work meanwhile."""
+    """The lines of these sessions, or of all; what is secret is sealed. A server may be at work meanwhile."""
     with log_file(path) as file:
         chosen = [file.head(session_id).session_id for session_id in sessions]
         total = len(chosen) or file.size
         yield msgspec.json.encode(Header(format=FORMAT, model=MODEL_VERSION)) + b"\n"
         for number, session_id in enumerate(chosen or (head.session_id for head in file.heads()), 1):
-            yield b"".join(encode(record) + b"\n" for record in file.records(session_id))
+            yield b"".join(encode(record) + b"\n" for record in resealed(file.records(session_id), seal))
             progress(number, total)
 
 
@@ -55,7 +56,8 @@ class Imported:
 
 
 def take_in(
-    path: Path, lines: Iterable[bytes], *, replace: bool = False, progress: Progress = lambda done, total: None,
+    path: Path, lines: Iterable[bytes], *, seal: Seal = UNSEALED, replace: bool = False,
+    progress: Progress = lambda done, total: None,
 ) -> Imported:
     """All the sessions, or none if one cannot be taken. Raises `Unusable` while a server holds the file."""
     done = Imported()
@@ -63,7 +65,7 @@ def take_in(
         try:
             connection.execute("BEGIN IMMEDIATE")
             for records in _sessions(lines):
-                _store(connection, records, replace, done)
+                _store(connection, resealed(records, seal), replace, done)
                 progress(done.sessions, 0)
             connection.execute("COMMIT")
         except sqlite3.Error as error:

@@ -45,6 +45,10 @@ class MemoryLog:
             self._note(record)
         self.on_commit((record,))
 
+    def append_words(self, records: Sequence[Record]) -> None:
+        self._records[records[0].session_id].extend(records)
+        self.on_commit(records)
+
     def _note(self, record: Record) -> None:
         event = record.event
         if isinstance(event, TurnStarted):

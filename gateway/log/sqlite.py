@@ -9,8 +9,9 @@ import msgspec
 from gateway.errors import GatewayError
 from gateway.model import MODEL_VERSION, Record, SessionCreated
 from gateway.ports import OnCommit, OnTrouble, SessionHead
-from gateway.storage import Database
+from gateway.storage import UNSEALED, Database, Seal
 
+from .sealing import opened, sealed
 from .segments import in_turn_after, parted, word_of
 
 encode_lines = msgspec.json.Encoder().encode_lines
@@ -24,10 +25,11 @@ HEADS = "SELECT ordinal, session_id, owner, head, in_turn FROM sessions"
 class SqliteLog:
     """The default: nothing is shown before the file has it, and after a crash it is all still there."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, seal: Seal = UNSEALED) -> None:
         self.on_commit: OnCommit = lambda records: None
         self.on_trouble: OnTrouble = lambda error: None
         self._database = database
+        self._seal = seal
         self._pending: Batch = {}
         self._leaving: Batch = {}
         self._safe: asyncio.Future[None] | None = None
@@ -58,12 +60,16 @@ class SqliteLog:
         self._pending[record.session_id] = [record]
         self._database.stir()
 
+    def append_words(self, records: Sequence[Record]) -> None:
+        self.append(records[0])
+        self._pending[records[0].session_id] += records[1:]
+
     def gather(self) -> "Writing | None":
         for session_id, records in self._pending.items():
             self._leaving.setdefault(session_id, []).extend(records)
         self._pending = {}
         self._leaving_safe, self._safe = self._safe, None
-        return Writing(self._leaving) if self._leaving else None
+        return Writing(self._leaving, self._seal) if self._leaving else None
 
     def committed(self) -> None:
         batch, self._leaving = self._leaving, {}
@@ -104,7 +110,7 @@ class SqliteLog:
     # -- reading --------------------------------------------------------------------------------------------------
 
     async def read(self, session_id: str, after: int = 0, limit: int | None = None) -> Sequence[Record]:
-        return await self._database.read(lambda file: _read(file, session_id, after, limit))
+        return await self._database.read(lambda file: _read(file, session_id, after, limit, self._seal))
 
     async def spine(self, session_id: str) -> Sequence[Record]:
         def read(file: sqlite3.Connection) -> list[Record]:
@@ -112,7 +118,7 @@ class SqliteLog:
                 "SELECT spine FROM segments WHERE session = (SELECT ordinal FROM sessions WHERE session_id = ?) "
                 "ORDER BY last", (session_id,),
             )
-            return [record for (spine,) in rows for record in decode_lines(spine)]
+            return opened([record for (spine,) in rows for record in decode_lines(spine)], self._seal)
 
         return await self._database.read(read)
 
@@ -155,8 +161,9 @@ def head_of(row: tuple[int, str, str, int, int]) -> SessionHead:
 class Writing:
     """One batch on its way into the file; called in the thread that writes."""
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: Batch, seal: Seal = UNSEALED) -> None:
         self._batch = batch
+        self._seal = seal
 
     def __call__(self, file: sqlite3.Connection) -> None:
         segments, places = [], []
@@ -165,11 +172,14 @@ class Writing:
             if ordinal is None:
                 continue  # it was deleted a moment ago
             spine, words = parted(records)
-            segments.append((ordinal, records[-1].seq, MODEL_VERSION, encode_lines(spine), encode_lines(words)))
+            segments.append((ordinal, records[-1].seq, MODEL_VERSION, self._lines(spine), encode_lines(words)))
             places += [(word, ordinal) for record in spine if (word := word_of(record)) is not None]
         file.executemany("INSERT INTO segments VALUES (?, ?, ?, ?, ?)", segments)
         if places:
             file.executemany("INSERT OR REPLACE INTO places VALUES (?, ?)", places)
+
+    def _lines(self, spine: Sequence[Record]) -> bytes:
+        return encode_lines(sealed(spine, self._seal))
 
     def _place(self, file: sqlite3.Connection, session_id: str, records: list[Record]) -> int | None:
         """The row of the session, brought up to date."""
@@ -198,14 +208,16 @@ def forget(file: sqlite3.Connection, session_id: str) -> int:
     return 1
 
 
-def _read(file: sqlite3.Connection, session_id: str, after: int, limit: int | None) -> list[Record]:
+def _read(
+    file: sqlite3.Connection, session_id: str, after: int, limit: int | None, seal: Seal,
+) -> list[Record]:
     rows = file.execute(
         "SELECT spine, words FROM segments WHERE session = (SELECT ordinal FROM sessions WHERE session_id = ?) "
         "AND last > ? ORDER BY last", (session_id, after),
     )
     found: list[Record] = []
     for spine, words in rows:
-        records = decode_lines(spine)
+        records = opened(decode_lines(spine), seal)
         if words:
             records += decode_lines(words)
             records.sort(key=_seq)

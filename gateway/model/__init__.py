@@ -91,18 +91,7 @@ from .events import (
     TurnStarted,
     TurnSuspended,
 )
-from .fold import (
-    PRIVATE,
-    Checkpoint,
-    Entry,
-    OpenAsk,
-    ScopeView,
-    SessionView,
-    fold,
-    part_of,
-    shown,
-    standing,
-)
+from .fold import SessionView, fold, part_of, standing
 from .grammar import (
     BACKEND_EVENTS,
     Grammar,
@@ -115,13 +104,17 @@ from .grammar import (
 )
 from .record import (
     MODEL_VERSION,
+    PRIVATE,
+    SECRETS,
     Record,
     decode,
     encode,
     event_id_of,
     place_of_event,
+    with_secrets,
     with_settings,
 )
+from .view import Checkpoint, Entry, OpenAsk, ScopeView, shown
 from .vocabulary import (
     ROOT,
     BlockKind,
@@ -150,6 +143,7 @@ __all__ = [
     "MODEL_VERSION",
     "PRIVATE",
     "ROOT",
+    "SECRETS",
     "AgentCard",
     "AgentOption",
     "AgentTool",
@@ -265,5 +259,6 @@ __all__ = [
     "shown",
     "standing",
     "text_of",
+    "with_secrets",
     "with_settings",
 ]

@@ -1,23 +1,10 @@
 """Records in, the state of a session out: the only reader of history."""
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from msgspec import Struct, field
-
-from .asks import AnyAsk
 from .commands import SendMessage
-from .content import (
-    AnyPart,
-    Content,
-    Settings,
-    TextPart,
-    ThinkingPart,
-    ToolCall,
-    ToolUsePart,
-    Usage,
-)
+from .content import AnyPart, TextPart, ThinkingPart, ToolUsePart
 from .events import (
     BlockEnded,
     BlockStarted,
@@ -41,164 +28,19 @@ from .events import (
     TurnStarted,
     TurnSuspended,
 )
-from .record import Record
-from .vocabulary import (
-    ROOT,
-    BlockKind,
-    CloseReason,
-    Outcome,
-    Resolution,
-    Role,
-    ScopeStatus,
-    SessionStatus,
-    StopReason,
-    ToolOrigin,
-    Topic,
-)
-
-PRIVATE = "dragoman.private"
-"""The key of a session's metadata under which dialects keep what no client is shown, each under its own name."""
+from .record import PRIVATE, Record
+from .view import Checkpoint, Entry, OpenAsk, ScopeView, SessionState
+from .vocabulary import BlockKind, Resolution, Role, ScopeStatus, SessionStatus
 
 
-class Entry(Struct, kw_only=True):
-    """One message of the history: what a person said, what a model answered, or what a tool gave back."""
-
-    role: Role
-    content: Content
-    seq: int
-    at: float
-    turn_id: str | None = None
-    scope_id: str = ROOT
-    message_id: str = ""
-    call_id: str | None = None
-    origin: ToolOrigin | None = None
-    is_error: bool = False
-    model: str | None = None
-    outcome: Outcome | None = None
-    stop_reason: StopReason | None = None
-    usage: Usage | None = None
-    annotations: dict[Topic, Any] = {}
-
-
-class OpenAsk(Struct, kw_only=True, frozen=True):
-    """An ask nobody has settled yet."""
-
-    request_id: str
-    ask: AnyAsk
-    seq: int
-    at: float
-    turn_id: str
-    scope_id: str
-    call_id: str | None = None
-    expires_at: float | None = None
-
-
-class ScopeView(Struct, kw_only=True):
-    """A sub-agent as its records tell it; `cause` is where the call that brought it about was begun."""
-
-    scope_id: str
-    parent: str
-    created_at: float
-    updated_at: float
-    agent: str | None = None
-    title: str | None = None
-    role: str = "child"
-    cause: int | None = None
-    status: ScopeStatus = ScopeStatus.RUNNING
-    stop_reason: StopReason | None = None
-    archived_at: float | None = None
-
-
-class Checkpoint(Struct, kw_only=True, frozen=True):
-    """Where a session can be rewound to: its start, or the end of a turn; `entries` is how many there were."""
-
-    seq: int
-    at: float
-    entries: int
-    turn_id: str | None = None
-    ended: TurnEnded | None = None
-    compaction: SessionCompacted | None = None
-    compacted_to: int = 0
-
-
-class SessionView(Struct, kw_only=True):
+class SessionView(SessionState, kw_only=True):
     """A session as its records tell it; `apply` takes the next record."""
-
-    session_id: str
-    owner: str = ""
-    agent: str = ""
-    title: str | None = None
-    metadata: dict[str, Any] = {}
-    settings: Settings = Settings()
-    created_at: float = 0.0
-    updated_at: float = 0.0
-    status: SessionStatus = SessionStatus.IDLE
-    head: int = 0
-    at: float = 0.0
-    turn_id: str | None = None
-    turn_starts: list[int] = field(default_factory=list)
-    begun_at: int = 0
-    """The record with which the last turn was begun or, if it has waited for people since, was resumed."""
-    usage: Usage = Usage()
-    entries: list[Entry] = field(default_factory=list)
-    asks: dict[str, OpenAsk] = field(default_factory=dict)
-    expired: dict[str, str] = field(default_factory=dict)
-    calls: dict[str, ToolCall] = field(default_factory=dict)
-    call_places: dict[str, int] = field(default_factory=dict)
-    scopes: dict[str, ScopeView] = field(default_factory=dict)
-    running_since: float | None = None
-    active_seconds: float = 0.0
-    ended: TurnEnded | None = None
-    compaction: SessionCompacted | None = None
-    compacted_to: int = 0
-    closed: CloseReason | None = None
-    closed_at: float | None = None
-    speaking: dict[str, Entry] = field(default_factory=dict)
-    checkpoints: list[Checkpoint] = field(default_factory=list)
 
     def apply(self, record: Record) -> None:
         self.head, self.at = record.seq, record.at
         fold = _FOLDS.get(type(record.event))
         if fold is not None:
             fold(self, record, record.event)
-
-    @property
-    def compacted(self) -> list[Entry]:
-        """The history as the agent still sees it: the last summary in the place of what it sums up."""
-        if self.compaction is None:
-            return self.entries
-        summary = Entry(role=Role.SYSTEM, content=self.compaction.summary, seq=0, at=self.updated_at)
-        return [summary, *self.entries[self.compacted_to:]]
-
-    @property
-    def shown_metadata(self) -> dict[str, Any]:
-        """What clients may see of the metadata."""
-        return shown(self.metadata)
-
-    def private(self, dialect: str) -> dict[str, Any]:
-        """What one dialect keeps with the session for itself."""
-        kept = self.metadata.get(PRIVATE)
-        found: dict[str, Any] = kept.get(dialect, {}) if isinstance(kept, dict) else {}
-        return found
-
-    @property
-    def turns(self) -> int:
-        return len(self.turn_starts)
-
-    def turn_start(self, cursor: int) -> int:
-        """After which record to begin reading, so that the turn at the cursor is read from its start."""
-        place = bisect_right(self.turn_starts, cursor + 1)
-        return self.turn_starts[place - 1] - 1 if place else 0
-
-    def ask_of_call(self, call_id: str) -> OpenAsk | None:
-        return next((ask for ask in self.asks.values() if ask.call_id == call_id), None)
-
-    def entries_since(self, seq: int) -> list[Entry]:
-        """Entries whose first record came after `seq`."""
-        at = len(self.entries)
-        while at and self.entries[at - 1].seq > seq:
-            at -= 1
-        return self.entries[at:]
 
     # -- one fold per event that leaves a trace -------------------------------------------------------------------
 
@@ -327,7 +169,6 @@ class SessionView(Struct, kw_only=True):
             scope_id=record.scope_id, call_id=event.call_id, origin=event.origin, is_error=event.is_error,
         ))
 
-
     def _opened(self, record: Record, event: ScopeOpened) -> None:
         self.scopes[record.scope_id] = ScopeView(
             scope_id=record.scope_id, parent=event.parent, agent=event.agent, title=event.title, role=event.role,
@@ -343,11 +184,6 @@ class SessionView(Struct, kw_only=True):
 def _private_of(metadata: dict[str, Any]) -> dict[str, Any]:
     """What stays when metadata are replaced by somebody who cannot see it."""
     return {PRIVATE: metadata[PRIVATE]} if PRIVATE in metadata else {}
-
-
-def shown(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Metadata without what is private."""
-    return {key: value for key, value in metadata.items() if key != PRIVATE}
 
 
 def part_of(event: BlockEnded) -> AnyPart | None:

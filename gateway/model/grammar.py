@@ -1,6 +1,6 @@
 """Which event may follow which: tables and one look-up; the laws of the stream, checked on every record."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import Any
 
@@ -157,6 +157,18 @@ class Grammar:
             raise GrammarError(f"{event.name} while the turn is {self.turn.name.lower()}")
         elif (rule := _RULES.get(kind)) is not None:
             rule(self, event, scope_id)
+
+    def take_words(self, events: Sequence[BlockDelta]) -> bool:
+        """Let several deltas pass at once if all are lawful and of the agent's open block; else nothing changes."""
+        block = self.scopes[ROOT].block
+        if block is None or self.turn is not Turn.RUNNING:
+            return False
+        block_id = block.block_id
+        for event in events:
+            if event.block_id != block_id:
+                return False
+        block.deltas += [event.delta for event in events]
+        return True
 
     def _check_turn(self, event: Event) -> None:
         after = TURN[self.turn].get(type(event))

@@ -1,16 +1,21 @@
 """An event as the log keeps it: numbered, timed and placed by the engine, never by a backend."""
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .commands import Configure
+from .commands import Configure, SendMessage
 from .content import Settings
 from .events import AnyEvent, InputAccepted, SessionCreated, SessionUpdated
 from .vocabulary import ROOT
 
+PRIVATE = "dragoman.private"
+"""The key of a session's metadata under which dialects keep what no client is shown, each under its own name."""
+SECRETS = "secrets"
+"""The key of what a dialect keeps there under which its secrets stand, by name."""
 MODEL_VERSION = 1
 """Stored beside every log, so that an old one can still be read after the model has grown."""
 
@@ -53,6 +58,41 @@ def with_settings(record: Record, change: Callable[[Settings], Settings]) -> Rec
         command = replace(event.command, settings=change(event.command.settings))
         return replace(record, event=replace(event, command=command))
     return record
+
+
+Change = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def with_secrets(record: Record, change: Change) -> Record:
+    """The same record, whatever is secret in it changed: of settings, of a message, of what dialects keep."""
+    event = record.event
+    if isinstance(event, InputAccepted):
+        command = event.command
+        if not isinstance(command, SendMessage):
+            return with_settings(record, lambda settings: _hidden(settings, change))
+        if command.variables:
+            command = replace(command, variables=change(command.variables))
+            record = replace(record, event=replace(event, command=command))
+    elif isinstance(event, SessionCreated | SessionUpdated):
+        record = with_settings(record, lambda settings: _hidden(settings, change))
+        if event.metadata and PRIVATE in event.metadata:
+            metadata = {**event.metadata, PRIVATE: _kept(event.metadata[PRIVATE], change)}
+            record = replace(record, event=replace(record.event, metadata=metadata))
+    return record
+
+
+def _hidden(settings: Settings, change: Change) -> Settings:
+    return replace(settings, secrets=change(settings.secrets)) if settings.secrets else settings
+
+
+def _kept(private: Any, change: Change) -> Any:
+    """What dialects keep, each by its name, the secrets of each changed."""
+    if not isinstance(private, dict):
+        return private
+    return {
+        name: {**own, SECRETS: change(own[SECRETS])} if isinstance(own, dict) and isinstance(own.get(SECRETS), dict)
+        else own for name, own in private.items()
+    }
 
 
 encode = msgspec.json.Encoder().encode

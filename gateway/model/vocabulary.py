@@ -142,7 +142,13 @@ class FaultCode(StrEnum):
     def status(self) -> int:
         return _STATUS[self]
 
+    @property
+    def is_passing(self) -> bool:
+        """Whether what went wrong so may go well another time."""
+        return self in _PASSING
 
+
+_PASSING = (FaultCode.RATE_LIMITED, FaultCode.OVERLOADED, FaultCode.TIMEOUT, FaultCode.INTERRUPTED)
 _STATUS = {
     FaultCode.INVALID: 400,
     FaultCode.UNAUTHENTICATED: 401,

@@ -3,8 +3,10 @@
 import sqlite3
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from gateway.ports import AnswerPlace, Clock, KeptAnswer
-from gateway.storage import Database, counted
+from gateway.storage import UNSEALED, Database, Seal, counted
 
 NUMBER, BYTES = "answers.number", "answers.bytes"
 """The counters: how many answers there are, and how large they are together."""
@@ -26,6 +28,17 @@ class Bounds:
     def allow(self, number: int, size: int) -> bool:
         """Whether so many may stay; the last one always may."""
         return number <= 1 or (number <= self.most and size <= self.most_bytes)
+
+
+def sealed(answer: KeptAnswer, seal: Seal) -> KeptAnswer:
+    """As it is stored: a dialect may let clients read again what they gave, and others may not."""
+    return replace(answer, body=seal.close(answer.body))
+
+
+def opened(answer: KeptAnswer, seal: Seal) -> KeptAnswer | None:
+    """As it was given; None where the key is gone, as if it had not been kept."""
+    body = seal.open(answer.body)
+    return None if body is None else replace(answer, body=body)
 
 
 class MemoryAnswers:
@@ -66,22 +79,26 @@ class MemoryAnswers:
 class SqliteAnswers:
     """Kept in the file: a server that comes back gives the same answers as before."""
 
-    def __init__(self, database: Database, clock: Clock, bounds: Bounds = Bounds()) -> None:  # noqa: B008
+    def __init__(
+        self, database: Database, clock: Clock, bounds: Bounds = Bounds(), seal: Seal = UNSEALED,  # noqa: B008
+    ) -> None:
         self._database = database
         self._clock = clock
         self._bounds = bounds
+        self._seal = seal
 
     async def find(self, place: AnswerPlace) -> KeptAnswer | None:
         since = self._clock() - self._bounds.seconds
 
         def read(file: sqlite3.Connection) -> KeptAnswer | None:
             row = file.execute(f"{FIND} {ONE} AND at >= ?", (*place, since)).fetchone()
-            return row and KeptAnswer(digest=row[0], status=row[1], content_type=row[2], body=row[3])
+            return row and opened(
+                KeptAnswer(digest=row[0], status=row[1], content_type=row[2], body=row[3]), self._seal)
 
         return await self._database.read(read)
 
     async def keep(self, place: AnswerPlace, answer: KeptAnswer) -> None:
-        now = self._clock()
+        now, answer = self._clock(), sealed(answer, self._seal)
 
         def write(file: sqlite3.Connection) -> None:
             _drop(file, ONE, *place)

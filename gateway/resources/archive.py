@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -17,12 +18,11 @@ from gateway.model import (
     Record,
     SessionCreated,
     SessionUpdated,
-    Settings,
     TurnEnded,
     TurnStarted,
     decode,
     encode,
-    with_settings,
+    with_secrets,
 )
 
 from .workspace import Workspace
@@ -59,7 +59,7 @@ class Archive:
 
 def pack(draft: Path, records: Sequence[Record], workspace: Workspace, now: float) -> None:
     """Write the ZIP; without secrets, and up to the last turn that has ended."""
-    records = [with_settings(record, _without_secrets) for record in _whole(records)]
+    records = [with_secrets(record, _nothing) for record in _whole(records)]
     created = records[0].event
     assert isinstance(created, SessionCreated)
     titles = (record.event.title for record in reversed(records) if isinstance(record.event, SessionUpdated))
@@ -84,8 +84,8 @@ def _whole(records: Sequence[Record]) -> Sequence[Record]:
     return records[:next(place for place, record in enumerate(records) if record.turn_id == turn_id)]
 
 
-def _without_secrets(settings: Settings) -> Settings:
-    return replace(settings, secrets={})
+def _nothing(secrets: dict[str, Any]) -> dict[str, Any]:
+    return {}
 
 
 # -- out --------------------------------------------------------------------------------------------------------------
@@ -169,7 +169,8 @@ def _record(number: int, line: bytes, manifest: Manifest) -> Record:
 
 def _cleaned(record: Record, keep: str) -> Record:
     """Without secrets, and without what other dialects kept: it may name things that are not the importer's."""
-    record, event = with_settings(record, _without_secrets), record.event
+    record = with_secrets(record, _nothing)
+    event = record.event
     if isinstance(event, SessionCreated | SessionUpdated) and event.metadata and PRIVATE in event.metadata:
         private = event.metadata[PRIVATE]
         own = {keep: private[keep]} if isinstance(private, dict) and isinstance(private.get(keep), dict) else {}

@@ -9,9 +9,10 @@ from msgspec.structs import replace
 from gateway.errors import Conflict, Invalid, NotFound, Overloaded
 from gateway.ids import unguessable
 from gateway.ports import AnswerPlace, Clock, KeptAnswer, Resource
+from gateway.storage import UNSEALED, Seal
 from gateway.storage.redis import Redis
 
-from .answers import Bounds
+from .answers import Bounds, opened, sealed
 from .memory import MOST
 
 _encode = msgspec.json.Encoder().encode
@@ -24,10 +25,13 @@ APART = "\0"
 class RedisResources:
     """Every change is one step of a script; a record is stored without its ordinal, which the script gives."""
 
-    def __init__(self, redis: Redis, clock: Clock, most: Callable[[], int] = lambda: MOST) -> None:
+    def __init__(
+        self, redis: Redis, clock: Clock, most: Callable[[], int] = lambda: MOST, seal: Seal = UNSEALED,
+    ) -> None:
         self._redis = redis
         self._clock = clock
         self._most = most
+        self._seal = seal
 
     async def create(
         self, kind: str, owner: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None, parent: str = "",
@@ -38,12 +42,12 @@ class RedisResources:
             kind=kind, resource_id=resource_id, owner=owner, ordinal=0, version=1, created_at=now, updated_at=now,
             body=body, secrets=secrets or {}, parent=parent,
         )
-        record = _written(made)
+        record = self._written(made)
         ordinal = await self._redis.change("shelve", kind, resource_id, owner, parent, self._most(), record)
         if ordinal == b"taken":
             raise Conflict(f"there is a {kind} '{resource_id}' already")
         self._must_have_room(ordinal)
-        return _read(ordinal, record)
+        return self._read(ordinal, record)
 
     async def get(self, kind: str, owner: str, resource_id: str, version: int | None = None) -> Resource:
         ordinal, newest = await self._find(kind, owner, resource_id)
@@ -63,7 +67,7 @@ class RedisResources:
         shelf = f"{'all' if archived else 'live'}:{APART.join(words)}"
         low, high = "-inf" if after is None else f"({after}", "+inf" if before is None else f"({before}"
         rows = await self._redis.look("shelf", shelf, low, high, limit, "" if oldest_first else "REV", kind)
-        return [_read(ordinal, record) for ordinal, record in rows]
+        return [self._read(ordinal, record) for ordinal, record in rows]
 
     async def update(
         self, kind: str, owner: str, resource_id: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None,
@@ -78,7 +82,7 @@ class RedisResources:
                 secrets=seen.secrets if secrets is None else secrets,
             )
             if await self._revised(seen, changed):
-                return _read(seen.ordinal, _written(changed))
+                return self._read(seen.ordinal, self._written(changed))
 
     async def archive(self, kind: str, owner: str, resource_id: str) -> Resource:
         while True:
@@ -92,7 +96,7 @@ class RedisResources:
     async def _revised(self, seen: Resource, changed: Resource) -> bool:
         """Whether it is stored; if not, somebody else was quicker, and it is to be looked at again."""
         outcome = await self._redis.change(
-            "revise", seen.kind, seen.resource_id, seen.version, changed.version, self._most(), _written(changed))
+            "revise", seen.kind, seen.resource_id, seen.version, changed.version, self._most(), self._written(changed))
         self._must_have_room(outcome)
         return bool(outcome == b"ok")
 
@@ -118,30 +122,32 @@ class RedisResources:
         records = (await self._redis.look_all([("HMGET", self._key(kind, resource_id), *versions)]))[0]
         if None in records:
             raise NotFound(f"there is no {kind} '{resource_id}'")
-        return [_read(ordinal, record) for record in records]
+        return [self._read(ordinal, record) for record in records]
 
     def _key(self, kind: str, resource_id: str) -> str:
         return self._redis.key("resource", f"{kind}{APART}{resource_id}")
 
+    def _written(self, one: Resource) -> bytes:
+        try:
+            return _encode(replace(one, secrets=self._seal.closed(one.secrets)) if one.secrets else one)
+        except UnicodeEncodeError:
+            raise Invalid(f"the {one.kind} has characters in it that are none, and cannot be kept") from None
 
-def _written(one: Resource) -> bytes:
-    try:
-        return _encode(one)
-    except UnicodeEncodeError:
-        raise Invalid(f"the {one.kind} has characters in it that are none, and cannot be kept") from None
-
-
-def _read(ordinal: int | bytes, record: bytes) -> Resource:
-    return replace(_decode(record), ordinal=int(ordinal))
+    def _read(self, ordinal: int | bytes, record: bytes) -> Resource:
+        one = _decode(record)
+        return replace(one, ordinal=int(ordinal), secrets=self._seal.opened(one.secrets))
 
 
 class RedisAnswers:
     """A request that comes twice may come to two servers."""
 
-    def __init__(self, redis: Redis, clock: Clock, bounds: Bounds = Bounds()) -> None:  # noqa: B008  # it is frozen
+    def __init__(
+        self, redis: Redis, clock: Clock, bounds: Bounds = Bounds(), seal: Seal = UNSEALED,  # noqa: B008  # it is frozen
+    ) -> None:
         self._redis = redis
         self._clock = clock
         self._bounds = bounds
+        self._seal = seal
 
     async def find(self, place: AnswerPlace) -> KeptAnswer | None:
         found = (await self._redis.look_all([("HGET", self._redis.key("answers"), APART.join(place))]))[0]
@@ -150,10 +156,10 @@ class RedisAnswers:
         at, digest, status, content_type, body = _answer(found)
         if at < self._clock() - self._bounds.seconds:
             return None
-        return KeptAnswer(digest=digest, status=status, content_type=content_type, body=body)
+        return opened(KeptAnswer(digest=digest, status=status, content_type=content_type, body=body), self._seal)
 
     async def keep(self, place: AnswerPlace, answer: KeptAnswer) -> None:
-        now, bounds = self._clock(), self._bounds
+        now, bounds, answer = self._clock(), self._bounds, sealed(answer, self._seal)
         kept = msgspec.msgpack.encode((now, answer.digest, answer.status, answer.content_type, answer.body))
         await self._redis.change(
             "answer", APART.join(place), now, now - bounds.seconds, bounds.most, bounds.most_bytes, len(answer.body),

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from gateway.errors import Conflict, Invalid, NotFound, Overloaded
 from gateway.ids import unguessable
 from gateway.ports import Clock, Resource
-from gateway.storage import Database, counted
+from gateway.storage import UNSEALED, Database, Seal, counted
 
 from .memory import MOST
 
@@ -41,10 +41,13 @@ LARGEST = 2**63 - 1
 class SqliteResources:
     """Who changes something is answered when it is in the file; nobody is shown what is not."""
 
-    def __init__(self, database: Database, clock: Clock, most: Callable[[], int] = lambda: MOST) -> None:
+    def __init__(
+        self, database: Database, clock: Clock, most: Callable[[], int] = lambda: MOST, seal: Seal = UNSEALED,
+    ) -> None:
         self._database = database
         self._clock = clock
         self._most = most
+        self._seal = seal
 
     async def create(
         self, kind: str, owner: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None, parent: str = "",
@@ -59,10 +62,10 @@ class SqliteResources:
             self._make_room(file)
             return _put(file, Resource(
                 kind=kind, resource_id=resource_id, owner=owner, ordinal=counted(file, ORDINAL, 1), version=1,
-                created_at=now, updated_at=now, body=body, secrets=secrets or {}, parent=parent,
+                created_at=now, updated_at=now, body=body, secrets=self._closed(kind, secrets or {}), parent=parent,
             ))
 
-        return await self._database.write(make)
+        return self._opened(await self._database.write(make))
 
     async def get(self, kind: str, owner: str, resource_id: str, version: int | None = None) -> Resource:
         def read(file: sqlite3.Connection) -> Resource:
@@ -73,14 +76,14 @@ class SqliteResources:
                 raise NotFound(f"{kind} '{resource_id}' has no version {version}; it has {newest.version}")
             return next(_rows(file, "kind = ? AND resource_id = ? AND version = ?", kind, resource_id, version))
 
-        return await self._database.read(read)
+        return self._opened(await self._database.read(read))
 
     async def versions(self, kind: str, owner: str, resource_id: str) -> Sequence[Resource]:
         def read(file: sqlite3.Connection) -> Sequence[Resource]:
             _find(file, kind, owner, resource_id)
             return tuple(_rows(file, "kind = ? AND resource_id = ? ORDER BY version", kind, resource_id))
 
-        return await self._database.read(read)
+        return tuple(map(self._opened, await self._database.read(read)))
 
     async def list(
         self, kind: str, owner: str, *, parent: str | None = None, before: int | None = None, after: int | None = None,
@@ -92,7 +95,7 @@ class SqliteResources:
             kind, owner, parent=parent, before=before, after=after, limit=limit, archived=archived,
             oldest_first=oldest_first,
         )
-        return await self._database.read(lambda file: [*_rows(file, query, *given)])
+        return [self._opened(one) for one in await self._database.read(lambda file: [*_rows(file, query, *given)])]
 
     async def update(
         self, kind: str, owner: str, resource_id: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None,
@@ -109,17 +112,17 @@ class SqliteResources:
             )
             return _put(file, replace(
                 newest, version=newest.version + 1, body=body, updated_at=self._clock(),
-                secrets=newest.secrets if secrets is None else secrets,
+                secrets=newest.secrets if secrets is None else self._closed(kind, secrets),
             ))
 
-        return await self._database.write(change)
+        return self._opened(await self._database.write(change))
 
     async def archive(self, kind: str, owner: str, resource_id: str) -> Resource:
         def put_away(file: sqlite3.Connection) -> Resource:
             newest = _find(file, kind, owner, resource_id)
             return newest if newest.archived_at is not None else _put(file, replace(newest, archived_at=self._clock()))
 
-        return await self._database.write(put_away)
+        return self._opened(await self._database.write(put_away))
 
     async def delete(self, kind: str, owner: str, resource_id: str) -> None:
         def remove(file: sqlite3.Connection) -> None:
@@ -127,6 +130,15 @@ class SqliteResources:
             counted(file, KEPT, -file.execute(REMOVE, (kind, resource_id)).rowcount)
 
         await self._database.write(remove)
+
+    def _closed(self, kind: str, secrets: dict[str, str]) -> dict[str, str]:
+        try:
+            return self._seal.closed(secrets)
+        except UnicodeEncodeError:
+            raise Invalid(f"the {kind} has characters in it that are none, and cannot be kept") from None
+
+    def _opened(self, one: Resource) -> Resource:
+        return replace(one, secrets=self._seal.opened(one.secrets)) if one.secrets else one
 
     def _make_room(self, file: sqlite3.Connection) -> None:
         if counted(file, KEPT) >= self._most():

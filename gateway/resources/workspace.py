@@ -1,23 +1,20 @@
 """Workspaces: a folder of files for each session, which no path leads out of."""
 
 import asyncio
-import os
 import re
 import secrets
 import shutil
-import stat
 import zipfile
-from collections.abc import AsyncIterator, Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.errors import Conflict, Invalid, NotFound, TooLarge
 
+from .paths import Paths, beside, entries_of, files_below, fit
+
 SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 DRAFTS = ".drafts"
-UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-MAX_NAME, MAX_DEPTH = 255, 32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +60,7 @@ class Workspace:
 
     def __init__(self, root: Path, drafts: Path, bounds: Bounds) -> None:
         self.root = root
+        self._paths = Paths(root)
         self._drafts = drafts
         self._bounds = bounds
         self._received = 0
@@ -78,35 +76,35 @@ class Workspace:
 
     def items(self, path: str = ".") -> list[Item]:
         """Folders first, then files, each by name; what is neither is not there."""
-        folder = self._place(path)
+        folder = self._paths.place(path)
         if folder == self.root and not folder.exists():
             return []
         if not folder.is_dir():
             raise NotFound(f"there is no folder '{path}'")
-        items = [Item(entry.name, None if entry.is_dir() else entry.stat().st_size) for entry in _plain(folder)]
+        items = [Item(entry.name, None if entry.is_dir() else entry.stat().st_size) for entry in entries_of(folder)]
         return sorted(items, key=lambda item: (not item.is_folder, item.name))
 
     def file(self, path: str) -> Path:
         """Where the bytes are, to be read and nothing else."""
-        place = self._place(path)
+        place = self._paths.place(path)
         if not place.is_file():
             raise NotFound(f"there is no file '{path}'")
         return place
 
     def zipped(self, path: str = ".") -> Path:
         """A ZIP of a folder in a draft, which is the caller's to remove."""
-        folder = self._place(path)
+        folder = self._paths.place(path)
         if not folder.is_dir() and folder != self.root:
             raise NotFound(f"there is no folder '{path}'")
         draft = self.draft()
         with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
-            for file in _files(folder):
+            for file in files_below(folder):
                 archive.write(file, str(file.relative_to(folder)))
         return draft
 
     def paths(self) -> list[str]:
         """All files, as they are named from the root."""
-        return sorted(str(file.relative_to(self.root)) for file in _files(self.root))
+        return sorted(str(file.relative_to(self.root)) for file in files_below(self.root))
 
     # -- changing -------------------------------------------------------------------------------------------------
 
@@ -135,77 +133,48 @@ class Workspace:
     def take(self, draft: Path, path: str) -> str:
         """Put a draft in its place and tell the place's name; the draft is gone, whatever happens."""
         try:
-            place = self._file_place(path)
+            place = self._paths.file_place(path)
             self._make_room(draft.stat().st_size, place)
             place.parent.mkdir(parents=True, exist_ok=True)
             draft.replace(place)
-            return self._name(place)
+            return self._paths.name(place)
         except (NotADirectoryError, FileExistsError, IsADirectoryError):
             raise Conflict(f"'{path}' is below a file, or is a folder") from None
         finally:
             draft.unlink(missing_ok=True)
 
     def remove(self, path: str) -> None:
-        place, self._used = self._known(path), None
+        place, self._used = self._paths.known(path), None
         if place.is_dir():
             shutil.rmtree(place)
         else:
             place.unlink()
 
     def rename(self, path: str, new_name: str) -> str:
-        place = self._known(path)
+        place = self._paths.known(path)
         if new_name in (".", "..") or "/" in new_name:
             raise Invalid(f"'{new_name}' is not a name", param="new_name")
-        return self._move(place, place.with_name(_component(new_name)))
+        return self._move(place, place.with_name(fit(new_name)))
 
     def copy(self, path: str, to: str | None = None) -> str:
         """A file or a folder once more: beside itself, or where it is said."""
-        place = self._known(path)
-        target = self._file_place(to) if to is not None else _beside(place)
+        place = self._paths.known(path)
+        target = self._paths.file_place(to) if to is not None else beside(place)
         if target.exists() or target.is_relative_to(place):
-            raise Conflict(f"'{self._name(target)}' is there already, or is inside what is copied")
-        for file in list(_files(place)) if place.is_dir() else [place]:
+            raise Conflict(f"'{self._paths.name(target)}' is there already, or is inside what is copied")
+        for file in list(files_below(place)) if place.is_dir() else [place]:
             draft = self.draft()
             shutil.copyfile(file, draft, follow_symlinks=False)
-            self.take(draft, self._name(target / file.relative_to(place)))
+            self.take(draft, self._paths.name(target / file.relative_to(place)))
         if place.is_dir():
             target.mkdir(parents=True, exist_ok=True)
-        return self._name(target)
+        return self._paths.name(target)
 
     def _move(self, place: Path, target: Path) -> str:
         if target.exists() or target.is_symlink():
-            raise Conflict(f"'{self._name(target)}' is there already")
+            raise Conflict(f"'{self._paths.name(target)}' is there already")
         place.rename(target)
-        return self._name(target)
-
-    # -- where a path leads ---------------------------------------------------------------------------------------
-
-    def _place(self, path: str) -> Path:
-        """Never outside the root, and never through a link, wherever a link may come from."""
-        place = self.root
-        for component in _components(path):
-            place = place / component
-            with suppress(OSError):
-                if stat.S_ISLNK(os.lstat(place).st_mode):
-                    raise NotFound(f"there is no '{path}'")
-        return place
-
-    def _file_place(self, path: str) -> Path:
-        place = self._place(path)
-        if place == self.root or place.is_dir():
-            raise Conflict(f"'{path}' is a folder")
-        return place
-
-    def _known(self, path: str) -> Path:
-        place = self._place(path)
-        if place == self.root:
-            raise Invalid("the workspace itself stays as it is")
-        if not place.exists():
-            raise NotFound(f"there is no '{path}'")
-        return place
-
-    def _name(self, place: Path) -> str:
-        return str(place.relative_to(self.root))
+        return self._paths.name(target)
 
     # -- room -----------------------------------------------------------------------------------------------------
 
@@ -223,7 +192,7 @@ class Workspace:
     def _make_room(self, size: int, place: Path) -> None:
         self._must_be_small(size)
         if self._used is None:
-            sizes = [file.stat().st_size for file in _files(self.root)]
+            sizes = [file.stat().st_size for file in files_below(self.root)]
             self._used = len(sizes), sum(sizes)
         old = place.stat().st_size if place.is_file() else None
         files, total = self._used[0] + (old is None), self._used[1] + size - (old or 0)
@@ -232,43 +201,3 @@ class Workspace:
         if total > self._bounds.total_bytes:
             raise TooLarge(f"a workspace holds {self._bounds.total_bytes} bytes")
         self._used = files, total
-
-
-def _components(path: str) -> list[str]:
-    if path.startswith(("/", "~")) or "\\" in path:
-        raise Invalid(f"'{path}' is not a path inside the workspace")
-    components = [_component(component) for component in path.split("/") if component not in ("", ".")]
-    if len(components) > MAX_DEPTH:
-        raise Invalid(f"a path has {MAX_DEPTH} steps at most")
-    return components
-
-
-def _component(name: str) -> str:
-    if name == ".." or UNFIT.search(name) or len(name.encode("utf-8", "surrogatepass")) > MAX_NAME:
-        raise Invalid(f"{name[:80]!r} cannot stand in a path")
-    return name
-
-
-def _beside(place: Path) -> Path:
-    stem, suffix = (place.name, "") if place.is_dir() else (place.stem, place.suffix)
-    names = (f"{stem} copy{suffix}" if number == 1 else f"{stem} copy {number}{suffix}" for number in range(1, 1000))
-    return next(free for name in names if not (free := place.with_name(name)).exists())
-
-
-def _plain(folder: Path) -> Iterator["os.DirEntry[str]"]:
-    """Folders and files; no links, no sockets, no devices."""
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False) or entry.is_file(follow_symlinks=False):
-                yield entry
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    """All files below a folder, however deep."""
-    if not folder.is_dir():
-        return
-    for entry in _plain(folder):
-        if entry.is_dir(follow_symlinks=False):
-            yield from _files(Path(entry.path))
-        else:
-            yield Path(entry.path)

@@ -22,8 +22,8 @@ from gateway.model import (
     Settings,
     Withdraw,
 )
-from gateway.ports import Backend, Said, Turn
-from gateway.speech import Speech
+from gateway.ports import Backend, Forgetting, Resuming, Said, Turn
+from gateway.speech import Tellings, each
 
 from .report import Reporter
 from .structure import Structure, differences
@@ -48,22 +48,23 @@ class ShadowBackend:
         self._metadata: dict[str, dict[str, Any]] = {}
         self.source = getattr(agent, "source", None)
         """Where the agent's code is, for those who watch it."""
-        if (resume := getattr(agent, "resume", None)) is not None:
-            self.resume = resume  # a turn that comes back after a restart has no shadow any more
+        if isinstance(agent, Resuming):
+            self.resume = agent.resume  # a turn that comes back after a restart has no shadow any more
 
-    async def run(self, turn: Turn) -> Speech:
+    async def run(self, turn: Turn) -> Tellings:
         if not self._is_chosen():
             async with aclosing(self._agent.run(turn)) as speech:
-                async for said in speech:
-                    yield said
+                async for telling in speech:
+                    yield telling
             return
         copied = _Copied(turn, self._metadata.get(turn.session_id, {}))
         shadow = self._follow(copied)
         try:
             async with aclosing(self._agent.run(copied.watched)) as speech:
-                async for said in speech:
-                    copied.agent.say(said)
-                    yield said
+                async for telling in speech:
+                    for said in each(telling):
+                        copied.agent.say(said)
+                    yield telling
         except (GeneratorExit, asyncio.CancelledError):
             shadow.cancel()  # a turn that was interrupted has nothing to be compared with
             raise
@@ -72,6 +73,13 @@ class ShadowBackend:
             raise
         finally:
             copied.end()
+
+    async def forget(self, session_id: str) -> None:
+        """The session is gone; whichever of the two keeps something for it puts that away."""
+        self._metadata.pop(session_id, None)
+        for backend in (self._agent, self._shadow):
+            if isinstance(backend, Forgetting):
+                await backend.forget(session_id)
 
     async def close(self) -> None:
         for task in self._tasks:
@@ -119,12 +127,13 @@ class ShadowBackend:
     async def _listen(self, copied: "_Copied", told: Structure) -> None:
         spoken, shade = 0, _Shade(copied, told)
         async with aclosing(self._shadow.run(shade)) as speech:
-            async for said in speech:
-                spoken += 1
-                if spoken > EVENTS:
-                    return
-                told.say(said)
-                self._keep(copied.turn.session_id, said)
+            async for telling in speech:
+                for said in each(telling):
+                    spoken += 1
+                    if spoken > EVENTS:
+                        return
+                    told.say(said)
+                    self._keep(copied.turn.session_id, said)
 
     def _keep(self, session_id: str, said: Said) -> None:
         """What the shadow wants remembered of a session is remembered here, and nowhere else."""

@@ -1,7 +1,7 @@
 """What a backend writes with: it mints the ids, remembers what is open, and ends every block with exactly its whole."""
 
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -28,10 +28,12 @@ from gateway.model import (
     Topic,
     Usage,
 )
-from gateway.ports import Clock, Said, Scoped
+from gateway.ports import Clock, Said, Scoped, Telling
 
 Speech = AsyncGenerator[Said, None]
 """What a backend says, as it says it."""
+Tellings = AsyncGenerator[Telling, None]
+"""The same, those things together that came together."""
 
 FRAGMENT = 24
 """A call's input is written in pieces of so many characters."""
@@ -43,6 +45,11 @@ class Minting(Protocol):
     """Whoever has ids to give: a turn is one."""
 
     def mint(self, prefix: str) -> str: ...
+
+
+def each(telling: Telling) -> Sequence[Said]:
+    """The things that were told."""
+    return telling if isinstance(telling, list) else (telling,)
 
 
 class Pen:
@@ -131,6 +138,15 @@ class Pen:
         self._deltas.append(text)
         event = BlockDelta(block_id=self._block_id, message_id=self.message_id, kind=self._kind, delta=text)
         return event if self.scope_id == ROOT else Scoped(self.scope_id, event)
+
+    def deltas(self, texts: Sequence[str]) -> list[Said]:
+        """The same for several."""
+        if not self._block_id:
+            raise GrammarError("a delta needs an open block")
+        self._deltas += texts
+        block_id, message_id, kind, scope_id = self._block_id, self.message_id, self._kind, self.scope_id
+        events = [BlockDelta(block_id=block_id, message_id=message_id, kind=kind, delta=text) for text in texts]
+        return list(events) if scope_id == ROOT else [Scoped(scope_id, event) for event in events]
 
     def end(self, *, signature: str | None = None) -> Said:
         """The block as its deltas made it; a call whose JSON is not an object ends torn."""

@@ -1,6 +1,6 @@
 """Lawful events from loose facts: blocks may be in the making side by side, and are told one after the other."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,6 +90,13 @@ class Scribe:
         if not delta:
             return []
         return self._grow(key, delta, kind)
+
+    def more(self, key: Key, deltas: Sequence[str]) -> list[Said]:
+        """A text or a thought in the making grows by several deltas at once."""
+        if key in self._making and self._is_first(key):
+            self._making[key].said += sum(map(len, deltas))
+            return self.pen.deltas([delta for delta in deltas if delta])
+        return [event for delta in deltas for event in self.words(key, delta)]
 
     def upto(self, key: Key, whole: str, kind: BlockKind = BlockKind.TEXT) -> list[Said]:
         """A text or a thought is now so long; what was said of it stays said."""

@@ -5,5 +5,20 @@ from .database import Database
 from .opening import Unusable, alone, locked, make, reading
 from .opening import why as trouble_of
 from .schema import SCHEMA_VERSION
+from .sealing import UNSEALED, Seal, is_sealed, key_in
 
-__all__ = ["SCHEMA_VERSION", "Database", "Unusable", "alone", "counted", "locked", "make", "reading", "trouble_of"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "UNSEALED",
+    "Database",
+    "Seal",
+    "Unusable",
+    "alone",
+    "counted",
+    "is_sealed",
+    "key_in",
+    "locked",
+    "make",
+    "reading",
+    "trouble_of",
+]

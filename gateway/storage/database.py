@@ -2,23 +2,19 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Protocol, TypeVar
+from typing import IO, Any, Protocol
 
 import structlog
 
 from gateway.errors import GatewayError, Overloaded
 
-from .opening import PAGE_BYTES, TIDY_BYTES, Unusable, connected, is_own, locked, why
-from .schema import version_of
+from .groups import Result, T, Task, Work, written
+from .opening import PAGE_BYTES, TIDY_BYTES, Unusable, connected, locked, why
 
 log = structlog.get_logger("dragoman.storage")
 
-T = TypeVar("T")
-Work = Callable[[sqlite3.Connection], T]
 WINDOW = 0.002
 """Seconds that writes wait for company before they are committed together."""
 AGAIN = 1.0
@@ -38,14 +34,6 @@ class Source(Protocol):
         """What was gathered last is safe."""
     def failed(self, why: GatewayError) -> None:
         """What was gathered last is not; offer it again."""
-
-
-@dataclass(slots=True)
-class Task:
-    """Something to be written, and who waits for it."""
-
-    work: Work[Any]
-    done: asyncio.Future[Any]
 
 
 class Database:
@@ -141,26 +129,12 @@ class Database:
         self._writing.submit(self._commit, batch, tasks)
 
     def _commit(self, batch: Work[None] | None, tasks: list[Task]) -> None:
-        """In the thread: all of it or, if the file does not take it, nothing."""
-        connection = self._connections["write"]
-        outcomes: list[tuple[Task, Any, Exception | None]] = []
-        trouble: Exception | None = None
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            if batch is not None:
-                batch(connection)
-            elif not tasks:
-                _try_out(connection)
-            outcomes = [_attempt(connection, task) for task in tasks]
-            connection.execute("COMMIT")
-        except Exception as error:  # noqa: BLE001  # the thread's border: those who wait must hear of it, whatever it is
-            trouble = error
-            _undo(connection)
+        """In the thread that writes."""
+        outcomes, trouble = written(self._connections["write"], batch, tasks)
         self._loop.call_soon_threadsafe(self._came_back, batch is not None, outcomes, tasks, trouble)
 
     def _came_back(
-        self, had_batch: bool, outcomes: list[tuple[Task, Any, Exception | None]], tasks: list[Task],
-        error: Exception | None,
+        self, had_batch: bool, outcomes: list[Result], tasks: list[Task], error: Exception | None,
     ) -> None:
         self._busy = False
         if error is not None:
@@ -237,34 +211,6 @@ class Database:
             thread.shutdown(wait=False)
         if self._lock is not None:
             self._lock.close()
-
-
-def _attempt(connection: sqlite3.Connection, task: Task) -> tuple[Task, Any, Exception | None]:
-    """One piece of work, undone by itself if it refuses; trouble with the file is everybody's."""
-    connection.execute("SAVEPOINT piece")
-    try:
-        result = task.work(connection)
-    except Exception as error:  # it is raised again where the work was asked for
-        if not is_own(error):
-            raise
-        connection.execute("ROLLBACK TO piece")
-        connection.execute("RELEASE piece")
-        return task, None, error
-    connection.execute("RELEASE piece")
-    return task, result, None
-
-
-def _try_out(connection: sqlite3.Connection) -> None:
-    """Write a page that says what it said before, to see whether the file takes it."""
-    connection.execute(f"PRAGMA user_version = {version_of(connection)}")
-
-
-def _undo(connection: sqlite3.Connection) -> None:
-    try:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-    except sqlite3.Error as error:
-        log.warning("a group that was not written could not be undone", error=str(error))
 
 
 def _tell(done: asyncio.Future[Any], result: Any, error: Exception | None) -> None:

@@ -5,8 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from gateway.engine.closing import missing_ends
-from gateway.engine.desk import resolution_of
+from gateway.engine import missing_ends, resolution_of
 from gateway.ids import Mint
 from gateway.model import (
     ROOT,

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from gateway.engine.closing import missing_ends
+from gateway.engine import missing_ends
 from gateway.model import ROOT, Grammar, Outcome, Record, StopReason, Turn, TurnEnded
 
 

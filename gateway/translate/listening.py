@@ -1,7 +1,7 @@
 """One session of a recording: its frames heard, each once, and made into records."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from gateway.model import Answer, AnyCommand, Configure, OpenAsk, Record, SessionView, Settings
 from gateway.upstream import Asked, Frame, Heard, Hearing
@@ -50,17 +50,11 @@ class Listening:
     def sent(self, command: AnyCommand, stream: str, at: float) -> Iterator[Record]:
         """A person said this, on that stream."""
         if isinstance(command, Configure):
-            self._configure(command.settings)
+            self._settings = command.settings
+            self.hearing.configure(command.settings)
             return
         self._sent_on = stream
         yield from self.composer.sent(command, at)
-
-    def _configure(self, settings: Settings) -> None:
-        """A hearing that makes something of what a client chose has `configure`."""
-        self._settings = settings
-        configure: Callable[[Settings], None] | None = getattr(self.hearing, "configure", None)
-        if configure is not None:
-            configure(settings)
 
     def refused(self, stream: str) -> None:
         """What was said there last was not taken."""
@@ -68,11 +62,10 @@ class Listening:
             self.composer.refused()
 
     def connected(self, name: str) -> None:
-        """What follows may repeat what was told; a hearing that must know of that has `interrupted`."""
+        """A stream of this name begins; if it is not the first, it may repeat what was told."""
         self._last_id = ""
-        interrupted: Callable[[], None] | None = getattr(self.hearing, "interrupted", None)
-        if name in self._connections and interrupted is not None:
-            interrupted()
+        if name in self._connections:
+            self.hearing.interrupted()
         self._connections.add(name)
 
     def is_new(self, frame: Frame) -> bool:
@@ -120,13 +113,12 @@ class Listening:
             yield from self.composer.heard(one, at)
 
     def _tell_answers(self) -> None:
-        """A hearing that wants to know what was answered, before it hears what came of it, has `settle`."""
-        settle: Callable[..., None] | None = getattr(self.hearing, "settle", None)
-        if not self.hearing.paused or settle is None:
+        """The hearing knows what was answered before it hears what came of it."""
+        if not self.hearing.paused:
             self._told = {}
             return
         for ref, (_, asked) in self.composer.asks.items():
             answer = self.composer.answer_to(ref)
             if self._told.get(ref) != answer:
                 self._told[ref] = answer
-                settle(asked, answer)
+                self.hearing.settle(asked, answer)

@@ -8,7 +8,7 @@ import msgspec
 import orjson
 
 from gateway.errors import GatewayError
-from gateway.log.carry import FORMAT
+from gateway.log import FORMAT
 from gateway.model import MODEL_VERSION, decode
 from gateway.upstream import Decoder, Frame, SseEvent
 

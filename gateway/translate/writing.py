@@ -5,7 +5,7 @@ from typing import Protocol
 import msgspec
 import orjson
 
-from gateway.log.carry import FORMAT, Header
+from gateway.log import FORMAT, Header
 from gateway.model import MODEL_VERSION, Record, encode
 from gateway.ports import Dialect, Outbound
 from mappings.language import Table

@@ -1,11 +1,18 @@
 """Other people's servers: how they are reached and read, and how what they say becomes lawful events."""
 
-from .http import Cut, Patience, Unreachable, Upstream
+from .complaints import words_of
+from .failures import Cut, Unreachable
+from .halves import mended
+from .http import LARGEST, LONGEST_WAIT, Patience, Upstream
 from .remote import Asked, Ended, Frame, Heard, Hearing, Opening, Remote, RemoteAddress
-from .secrets import hidden
+from .secrets import BLOT, SHORTEST, hidden, unmistakable
 from .sse import Decoder, SseEvent
 
 __all__ = [
+    "BLOT",
+    "LARGEST",
+    "LONGEST_WAIT",
+    "SHORTEST",
     "Asked",
     "Cut",
     "Decoder",
@@ -21,4 +28,7 @@ __all__ = [
     "Unreachable",
     "Upstream",
     "hidden",
+    "mended",
+    "unmistakable",
+    "words_of",
 ]

@@ -1,8 +1,66 @@
 """What an upstream says when it fails: how long to wait, why, and in which words."""
 
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
+
+import orjson
+from yarl import URL
+
+from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited
+
+from .secrets import hidden
+
+QUOTED = 500
+"""So much of an upstream's complaint is passed on."""
+_BUSY = frozenset((500, 502, 503, 504, 529))
+
+
+class Complaints:
+    """What one server says of its failures, in our words and without our secrets."""
+
+    def __init__(self, name: str, secrets: tuple[str, ...]) -> None:
+        self._name, self._secrets = name, secrets
+
+    def refusal(self, status: int, headers: Mapping[str, str], beginning: bytes) -> GatewayError:
+        """What a status of 300 and above means; `headers` are asked in lower case."""
+        if status < 400:
+            return BackendFailed(
+                f"{self._name} answered {status} and points elsewhere; that is not followed"
+                f"{_elsewhere(headers.get('location', ''))}")
+        words = self.quoted(beginning)
+        message = f"{self._name} answered {status}{': ' + words if words else ''}"
+        details: dict[str, Any] = {"upstream_status": status}
+        wait = seconds_of(headers.get("retry-after", ""))
+        if wait is not None:
+            details["retry_after"] = wait
+        if status == 429:
+            return RateLimited(message, details=details)
+        if status in _BUSY:
+            return Overloaded(message, details=details)
+        return BackendFailed(message, details=details)
+
+    def no_events(self, kind: str, beginning: bytes) -> GatewayError:
+        words = self.quoted(beginning)
+        what = f"{self._name} answered with {kind}, not with a stream of events"
+        return BackendFailed(f"{what}{': ' + words if words else ''}")
+
+    def quoted(self, body: bytes) -> str:
+        """What a server says of its failure, in one line."""
+        text = body.decode(errors="replace")
+        with suppress(orjson.JSONDecodeError):
+            text = words_of(orjson.loads(body)) or text
+        return hidden(" ".join(text.split()), self._secrets)[:QUOTED]
+
+
+def _elsewhere(location: str) -> str:
+    """Which server a redirection points to; its path may hold anything, and is kept to ourselves."""
+    try:
+        return f" (it points to {URL(location).origin()}; if that is the right address, put it into the settings)"
+    except ValueError:
+        return ""
 
 
 def seconds_of(wait: str) -> int | None:
@@ -20,7 +78,7 @@ def seconds_of(wait: str) -> int | None:
 def reason_of(error: Exception) -> str:
     """Why, in the words of the operating system where there are any."""
     inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None) or error
-    return getattr(inner, "strerror", None) or getattr(inner, "verify_message", None) or type(inner).__name__
+    return getattr(inner, "verify_message", None) or getattr(inner, "strerror", None) or type(inner).__name__
 
 
 def words_of(body: Any) -> str:

@@ -14,31 +14,19 @@ from yarl import URL
 
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited, TimedOut
 
-from .complaints import reason_of, seconds_of, words_of
-from .secrets import BLOT, hidden, unmistakable
+from .complaints import QUOTED, Complaints, reason_of
+from .exchange import Exchange
+from .failures import Cut, Unreachable
+from .secrets import BLOT, unmistakable
 from .sse import Decoder, SseEvent
+from .wire import Wire
 
-QUOTED = 500
-"""So much of an upstream's complaint is passed on."""
 READ = 16 * QUOTED
 """So much of it is read at all."""
 LARGEST = 32 * 1024 * 1024
 """A body that is read whole may have so many bytes."""
 LONGEST_WAIT = 20.0
 """An upstream that wants us to wait longer than this is not tried again."""
-_BUSY = frozenset((500, 502, 503, 504, 529))
-
-
-class Unreachable(BackendFailed):
-    """Nobody is there, or nobody we may trust."""
-
-    retryable = True
-
-
-class Cut(BackendFailed):
-    """The connection broke before all was said."""
-
-    retryable = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +54,11 @@ class Upstream:
         self.patience = patience or Patience()
         self._headers, self._secrets, self._ssl = dict(headers or {}), secrets, ssl
         self._unmistakable = unmistakable(secrets)
+        self._complaints = Complaints(self.name, secrets)
         self._session: aiohttp.ClientSession | None = None
+        self._exchange = Exchange(
+            self.url, self.name, self._headers, connect_seconds=self.patience.connect, ssl=ssl,
+        )
 
     @property
     def name(self) -> str:
@@ -84,6 +76,7 @@ class Upstream:
         return self._session
 
     async def close(self) -> None:
+        self._exchange.close()
         session, self._session = self._session, None
         if session is not None:
             await session.close()
@@ -113,35 +106,44 @@ class Upstream:
         query: Mapping[str, str] | None = None,
     ) -> AsyncGenerator[SseEvent, None]:
         """The server-sent events of one answer; tried again only while nothing has been heard."""
-        attempts = self.patience.attempts
+        async with aclosing(self.batches(method, path, body, headers=headers, query=query)) as batches:
+            async for events in batches:
+                for event in events:
+                    yield event
+
+    async def batches(
+        self, method: str, path: str, body: Any = None, *, headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+    ) -> AsyncGenerator[list[SseEvent], None]:
+        """The same, those together that came together."""
+        wanted = {"Accept": "text/event-stream", **(headers or {})}
+        url = self.at(path).update_query(query) if query else self.at(path)
+        patience, attempts = self.patience, self.patience.attempts
         for attempt in range(1, attempts + 1):
             heard = False
             try:
-                async with aclosing(self._events(method, path, body, headers, query)) as events:
-                    async for event in events:
-                        heard = True
-                        yield event
+                async with self._exchange.opened(
+                    method, url, body, wanted, first=patience.first_byte, idle=patience.idle, total=patience.total,
+                ) as wire:
+                    if wire.status >= 300 or _kind(wire) != "text/event-stream":
+                        raise await self._no_events(wire)
+                    decoder = Decoder(name=self.name)
+                    while chunk := await wire.body():
+                        if events := decoder.feed(chunk):
+                            heard = True
+                            yield self._discreet(events)
                 return
             except GatewayError as error:
                 if heard:
                     raise
                 await self._wait_or_raise(error, attempt, attempts)
 
-    async def _events(
-        self, method: str, path: str, body: Any, headers: Mapping[str, str] | None, query: Mapping[str, str] | None,
-    ) -> AsyncGenerator[SseEvent, None]:
-        wanted = {"Accept": "text/event-stream", **(headers or {})}
-        async with self.opened(method, path, body, headers=wanted, query=query) as response:
-            if response.content_type != "text/event-stream":
-                raise await self._no_stream(response)
-            decoder, secrets = Decoder(), self._unmistakable
-            async with aclosing(self.chunks(response)) as chunks:
-                async for chunk in chunks:
-                    for event in decoder.feed(chunk):
-                        for secret in secrets:
-                            if secret in event.data:
-                                event = SseEvent(event.name, self._blotted(event.data), event.id)
-                        yield event
+    def _discreet(self, events: list[SseEvent]) -> list[SseEvent]:
+        """The same without the secrets that cannot be mistaken for anything else."""
+        for secret in self._unmistakable:
+            if any(secret in event.data for event in events):
+                events = [SseEvent(event.name, self._blotted(event.data), event.id) for event in events]
+        return events
 
     async def chunks(self, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
         """The bytes of an answer as they come, each waited for as long as patience has it."""
@@ -185,24 +187,19 @@ class Upstream:
     # -- what goes wrong ------------------------------------------------------------------------------------------
 
     async def _complaint(self, response: aiohttp.ClientResponse) -> GatewayError:
-        if response.status < 400:
-            return BackendFailed(f"{self.name} answered {response.status} and points elsewhere; that is not followed")
-        words = self.quoted(await self._beginning(response))
-        message = f"{self.name} answered {response.status}{': ' + words if words else ''}"
-        details: dict[str, Any] = {"upstream_status": response.status}
-        wait = seconds_of(response.headers.get("Retry-After", ""))
-        if wait is not None:
-            details["retry_after"] = wait
-        if response.status == 429:
-            return RateLimited(message, details=details)
-        if response.status in _BUSY:
-            return Overloaded(message, details=details)
-        return BackendFailed(message, details=details)
+        beginning = await self._beginning(response) if response.status >= 400 else b""
+        return self._complaints.refusal(response.status, response.headers, beginning)
 
-    async def _no_stream(self, response: aiohttp.ClientResponse) -> GatewayError:
-        words = self.quoted(await self._beginning(response))
-        what = f"{self.name} answered with {response.content_type}, not with a stream of events"
-        return BackendFailed(f"{what}{': ' + words if words else ''}")
+    async def _no_events(self, wire: Wire) -> GatewayError:
+        """Why an answer is not what was asked for, with as much of it as is worth reading, or as comes of it."""
+        body = bytearray()
+        if not 300 <= wire.status < 400:
+            with suppress(GatewayError):
+                while len(body) < READ and (chunk := await wire.body()):
+                    body += chunk
+        if wire.status >= 300:
+            return self._complaints.refusal(wire.status, wire.headers, bytes(body[:READ]))
+        return self._complaints.no_events(_kind(wire), bytes(body[:READ]))
 
     async def _beginning(self, response: aiohttp.ClientResponse) -> bytes:
         """As much of a complaint as is worth reading, or as comes of it."""
@@ -226,10 +223,7 @@ class Upstream:
 
     def quoted(self, body: bytes) -> str:
         """What an upstream says of its failure, in one line, and without our secrets."""
-        text = body.decode(errors="replace")
-        with suppress(orjson.JSONDecodeError):
-            text = words_of(orjson.loads(body)) or text
-        return hidden(" ".join(text.split()), self._secrets)[:QUOTED]
+        return self._complaints.quoted(body)
 
     def _blotted(self, text: str) -> str:
         """What an upstream says, without the secrets that cannot be mistaken for anything else."""
@@ -262,7 +256,7 @@ class Upstream:
         except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientSSLError) as error:
             raise BackendFailed(f"{self.name}: its certificate does not verify ({reason_of(error)})") from None
         except aiohttp.ServerTimeoutError:
-            raise TimedOut(f"{self.name} took too long") from None
+            raise TimedOut(f"{self.name} took too long: nothing came for a while") from None
         except aiohttp.ClientConnectorError as error:
             raise Unreachable(f"{self.name} cannot be reached ({reason_of(error)})") from None
         except aiohttp.InvalidURL as error:
@@ -274,3 +268,7 @@ class Upstream:
 
     complaint, border = _complaint, _border
     """The same for those who reach the server by a socket."""
+
+
+def _kind(wire: Wire) -> str:
+    return wire.headers.get("content-type", "application/octet-stream").partition(";")[0].strip().lower()

@@ -67,7 +67,8 @@ class Hearing(Protocol):
     """A dialect's stream read: frames in, words of the house out. Pure: no clock, no wire.
 
     It is the reverse of the dialect's `Outbound`. Frames nobody knows say nothing; a frame that is broken raises
-    `BackendFailed`. Several turns may follow each other in one hearing.
+    `BackendFailed`. Several turns may follow each other in one hearing. Whoever derives from this need not care for
+    what its dialect makes nothing of: the last three.
     """
 
     def feed(self, frame: Frame) -> Sequence[Heard]: ...
@@ -76,6 +77,15 @@ class Hearing(Protocol):
     @property
     def paused(self) -> bool:
         """Whether the server waits for answers: what it asked was heard, and it said that it waits."""
+    def settle(self, asked: Asked, answer: Answer) -> None:
+        """The server is being told this answer; what came of it is heard next."""
+        return
+    def configure(self, settings: Settings) -> None:
+        """What a client has chosen and declared, where that is told nowhere else."""
+        return
+    def interrupted(self) -> None:
+        """The stream was cut and is taken up again; what follows may repeat what was heard."""
+        return
 
 
 class Opening(Struct, frozen=True, kw_only=True):

@@ -4,12 +4,17 @@ from .context import Context
 from .cors import Cors
 from .downloads import address, attachment, linked
 from .guard import NOBODY, OWNER, Guard, bearer, public
+from .health import Readiness
+from .health import routes as health_routes
 from .idempotency import Idempotency
 from .jsonio import checked, dumps, limited, parse, read_as, read_bytes, reply
+from .metrics import LagWatch, Metrics
+from .metrics import routes as metrics_routes
 from .paging import cursor_of, ordinal_of
-from .refusals import Refusals
+from .peers import Peer, parted
+from .refusals import Refusals, Refused
 from .resuming import Rest
-from .socketio import Later, Peer, SocketServer, parted
+from .socketio import Later, SocketServer
 from .sockets import SOCKETS, Socket, converse, keep_sockets
 from .sse import pump
 from .tracing import name_request, request_id_of
@@ -24,9 +29,13 @@ __all__ = [
     "Form",
     "Guard",
     "Idempotency",
+    "LagWatch",
     "Later",
+    "Metrics",
     "Peer",
+    "Readiness",
     "Refusals",
+    "Refused",
     "Rest",
     "Socket",
     "SocketServer",
@@ -38,10 +47,12 @@ __all__ = [
     "converse",
     "cursor_of",
     "dumps",
+    "health_routes",
     "keep_sockets",
     "limited",
     "linked",
     "media_type_of",
+    "metrics_routes",
     "name_request",
     "ordinal_of",
     "parse",

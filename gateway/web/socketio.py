@@ -1,7 +1,7 @@
 """Socket.IO: clients known by their token, each heard in the order it speaks, sessions followed by cursors."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -13,19 +13,16 @@ from engineio.exceptions import EngineIOError  # type: ignore[import-untyped]
 from socketio.exceptions import ConnectionRefusedError as Refused  # type: ignore[import-untyped]
 
 from gateway.errors import GatewayError
-from gateway.ports import Subscription
 
 from .guard import Guard, bearer, public
-from .parting import Stalled, hold_little
+from .parting import hold_little
+from .peers import Peer
 from .sockets import SOCKETS
 
 log = structlog.get_logger("dragoman.socketio")
 
-EVENT = "2"
 BY_POLLING, BY_SOCKET = 8, 256
 """How many events may wait for a client that polls (some take no more than 16 at once), or has a socket."""
-
-Keep = Callable[[bytes], bool]
 
 
 class Json:
@@ -48,116 +45,9 @@ class Later:
 class Listener(Protocol):
     """Who hears what clients say: the event's name and what came with it; what is returned acknowledges it."""
 
-    async def hear(self, peer: "Peer", event: str, said: Any) -> Any: ...
-    async def gone(self, peer: "Peer") -> None:
+    async def hear(self, peer: Peer, event: str, said: Any) -> Any: ...
+    async def gone(self, peer: Peer) -> None:
         """The client has left."""
-
-
-def parted(frame: bytes) -> tuple[str, bytes]:
-    """The name and the payload of a frame `{"event": name, "data": payload}`."""
-    if frame.startswith(_HEAD):
-        name, found, payload = frame[len(_HEAD):].partition(_MIDDLE)
-        if found and b"\\" not in name:
-            return name.decode(), payload[:-1]
-    whole = orjson.loads(frame)
-    return whole["event"], orjson.dumps(whole["data"])
-
-
-_HEAD, _MIDDLE = b'{"event":"', b'","data":'
-
-
-class Peer:
-    """One connected client."""
-
-    def __init__(self, server: "SocketServer", sid: str, transport_id: str, owner: str) -> None:
-        self.owner = owner
-        self.sid = sid
-        self.order = asyncio.Lock()
-        self._server = server
-        self.transport_id = transport_id
-        self._word = asyncio.Lock()
-        self._following: dict[str, tuple[str, asyncio.Task[None]]] = {}
-
-    # -- saying ---------------------------------------------------------------------------------------------------
-
-    async def send(self, frames: Iterable[bytes]) -> None:
-        """Say all of it; a client that takes nothing for too long is cut."""
-        async with self._word:
-            ready = [f'{EVENT}["{name}",{payload.decode()}]' for name, payload in map(parted, frames)]
-            while ready:
-                room = self._server.room(self.transport_id)
-                now, ready = ready[:room], ready[room:]
-                for words in now:
-                    await self._server.eio.send(self.transport_id, words)
-                await self._taken()
-
-    async def _taken(self) -> None:
-        """Wait until what was said is on its way."""
-        queue = self._server.queue(self.transport_id)
-        if queue is None:
-            raise ConnectionResetError("the client has left")
-        try:
-            async with asyncio.timeout(self._server.patience()):
-                await queue.join()
-        except TimeoutError:
-            log.warning("a client takes nothing and is cut", owner=self.owner)
-            await self._server.cut(self.transport_id)
-            raise Stalled("the client takes nothing") from None
-
-    def hang_up(self) -> None:
-        """Let go of a request that waits for something to be said."""
-        if (queue := self._server.queue(self.transport_id)) is not None:
-            queue.put_nowait(None)
-
-    # -- following ------------------------------------------------------------------------------------------------
-
-    def follows(self, session_id: str) -> str | None:
-        """How the client follows that session, if it does."""
-        found = self._following.get(session_id)
-        return found[0] if found is not None and not found[1].done() else None
-
-    def follow(self, session_id: str, manner: str, subscription: Subscription, keep: Keep | None = None) -> None:
-        """Pass on all that happens there from now on, in the place of what was followed of it before."""
-        self.unfollow(session_id)
-        pumping = asyncio.create_task(self._pump(subscription, keep), name=f"follow {session_id}")
-        pumping.add_done_callback(_tell)
-        self._following[session_id] = (manner, pumping)
-
-    def unfollow(self, session_id: str) -> None:
-        if (found := self._following.pop(session_id, None)) is not None:
-            found[1].cancel()
-
-    async def quiet(self) -> None:
-        """Return when nothing is being told to the client."""
-        if pumping := [task for _, task in self._following.values()]:
-            await asyncio.wait(pumping)
-
-    def unfollow_all(self) -> None:
-        for session_id in list(self._following):
-            self.unfollow(session_id)
-
-    async def _pump(self, subscription: Subscription, keep: Keep | None) -> None:
-        try:
-            while chunks := await subscription.chunks():
-                await self.send(_kept(chunks, keep))
-            if subscription.cut_at is not None:
-                await self._server.cut(self.transport_id)
-        except Stalled:
-            subscription.cut()
-        except (ConnectionResetError, EngineIOError):
-            pass  # the client has left
-        finally:
-            subscription.close()
-
-
-def _tell(pumping: asyncio.Task[None]) -> None:
-    if not pumping.cancelled() and (error := pumping.exception()) is not None:
-        log.error("a session could not be followed any further", task=pumping.get_name(), exc_info=error)
-
-
-def _kept(chunks: Sequence[Any], keep: Keep | None) -> list[bytes]:
-    frames = [frame for chunk in chunks for frame in chunk.frames]
-    return frames if keep is None else [frame for frame in frames if keep(frame)]
 
 
 class SocketServer:

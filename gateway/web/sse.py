@@ -21,6 +21,8 @@ LONG = 1.0
 class EventStream(EventSourceResponse):
     """A response that pings in words of our choice, and gives up a peer that takes nothing."""
 
+    _send_headers_immediately = False  # they leave with the first words, which follow at once
+
     def __init__(self, *, heartbeat: float, patience: float, ping: str | bytes) -> None:
         super().__init__(sep="\n", allow_all_methods=True, ping_interval=heartbeat, send_timeout=SYSTEM * patience)
         self._ping_line = comment(ping)

@@ -2,13 +2,14 @@
 
 from .features import FEATURES, Feature, Level, feature_of
 from .filters import UnknownWord
-from .load import builtin_path, load_table
+from .load import builtin_path, builtin_table, load_table
 from .names import Vocabulary
-from .speaker import Framing, Speaker
+from .speaker import NOTHING, Framing, Speaker
 from .table import Table
 
 __all__ = [
     "FEATURES",
+    "NOTHING",
     "Feature",
     "Framing",
     "Level",
@@ -17,6 +18,7 @@ __all__ = [
     "UnknownWord",
     "Vocabulary",
     "builtin_path",
+    "builtin_table",
     "feature_of",
     "load_table",
 ]

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from gateway.marks import Problems, read
+from gateway.ports import Dialect
 
 from .check import check
 from .draft import Findings, draft
@@ -16,6 +17,11 @@ from .table import Table
 def builtin_path(dialect: str) -> Path:
     """Where the table of a dialect that comes with the gateway is kept."""
     return Path(__file__).parent.parent / f"{dialect}.yaml"
+
+
+def builtin_table(dialect: Dialect) -> Table:
+    """The table of a dialect as it comes with the gateway, whatever a deployment has changed of it."""
+    return load_table(builtin_path(dialect.name), Vocabulary.of(dialect))
 
 
 def load_table(path: Path | str, vocabulary: Vocabulary, overrides: Iterable[Path | str] = ()) -> Table:

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from gateway import model
 from gateway.model import EVENTS, AnyPart, Event, Record
+from gateway.ports import Dialect
 
 from .expressions import BODY, WIRE
 
@@ -28,6 +29,10 @@ class Vocabulary:
     names: Names = field(default_factory=dict)
     messages: Names = field(default_factory=dict)
     objects: Names = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, dialect: Dialect) -> "Vocabulary":
+        return cls(cues=dialect.cues, names=dialect.names, messages=dialect.messages, objects=dialect.objects)
 
 
 class Source(Enum):

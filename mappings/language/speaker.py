@@ -20,7 +20,8 @@ Sayer = Callable[[Any, Any, Mapping[str, Any]], Frames]
 
 SSE_LINES = ("event", "id", "retry")
 SSE_DATA = "data"
-_NOTHING: Mapping[str, Any] = {}
+NOTHING: Mapping[str, Any] = {}
+"""No bindings beside the record."""
 _TORN = str.maketrans("", "", "\r\n\0")
 
 
@@ -36,12 +37,16 @@ class Speaker:
     def record(self, record: Record, extra: Mapping[str, Any] | None = None) -> Frames:
         """The frames of the record's event, its variant's where that is spelled; none where the table is silent."""
         event = record.event
-        return self._events[type(event)][event.variant](record, event, _NOTHING if extra is None else extra)
+        return self._events[type(event)][event.variant](record, event, NOTHING if extra is None else extra)
+
+    def sayers(self, kind: type[Event]) -> Mapping[str, Sayer]:
+        """What `record` does with events of a kind, by their variants; for those who have many of them."""
+        return self._events[kind]
 
     def cue(self, name: str, record: Record | None, bindings: Mapping[str, Any] | None = None) -> Frames:
         """The frames of a cue by its name; a house event's name spells that record's event."""
         event = None if record is None else record.event
-        return self._cues[name](record, event, _NOTHING if bindings is None else bindings)
+        return self._cues[name](record, event, NOTHING if bindings is None else bindings)
 
 
 # -- framing ----------------------------------------------------------------------------------------------------------

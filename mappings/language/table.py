@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 from gateway.marks import Marked, Problem, Problems
 from gateway.model import EVENTS, AnyCommand, Event, FaultCode
@@ -16,6 +16,8 @@ from .filters import FILTERS, OTHERWISE, Filter, content_filters, enum_reader, w
 from .jsonio import plain
 from .names import ERROR_NAMES, PARTS, Vocabulary, bound, members, part_scope
 from .speaker import Framing, Sayer, Speaker, framed, sayer, sse_mistake
+
+Member = TypeVar("Member", bound=StrEnum)
 
 
 class Table:
@@ -66,6 +68,18 @@ class Table:
     def word(self, enum_map: str, value: StrEnum | str) -> str:
         """How the dialect calls a member of one of the house's enums."""
         return str(self._words[enum_map](value))
+
+    def meanings(self, enum_map: str, kind: type[Member], *preferred: Member) -> dict[str, Member]:
+        """The same read back: what each word stands for.
+
+        Of several members that share a word the preferred one is meant, else the one that is called so itself, else
+        the first.
+        """
+        found: dict[str, Member] = {}
+        namesakes = (member for member in kind if self.word(enum_map, member) == member)
+        for member in (*preferred, *namesakes, *kind):
+            found.setdefault(self.word(enum_map, member), member)
+        return found
 
     # -- what is heard ------------------------------------------------------------------------------------------------
 

@@ -52,6 +52,7 @@ class Server:
         self.runs: list[Any] = []
         """What to do with each request: events, bytes in pieces, or a status and a body."""
         self.asked: list[RunAgentInput] = []
+        self.bodies: list[bytes] = []
         self.headers: list[Any] = []
         self.left = asyncio.Event()
         self.url = ""
@@ -65,7 +66,8 @@ class Server:
         return event.model_copy(update={"thread_id": self.asked[-1].thread_id}) if ours else event
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        self.asked.append(RunAgentInput.model_validate_json(await request.read()))
+        self.bodies.append(await request.read())
+        self.asked.append(RunAgentInput.model_validate_json(self.bodies[-1]))
         self.headers.append(request.headers)
         run = self.runs.pop(0)
         if isinstance(run, web.Response):

@@ -46,6 +46,7 @@ from gateway.model import (
     fold,
 )
 from gateway.ports import Backend, Scoped
+from gateway.speech import each
 
 Answering = Callable[[AnyAsk, str], Answer]
 
@@ -143,10 +144,11 @@ class FakeTurn:
 
 async def play(backend: Backend, turn: FakeTurn) -> FakeTurn:
     """Run the backend to its end; the turn must then be fit to be ended."""
-    async for said in backend.run(turn):
-        event, scope_id = (said.event, said.scope_id) if isinstance(said, Scoped) else (said, ROOT)
-        assert type(event) in BACKEND_EVENTS
-        turn.record(event, scope_id)
+    async for telling in backend.run(turn):
+        for said in each(telling):
+            event, scope_id = (said.event, said.scope_id) if isinstance(said, Scoped) else (said, ROOT)
+            assert type(event) in BACKEND_EVENTS
+            turn.record(event, scope_id)
     turn.record(TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN))
     return turn
 

@@ -78,6 +78,16 @@ def test_a_permission(line: str, granted: bool, reason: str | None) -> None:
     assert board.shown == ["? Run it?", '? May the agent call calc {"a":1}']
 
 
+def test_nobody_is_to_allow_what_they_have_not_seen() -> None:
+    words = "rm -rf /; " * 20
+    call = ToolCall(call_id="c", name="shell", input={"cwd": "/tmp", "command": words})
+    for ask in (PermissionAsk(call=call), ClientToolAsk(call=call)):
+        _, board, _ = answered(ask, "no")
+        assert board.shown[0].endswith(" shell")
+        assert board.shown[1:] == ["  {", '    "cwd": "/tmp",', f'    "command": "{words}"', "  }"]
+
+
+
 def test_a_tool_of_the_clients_own() -> None:
     assert answered(ClientToolAsk(call=CALL), "42")[0] == ReturnResult(request_id="r", content="42")
     assert answered(ClientToolAsk(call=CALL), " ")[0] == ReturnResult(request_id="r", content=DECLINED, is_error=True)

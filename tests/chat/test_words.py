@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.chat.words import as_json, clean, folded, short
+from gateway.chat.words import as_json, clean, folded, in_lines, short
 from gateway.model import DataPart, FilePart, ImagePart, TextPart, ToolCall, ToolUsePart
 
 
@@ -35,4 +35,9 @@ def test_every_part_has_words() -> None:
 
 
 def test_what_json_cannot_say_is_said_all_the_same() -> None:
-    assert as_json({"a": object}) == "{'a': <class 'object'>}"
+    assert as_json({"a": object}) == in_lines({"a": object})[0] == "{'a': <class 'object'>}"
+
+
+def test_what_must_be_seen_is_seen_whole() -> None:
+    assert in_lines({"a": ["x\ny", "\u202e"]}) == ["{", '  "a": [', '    "x\\ny",', '    "\\u202e"', "  ]", "}"]
+    assert in_lines("x" * 10, 5) == ['"xxxx', "… 7 more characters"]

@@ -242,6 +242,21 @@ def test_a_server_of_another_kind_is_one_line(dragoman: Run, server: Running, na
     assert "Traceback" not in result.output
 
 
+def test_whoever_forgot_the_path_is_told_the_usual_one(dragoman: Run, server: Running) -> None:
+    result = dragoman("chat", server.address, "--dialect", "aap", "--timeout", "5")
+    assert result.exit_code == 2
+    assert result.stderr.endswith(f"; is this where the dialect is, and is it this dialect? "
+                                  f"Dragoman has it at {server.address}/aap\n")
+
+
+@pytest.mark.parametrize("name", ["cas", "zenflux"])
+def test_an_agent_that_is_not_there_is_what_is_asked_about(server: Running, name: str) -> None:
+    done = piped(server, name, "hello\n", "--agent", "nobody")
+    assert done.returncode == 2
+    assert done.stderr.endswith("; is 'nobody' what the agent is called there? Without --agent the server chooses\n")
+    assert ".;" not in done.stderr
+
+
 def test_a_door_that_is_closed_is_one_line(dragoman: Run, tmp_path_factory: pytest.TempPathFactory) -> None:
     settings = {"dialects": {name: {} for name in DIALECTS}, "auth": "keys"}
     with running(tmp_path_factory.mktemp("closed"), **settings) as closed:
@@ -254,7 +269,7 @@ def test_a_door_that_is_closed_is_one_line(dragoman: Run, tmp_path_factory: pyte
 
 
 @pytest.mark.parametrize(("words", "told"), [
-    (["localhost:1", "--dialect", "aap"], "'localhost:1' is not an http or https address\n"),
+    (["localhost:1", "--dialect", "aap"], "'localhost:1' is not an http or https address; write it as http://HOST:PORT/PATH\n"),
 ])
 def test_a_mistake_is_told(dragoman: Run, words: list[str], told: str) -> None:
     result = dragoman("chat", *words)
@@ -263,7 +278,9 @@ def test_a_mistake_is_told(dragoman: Run, words: list[str], told: str) -> None:
 
 def test_a_tool_that_is_not_there_is_told(dragoman: Run, server: Running) -> None:
     result = dragoman(*words_for(server, "aap"), "--ask-before", "hammer")
-    assert result.stderr == "the agent has no tool 'hammer' that could be asked about; it has: clock, calc, search\n"
+    assert result.stderr == "--ask-before hammer: there is no such tool; the agent has: clock, calc, search\n"
+    silent = dragoman(*words_for(server, "zenflux"), "--ask-before", "calc")
+    assert silent.stderr == "--ask-before calc: there is no such tool; this server names no tools of its agent\n"
     nameless = dragoman(*words_for(server, "aap"), "--tool", "=x")
     assert nameless.stderr == "--tool '=x': say NAME, or NAME=WHAT IT DOES\n"
 

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 from typer.testing import Result
@@ -24,6 +25,18 @@ def test_every_command_has_an_example(dragoman: Run, command: str) -> None:
     result = dragoman(*command.split(), "--help")
     assert result.exit_code == 0
     assert "Example: " in result.stdout
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "chat", "translate", "log verify", "log export", "record"])
+def test_help_flows_to_the_edge_of_the_terminal(
+    dragoman: Run, command: str, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A line ends where the next word has no room; it does not end where a line of the source does."""
+    monkeypatch.setenv("COLUMNS", "80")
+    said = dragoman(*command.split(), "--help").stdout.partition("╭")[0]
+    lines = [line.strip() for line in said.splitlines()]
+    broken = [line for line, after in pairwise(lines) if line and after and len(f"{line} {after.split()[0]}") <= 78]
+    assert broken == []
 
 
 def test_it_knows_its_version(dragoman: Run) -> None:

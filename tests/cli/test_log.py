@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 from gateway.cli import app
 from gateway.cli.log import Pace
 from gateway.log import SqliteLog
-from gateway.storage import Database
+from gateway.storage import Database, Seal, key_in
 from tests.log.stored import SESSIONS, kept, store
 
 Run = Callable[..., Result]
@@ -105,7 +105,9 @@ def test_a_round_trip_through_pipes(home: Path, real: Real, file: Path) -> None:
     )
     assert back.returncode == 0, back.stderr
     assert back.stdout == f"{home}/other/dragoman.db: took in 3 sessions, {RECORDS} records\n"
-    assert kept(home / "other" / "dragoman.db") == SESSIONS
+    other = home / "other" / "dragoman.db"
+    assert kept(other, Seal(lambda: [key_in(home / "data")])) == SESSIONS
+    assert b"s3cret" not in other.read_bytes()
 
 
 def test_a_file_that_only_its_writer_can_read(home: Path, dragoman: Run, file: Path) -> None:
@@ -113,7 +115,7 @@ def test_a_file_that_only_its_writer_can_read(home: Path, dragoman: Run, file: P
     assert (result.exit_code, result.stdout) == (0, "")
     assert "Written to out.jsonl: secrets" in result.stderr
     assert (home / "out.jsonl").stat().st_mode & 0o777 == 0o600
-    assert b"s3cret" in (home / "out.jsonl").read_bytes()
+    assert b"s3cret" not in (home / "out.jsonl").read_bytes()
     again = dragoman("log", "export", "--out", "out.jsonl")
     assert (again.exit_code, again.stderr) == (2, "out.jsonl is there already; remove it, or choose another name\n")
     refused = dragoman("log", "import", "out.jsonl")
@@ -121,7 +123,8 @@ def test_a_file_that_only_its_writer_can_read(home: Path, dragoman: Run, file: P
     assert refused.stderr == "there is a session 's1' already; --replace puts this one in its place\n"
     replaced = dragoman("log", "import", "--replace", "out.jsonl")
     assert replaced.stdout == f"{file}: took in 1 session, 37 records, 1 of them in the place of others\n"
-    assert kept(file) == {"s2": SESSIONS["s2"], "s3": SESSIONS["s3"], "s1": SESSIONS["s1"]}
+    seal = Seal(lambda: [key_in(home / "data")])
+    assert kept(file, seal) == {"s2": SESSIONS["s2"], "s3": SESSIONS["s3"], "s1": SESSIONS["s1"]}
 
 
 def test_what_cannot_be_written_leaves_nothing_behind(home: Path, dragoman: Run, file: Path) -> None:

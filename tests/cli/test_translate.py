@@ -140,6 +140,23 @@ def test_what_cannot_be_read_is_told_with_its_line_and_the_rest_is_written() -> 
     assert '"event":"session_end"' in done.stdout, "what was open is closed all the same"
 
 
+@pytest.mark.parametrize(("words", "stream", "told"), [
+    (["--from", "cas"], BEGINNING + REST, "nothing in it was understood; is it cas?"),
+    (["--from", "aap"], b"event: turn_st", "nothing in it was understood; is it aap?"),
+    (["--from", "canonical", "--session", "else"], SESSION, "nothing in it is of session 'else'"),
+])
+def test_who_understands_nothing_says_so(words: list[str], stream: bytes, told: str) -> None:
+    for quiet in ([], ["--quiet"]):
+        done = translate(*words, "--to", "blade", *quiet, stream=stream)
+        assert done.exit_code == 2
+        assert done.stderr.rstrip().endswith(told)
+
+
+def test_nothing_at_all_is_no_mistake() -> None:
+    done = translate("--from", "aap", "--to", "cas", stream=b"")
+    assert (done.exit_code, done.stdout) == (0, "")
+
+
 def test_one_session_of_many() -> None:
     other = SESSION.splitlines(keepends=True)[1].replace(b'"s"', b'"other"')
     done = translate("--from", "canonical", "--to", "canonical", "--session", "s", stream=SESSION + other)

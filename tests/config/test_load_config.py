@@ -189,8 +189,8 @@ def test_strangers_need_keys(host: str) -> None:
 
 def test_an_empty_file_serves_nothing() -> None:
     assert problems("") == [
-        "config.yaml:1:1: 'agents' names nothing to serve; it needs an agent at least",
-        "config.yaml:1:1: 'dialects' names nothing to serve; it needs a dialect at least",
+        "config.yaml:1:1: 'agents' names nothing to serve; name one at least: `agents: {demo: {backend: demo}}`",
+        "config.yaml:1:1: 'dialects' names nothing to serve; name one at least: `dialects: {NAME: }`",
     ]
 
 
@@ -199,7 +199,7 @@ def test_an_empty_file_serves_nothing() -> None:
     ("port: [\n", "config.yaml:2:1: not YAML: while parsing a flow node, expected the node content, "
                   "but found '<stream end>'"),
     (GOOD + "port: 1\nport: 2\n", "config.yaml:4:1: 'port' is here a second time; the first is in line 3"),
-    (GOOD + "limits: 5\n", "config.yaml:3:9: limits: input should be a valid dictionary or instance of Limits, not 5"),
+    (GOOD + "limits: 5\n", "config.yaml:3:9: limits: should be a mapping, as `{name: value}`, not 5"),
 ])
 def test_what_is_no_mapping_of_settings_is_told(text: str, problem: str) -> None:
     assert problems(text) == [problem]

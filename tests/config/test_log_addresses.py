@@ -44,4 +44,4 @@ def test_what_is_not_installed_is_told(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("gateway.config.checks.find_spec", lambda name: None)
     with pytest.raises(Problems) as told:
         load(tmp_path, "redis://host")
-    assert "pip install 'dragoman[redis]'" in str(told.value)
+    assert ".venv/bin/pip install -e '.[redis]'" in str(told.value)

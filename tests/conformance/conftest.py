@@ -1,6 +1,8 @@
 """What the proofs of the examiners share: the AAP suite, and servers to put it to."""
 
 import asyncio
+import fcntl
+import pickle
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -124,13 +126,13 @@ def in_background() -> Iterator[Callable[[ReferenceServer], str]]:
         thread = threading.Thread(target=loop.run_until_complete, args=(main(),), daemon=True)
         done.append((thread, leaving))
         thread.start()
-        assert ready.wait(5)
+        assert ready.wait(30)
         return found[0]
 
     yield serve
     for thread, leaving in done:
         loop.call_soon_threadsafe(leaving.set)
-        thread.join(5)
+        thread.join(30)
     loop.close()
 
 
@@ -155,5 +157,28 @@ def record_run(tmp_path: Path) -> Callable[..., Awaitable[tuple[Path, Report]]]:
                     report = await Runner(suite, target, settings, 16 if dialect == "zenflux" else 4).run(wanted)
             recorder.stopped()
         return path, report
+
+    return run
+
+
+@pytest.fixture
+def recorded(
+    record_run: Callable[..., Awaitable[tuple[Path, Report]]],
+    tmp_path_factory: pytest.TempPathFactory,
+    worker_id: str,
+) -> Callable[[str, Callable[[], Any]], Awaitable[tuple[Path, Report]]]:
+    """A whole examination of a right server, recorded by the first who asks for it: all workers of a run share it."""
+    home = tmp_path_factory.getbasetemp()
+    home = home if worker_id == "master" else home.parent
+
+    async def run(dialect: str, server: Callable[[], Any]) -> tuple[Path, Report]:
+        path, found = home / f"right-{dialect}.jsonl", home / f"right-{dialect}.report"
+        with (home / f"right-{dialect}.lock").open("w") as turn:
+            fcntl.flock(turn, fcntl.LOCK_EX)
+            if not found.exists():
+                made, report = await record_run(dialect, server(), within=30.0)
+                made.replace(path)
+                found.write_bytes(pickle.dumps(report))
+        return path, pickle.loads(found.read_bytes())
 
     return run

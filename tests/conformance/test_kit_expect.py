@@ -16,6 +16,8 @@ def test_what_is_met_is_silent() -> None:
     expect.equal("x", [1], [1])
     expect.member("x", {"a", "b"}, "a")
     expect.subset("x", ["a"], {"a", "b"})
+    assert expect.first("x", [7, 8], "all") == 7
+    assert expect.keyed("x", {"a": 1}, "a") == reply(200, b'{"a": 1}').object() == {"a": 1}
     assert expect.status(reply(201), 200, 201).status == 201
     assert expect.refused(reply(422), "it is wrong").status == 422
     assert expect.parsed(b'{"a": 1}', "it") == {"a": 1}
@@ -29,6 +31,12 @@ def test_what_is_met_is_silent() -> None:
         (lambda: expect.member("the mode", {"b", "a"}, "c"), "the mode to be one of a, b", "c"),
         (lambda: expect.member("the mode", {"b", "a"}, 7), "the mode to be one of a, b", "7"),
         (lambda: expect.subset("it", ["a", "c"], ["a"]), "it to include c", '["a"]'),
+        (lambda: expect.subset("it", [{}, 7], [[], "a"]), "it to include 7, {}", '[[],"a"]'),
+        (lambda: expect.subset("it", ["a"], 7), "it, a list or an object", "7"),  # type: ignore[arg-type]
+        (lambda: expect.subset("it", ["a"], "abc"), "it, a list or an object", "abc"),
+        (lambda: expect.first("a word", [], {"words": 0}), "a word", '{"words":0}'),
+        (lambda: expect.keyed("it", {"a": 1}, "a", "b"), "it, an object with ['a', 'b']", '{"a":1}'),
+        (lambda: reply(200, b"[]").object(), "the answer to GET /x, an object", "[]"),
         (lambda: expect.status(reply(500, b"oops"), 200), "GET /x to be answered with 200", "500 oops"),
         (lambda: expect.refused(reply(500), "no"), "GET /x to be refused with a 4xx, because no", "500 {}"),
         (lambda: expect.refused(reply(200), "no"), "GET /x to be refused with a 4xx, because no", "200 {}"),

@@ -29,6 +29,15 @@ def test_a_body_that_does_not_fit_is_told_why_and_where(schemas: Schemas) -> Non
         schemas.fit("pair", {"a": 7}, "the body")
 
 
+def nested(depth: int) -> dict[str, object]:
+    return {"not": nested(depth - 1)} if depth else {}
+
+
+def test_what_is_nested_too_deeply_fits_nothing(schemas: Schemas) -> None:
+    with pytest.raises(Failed, match="cannot be held to a schema"):
+        schemas.fit("pair", {"a": nested(500)}, "the body")
+
+
 @pytest.mark.parametrize(
     "value",
     [{}, {"type": "object"}, {"type": "number", "minimum": 1, "exclusiveMinimum": True}, {"items": [{}]}],

@@ -1,6 +1,8 @@
 """The Socket.IO client: events, acknowledgements, transports, refusals, raw packets, and waits that end."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
@@ -119,3 +121,51 @@ def test_a_packet_of_another_kind_is_a_failure() -> None:
     assert socketio.packet("1") == "41"
     with pytest.raises(Failed, match="of kind 40"):
         socketio.unpacked('44{"message":"no"}', "40")
+
+
+ATTACHED = '451-["x",{"_placeholder":true,"num":3}]\x1ebAAAA'
+GARBAGE = ["42", "42[]", '42["x"', "42{}", "49", "b!", ATTACHED]
+
+
+@asynccontextmanager
+async def garbling(packets: Sequence[str]) -> AsyncIterator[HttpClient]:
+    """A server that opens in good order, and then says these packets."""
+    waiting = [['0{"sid":"one","upgrades":[],"pingInterval":25000,"pingTimeout":20000}'], ['40{"sid":"two"}'], packets]
+
+    async def poll(request: web.Request) -> web.Response:
+        if request.method == "POST":
+            return web.Response(text="ok")
+        if not waiting:
+            await asyncio.sleep(30)
+        return web.Response(text="\x1e".join(waiting.pop(0)))
+
+    app = web.Application()
+    app.router.add_route("*", socketio.PATH, poll)
+    async with TestServer(app) as place, aiohttp.ClientSession() as session:
+        yield HttpClient(session, str(place.make_url("")).rstrip("/"), Transcript(), None, timeout=5.0)
+
+
+@pytest.mark.parametrize("packet", GARBAGE)
+async def test_packets_nobody_can_read_are_a_failure(packet: str, caplog: pytest.LogCaptureFixture) -> None:
+    async with garbling([packet, '42["after",7]']) as client, socketio.connect(client, None, ["polling"]) as link:
+        with pytest.raises(Failed, match="packets that a Socket"):
+            while True:
+                await link.next()
+    assert caplog.text == ""
+
+
+OPENINGS = ["", "{", "[]", "7", "{}", '{"sid":7}', '{"sid":"x","upgrades":7,"pingInterval":1,"pingTimeout":1}']
+
+
+@pytest.mark.parametrize("opening", OPENINGS)
+async def test_a_handshake_nobody_can_read_is_refused(opening: str) -> None:
+    async def poll(request: web.Request) -> web.Response:
+        return web.Response(text=f"0{opening}")
+
+    app = web.Application()
+    app.router.add_get(socketio.PATH, poll)
+    async with TestServer(app) as place, aiohttp.ClientSession() as session:
+        client = HttpClient(session, str(place.make_url("")).rstrip("/"), Transcript(), None, timeout=5.0)
+        with pytest.raises(Failed, match="to open a Socket"):
+            async with socketio.connect(client):
+                raise AssertionError("it cannot open")

@@ -21,6 +21,16 @@ def test_entries_have_their_time_and_direction() -> None:
     ]
 
 
+def test_the_last_answer_is_known() -> None:
+    transcript = clocked()
+    transcript.sent("GET /meta")
+    assert (transcript.has_answer, transcript.last_answer) == (False, "")
+    transcript.received("200")
+    transcript.received("{}")
+    transcript.sent("GET /sessions")
+    assert (transcript.has_answer, transcript.last_answer) == (True, "{}")
+
+
 def test_secrets_are_struck_out_however_they_are_spelled() -> None:
     secret = 'k"ey/ü'
     transcript = clocked(secret)
@@ -50,3 +60,10 @@ def test_long_texts_are_shortened_after_striking_out() -> None:
     kept = transcript.entries[0].text
     assert "tops" not in kept
     assert kept.endswith("more characters)")
+
+
+def test_bytes_of_no_alphabet_can_be_kept() -> None:
+    transcript = clocked("key")
+    transcript.received("200 OK\nX-Odd: key " + b"\xff".decode("utf-8", "surrogateescape"))
+    assert transcript.last_answer == "200 OK\nX-Odd: [redacted] \\udcff"
+    assert str(transcript).encode()

@@ -91,9 +91,9 @@ def outcomes(report: Report) -> dict[str, Outcome]:
 
 
 @pytest.mark.parametrize("dialect", dialects())
-async def test_a_har_file_gives_the_same_verdicts(record_run: RecordRun, tmp_path: Path, dialect: str) -> None:
+async def test_a_har_file_gives_the_same_verdicts(recorded: RecordRun, tmp_path: Path, dialect: str) -> None:
     suite = load_suite(dialect)
-    path, _ = await record_run(dialect, SERVERS[dialect]())
+    path, _ = await recorded(dialect, SERVERS[dialect])
     saved = tmp_path / "saved.har"
     saved.write_bytes(orjson.dumps(as_har(path)))
     requirements = suite.catalogue.requirements

@@ -94,8 +94,8 @@ def test_every_requirement_has_a_rule_or_a_reason(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", dialects())
-async def test_a_right_server_fails_nothing(record_run: RecordRun, dialect: str) -> None:
-    path, live = await record_run(dialect, SERVERS[dialect]())
+async def test_a_right_server_fails_nothing(recorded: RecordRun, dialect: str) -> None:
+    path, live = await recorded(dialect, SERVERS[dialect])
     missed = [item.requirement.id for item in live.findings if item.outcome in (Outcome.FAILED, Outcome.NOT_TESTABLE)]
     report = judged(dialect, path)
     assert len(missed) <= 3

@@ -59,7 +59,7 @@ async def raw(address: URL, request: bytes) -> bytes:
     """All the bytes that come back to a request that asks for the connection to be closed."""
     reader, writer = await asyncio.open_connection(address.host, address.port)
     writer.write(request)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         found = await reader.read(-1)
     writer.close()
     return found
@@ -254,7 +254,7 @@ async def test_a_client_that_leaves_is_noted_and_the_server_told(tmp_path: Path)
     async with proxied(handler, path) as (address, session):
         async with session.get(address) as answer:
             await answer.content.readany()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await left.wait()
     (item,) = tape(path).exchanges
     assert item.ending is Ending.LEFT

@@ -1,5 +1,6 @@
 """A server that is killed and started again, on the same port and data; a nursery keeps starts cheap by forking."""
 
+import atexit
 import gc
 import json
 import os
@@ -7,9 +8,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.request import urlopen
@@ -80,6 +83,40 @@ def _show_before_it_is_stored() -> None:
     SqliteLog.append, SqliteLog.committed, Database.open = show, say_nothing, slow  # type: ignore[method-assign]
 
 
+class Nursery:
+    """The process that bears servers; one is enough for all servers of a run."""
+
+    def __init__(self, *, careless: bool) -> None:
+        self._turn = threading.Lock()
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", "from tests.crash.server import nursery; nursery()", *["careless"][:careless]],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2],
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._asked, self._told = self._process.stdin, self._process.stdout
+
+    def bear(self, words: Sequence[str], errors: Path) -> int:
+        """The process id of a newborn server."""
+        with self._turn:
+            self._asked.write(json.dumps([words, str(errors)]) + "\n")
+            self._asked.flush()
+            return int(self._told.readline())
+
+    def close(self) -> None:
+        self._asked.close()
+        self._process.wait(PATIENCE)
+        self._told.close()
+
+
+@cache
+def nursery_of_this_run(*, careless: bool = False) -> Nursery:
+    """It goes when the process ends."""
+    made = Nursery(careless=careless)
+    atexit.register(made.close)
+    return made
+
+
 class Server:
     """One data folder and one port; whoever serves them may die."""
 
@@ -91,19 +128,12 @@ class Server:
         self.database = folder / "data" / "dragoman.db"
         self.pid: int | None = None
         (folder / "config.yaml").write_text(yaml.safe_dump({**SETTINGS, "port": self.port, **settings}))
-        self._nursery = subprocess.Popen(
-            [sys.executable, "-c", "from tests.crash.server import nursery; nursery()", *["careless"][:careless]],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2],
-        )
+        self._nursery = nursery_of_this_run(careless=careless)
 
     def start(self) -> None:
         """Born, not yet ready."""
         words = ["serve", "--config", str(self.folder / "config.yaml")]
-        assert self._nursery.stdin is not None
-        assert self._nursery.stdout is not None
-        self._nursery.stdin.write(json.dumps([words, str(self.errors)]) + "\n")
-        self._nursery.stdin.flush()
-        self.pid = int(self._nursery.stdout.readline())
+        self.pid = self._nursery.bear(words, self.errors)
 
     def is_ready(self) -> bool:
         try:
@@ -140,11 +170,6 @@ class Server:
     def close(self) -> None:
         if self.is_alive:
             self.kill()
-        assert self._nursery.stdin is not None
-        assert self._nursery.stdout is not None
-        self._nursery.stdin.close()
-        self._nursery.wait(PATIENCE)
-        self._nursery.stdout.close()
 
     # -- what is in the file --------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from gateway.errors import NotFound, Overloaded, TooLarge
-from gateway.model import MessageStarted, Role, SeedMessage, SendMessage, TurnEnded
+from gateway.model import MessageStarted, Role, SeedMessage, SendMessage
 from gateway.ports import Said, Turn
 from tests.house import Stage
 
@@ -88,26 +88,6 @@ async def test_what_a_turn_does_when_its_client_leaves_is_a_setting(cancel: bool
     assert receipt.turn_id is not None
     await stage.service.leave("", session.view.session_id, receipt.turn_id)
     assert stage.service.running == running
-
-
-async def test_draining_waits_for_turns_and_then_ends_them() -> None:
-    stage = Stage(patient)
-    session = await stage.session()
-    session.submit([SendMessage(content="go")])
-    await stage.until(session, MessageStarted)
-    await stage.service.drain(0.01, asyncio.Event())
-    assert isinstance((await stage.records(session))[-1].event, TurnEnded)
-    assert stage.service.running == 0
-
-
-async def test_draining_in_a_hurry_does_not_wait() -> None:
-    stage, hurry = Stage(patient), asyncio.Event()
-    session = await stage.session()
-    session.submit([SendMessage(content="go")])
-    hurry.set()
-    async with asyncio.timeout(5):
-        await stage.service.drain(3600, hurry)
-    assert stage.service.running == 0
 
 
 async def test_a_session_knows_its_agent_and_its_turns() -> None:

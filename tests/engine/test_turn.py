@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -21,7 +20,6 @@ from gateway.model import (
     Interrupt,
     MessageEnded,
     MessageStarted,
-    NoticePosted,
     Outcome,
     PermissionAsk,
     Record,
@@ -31,8 +29,6 @@ from gateway.model import (
     StopReason,
     ToolCall,
     ToolReturned,
-    Turn,
-    TurnEnded,
     TurnResumed,
     TurnStarted,
     Usage,
@@ -40,17 +36,10 @@ from gateway.model import (
 )
 from gateway.ports import Said, Scoped
 from gateway.ports import Turn as TurnPort
-from tests.house import Stage, lawful, names
+from tests.engine.playing import HELLO, ended, played
+from tests.house import Stage, names
 from tests.streams import backend_turns
 
-HELLO = [
-    MessageStarted(message_id="m1"),
-    BlockStarted(block_id="b1", message_id="m1", kind=BlockKind.TEXT),
-    BlockDelta(block_id="b1", message_id="m1", kind=BlockKind.TEXT, delta="hel"),
-    BlockDelta(block_id="b1", message_id="m1", kind=BlockKind.TEXT, delta="lo"),
-    BlockEnded(block_id="b1", message_id="m1", kind=BlockKind.TEXT, text="hello"),
-    MessageEnded(message_id="m1", usage=Usage(output_tokens=2)),
-]
 CALL = ToolCall(call_id="c1", name="clock")
 CALLING = [
     MessageStarted(message_id="m1"),
@@ -58,25 +47,6 @@ CALLING = [
     BlockEnded(block_id="b1", message_id="m1", kind=BlockKind.TOOL_USE, call=CALL),
     MessageEnded(message_id="m1", stop_reason=StopReason.TOOL_USE),
 ]
-
-
-async def played(play: object, **limits: float) -> list[Record]:
-    """The records of one turn of a backend."""
-    stage = Stage(play, **limits)  # type: ignore[arg-type]
-    session = await stage.session()
-    session.submit([SendMessage(content="go")])
-    await stage.until(session, TurnEnded)
-    records = await stage.records(session)
-    assert lawful(records).turn is Turn.IDLE
-    assert names(records).count("turn.ended") == 1
-    assert stage.watchman.ended == [records[-1].event.outcome]
-    return records
-
-
-def ended(records: list[Record]) -> TurnEnded:
-    event = records[-1].event
-    assert isinstance(event, TurnEnded)
-    return event
 
 
 async def test_a_plain_turn_is_logged_as_it_was_said() -> None:
@@ -155,44 +125,6 @@ async def test_a_sub_agent_left_talking_is_ended_too() -> None:
         ("child", "block.ended"), ("child", "message.ended"), ("child", "scope.status"),
         (ROOT, "fault.raised"), (ROOT, "turn.ended"),
     ]
-
-
-@pytest.mark.parametrize("nonsense", [
-    BlockDelta(block_id="b1", message_id="m1", kind=BlockKind.TEXT, delta="no message"),
-    MessageEnded(message_id="m1"),
-    TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN),
-    TurnStarted(command_id="c"),
-    InputResolved(request_id="ask_1", resolution=Resolution.GRANTED),
-    ToolReturned(call_id="never made"),
-    MessageStarted(message_id=7),  # type: ignore[arg-type]
-    MessageStarted(message_id="m", model=object()),  # type: ignore[arg-type]
-    NoticePosted(topic="t", title="x", detail=2**70),
-    NoticePosted(topic="t", title="\udfff"),
-    "a bare string",
-    None,
-    42,
-])
-async def test_nonsense_is_a_fault_of_the_turn_and_not_in_the_log(nonsense: object) -> None:
-    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
-        yield nonsense  # type: ignore[misc]
-
-    records = await played(play)
-    assert names(records)[2:] == ["turn.started", "fault.raised", "turn.ended"]
-    fault = ended(records).fault
-    assert fault is not None
-    assert fault.code is FaultCode.BACKEND
-
-
-@pytest.mark.parametrize("delta", [5, None, b"bytes", "half a \ud800 pair"])
-async def test_a_delta_that_cannot_be_written_does_not_get_out(delta: Any) -> None:
-    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
-        yield HELLO[0]
-        yield HELLO[1]
-        yield BlockDelta(block_id="b1", message_id="m1", kind=BlockKind.TEXT, delta=delta)
-
-    records = await played(play)
-    assert "block.delta" not in names(records)
-    assert ended(records).outcome is Outcome.FAILED
 
 
 @given(backend_turns(), st.data())
@@ -294,31 +226,3 @@ async def test_asking_in_the_middle_of_a_message_is_a_fault() -> None:
         await turn.ask(PermissionAsk(call=CALL))
 
     assert ended(await played(play)).outcome is Outcome.FAILED
-
-
-async def test_a_turn_that_never_stops_talking_is_ended() -> None:
-    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
-        yield HELLO[0]
-        yield HELLO[1]
-        while True:
-            yield HELLO[2]
-
-    records = await played(play, turn_events=1000)
-    assert ended(records).outcome is Outcome.FAILED
-    assert len(records) < 1100
-
-
-async def test_words_of_every_script_take_the_short_way() -> None:
-    words = ("你", "好\U0001f600")
-    said = [BlockDelta(block_id="b1", message_id="m1", kind=BlockKind.TEXT, delta=word) for word in words]
-
-    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
-        for event in (*HELLO[:2], *said):
-            yield event
-        yield BlockEnded(block_id="b1", message_id="m1", kind=BlockKind.TEXT, text="你好\U0001f600")
-        yield HELLO[5]
-
-    records = await played(play)
-    assert [r.event for r in records if isinstance(r.event, BlockDelta)] == said
-    assert records[5].event is said[0], "not copied on the way"
-    assert ended(records).outcome is Outcome.COMPLETED

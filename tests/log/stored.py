@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from gateway.log import LogFile, SqliteLog, log_file
+from gateway.log.sealing import opened
 from gateway.model import (
     BlockDelta,
     BlockEnded,
@@ -24,7 +25,7 @@ from gateway.model import (
     TurnStarted,
     TurnSuspended,
 )
-from gateway.storage import Database
+from gateway.storage import UNSEALED, Database, Seal
 from tests.log.logs import put
 
 
@@ -69,10 +70,10 @@ async def store(path: Path, sessions: dict[str, list[Record]] | None = None, gro
     await log.close()
 
 
-def kept(path: Path) -> dict[str, list[Record]]:
+def kept(path: Path, seal: Seal = UNSEALED) -> dict[str, list[Record]]:
     """Everything that is in the file."""
     with log_file(path) as file:
-        return {head.session_id: file.records(head.session_id) for head in file.heads()}
+        return {head.session_id: opened(file.records(head.session_id), seal) for head in file.heads()}
 
 
 def segments(file: LogFile) -> int:

@@ -9,7 +9,7 @@ from gateway.log import log_file
 from gateway.log.carry import SEGMENT, exported, take_in
 from gateway.log.verify import verify
 from gateway.model import MODEL_VERSION, encode
-from gateway.storage import Database, Unusable, make
+from gateway.storage import Database, Seal, Unusable, make
 from tests.log.stored import SESSIONS, kept, session, store
 
 
@@ -48,8 +48,19 @@ async def test_a_long_session_comes_in_pieces(tmp_path: Path, other: Path) -> No
     assert verify(other).problems == []
 
 
-def test_secrets_are_carried(path: Path) -> None:
-    assert b"s3cret" in b"".join(lines(path, "s1"))
+def test_secrets_are_carried_sealed(path: Path, other: Path) -> None:
+    seal = Seal(lambda: ["k" * 32])
+    carried = b"".join(exported(path, ["s1"], seal=seal)).splitlines()
+    assert b"s3cret" not in b"".join(carried)
+    take_in(other, carried, seal=Seal(lambda: ["another key"]))
+    assert kept(other, seal) == {"s1": SESSIONS["s1"]}
+
+
+def test_secrets_of_an_old_file_are_sealed_on_their_way_in(path: Path, other: Path) -> None:
+    seal = Seal(lambda: ["k" * 32])
+    take_in(other, lines(path), seal=seal)
+    assert b"s3cret" not in other.read_bytes()
+    assert kept(other, seal) == SESSIONS
 
 
 def test_some_sessions_only(path: Path, other: Path) -> None:

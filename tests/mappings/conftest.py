@@ -26,6 +26,7 @@ AAP = Vocabulary(
         "answer.question": ("request_id", "custom"),
         "answer.continuation": ("request_id", "proceed"),
         "answer.rollback": ("request_id", "option"),
+        "turn.interrupt": (),
     },
     objects={
         "meta": ("agents",),
@@ -45,6 +46,8 @@ AAP = Vocabulary(
         "message.user": ("content",),
         "message.assistant": ("content",),
         "message.tool": ("call_id", "content"),
+        "message.asked": ("calls",), "asked.call": ("call",), "asked.continuation": ("request_id", "ask"),
+        "asked.rollback": ("request_id", "ask"),
         "turn": ("stop_reason", "messages"),
     },
 )

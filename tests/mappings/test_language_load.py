@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gateway.marks import Problems, read
-from mappings.language import Table, Vocabulary, builtin_path, load_table
+from mappings.language import Table, Vocabulary, builtin_path, builtin_table, load_table
 from mappings.language.shape import SECTIONS
+from tests.tables import DIALECTS, dialect
 
 DOCS = Path(__file__).parents[2] / "docs" / "mappings.md"
 WORDS = st.sampled_from([
@@ -28,6 +29,14 @@ ANYTHING = st.recursive(
 def test_the_built_in_tables_are_beside_the_language() -> None:
     assert builtin_path("aap").name == "aap.yaml"
     assert builtin_path("aap").is_file()
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_dialect_says_itself_what_its_table_may_use(name: str) -> None:
+    its = dialect(name)
+    words = Vocabulary.of(its)
+    assert (words.cues, words.names, words.messages, words.objects) == (its.cues, its.names, its.messages, its.objects)
+    assert builtin_table(its).dialect == name
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

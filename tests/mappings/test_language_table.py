@@ -36,6 +36,15 @@ def test_a_second_map_of_one_enum(plain: Table) -> None:
     assert plain.word("stop_reason", "timeout") == "stopped"
 
 
+def test_a_map_is_read_back(plain: Table, aap: Table) -> None:
+    assert plain.meanings("outcome", Outcome)["ko"] is Outcome.FAILED
+    assert aap.meanings("stop_reason", StopReason)["tool_use"] is StopReason.TOOL_USE, "its namesake"
+    assert aap.meanings("stop_reason", StopReason)["error"] is StopReason.ERROR, "its namesake, though not the first"
+    assert aap.meanings("stop_reason", StopReason, StopReason.TIMEOUT)["error"] is StopReason.TIMEOUT, "the preferred"
+    shared = next(reason for reason in StopReason if plain.word("stop_reason", reason) == "stopped")
+    assert plain.meanings("stop_reason", StopReason)["stopped"] is shared, "the first"
+
+
 def test_commands_are_made_field_by_field(plain: Table) -> None:
     assert plain.command("say", words="Hi") == SendMessage(content="Hi", headless=True)
     assert plain.command("decide", id="r", answer="yes", why=None) == DecidePermission(request_id="r", granted=True)

@@ -9,3 +9,9 @@ def test_every_fault_code_has_the_status_of_the_design() -> None:
         "unsupported": 422, "rate_limited": 429, "internal": 500, "backend": 502, "overloaded": 503, "timeout": 504,
         "interrupted": 503,
     }
+
+
+def test_what_may_go_well_another_time() -> None:
+    assert {code.value for code in FaultCode if code.is_passing} == {
+        "rate_limited", "overloaded", "timeout", "interrupted",
+    }

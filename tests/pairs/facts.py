@@ -1,8 +1,9 @@
-"""What a conversation comes to, feature by feature: the same whether it is read in a log or heard by a client."""
+"""What a conversation comes to, feature by feature, in the plain words that a log and a client have in common."""
 
-import re
 from collections.abc import Iterable
 from typing import Any
+
+from msgspec.structs import asdict
 
 from gateway.model import (
     ROOT,
@@ -36,14 +37,12 @@ from gateway.model import (
     ToolReturned,
     TurnEnded,
     Usage,
+    in_markdown,
     text_of,
 )
-from gateway.ports import Said, Scoped
-from gateway.upstream import Asked, Ended, Heard
+from tests.pairs.reading import at_once
 
 Facts = dict[str, Any]
-PICTURE = re.compile(r"!\[image\]\([^)]*\)")
-"""How a picture looks to readers of words; whether it arrived is `images_out`."""
 
 
 class Tally:
@@ -51,11 +50,12 @@ class Tally:
 
     def __init__(self) -> None:
         self.texts: list[str] = []
+        self.illustrated: list[str] = []
         self.thoughts: list[str] = []
-        self.calls: list[tuple[str, Any]] = []
+        self.calls: dict[str, tuple[str, Any]] = {}
         self.results: list[tuple[str, str, bool]] = []
         self.output: dict[str, str] = {}
-        self.at_once = 0
+        self.trace: list[tuple[str, bool]] = []
         self.asks: dict[str, list[Any]] = {
             name: [] for name in ("client_tools", "permissions", "questions", "continuations", "rollbacks")
         }
@@ -69,12 +69,14 @@ class Tally:
         self.titles: list[str] = []
         self.custom: list[Any] = []
         self.usage = Usage()
+        self.usage_below = Usage()
+        self.asked_below: list[tuple[str, Any]] = []
+        """What sub-agents ask: the feature, and what there is of it."""
         self.faults: list[tuple[str, str]] = []
         self.stop: StopReason | None = None
         self.outcome: Outcome | None = None
         self.result: Any = None
         self._open: dict[str, ToolCall] = {}
-        self._own: set[str] = set()
 
     def say(self, event: Any, scope_id: str = ROOT) -> None:
         if isinstance(event, BlockDelta | BlockStarted):
@@ -82,6 +84,7 @@ class Tally:
         if isinstance(event, BlockEnded):
             self._block(event, scope_id)
         elif isinstance(event, ToolReturned):
+            self.trace.append((event.call_id, False))
             call = self._open.pop(event.call_id, None)
             if call is not None and call.origin is not ToolOrigin.CLIENT and scope_id == ROOT:
                 self.results.append((call.name, text_of(event.content), event.is_error))
@@ -93,10 +96,11 @@ class Tally:
             self.letters.append(text_of(event.content))
         elif isinstance(event, MessageEnded):
             self.usage += event.usage
+            self.usage_below += event.usage if scope_id != ROOT else Usage()
         elif isinstance(event, MessageAnnotated):
-            self.annotations.append((event.topic, event.content))
+            self.annotations.append((str(event.topic), event.content))
         elif isinstance(event, NoticePosted):
-            self.notices.append((event.topic, event.title, event.level))
+            self.notices.append((event.topic, event.title, str(event.level)))
         elif isinstance(event, SessionCompacted):
             self.compactions.append(event.summary)
         elif isinstance(event, SessionUpdated) and event.title is not None:
@@ -112,36 +116,28 @@ class Tally:
         if event.call is not None:
             self._open[event.call.call_id] = event.call
         if event.call is not None and scope_id == ROOT:
-            self._own.add(event.call.call_id)
-            self.at_once = max(self.at_once, len(self._own & self._open.keys()))
+            self.trace.append((event.call.call_id, True))
         if scope_id != ROOT:
             if event.text and event.kind is BlockKind.TEXT:
                 self.below.append(event.text)
         elif event.call is not None:
-            self.calls.append((event.call.name, event.call.input))
+            self.calls[event.call.call_id] = (event.call.name, event.call.input)
         elif event.image is not None:
             self.images.append(event.image.url)
+            self.illustrated.append(in_markdown(event.image))
         elif event.data is not None:
             self.data.append((event.data.type, event.data.content))
         elif event.kind is BlockKind.THINKING:
             self.thoughts.append(event.text or "")
         else:
             self.texts.append(event.text or "")
+            self.illustrated.append(event.text or "")
 
-    def ask(self, ask: AnyAsk) -> None:
-        match ask:
-            case ClientToolAsk(call=call):
-                self.asks["client_tools"].append((call.name, call.input))
-            case PermissionAsk(call=call):
-                self.asks["permissions"].append((call.name, call.input))
-            case QuestionAsk(questions=questions):
-                self.asks["questions"].append([
-                    (one.question, one.multi_select, [choice.label for choice in one.options]) for one in questions
-                ])
-            case ContinuationAsk(turn=turn, message=message):
-                self.asks["continuations"].append((turn, message))
-            case RollbackAsk(task_id=task_id, options=options):
-                self.asks["rollbacks"].append((task_id, [dict(option) for option in options]))
+    def ask(self, ask: AnyAsk, scope_id: str = ROOT) -> None:
+        name, asked = _asked(ask)
+        self.asks[name].append(asked)
+        if scope_id != ROOT:
+            self.asked_below.append((name, asked))
 
     def end(self, stop: StopReason, outcome: Outcome, fault: Fault | None, result: Any) -> None:
         self.stop, self.outcome, self.result = stop, outcome, result
@@ -153,14 +149,19 @@ class Tally:
         told = (str(fault.code), fault.message)
         self.faults += [] if told in self.faults else [told]
 
+    @property
+    def words(self) -> str:
+        """The text with its pictures in Markdown, as readers of words get them."""
+        return "".join(self.illustrated)
+
     def facts(self) -> Facts:
         return {
-            "text": PICTURE.sub("", "".join(self.texts)),
+            "text": "".join(self.texts),
             "thinking": "".join(self.thoughts),
-            "tool_calls": self.calls,
+            "tool_calls": [*self.calls.values()],
             "tool_results": sorted(self.results),
             "tool_output": sorted(self.output.values()),
-            "parallel_tools": self.at_once if self.at_once > 1 else 0,
+            "parallel_tools": at_once(self.trace),
             **self.asks,
             "subagents": [self.below, self.letters] if self.below else [],
             "images_out": self.images,
@@ -169,8 +170,8 @@ class Tally:
             "notices": self.notices,
             "compaction": self.compactions,
             "titles": self.titles,
-            "usage": self.usage,
-            "stop_reasons": self.stop,
+            "usage": asdict(self.usage),
+            "stop_reasons": str(self.stop),
             "faults": self.faults,
             "interrupts": self.outcome is Outcome.INTERRUPTED,
             "structured_output": self.result,
@@ -178,34 +179,37 @@ class Tally:
         }
 
 
+def _asked(ask: AnyAsk) -> tuple[str, Any]:
+    match ask:
+        case ClientToolAsk(call=call):
+            return "client_tools", (call.name, call.input)
+        case PermissionAsk(call=call):
+            return "permissions", (call.name, call.input)
+        case QuestionAsk(questions=questions):
+            return "questions", [
+                (one.question, one.multi_select, [choice.label for choice in one.options]) for one in questions]
+        case ContinuationAsk(turn=turn, message=message):
+            return "continuations", (turn, message)
+        case RollbackAsk(task_id=task_id, options=options):
+            return "rollbacks", (task_id, [dict(option) for option in options])
+
+
 def of_log(records: Iterable[Record], turn_id: str) -> Facts:
     """What one turn came to, as the log has it."""
+    return counted(records, turn_id).facts()
+
+
+def counted(records: Iterable[Record], turn_id: str) -> Tally:
+    """The same, with what cannot be told feature by feature."""
     tally = Tally()
     for record in records:
         if record.turn_id != turn_id:
             continue
         if isinstance(record.event, InputRequested):
-            tally.ask(record.event.ask)
+            tally.ask(record.event.ask, record.scope_id)
         elif isinstance(record.event, TurnEnded):
             ended = record.event
             tally.end(ended.stop_reason, ended.outcome, ended.fault, ended.result)
         else:
             tally.say(record.event, record.scope_id)
-    return tally.facts()
-
-
-def of_heard(heard: Iterable[Heard]) -> Facts:
-    """What one turn came to, as a client heard it."""
-    tally = Tally()
-    for one in heard:
-        if isinstance(one, Asked):
-            tally.ask(one.ask)
-        elif isinstance(one, Ended):
-            tally.end(one.stop_reason, one.outcome, one.fault, one.result)
-        else:
-            tally.say(*_placed(one))
-    return tally.facts()
-
-
-def _placed(said: Said) -> tuple[Any, str]:
-    return (said.event, said.scope_id) if isinstance(said, Scoped) else (said, ROOT)
+    return tally

@@ -5,9 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.backends.remote import dialled
 from gateway.model import InputAccepted, Record, SessionView
-from gateway.upstream import Remote, RemoteAddress
 from tests.served import Served, serving, until
 from tests.tables import DIALECTS
 
@@ -19,34 +17,40 @@ class Row:
     first: Served
     second: Served
 
-    def client(self, dialect: str) -> Remote:
-        """A client of the second gateway."""
-        return dialled(dialect, RemoteAddress(url=address(self.second, dialect)))
-
     async def original(self, said: str) -> tuple[list[Record], str]:
         """What the log of the first gateway has of the conversation in which this was said, and the turn it began."""
-        view, turn_id = await self._find(said)
-        await until(lambda: view.turn_id != turn_id)
-        return list(await self.first.gateway.sessions.records("", view.session_id)), turn_id
+        return await _turn(self.first, said)
+
+    async def between(self, said: str) -> tuple[list[Record], str]:
+        """The same, as the second gateway has heard it."""
+        return await _turn(self.second, said)
 
     async def found(self, said: str) -> tuple[SessionView, list[Record]]:
         """The session of the first gateway in which this was said, and all its records."""
-        view, _ = await self._find(said)
+        view, _ = await _find(self.first, said)
         return view, list(await self.first.gateway.sessions.records("", view.session_id))
 
-    async def has_tools(self, said: str, name: str) -> bool:
-        """Whether the first gateway knows of this tool of the client."""
-        view, _ = await self._find(said)
-        return name in [tool.name for tool in view.settings.client_tools]
+    async def knows(self, said: str, tool: str) -> tuple[bool, bool]:
+        """Whether the first gateway knows of this tool of the client, and whether the second does."""
+        views = [(await _find(served, said))[0] for served in (self.first, self.second)]
+        first, second = ([one.name for one in view.settings.client_tools] for view in views)
+        return tool in first, tool in second
 
-    async def _find(self, said: str) -> tuple[SessionView, str]:
-        sessions = self.first.gateway.sessions
-        for head in await sessions.heads("", limit=1000):
-            for record in await sessions.records("", head.session_id):
-                if isinstance(record.event, InputAccepted) and said in repr(record.event):
-                    assert record.turn_id is not None
-                    return await sessions.get("", head.session_id), record.turn_id
-        raise AssertionError(f"nobody said {said!r} to the first gateway")
+
+async def _turn(served: Served, said: str) -> tuple[list[Record], str]:
+    view, turn_id = await _find(served, said)
+    await until(lambda: view.turn_id != turn_id)
+    return list(await served.gateway.sessions.records("", view.session_id)), turn_id
+
+
+async def _find(served: Served, said: str) -> tuple[SessionView, str]:
+    sessions = served.gateway.sessions
+    for head in await sessions.heads("", limit=1000):
+        for record in await sessions.records("", head.session_id):
+            if isinstance(record.event, InputAccepted) and said in repr(record.event):
+                assert record.turn_id is not None
+                return await sessions.get("", head.session_id), record.turn_id
+    raise AssertionError(f"nobody said {said!r}")
 
 
 def address(served: Served, dialect: str) -> str:

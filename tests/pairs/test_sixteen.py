@@ -1,18 +1,36 @@
-"""Sixteen pairs: whoever talks to an agent through two dialects hears what it said, but for what the tables declare."""
+"""Sixteen pairs: whoever talks to an agent through two dialects is told what it said, but for what the tables declare.
+
+The first dialect is heard by the gateway itself, and held to what its table says of that (`heard`). The client of the
+second is one that has only read that dialect's documents, and its reading is held to what the wire carries (`support`).
+"""
 
 import asyncio
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gateway.backends.directives import READERS
+from gateway.model import ContinueTurn, DecidePermission, InputAccepted, Record, ReturnResult, RollBack, text_of
 from mappings.language import FEATURES, Level, Table
-from tests.pairs.facts import Facts, of_heard, of_log
+from tests.pairs.comparing import NOT_TOLD, Comparison
+from tests.pairs.facts import Tally, counted
+from tests.pairs.reading import Reading
 from tests.pairs.relaying import Row, in_a_row
-from tests.pairs.talking import PAINT, converse
+from tests.pairs.saying import PAINT, PAINTED
+from tests.pairs.talking_aap import AapTalk
+from tests.pairs.talking_blade import BladeTalk
+from tests.pairs.talking_cas import CasTalk
+from tests.pairs.talking_zenflux import ZenfluxTalk
+from tests.served import Served
 from tests.tables import DIALECTS, table
 
+TALKS: dict[str, Callable[[Served], Any]] = {
+    "aap": AapTalk, "blade": BladeTalk, "cas": CasTalk, "zenflux": ZenfluxTalk,
+}
+PATIENCE = 50.0
 DIRECTIVES = [
     "hello there", "/think why", "/tool clock", '/tool calc {"expression": "6*7"} well',
     '/tool search {"query": "dragoman"}', '/tool search {"wrong": 1}', "/permit", "/parallel", "/ask", "/fork",
@@ -23,47 +41,99 @@ DIRECTIVES = [
 REFUSED = ["/permit", "/parallel", "/continue"]
 """What is asked here is not granted."""
 STOPPED = "/slow 60"
-NOT_HEARD = ("images_in", "files", "history_seed", "structured_output")
-"""What goes the other way; tested by itself."""
+NEVER_ASKED = {("aap", "blade"): {"permissions"}}
+"""Whoever says nothing of tools, as in Blade, trusts a server of AAP with all of them: what nobody asks is not lost."""
 AT_ONCE = 7
 
 
-async def both(
-    row: Row, dialect: str, number: int, text: str, stop_at: int = 0, kindly: bool = True,
-) -> tuple[Facts, Facts]:
-    """The original and what the client heard of it."""
-    mark, client = f"({dialect}{number})", row.client(dialect)
-    try:
-        heard = of_heard(await converse(client, f"{mark} {text}", stop_at=stop_at, kindly=kindly))
-    finally:
-        await client.close()
-    return of_log(*await row.original(mark)), heard
+class Pair:
+    """Two dialects in a row, and what is found lost on the way, each with the directives where it was and why."""
+
+    def __init__(self, row: Row, first: str, second: str) -> None:
+        self.row, self.first, self.second = row, table(first), table(second)
+        self.name, self.talk = second, TALKS[second](row.second)
+        self.levels = {name: {self.first.heard[name], self.second.support[name]} for name in FEATURES}
+        self.halfway = {name: {self.first.heard[name]} for name in FEATURES}
+        self.found: dict[str, list[str]] = {}
+        self.unheard: dict[str, list[str]] = {}
+        self.seen: set[str] = set()
+        self.wrong: list[str] = []
+
+    async def try_all(self) -> None:
+        gate = asyncio.Semaphore(AT_ONCE)
+        await asyncio.gather(
+            *(self._try(gate, number, text) for number, text in enumerate(DIRECTIVES)),
+            self._try(gate, 100, STOPPED, stop_at=2),
+            *(self._try(gate, number, text, kindly=False) for number, text in enumerate(REFUSED, 200)),
+        )
+
+    async def _try(
+        self, gate: asyncio.Semaphore, number: int, text: str, stop_at: int = 0, kindly: bool = True,
+    ) -> None:
+        mark = f"({self.name}{number})"
+        async with gate, asyncio.timeout(PATIENCE):
+            reading = await self.talk.converse(f"{mark} {text}", stop_at=stop_at, kindly=kindly)
+            records, turn_id = await self.row.original(mark)
+            between = counted(*await self.row.between(mark))
+        original = counted(records, turn_id)
+        if stop_at:
+            self._stopped(text, original, reading)
+        else:
+            self._compare(text, original, between, reading)
+        for feature in misunderstood(records, turn_id, kindly):
+            self._lose(feature, f"{text}: the agent was not told what the client has answered")
+        is_there, is_here = await self.row.knows(mark, PAINT["name"])
+        if not is_there:
+            self._lose("client_tools", f"{text}: the client's tool was not declared to the agent")
+        if is_here and not is_there:
+            self.unheard.setdefault("client_tools", []).append(f"{text}: the tool was not declared")
+
+    def _lose(self, feature: str, words: str) -> None:
+        self.found.setdefault(feature, []).append(words)
+
+    def _compare(self, text: str, original: Tally, between: Tally, reading: Reading) -> None:
+        whole = Comparison(original, reading, self.levels, self.second)
+        self.seen |= {feature for feature, was in original.facts().items() if was}
+        for feature, was, now in whole.lost():
+            self._lose(feature, f"{text}: was {short(was)}, told {short(now)}")
+        for feature, was, now in Comparison(original, between, self.halfway, None).lost():
+            self.unheard.setdefault(feature, []).append(f"{text}: was {short(was)}, heard {short(now)}")
+        raw = "".join((*reading.raw, *reading.texts))
+        for feature, level in self.second.support.items():
+            if feature in NOT_TOLD:
+                continue
+            if level is Level.DROPPED and whole.leaked(feature):
+                self.wrong.append(f"{text}: {feature} is declared dropped and is told")
+            if level is Level.FALLBACK and self.first.heard[feature] is Level.FULL and whole.untold(raw, feature):
+                self.wrong.append(f"{text}: {feature} is declared to be told in another form, and is not told at all")
+
+    def _stopped(self, text: str, original: Tally, reading: Reading) -> None:
+        """The agent has to stop, and the client has to be told so."""
+        told, was = reading.facts(), original.facts()
+        if not (told["interrupts"] and was["interrupts"]):
+            self._lose("interrupts", f"{text}: stopped {was['interrupts']}, told {told['interrupts']}")
+        if told["stop_reasons"] != was["stop_reasons"]:
+            self._lose("stop_reasons", f"{text}: was {was['stop_reasons']}, told {told['stop_reasons']}")
 
 
-async def lost(row: Row, dialect: str) -> dict[str, list[str]]:
-    """The features that did not arrive as they were, each with the directives where they did not and why."""
-    gate, found = asyncio.Semaphore(AT_ONCE), dict[str, list[str]]()
-
-    async def one(number: int, text: str, stop_at: int = 0, kindly: bool = True) -> None:
-        async with gate:
-            original, heard = await both(row, dialect, number, text, stop_at, kindly)
-        for feature in ("interrupts", "stop_reasons") if stop_at else original:
-            was = original[feature]
-            if heard[feature] != was and feature not in excused(original):
-                found.setdefault(feature, []).append(f"{text}: was {short(was)}, heard {short(heard[feature])}")
-        if not await row.has_tools(f"({dialect}{number})", PAINT.name):
-            found.setdefault("client_tools", []).append(f"{text}: the client's tool was not declared to the agent")
-
-    await asyncio.gather(
-        *(one(number, text) for number, text in enumerate(DIRECTIVES)), one(100, STOPPED, 2),
-        *(one(number, text, kindly=False) for number, text in enumerate(REFUSED, 200)),
-    )
-    return found
+def misunderstood(records: list[Record], turn_id: str, kindly: bool) -> list[str]:
+    """The asks to which the agent got another answer than the client gave."""
+    commands = [record.event.command for record in records
+                if record.turn_id == turn_id and isinstance(record.event, InputAccepted)]
+    return [feature for command in commands for feature, is_right in [_understood(command, kindly)] if not is_right]
 
 
-def excused(original: Facts) -> tuple[str, ...]:
-    """Where sub-agents are not heard, what they ask for is asked as the agent's own, and what they cost is not told."""
-    return ("tool_calls", "tool_results", "parallel_tools", "usage") if original["subagents"] else ()
+def _understood(command: object, kindly: bool) -> tuple[str, bool]:
+    match command:
+        case DecidePermission(granted=granted):
+            return "permissions", granted is kindly
+        case ContinueTurn(proceed=proceed):
+            return "continuations", proceed is kindly
+        case ReturnResult(content=content, is_error=is_error):
+            return "client_tools", (text_of(content), is_error) == (PAINTED, False)
+        case RollBack(option=option):
+            return "rollbacks", option == "step"
+    return "", True
 
 
 def short(value: object) -> str:
@@ -71,14 +141,12 @@ def short(value: object) -> str:
 
 
 def declared(first: Table, second: Table) -> set[str]:
-    """What the tables of the two say is lost on the way, for a client that reads all that is told.
+    """What the tables of the two say is lost on the way."""
+    return lesser(first.heard) | lesser(second.support)
 
-    A picture that the first tells in words goes through the second as words, for a client that knows them for one.
-    """
-    lost = {name for name in FEATURES if {first.heard[name], second.heard[name]} != {Level.FULL}}
-    in_words = {first.support["images_out"], second.support["images_out"]} == {Level.FALLBACK}
-    is_read_back = in_words and second.heard["images_out"] is Level.FULL
-    return lost - {"images_out"} if is_read_back else lost
+
+def lesser(levels: Mapping[str, Level]) -> set[str]:
+    return {name for name, level in levels.items() if level is not Level.FULL}
 
 
 def test_every_directive_is_tried() -> None:
@@ -89,10 +157,19 @@ def test_every_directive_is_tried() -> None:
 @pytest.mark.parametrize("first", DIALECTS)
 async def test_what_is_declared_lost_is_lost_and_nothing_else(tmp_path: Path, first: str, second: str) -> None:
     async with in_a_row(tmp_path, first) as row:
-        found = await lost(row, second)
-    expected = declared(table(first), table(second)) - set(NOT_HEARD)
-    surprises = {name: words for name, words in found.items() if name not in expected}
-    assert surprises == {}, f"lost between {first} and {second}, and not declared"
-    kept = sorted(expected - found.keys())
-    assert kept == [], f"declared lost between {first} and {second}, and yet it arrives"
+        pair = Pair(row, first, second)
+        await pair.try_all()
+    never = NEVER_ASKED.get((first, second), set())
+    assert never & pair.seen == set()
+    held(pair.found, declared(table(first), table(second)), never, f"between {first} and {second}")
+    cannot = {"client_tools"} if table(second).support["client_tools"] is not Level.FULL else set()
+    held(pair.unheard, lesser(table(first).heard), cannot, f"where {first} is heard")
+    assert pair.wrong == []
 
+
+def held(found: dict[str, list[str]], expected: set[str], never: set[str], where: str) -> None:
+    """Nothing is lost but what is declared, and all of that, but for what cannot come about here."""
+    surprises = {name: words for name, words in found.items() if name not in expected}
+    assert surprises == {}, f"lost {where}, and not declared"
+    kept = sorted(expected - found.keys() - never - set(NOT_TOLD))
+    assert kept == [], f"declared lost {where}, and yet it arrives"

@@ -12,8 +12,10 @@ from adapters.blade.outbound import number_of, place_of
 from adapters.cas.reading import Reading
 from adapters.zenflux.manner import Manner, as_word, user_of
 from gateway.engine import Hub
-from gateway.engine import hub as hub_module
-from gateway.engine.hub import Cursor
+from gateway.engine import channel as channel_module
+from gateway.engine import cursor as cursor_module
+from gateway.engine import feed as feed_module
+from gateway.engine.cursor import Cursor
 from gateway.log import MemoryLog
 from gateway.model import (
     ROOT,
@@ -282,9 +284,10 @@ async def test_whoever_reads_when_and_however_slowly_is_told_the_same(
 ) -> None:
     """Timers go off, commits are late, readers share, fall behind and read the log: replay equals live, to the byte."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hub_module, "WINDOW", 3)
-        patch.setattr(hub_module, "KEPT_BYTES", 2000)
-        patch.setattr(hub_module, "PAGE", 4)
+        patch.setattr(feed_module, "WINDOW", 3)
+        patch.setattr(channel_module, "KEPT_CHUNKS", 3)
+        patch.setattr(channel_module, "KEPT_BYTES", 2000)
+        patch.setattr(cursor_module, "PAGE", 4)
         hall = Hall(records, name, options)
         await hall.live(hall.timeline(delays, readers))
         for number, (cursor, heard) in enumerate(hall.readers):

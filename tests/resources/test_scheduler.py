@@ -58,7 +58,7 @@ class Desk:
 
     async def quiet(self) -> None:
         """Until no turn runs."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while self.stage.service.running:  # noqa: ASYNC110
                 await asyncio.sleep(0)
 
@@ -137,7 +137,7 @@ async def test_a_task_that_still_runs_is_not_started_again(desk: Desk) -> None:
     await desk.at(HOUR)
     (run,) = await desk.runs(kept)
     view = await desk.stage.service.get("ada", run.session_id)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while view.status is not SessionStatus.SUSPENDED:  # noqa: ASYNC110
             await asyncio.sleep(0)
     await desk.at(3 * HOUR)

@@ -202,3 +202,16 @@ def test_a_new_message_ends_the_one_before() -> None:
 def test_a_sub_agent_has_a_scribe_of_its_own() -> None:
     said = scribe("scope_1").words(0, "From below")
     assert all(isinstance(one, Scoped) and one.scope_id == "scope_1" for one in said)
+
+
+@given(st.lists(st.sampled_from(["", "a", "bc"]), max_size=6), st.sampled_from(["first", "second", "unknown"]))
+def test_several_deltas_are_told_as_one_after_the_other(deltas: list[str], key: str) -> None:
+    one, other = scribe(), scribe()
+    for each in (one, other):
+        each.begin()
+        each.words("first", "x")
+        each.words("second", "y")
+    said = one.more(key, deltas)
+    assert said == [event for delta in deltas for event in other.words(key, delta)]
+    ends = [[*each.end("first"), *each.finish()[:-1]] for each in (one, other)]  # the last tells how long it took
+    assert ends[0] == ends[1]

@@ -258,7 +258,7 @@ async def test_closing_in_trouble_tries_once_more(tmp_path: Path, there_is_room:
     await until(lambda: database.trouble is not None)
     if there_is_room:
         make_room(database)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await database.close()
     async with opened(tmp_path / "a.db") as again:
         rows = await again.read(lambda file: file.execute("SELECT count(*) FROM answers").fetchone()[0])

@@ -11,9 +11,9 @@ from conformance.recording.writing import Recorder
 from gateway.backends.remote.dialling import dialled
 from gateway.model import Settings
 from gateway.upstream import RemoteAddress
-from tests.pairs.talking import SETTINGS, converse
 from tests.served import Served
 from tests.tables import dialect
+from tests.translate.talking import SETTINGS, converse
 
 
 async def recorded(served: Served, name: str, *directives: str, settings: Settings = SETTINGS) -> bytes:

@@ -15,8 +15,7 @@ import trustme
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited, TimedOut
 from gateway.model import FaultCode
 from gateway.upstream import Patience, SseEvent, Upstream
-from gateway.upstream.complaints import reason_of, seconds_of, words_of
-from gateway.upstream.http import QUOTED
+from gateway.upstream.complaints import QUOTED, reason_of, seconds_of, words_of
 from tests.upstream.serving import END, Answer, Server, chunk, hangs, head, raw, says, serving, stream
 
 KEY = "sk-a-key-that-nobody-may-see"
@@ -130,8 +129,9 @@ async def test_a_redirect_is_not_followed() -> None:
     async with serving(stream(b"data: gotcha\n\n")) as other, serving(
         says(b"", 307, Location=f"{other.url}/talk"),
     ) as server:
-        with pytest.raises(BackendFailed, match="answered 307 and points elsewhere"):
+        with pytest.raises(BackendFailed, match="answered 307 and points elsewhere") as caught:
             await heard(server)
+        assert f"it points to {other.url};" in caught.value.message and "/talk" not in caught.value.message
     assert (len(server.asked), other.asked, other.connections) == (1, [], 0)
 
 

@@ -1,5 +1,7 @@
 """Server-sent events are the same events wherever the bytes are cut."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,3 +92,17 @@ def test_comments_may_go_on_for_ever() -> None:
     for _ in range(1000):
         assert decoder.feed(b": still here\n") == []
     assert decoder.feed(b"data: at last\n\n") == [SseEvent("message", "at last")]
+
+
+PLAIN = st.sampled_from(["data: one\n\n", "data: zwölf\n\n", "event: named\ndata: two\n\n", "data: \n\n", "data:\n\n"])
+ODD = st.sampled_from([
+    ": a comment\n\n", "id: 7\ndata: x\n\n", "data: a\ndata: b\n\n", "\n", "event: alone\n\n", "data: c\r\n\r\n",
+])
+
+
+@given(st.lists(st.one_of(PLAIN, PLAIN, ODD), max_size=12), st.lists(st.integers(0, 300), max_size=6))
+def test_what_is_usual_is_read_no_other_way_than_what_is_not(told: list[str], places: list[int]) -> None:
+    stream = "".join(told).encode()
+    edges = [0, *sorted(place % (len(stream) + 1) for place in places), len(stream)]
+    pieces = [stream[start:end] for start, end in pairwise(edges)]
+    assert read(*pieces) == read(*(stream[at:at + 1] for at in range(len(stream))))

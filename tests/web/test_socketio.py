@@ -11,7 +11,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from gateway.ports import Chunk
-from gateway.web import Guard, Later, Peer, SocketServer, keep_sockets, parted
+from gateway.web import Guard, Later, Peer, SocketServer, keep_sockets
 from tests.served import until
 
 
@@ -85,7 +85,7 @@ async def listening(**more: Any) -> AsyncIterator[tuple[Listener, str]]:
 @asynccontextmanager
 async def client(address: str, **options: Any) -> AsyncIterator[Any]:
     sio = socketio.AsyncClient(reconnection=False)
-    await sio.connect(address, wait_timeout=5, **{"auth": {"token": "key"}, **options})
+    await sio.connect(address, wait_timeout=30, **{"auth": {"token": "key"}, **options})
     try:
         yield sio
     finally:
@@ -93,18 +93,12 @@ async def client(address: str, **options: Any) -> AsyncIterator[Any]:
         await sio.shutdown()
 
 
-def test_a_frame_has_a_name_and_a_payload() -> None:
-    assert parted(b'{"event":"turn:end","data":{"x":"}"}}') == ("turn:end", b'{"x":"}"}')
-    assert parted(b'{"data":{"x":1},"event":"turn:end"}') == ("turn:end", b'{"x":1}')
-    assert parted(b'{"event":"a\\"b","data":null}') == ('a"b', b"null")
-
-
 async def test_who_asks_is_known_by_token_or_header() -> None:
     async with listening() as (listener, address):
         async with client(address) as sio:
-            assert (await sio.call("hi", 1, timeout=5))["owner"] == "ann"
+            assert (await sio.call("hi", 1, timeout=30))["owner"] == "ann"
         async with client(address, auth=None, headers={"Authorization": "Bearer key"}) as sio:
-            assert (await sio.call("hi", 2, timeout=5))["owner"] == "ann"
+            assert (await sio.call("hi", 2, timeout=30))["owner"] == "ann"
         for auth in (None, {"token": "no"}, {"token": 5}, "words"):
             with pytest.raises(socketio.exceptions.ConnectionError):
                 async with client(address, auth=auth):
@@ -117,7 +111,7 @@ async def test_what_is_said_first_is_done_first() -> None:
     async with listening() as (listener, address), client(address) as sio, client(address) as other:
         for n in range(20):
             await sio.emit("slow" if n == 0 else "quick", n)
-        await other.call("mine", None, timeout=5)
+        await other.call("mine", None, timeout=30)
         assert listener.heard == ["mine None"]
         listener.may_finish.set()
         await until(lambda: len(listener.heard) == 21)
@@ -126,8 +120,8 @@ async def test_what_is_said_first_is_done_first() -> None:
 
 async def test_an_answer_that_takes_its_time_holds_nobody_up() -> None:
     async with listening() as (listener, address), client(address) as sio:
-        later = asyncio.create_task(sio.call("later", None, timeout=5))
-        await sio.call("quick", None, timeout=5)
+        later = asyncio.create_task(sio.call("later", None, timeout=30))
+        await sio.call("quick", None, timeout=30)
         assert not later.done()
         listener.may_finish.set()
         assert await later == "at last"
@@ -138,7 +132,7 @@ async def test_what_is_followed_arrives_in_order(transports: list[str]) -> None:
     async with listening() as (listener, address), client(address, transports=transports) as sio:
         heard: list[Any] = []
         sio.on("*", lambda event, payload: heard.append((event, payload)))
-        assert (await sio.call("follow", None, timeout=5))["follows"] == "plain"
+        assert (await sio.call("follow", None, timeout=30))["follows"] == "plain"
         frames = [b'{"event":"e","data":%d}' % n for n in range(600)]
         listener.feed.ready.put_nowait([*frames, b'{"event":"skip","data":0}'])
         listener.feed.ready.put_nowait([b'{"event":"last","data":0}'])
@@ -151,13 +145,13 @@ async def test_what_is_followed_arrives_in_order(transports: list[str]) -> None:
 async def test_who_leaves_is_followed_no_more() -> None:
     async with listening() as (listener, address):
         async with client(address) as sio:
-            await sio.call("follow", None, timeout=5)
+            await sio.call("follow", None, timeout=30)
         await until(lambda: listener.feed.closed and listener.left == ["ann"])
 
 
 async def test_a_reader_that_was_cut_is_disconnected_so_that_it_can_resume() -> None:
     async with listening() as (listener, address), client(address) as sio:
-        await sio.call("follow", None, timeout=5)
+        await sio.call("follow", None, timeout=30)
         listener.feed.cut_at = 5
         listener.feed.ready.put_nowait([])
         await until(lambda: not sio.connected)
@@ -166,13 +160,13 @@ async def test_a_reader_that_was_cut_is_disconnected_so_that_it_can_resume() -> 
 async def test_a_client_that_stops_polling_is_cut() -> None:
     async with listening() as (listener, address), client(address, transports=["websocket"]) as fine:
         sio = socketio.AsyncClient(reconnection=False)
-        await sio.connect(address, auth={"token": "key"}, transports=["polling"], wait_timeout=5)
-        await sio.call("follow", None, timeout=5)
+        await sio.connect(address, auth={"token": "key"}, transports=["polling"], wait_timeout=30)
+        await sio.call("follow", None, timeout=30)
         sio.eio.read_loop_task.cancel()
         for _ in range(3):
             listener.feed.ready.put_nowait([b'{"event":"e","data":1}'] * 20)
         await until(lambda: listener.feed.closed)
-        await fine.call("still here", None, timeout=5)
+        await fine.call("still here", None, timeout=30)
         await sio.eio.http.close()
         sio.eio.write_loop_task.cancel()
 
@@ -188,7 +182,7 @@ async def test_nonsense_ends_nothing() -> None:
     async with listening() as (_, address), client(address, transports=["websocket"]) as sio:
         for words in ("2[NaN]", "2{", "2[]", "9", "2/other,[1]"):
             await sio.eio.send(words)
-        assert (await sio.call("hi", 1, timeout=5))["owner"] == "ann"
+        assert (await sio.call("hi", 1, timeout=30))["owner"] == "ann"
 
 
 async def test_pages_of_other_sites_are_refused_unless_named() -> None:

@@ -70,7 +70,7 @@ async def test_a_stream_with_nothing_to_say_shows_that_it_lives(aiohttp_client: 
 
     client = await aiohttp_client(serving(Silent(), heartbeat=0.02))
     response = await client.get("/")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         seen = b""
         while seen.count(b"\n\n") < 4:
             seen += await response.content.readany()

@@ -6,10 +6,10 @@ from typing import Any
 from conformance.aap.agent import HISTORY_TYPES
 from conformance.aap.examination import SCHEMAS
 from conformance.aap.exchange import blocks, exact
-from conformance.aap.offline.view import AapView, Taken, denied, mapping, mappings
+from conformance.aap.offline.view import AapView, Taken, denied
 from conformance.kit import expect
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange
+from conformance.offline.tape import Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
 

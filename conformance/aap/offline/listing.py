@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from conformance.aap.examination import SCHEMAS
-from conformance.aap.offline.view import AapView, denied, grouped, mapping, mappings
+from conformance.aap.offline.view import AapView, denied, grouped
 from conformance.kit import expect
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange
+from conformance.offline.tape import Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
 

@@ -6,11 +6,11 @@ from typing import Any
 from conformance.aap import meta
 from conformance.aap.agent import HISTORY_TYPES, MODES
 from conformance.aap.examination import SCHEMAS
-from conformance.aap.offline.view import AapView, denied, mapping, mappings
+from conformance.aap.offline.view import AapView, denied
 from conformance.kit import expect
 from conformance.kit.schemas import Schemas
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange
+from conformance.offline.tape import Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
 

@@ -7,10 +7,10 @@ from typing import Any
 from conformance.aap.agent import Agent
 from conformance.aap.examination import SCHEMAS
 from conformance.aap.exchange import exact
-from conformance.aap.offline.view import AapView, Setup, denied, mapping, mappings, refusable
+from conformance.aap.offline.view import AapView, Setup, denied, refusable
 from conformance.kit import expect
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange
+from conformance.offline.tape import Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
 

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from conformance.aap.exchange import plain
-from conformance.aap.offline.view import AapView, Taken, denied, mapping, mappings
+from conformance.aap.offline.view import AapView, Taken, denied
 from conformance.aap.turn import Turn
 from conformance.kit import expect
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange
+from conformance.offline.tape import Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
 KINDS = {

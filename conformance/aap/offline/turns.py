@@ -5,11 +5,11 @@ from typing import Any
 
 from conformance.aap.agent import MODES
 from conformance.aap.examination import SCHEMAS
-from conformance.aap.offline.view import AapView, Taken, denied, mapping
+from conformance.aap.offline.view import AapView, Taken, denied
 from conformance.aap.turn import STREAMED
 from conformance.kit import expect
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange
+from conformance.offline.tape import Exchange, mapping
 
 Found = Iterator[Exchange | str]
 ROLES = {"user", "tool", "tool_permission"}

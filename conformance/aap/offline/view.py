@@ -9,7 +9,7 @@ from conformance.aap.agent import Agent
 from conformance.aap.examination import SCHEMAS
 from conformance.aap.turn import STREAMED, Turn, events_of
 from conformance.kit.expect import Failed
-from conformance.offline.tape import Exchange, Tape
+from conformance.offline.tape import Exchange, Tape, mapping, mappings
 
 Body = dict[str, Any]
 Item = TypeVar("Item")
@@ -226,14 +226,6 @@ def grouped(pairs: Iterable[tuple[Item, str]]) -> dict[str, list[Item]]:
     for item, name in pairs:
         found.setdefault(name, []).append(item)
     return found
-
-
-def mapping(value: Any) -> Body:
-    return value if isinstance(value, dict) else {}
-
-
-def mappings(value: Any) -> list[Body]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def denied(item: Exchange) -> bool:

@@ -7,13 +7,13 @@ from conformance.blade.ask import pauses
 from conformance.blade.chat import ASK, EVENTS
 from conformance.blade.examination import SCHEMAS
 from conformance.blade.offline.packets import Packet
-from conformance.blade.offline.view import BladeView, Spoken, mapping
+from conformance.blade.offline.view import BladeView, Spoken
 from conformance.blade.order import in_order
 from conformance.blade.snapshot import parent_of, read
 from conformance.blade.talk import questions
 from conformance.kit import expect
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange
+from conformance.offline.tape import Exchange, mapping
 
 Found = Iterator[Exchange | str]
 
@@ -70,7 +70,7 @@ def _right(call: Any, answer: Any) -> bool | None:
     """Whether an answer settles every question of the call, as far as can be told."""
     if not isinstance(answer, dict):
         return None
-    selections, custom = answer.get("selections") or {}, answer.get("custom") or {}
+    selections, custom = mapping(answer.get("selections")), mapping(answer.get("custom"))
     for place, item in enumerate(questions(call)):
         chosen = selections.get(str(place)) or []
         is_one = item.get("multiSelect") or len(chosen) <= 1
@@ -85,11 +85,11 @@ def _answers(view: BladeView) -> Iterator[tuple[str, bool, str, bool]]:
 
     Its place, whether it is right, what came first of it, and whether the question was still open.
     """
-    calls = {call["id"]: (spoken, call) for spoken, call in _asked(view)}
+    calls = {str(call["id"]): (spoken, call) for spoken, call in _asked(view)}
     for link, packet in view.sends:
         body = packet.body if isinstance(packet.body, dict) else {}
         answer = body.get("askuser_answer")
-        name = answer.get("tool_call_id") if isinstance(answer, dict) else None
+        name = str(mapping(answer).get("tool_call_id"))
         later = [it for it in link.heard(*EVENTS, "system:error") if it.order > packet.order]
         later = [it for it in later if mapping(it.body).get("session_id") in (None, body.get("session_id"))]
         following = [it.order for it in link.sent("chat:send") if it.order > packet.order]

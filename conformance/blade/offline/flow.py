@@ -9,7 +9,7 @@ from conformance.blade.offline.view import BladeView, Spoken
 from conformance.blade.snapshot import is_message, plain
 from conformance.kit import expect
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange
+from conformance.offline.tape import Exchange, mappings
 
 Found = Iterator[Exchange | str]
 
@@ -162,7 +162,8 @@ def a_card_has_one_resource_and_a_place(view: BladeView) -> Found:
 def a_bridge_action_is_delivered_once(view: BladeView) -> Found:
     """Per call there is one action in turn:end and in the history."""
     for place, turn in view.projections:
-        calls = [it.get("tool_call_id") for it in turn.get("blocks", []) if it.get("type") == "tool_bridge"]
+        blocks = mappings(turn.get("blocks"))
+        calls = [str(it.get("tool_call_id")) for it in blocks if it.get("type") == "tool_bridge"]
         if calls:
             yield place
             expect.equal("bridge blocks per call", len(set(calls)), len(calls))

@@ -10,7 +10,7 @@ from conformance.blade.offline.view import BladeView
 from conformance.blade.snapshot import text_of
 from conformance.kit import expect
 from conformance.offline.rule import Rule, rule
-from conformance.offline.tape import Exchange
+from conformance.offline.tape import Exchange, mappings
 
 Found = Iterator[Exchange | str]
 PATCHES = {
@@ -25,7 +25,7 @@ PATCHES = {
 def _blocks(view: BladeView) -> Iterator[tuple[str, Any]]:
     """Every block: of turns that were shown whole, and of patches."""
     for place, told in view.projections:
-        yield from ((place, it) for it in told.get("blocks") or [] if isinstance(it, dict))
+        yield from ((place, it) for it in mappings(told.get("blocks")))
     for place, patch in view.patches:
         if patch.get("patch_type") == "add_content" and isinstance(patch.get("data"), dict):
             yield place, patch["data"]
@@ -34,7 +34,7 @@ def _blocks(view: BladeView) -> Iterator[tuple[str, Any]]:
 def _calls(view: BladeView) -> Iterator[tuple[str, Any]]:
     """Every call: of turns that were shown whole, and as it was announced."""
     for place, told in view.projections:
-        yield from ((place, it) for it in told.get("tool_calls") or [] if isinstance(it, dict))
+        yield from ((place, it) for it in mappings(told.get("tool_calls")))
     for place, patch in view.patches:
         if patch.get("patch_type") == "add_tool_call" and isinstance(patch.get("data"), dict):
             yield place, patch["data"]

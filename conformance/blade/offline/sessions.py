@@ -8,7 +8,7 @@ from conformance.blade.examination import SCHEMAS
 from conformance.blade.offline.view import BladeView, Spoken
 from conformance.kit import expect
 from conformance.offline.rule import Rule, rule
-from conformance.offline.tape import Exchange
+from conformance.offline.tape import Exchange, mapping
 
 Found = Iterator[Exchange | str]
 AFTER = {
@@ -23,6 +23,12 @@ def _shown(view: BladeView) -> list[tuple[Exchange, str]]:
     return [(item, name) for item, (name,) in view.tape.of("GET /api/sessions/{}") if item.is_done]
 
 
+def _made(view: BladeView) -> list[tuple[str, Exchange]]:
+    """The sessions that were created, by id."""
+    made = [item for item, _ in view.tape.of("POST /api/sessions") if item.is_done]
+    return [(str(mapping(item.json).get("session_id")), item) for item in made]
+
+
 @rule("BL-SESS-01", needs="session")
 def a_session_is_complete(view: BladeView) -> Found:
     """A session has all its fields."""
@@ -34,22 +40,22 @@ def a_session_is_complete(view: BladeView) -> Found:
 @rule("BL-SESS-02", needs="session")
 def a_session_is_found_by_its_id(view: BladeView) -> Found:
     """A session has the id it is asked for by, and every new one has its own."""
-    made = [item.json.get("session_id") for item, _ in view.tape.of("POST /api/sessions") if item.is_done]
+    made = [name for name, _ in _made(view)]
     for item, name in _shown(view):
         yield item
-        expect.equal("the id of the session", name, item.json.get("id"))
+        expect.equal("the id of the session", name, mapping(item.json).get("id"))
     expect.equal("sessions with one id", len(made), len(set(made)))
 
 
 @rule("BL-SESS-03", needs="look at a session that was created")
 def the_intent_is_kept(view: BladeView) -> Found:
     """A session has the intent it was created with, until it is given another."""
-    made = {item.json.get("session_id"): item for item, _ in view.tape.of("POST /api/sessions") if item.is_done}
+    made = dict(_made(view))
     for item, name in _shown(view):
         if name in made and not view.is_touched(name, made[name].ended, item.ended):
             yield item
-            wanted = (made[name].sent or {}).get("intent")
-            expect.that(wanted in (None, item.json.get("intent")), f"the intent {wanted!r}", item.json)
+            wanted = mapping(made[name].sent).get("intent")
+            expect.that(wanted in (None, mapping(item.json).get("intent")), f"the intent {wanted!r}", item.json)
 
 
 @rule("BL-SESS-04", needs="session")
@@ -57,17 +63,17 @@ def a_status_is_one_of_six(view: BladeView) -> Found:
     """The status is one of the six."""
     for item, _ in _shown(view):
         yield item
-        expect.member("status", session.STATUSES, item.json.get("status"))
+        expect.member("status", session.STATUSES, mapping(item.json).get("status"))
 
 
 @rule("BL-SESS-05", needs="look at a session in which nothing was said")
 def a_new_session_is_created(view: BladeView) -> Found:
     """Before anything is said the status is created."""
-    made = {item.json.get("session_id"): item for item, _ in view.tape.of("POST /api/sessions") if item.is_done}
+    made = dict(_made(view))
     for item, name in _shown(view):
         if name in made and not view.is_touched(name, made[name].order, item.ended):
             yield item
-            expect.equal("the status", "created", item.json.get("status"))
+            expect.equal("the status", "created", mapping(item.json).get("status"))
 
 
 @rule("BL-SESS-06", needs="look at a session while its chat ran")
@@ -79,7 +85,7 @@ def a_busy_session_is_running(view: BladeView) -> Found:
         during = [item for item in looks if patches[0] < item.order and item.ended < patches[-1]]
         if during:
             yield during[-1]
-            expect.equal("the status", "running", during[-1].json.get("status"))
+            expect.equal("the status", "running", mapping(during[-1].json).get("status"))
 
 
 def _kind(spoken: Spoken) -> str:
@@ -96,7 +102,7 @@ def _after(kind: str, requirement: str, status: str) -> Rule:
             looks = [item for item in looks if not view.is_touched(spoken.session, spoken.end, item.ended)]
             if looks and _kind(spoken) == kind:
                 yield looks[-1]
-                expect.equal("the status", status, looks[-1].json.get("status"))
+                expect.equal("the status", status, mapping(looks[-1].json).get("status"))
 
     check.__name__ = f"after_{kind}_the_session_is_{status}"
     check.__doc__ = f"After a chat that ended {kind} the status is {status}; a first look may come too early."
@@ -124,7 +130,7 @@ def links_are_of_their_types(view: BladeView) -> Found:
     for item, _ in _shown(view):
         yield item
         for name, kind in (("solution_id", str), ("biz_role_id", str), ("model", str), ("replay_state", dict)):
-            fits = isinstance(item.json.get(name), (kind, type(None)))
+            fits = isinstance(mapping(item.json).get(name), (kind, type(None)))
             expect.that(fits, f"{name}: {kind.__name__} or null", item.json)
 
 
@@ -134,4 +140,4 @@ def flags_are_booleans(view: BladeView) -> Found:
     for item, _ in _shown(view):
         yield item
         for name in session.FLAGS:
-            expect.that(isinstance(item.json.get(name), bool), f"{name} to be a boolean", item.json)
+            expect.that(isinstance(mapping(item.json).get(name), bool), f"{name} to be a boolean", item.json)

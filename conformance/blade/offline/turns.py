@@ -9,7 +9,7 @@ from conformance.blade.offline.view import BladeView
 from conformance.blade.snapshot import text_of
 from conformance.kit import expect
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange
+from conformance.offline.tape import Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
 COMPACTION = "compaction"
@@ -39,7 +39,7 @@ def ids_have_the_prefixes_of_the_examples(view: BladeView) -> Found:
     for place, told in view.projections:
         yield place
         named = [("turn_", told.get("turn_id")), ("entry_", told.get("id"))]
-        named += [("tc_", call.get("id")) for call in told.get("tool_calls") or []]
+        named += [("tc_", call.get("id")) for call in mappings(told.get("tool_calls"))]
         for prefix, name in named:
             expect.that(str(name).startswith(prefix), f"an id with the prefix {prefix}", name)
 
@@ -106,7 +106,8 @@ def memory_refs_are_references(view: BladeView) -> Found:
         yield place
         expect.that(refs is None or isinstance(refs, list), "memory_refs: null or an array", refs)
         for ref in refs or []:
-            is_right = isinstance(ref.get("id"), int) and isinstance(ref.get("content_preview"), str)
+            told_of = [mapping(ref).get(name) for name in ("id", "content_preview")]
+            is_right = isinstance(told_of[0], int) and isinstance(told_of[1], str)
             expect.that(is_right, "an id and a content_preview", ref)
 
 

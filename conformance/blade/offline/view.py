@@ -172,10 +172,6 @@ def member(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else None
 
 
-def mapping(value: Any) -> Body:
-    return value if isinstance(value, dict) else {}
-
-
 def turns_in(body: Any) -> list[Any] | None:
     """The turns of a history, in whatever the server wraps them."""
     found = list(body.values()) if isinstance(body, dict) else [body]

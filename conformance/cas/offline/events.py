@@ -6,11 +6,11 @@ from typing import Any
 from conformance.cas.conventions import LIMIT
 from conformance.cas.events import BUSY
 from conformance.cas.examination import SCHEMAS, error_in
-from conformance.cas.offline.view import CasView, about_the_request, mapping, mappings, schema_of
+from conformance.cas.offline.view import CasView, about_the_request, schema_of
 from conformance.cas.run import texts
 from conformance.kit import expect
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange
+from conformance.offline.tape import Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
 KNOWN = (
@@ -58,12 +58,12 @@ def events_are_of_their_session(view: CasView) -> Found:
 @rule("CAS-EV-01", needs="event that was both streamed and listed")
 def a_streamed_event_is_the_listed_one(view: CasView) -> Found:
     """An event is the same wherever it is told; only processed_at may be set later."""
-    listed = {it.get("id"): it for item, _ in view.pages for it in mappings(mapping(item.json).get("data"))}
+    listed = {str(it.get("id")): it for item, _ in view.pages for it in mappings(mapping(item.json).get("data"))}
     for stream in view.streams:
         for event in stream.wholes:
-            if event["id"] in listed:
+            if (name := str(event["id"])) in listed:
                 yield stream.exchange
-                expect.equal(f"the event {event['id']}", _shown(listed[event["id"]]), _shown(event))
+                expect.equal(f"the event {name}", _shown(listed[name]), _shown(event))
 
 
 def _shown(event: dict[str, Any]) -> dict[str, Any]:

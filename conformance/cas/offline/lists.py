@@ -5,10 +5,10 @@ from typing import Any
 
 from conformance.cas.examination import SCHEMAS, error_in
 from conformance.cas.listing import USUAL, sound
-from conformance.cas.offline.view import CURSORS, CasView, about_the_request, mapping, mappings
+from conformance.cas.offline.view import CURSORS, CasView, about_the_request
 from conformance.kit import expect
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange
+from conformance.offline.tape import Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
 ROUTES = ("GET /sessions", "GET /agents", "GET /environments", "GET /files", "GET /sessions/{}/events")

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from conformance.cas.examination import error_in
-from conformance.cas.offline.view import CasView, about_the_request, mapping, mappings
+from conformance.cas.offline.view import CasView, about_the_request
 from conformance.kit import expect
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange
+from conformance.offline.tape import Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from conformance.cas.examination import error_in
-from conformance.cas.offline.view import CasView, about_the_request, mapping, mappings
+from conformance.cas.offline.view import CasView, about_the_request
 from conformance.cas.sessions import steady
 from conformance.cas.snapshots import DEFAULT_NAME
 from conformance.cas.variables import LARGEST_VALUE, MOST
 from conformance.kit import expect
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange
+from conformance.offline.tape import Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
 GIVEN = ("title", "metadata", "vault_ids", "memory_store_ids")

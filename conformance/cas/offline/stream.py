@@ -11,7 +11,7 @@ from conformance.cas.stream import is_framed
 from conformance.cas.talk import is_piece
 from conformance.kit import expect
 from conformance.offline.rule import rule
-from conformance.offline.tape import Ending, Exchange
+from conformance.offline.tape import Ending, Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
 INTERVAL = 10.0
@@ -81,8 +81,8 @@ def a_stream_begins_with_the_history(view: CasView) -> Found:
         if stream.cursor is not None or stream.thread is not None or not stream.wholes:
             continue
         before = [it for it, name in view.pages if name == stream.session and it.ended < stream.exchange.order]
-        old = [str(event.get("id")) for it in before for event in it.json.get("data", [])]
-        told = {event["id"] for event in stream.wholes}
+        old = [str(event.get("id")) for it in before for event in mappings(mapping(it.json).get("data"))]
+        told = {str(event["id"]) for event in stream.wholes}
         if old:
             yield stream.exchange
             missing = [name for name in dict.fromkeys(old) if name not in told]
@@ -150,7 +150,7 @@ def only_the_asked_kinds_come_in_pieces(view: CasView) -> Found:
     for stream in view.streams:
         started = [it.body for it in stream.heard if it.body.get("type") == "event_start"]
         yield stream.exchange
-        kinds = {str(it.get("event", {}).get("type")) for it in started}
+        kinds = {str(mapping(it.get("event")).get("type")) for it in started}
         expect.equal("kinds that were not asked for", [], sorted(kinds - set(stream.deltas)))
 
 
@@ -159,7 +159,7 @@ def pieces_are_never_listed(view: CasView) -> Found:
     """No list of events has pieces."""
     for item, _ in view.pages:
         yield item
-        kinds = [event.get("type") for event in item.json.get("data", []) if isinstance(event, dict)]
+        kinds = [str(event.get("type")) for event in mappings(mapping(item.json).get("data"))]
         expect.that(not {"event_start", "event_delta"} & set(kinds), "a list without pieces", kinds)
 
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from conformance.cas.examination import SCHEMAS, error_in
-from conformance.cas.offline.view import CasView, about_the_request, fits, mapping, mappings
+from conformance.cas.offline.view import CasView, about_the_request, fits
 from conformance.cas.run import text_of
 from conformance.cas.threads import MESSAGES, OF_THREADS, ends, parties
 from conformance.kit import expect
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange
+from conformance.offline.tape import Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from conformance.cas.offline.view import CasView, mapping, mappings
+from conformance.cas.offline.view import CasView
 from conformance.cas.run import ANSWERED_BY, Run
 from conformance.cas.talk import is_piece
 from conformance.cas.turns import carries, in_spans, spans_are_whole
 from conformance.kit import expect
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange
+from conformance.offline.tape import Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
 CALLS = ("agent.tool_use", "agent.mcp_tool_use", "agent.custom_tool_use")
@@ -84,7 +84,7 @@ def results_name_the_event_of_the_call(view: CasView) -> Found:
         known: set[str] = set()
         for event in stream.wholes:
             if event.get("type") in CALLS:
-                known.add(event["id"])
+                known.add(str(event["id"]))
             elif event.get("type") in RESULTS and "tool_use_id" in event:
                 yield stream.exchange
                 expect.member(f"tool_use_id of {event['type']}", known, event["tool_use_id"])

@@ -10,7 +10,7 @@ from conformance.cas.examination import SCHEMAS
 from conformance.cas.run import Run
 from conformance.cas.talk import is_idle, is_piece
 from conformance.kit.sse import ServerEvent
-from conformance.offline.tape import Comment, Exchange, Tape
+from conformance.offline.tape import Comment, Exchange, Tape, mapping, mappings
 
 Body = dict[str, Any]
 AGAIN = "/v1/"  # the same routes are served below /v1 once more
@@ -192,7 +192,7 @@ def loaded(text: str) -> Any:
 
 
 def _run(item: Exchange, accepted: list[Body], stream: Stream) -> Run | None:
-    if not accepted or (stream.deltas and stream.exchange.is_short):
+    if not accepted or not all(map(fits, accepted)) or (stream.deltas and stream.exchange.is_short):
         return None
     names = [heard.body.get("id") if not is_piece({"type": "", **heard.body}) else None for heard in stream.heard]
     if accepted[0].get("id") not in names or "id" not in accepted[0]:
@@ -214,14 +214,6 @@ def schema_of(event: Body) -> str:
 
 def fits(event: Body) -> bool:
     return not SCHEMAS.problems(schema_of(event), event)
-
-
-def mapping(value: Any) -> Body:
-    return value if isinstance(value, dict) else {}
-
-
-def mappings(value: Any) -> list[Body]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def about_the_request(item: Exchange) -> bool:

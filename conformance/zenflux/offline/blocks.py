@@ -5,7 +5,7 @@ from typing import Any
 
 from conformance.kit import expect
 from conformance.offline.rule import Rule, rule
-from conformance.offline.tape import Exchange
+from conformance.offline.tape import Exchange, mapping
 from conformance.zenflux import blocks
 from conformance.zenflux.connection import texts
 from conformance.zenflux.examination import SCHEMAS
@@ -25,7 +25,7 @@ KINDS = {
 def _start(kind: str, requirement: str) -> Rule:
     def check(view: ZenfluxView) -> Found:
         for place, payload in view.of("content_start"):
-            block: Any = (payload.get("data") or {}).get("content_block")
+            block: Any = mapping(payload.get("data")).get("content_block")
             if isinstance(block, dict) and block.get("type") == kind:
                 yield place
                 SCHEMAS.fit("event.content_start", payload, f"the start of a {kind} block")
@@ -44,7 +44,7 @@ STARTS = tuple(_start(kind, requirement) for kind, requirement in KINDS.items() 
 def server_calls_are_like_calls(view: ZenfluxView) -> Found:
     """A server_tool_use block, wherever one is sent, begins like a tool_use block."""
     for place, payload in view.of("content_start"):
-        block: Any = (payload.get("data") or {}).get("content_block")
+        block: Any = mapping(payload.get("data")).get("content_block")
         if isinstance(block, dict) and block.get("type") in TOOL_USES:
             yield place
             expect.subset("the block", ["id", "name", "input"], block)

@@ -21,8 +21,8 @@ def _exchanges(view: ZenfluxView) -> Iterator[tuple[str, dict[str, Any], dict[st
         for it in said:
             if it.frame.is_sent and it.kind == "req" and it.body and isinstance(it.body.get("id"), str):
                 asked[it.body["id"]] = it.body
-            elif it.kind == "res" and not it.frame.is_sent and it.body and it.body.get("id") in asked:
-                yield it.frame.place, asked[it.body["id"]], it.body
+            elif it.kind == "res" and not it.frame.is_sent and it.body and str(it.body.get("id")) in asked:
+                yield it.frame.place, asked[str(it.body["id"])], it.body
 
 
 def _sends(view: ZenfluxView) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
@@ -71,7 +71,7 @@ def a_response_has_the_id_of_its_request(view: ZenfluxView) -> Found:
             if it.frame.is_sent and it.kind == "req" and isinstance(name, str):
                 asked[name] = asked.get(name, 0) + 1
                 told = True
-            elif not it.frame.is_sent and it.kind == "res" and name in asked:
+            elif not it.frame.is_sent and it.kind == "res" and str(name) in asked:
                 yield it.frame.place
                 asked[str(name)] -= 1
                 expect.that(asked[str(name)] >= 0, "one response to a request", it.body)
@@ -219,7 +219,7 @@ def the_response_comes_first(view: ZenfluxView) -> Found:
             yield place
             expect.equal("status", "streaming", payload.get("status"))
             expect.subset("the payload", ["session_id", "conversation_id", "message_id"], payload)
-            run = runs.get(payload["session_id"])
+            run = runs.get(str(payload["session_id"]))
             expect.that(run is None or run.conversation_id == payload["conversation_id"], "the ids of the run", payload)
 
 

@@ -161,9 +161,10 @@ def a_conversation_is_made(view: ZenfluxView) -> Found:
         wanted = {name: item.param(name) for name in ("title",) if item.param(name)}
         if item.param("user_id"):
             wanted["user_id"] = item.param("user_id")
-        expect.equal("user and title", wanted, {name: data.get(name) for name in wanted})
-        expect.that(data["id"] not in seen, "an id for each", data["id"])
-        seen.add(data["id"])
+        made = expect.keyed("a conversation", data, "id")
+        expect.equal("user and title", wanted, {name: made.get(name) for name in wanted})
+        expect.that(str(made["id"]) not in seen, "an id for each", made["id"])
+        seen.add(str(made["id"]))
 
 
 @rule("ZF-HTTP-3.2-02", needs="list of conversations")

@@ -229,7 +229,7 @@ def shaped(method: str, raw: msgspec.Raw, shape: type[Shape]) -> Shape:
     """What the agent said, in the shape the protocol gives it."""
     try:
         return msgspec.json.decode(raw, type=shape)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _Unreadable(f"the agent said something in {method} that cannot be read: {error}") from None
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing, suppress
 from pathlib import Path
@@ -33,6 +34,8 @@ KEPT = "acp"
 """Under this name a session's private metadata tell which session of the agent's is behind it."""
 HOLD_SECONDS = 0.5
 """So long a call is held that the agent has not begun, in case that it wants a permission for it."""
+LINGER_SECONDS = 5.0
+"""So much longer than to cancel it a turn may take to end, before the folder of a session that is gone is removed."""
 GONE = "The agent that asked this has stopped waiting: the server was stopped in between."
 
 
@@ -47,16 +50,44 @@ class AcpBackend:
         self._root = base / settings.root
         self._keeper = Keeper(lambda: Agent.start(self._settings, base), settings.starts_per_minute)
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._removing: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
         await self._keeper.close()
+        await asyncio.gather(*self._removing)
+
+    async def forget(self, session_id: str) -> None:
+        """The session is gone, and its folder with it, unless the operator has said where folders are to be."""
+        if "root" in self._settings.model_fields_set:
+            return
+        removal = asyncio.create_task(self._remove(session_id), name=f"folder of {session_id}")
+        self._removing.add(removal)
+        removal.add_done_callback(self._removing.discard)
+        if session_id not in self._turns:
+            await asyncio.shield(removal)
+
+    async def _remove(self, session_id: str) -> None:
+        """Not while a turn that was interrupted says goodbye: it may still be writing."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._settings.cancel_seconds + LINGER_SECONDS), self._turn(session_id):
+                pass
+        folder = self._root / _as_name(session_id)
+        try:
+            await asyncio.to_thread(shutil.rmtree, folder)
+        except FileNotFoundError:
+            pass  # it never had a turn
+        except OSError as error:
+            log.warning("the folder of a session was not removed", folder=str(folder), why=str(error))
+
+    def _turn(self, session_id: str) -> asyncio.Lock:
+        """One turn of a session at a time: one that was interrupted may still be saying goodbye."""
+        return self._turns.setdefault(session_id, asyncio.Lock())
 
     async def run(self, turn: Turn) -> Speech:
         command = turn.command
         if not isinstance(command, SendMessage):
             raise Unsupported("the agent keeps its own history, which cannot be compacted from here")
-        lock = self._turns.setdefault(turn.session_id, asyncio.Lock())
-        async with lock:  # a turn that was interrupted may still be saying goodbye
+        async with self._turn(turn.session_id):
             agent = await self._keeper.ready()
             place, is_new = await self._place(turn, agent)
             if is_new:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import structlog
+
 from gateway.ids import Mint
 from gateway.model import (
     BlockKind,
@@ -20,6 +22,8 @@ from gateway.speech import Scribe
 
 from .results import block_image, block_text, result_of
 from .wire import Prompted, Update
+
+log = structlog.get_logger("dragoman.acp")
 
 STOPS = {
     "end_turn": StopReason.END_TURN,
@@ -188,6 +192,8 @@ class Hearing:
     def end(self, prompted: Prompted) -> list[Said]:
         """The agent's turn is over; whatever it left open is closed."""
         stop, usage = STOPS.get(prompted.stop_reason, StopReason.END_TURN), _usage(prompted)
+        if prompted.stop_reason not in STOPS:
+            log.warning("unknown stop reason", reason=prompted.stop_reason[:100])
         said = self._scribe.end_words()
         said += [event for work in self._works.values() for event in self._tell(work)]
         for work in self._works.values():

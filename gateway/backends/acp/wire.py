@@ -155,7 +155,7 @@ def read(line: bytes) -> Message | None:
     """The message of a line; None where it is none."""
     try:
         message = _decode(line)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return message if message.method is not None or message.id is not None else None
 

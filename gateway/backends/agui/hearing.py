@@ -3,28 +3,24 @@
 from collections.abc import Callable, Container
 from typing import Any
 
+import structlog
+
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
-from gateway.model import (
-    Level,
-    NoticePosted,
-    ScopeOpened,
-    ScopeStatus,
-    ScopeStatusChanged,
-    StopReason,
-    ToolCall,
-    ToolOrigin,
-    Usage,
-)
-from gateway.ports import Said, Scoped
+from gateway.model import StopReason, ToolCall, ToolOrigin, Usage
+from gateway.ports import Said
 
 from .beside import Shared, conversation, custom, raw, step
 from .messages import content_of
 from .voice import CALL, TEXT, Voice
+from .voices import UNTOLD, Voices
 from .wire import Event, Interrupt, RunOutcome
 
-UNTOLD, DENIED = "", "Tool call denied"
-"""What came of a call where the agent does not say."""
+log = structlog.get_logger("dragoman.agui")
+
+DENIED = "Tool call denied"
+"""What came of a call that people have not allowed, where the agent does not say."""
+OUTCOMES = ("success", "interrupt", "cancelled")
 QUOTED = 500
 """So much of an agent's complaint is passed on."""
 NOT_OURS = ("user", "system", "developer")
@@ -43,9 +39,8 @@ class Hearing:
         self.outcome: RunOutcome | None = None
         """How the run ended; None while it goes on."""
         self.usage = Usage()
-        self._mint, self._client_tools = mint, client_tools
-        self._root = Voice(mint, client_tools)
-        self._voices: dict[str, Voice] = {}
+        self.voices = Voices(mint, client_tools)
+        self._root = self.voices.root
         self._chunk: tuple[Voice, str, str] | None = None
         self._silent: set[str] = set()
         self.denied: set[str] = set()
@@ -59,8 +54,7 @@ class Hearing:
     @property
     def open_calls(self) -> dict[str, tuple[Voice, ToolCall]]:
         """The calls that have not come back, whoever made them."""
-        voices = (self._root, *self._voices.values())
-        return {call_id: (voice, call) for voice in voices for call_id, call in voice.scribe.open_calls.items()}
+        return self.voices.open_calls
 
     def take_up(self, call: ToolCall) -> None:
         """A call that was made before the server stopped."""
@@ -77,12 +71,12 @@ class Hearing:
         if handler is None or self.outcome is not None:
             return []
         said = [] if event.type in CHUNKS or event.type in BESIDE else self._end_chunk()
-        voice, opened = self._voice(event)
+        voice, opened = self.voices.of(event)
         return [*said, *opened, *handler(self, voice, event)]
 
     def finish(self) -> list[Said]:
         """The run is over: every message ends, whoever's it is."""
-        voices, said = (*reversed(self._voices.values()), self._root), self._end_chunk()
+        voices, said = self.voices.inner_first, self._end_chunk()
         for voice in voices:
             said += [*voice.settle(), *voice.end_calls()]
         stop = StopReason.TOOL_USE if self.waiting_calls or self.interrupts else StopReason.END_TURN
@@ -111,43 +105,7 @@ class Hearing:
 
     def end_scopes(self) -> list[Said]:
         """Sub-agents that have not ended, end."""
-        return [event for name in list(reversed(self._voices)) for event in self._end_scope(name, StopReason.END_TURN)]
-
-    # -- who speaks -----------------------------------------------------------------------------------------------
-
-    def _voice(self, event: Event) -> tuple[Voice, list[Said]]:
-        name = event.subagent_run_id
-        if name is None or event.type.startswith("SUBAGENT_"):
-            return self._root, []
-        if name not in self._voices:
-            return self._open_scope(name, event)
-        return self._voices[name], []
-
-    def _open_scope(self, name: str, event: Event) -> tuple[Voice, list[Said]]:
-        parent = self._voices.get(event.parent_subagent_run_id or "", self._root)
-        voice = self._voices[name] = Voice(self._mint, self._client_tools, self._mint("scope"))
-        cause = event.parent_tool_call_id if event.parent_tool_call_id in self.open_calls else None
-        opened = ScopeOpened(parent=parent.scope_id, call_id=cause, agent=event.name, title=event.description)
-        return voice, [Scoped(voice.scope_id, opened)]
-
-    def _end_scope(self, name: str, stop_reason: StopReason) -> list[Said]:
-        voice = self._voices.pop(name, None)
-        if voice is None:
-            return []
-        said = [*voice.settle(), *voice.end_calls(), *voice.finish(stop_reason)]
-        said += [event for call_id in list(voice.scribe.open_calls) for event in voice.scribe.returned(call_id, UNTOLD)]
-        return [*said, Scoped(voice.scope_id, ScopeStatusChanged(status=ScopeStatus.ENDED, stop_reason=stop_reason))]
-
-    def _subagent_started(self, voice: Voice, event: Event) -> list[Said]:
-        name = event.subagent_run_id or ""
-        return [] if name in self._voices else self._open_scope(name, event)[1]
-
-    def _subagent_finished(self, voice: Voice, event: Event) -> list[Said]:
-        return self._end_scope(event.subagent_run_id or "", StopReason.END_TURN)
-
-    def _subagent_failed(self, voice: Voice, event: Event) -> list[Said]:
-        told = NoticePosted(topic="subagent", title=event.message or "A sub-agent failed.", level=Level.ERROR)
-        return [told, *self._end_scope(event.subagent_run_id or "", StopReason.ERROR)]
+        return self.voices.end_subagents()
 
     # -- runs -----------------------------------------------------------------------------------------------------
 
@@ -158,6 +116,8 @@ class Hearing:
     def _run_finished(self, voice: Voice, event: Event) -> list[Said]:
         told = event.outcome
         self.outcome = RunOutcome(type=told) if isinstance(told, str) else told or RunOutcome()
+        if self.outcome.type not in OUTCOMES:
+            log.warning("unknown outcome of a run", reason=self.outcome.type[:100])
         self.usage = _usage(event)
         return []
 
@@ -246,6 +206,10 @@ def _of(change: Callable[[Shared, Voice, Event], list[Said]]) -> Handler:
     return lambda hearing, voice, event: change(hearing.shared, voice, event)
 
 
+def _who(speaks: Callable[[Voices, Voice, Event], list[Said]]) -> Handler:
+    return lambda hearing, voice, event: speaks(hearing.voices, voice, event)
+
+
 def _by(tell: Callable[[Voice, Event], list[Said]]) -> Handler:
     return lambda hearing, voice, event: tell(voice, event)
 
@@ -280,7 +244,7 @@ _HANDLERS: dict[str, Handler] = {
     "STEP_FINISHED": _by(step),
     "CUSTOM": _by(custom),
     "RAW": _by(raw),
-    "SUBAGENT_STARTED": Hearing._subagent_started,
-    "SUBAGENT_FINISHED": Hearing._subagent_finished,
-    "SUBAGENT_ERROR": Hearing._subagent_failed,
+    "SUBAGENT_STARTED": _who(Voices.started),
+    "SUBAGENT_FINISHED": _who(Voices.finished),
+    "SUBAGENT_ERROR": _who(Voices.failed),
 }

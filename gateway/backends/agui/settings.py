@@ -2,32 +2,17 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, SecretStr, field_validator
+from pydantic import Field, PositiveInt
 
+from gateway.backends.address import AddressSettings
 from gateway.backends.secret import Secret
-from gateway.upstream import Patience, Upstream
+from gateway.upstream import Upstream
 
 
-class AguiSettings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    url: str
-    key: Secret = SecretStr("")
-    headers: dict[str, Secret] = {}
-    forward: dict[str, Any] = {}
+class AguiSettings(AddressSettings):
+    headers: dict[str, Secret] = Field(default_factory=dict)
+    forward: dict[str, Any] = Field(default_factory=dict)
     max_runs: PositiveInt = 25
-    connect_seconds: PositiveFloat = 10
-    first_byte_seconds: PositiveFloat = 60
-    idle_seconds: PositiveFloat = 120
-    total_seconds: PositiveFloat = 3600
-    attempts: PositiveInt = 3
-
-    @field_validator("url")
-    @classmethod
-    def _is_address(cls, url: str) -> str:
-        if not url.startswith(("http://", "https://")):
-            raise ValueError("an address begins with http:// or https://")
-        return url
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -40,8 +25,4 @@ class AguiSettings(BaseModel):
         headers = {name: value.get_secret_value() for name, value in self.headers.items()}
         if key:
             headers["Authorization"] = f"Bearer {key}"
-        patience = Patience(
-            connect=self.connect_seconds, first_byte=self.first_byte_seconds, idle=self.idle_seconds,
-            total=self.total_seconds, attempts=self.attempts,
-        )
-        return Upstream(self.url, headers=headers, secrets=self.secrets, patience=patience)
+        return Upstream(self.url, headers=headers, secrets=self.secrets, patience=self.patience)

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.errors import BackendFailed
+from gateway.upstream import mended
 
 
 class Spent(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -79,4 +80,6 @@ def read(data: str) -> Event:
     try:
         return _decode(data)
     except (msgspec.DecodeError, RecursionError) as error:
+        if (whole := mended(data)) != data:
+            return read(whole)
         raise BackendFailed(f"the agent sent an event that cannot be read: {error}") from None

@@ -13,7 +13,7 @@ from gateway.errors import BackendFailed
 from gateway.model import BlockKind, DataPart, StopReason, TextPart, ToolCall, ToolOrigin, Usage
 from gateway.ports import Said
 from gateway.speech import Scribe
-from gateway.upstream import SseEvent, Upstream
+from gateway.upstream import SseEvent, Upstream, mended
 
 from .request import REDACTED
 
@@ -59,17 +59,24 @@ class MessageReading:
         self._inputs: dict[int, dict[str, Any]] = {}
         """The calls in the making, each with the input it began with."""
 
-    def feed(self, event: SseEvent) -> Sequence[Said]:
+    def hear(self, events: Sequence[SseEvent], said: list[Said]) -> None:
+        for event in events:
+            if not self.finished:
+                said += self._hear(event)
+            elif not self.over:
+                self.over = event.name == "message_stop"
+
+    def _hear(self, event: SseEvent) -> Sequence[Said]:
         try:
             if event.name == "content_block_delta":
                 return self._grow(_growth(event.data))
             return self._happen(event)
         except (msgspec.DecodeError, RecursionError, KeyError, TypeError, AttributeError):
+            if not event.data.strip():
+                return ()  # an event without words, which some send to keep the line open
+            if (whole := mended(event.data)) != event.data:
+                return self._hear(SseEvent(event.name, whole, event.id))
             raise BackendFailed(f"{self._upstream.name} sent an event that cannot be read") from None
-
-    def feed_after(self, event: SseEvent) -> None:
-        if not self.over:
-            self.over = event.name == "message_stop"
 
     def _happen(self, event: SseEvent) -> Sequence[Said]:
         body = _anything(event.data)

@@ -13,7 +13,7 @@ from gateway.errors import BackendFailed
 from gateway.model import BlockKind, StopReason, Usage
 from gateway.ports import Said
 from gateway.speech import Scribe
-from gateway.upstream import SseEvent, Upstream
+from gateway.upstream import SseEvent, Upstream, mended
 
 log = structlog.get_logger("dragoman.model")
 
@@ -46,15 +46,9 @@ class Delta(Struct):
     tool_calls: list[CallPiece] | None = None
 
 
-class Choice(Struct):
-    delta: Delta | None = None
-    message: Delta | None = None
-    finish_reason: str | None = None
-    index: int | None = None
-
-
 class Details(Struct):
     cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
     reasoning_tokens: int | None = None
 
 
@@ -65,6 +59,15 @@ class Cost(Struct):
     completion_tokens_details: Details | None = None
 
 
+class Choice(Struct):
+    delta: Delta | None = None
+    message: Delta | None = None
+    finish_reason: str | None = None
+    index: int | None = None
+    usage: Cost | None = None
+    error: Any = None
+
+
 class Chunk(Struct):
     choices: list[Choice] | None = None
     usage: Cost | None = None
@@ -72,6 +75,9 @@ class Chunk(Struct):
 
 
 _decode = msgspec.json.Decoder(Chunk).decode
+NOTHING, NO_DETAILS = Chunk(), Details()
+BROKEN = "error"
+"""The finish reason of an answer that broke, at services that tell no more of it."""
 
 
 class _Open:
@@ -86,10 +92,13 @@ class _Open:
     @property
     def is_whole(self) -> bool:
         """Whether nothing can be added to its input."""
-        try:
-            return isinstance(msgspec.json.decode("".join(self.input)), dict)
-        except (msgspec.DecodeError, RecursionError):
+        return _object("".join(self.input)) is not None
+
+    def repeats(self, arguments: str) -> bool:
+        """Whether a piece says once more, and as a whole, what was said in pieces: some services end so."""
+        if not (self.input and arguments.startswith("{") and arguments.endswith("}")):
             return False
+        return (whole := _object("".join(self.input))) is not None and whole == _object(arguments)
 
 
 class ChatReading:
@@ -100,15 +109,38 @@ class ChatReading:
         self.called = self.paused = self.finished = self.over = False
         self._scribe, self._toolbox, self._call_ids, self._upstream = scribe, toolbox, call_ids, upstream
         self._voice = ""
-        self._refused = False
+        self._begun = self._refused = False
         self._made: list[_Open] = []
         self._at: dict[int, _Open] = {}
 
-    def feed(self, event: SseEvent) -> Sequence[Said]:
-        if event.data == DONE:
-            self.finished = self.over = True
-            return ()
-        chunk = self._chunk(event.data)
+    def hear(self, events: Sequence[SseEvent], said: list[Said]) -> None:
+        words = list[str]()
+        try:
+            for event in events:
+                if self.finished:
+                    self._hear_after(event)
+                    continue
+                if event.data == DONE:
+                    self._end()
+                    continue
+                chunk = self._chunk(event.data)
+                if self._voice and (more := _only_words(chunk, self._voice)) is not None:
+                    words.append(more)  # nine chunks of ten
+                    continue
+                if words:
+                    said += self._scribe.more(self._voice, words)
+                    words = []
+                said += self._take(chunk)
+        finally:
+            if words:
+                said += self._scribe.more(self._voice, words)
+
+    def _end(self) -> None:
+        if not self._begun:
+            raise BackendFailed(f"{self._upstream.name} ended its answer before it had begun it")
+        self.finished = self.over = True
+
+    def _take(self, chunk: Chunk) -> Sequence[Said]:
         if chunk.usage is not None:
             self.usage = _usage(chunk.usage)
         if not chunk.choices:
@@ -116,13 +148,14 @@ class ChatReading:
         choice = chunk.choices[0]
         if choice.index:
             return ()
+        self._begun = True
         delta = choice.delta or choice.message
         said = self._delta(delta) if delta is not None else ()
         if choice.finish_reason:
-            self._finish(choice.finish_reason)
+            self._finish(choice.finish_reason, choice)
         return said
 
-    def feed_after(self, event: SseEvent) -> None:
+    def _hear_after(self, event: SseEvent) -> None:
         if event.data == DONE:
             self.over = True
         elif not self.over and (cost := self._chunk(event.data).usage) is not None:
@@ -132,12 +165,20 @@ class ChatReading:
         try:
             chunk = _decode(data)
         except (msgspec.DecodeError, RecursionError):
+            if not data.strip():
+                return NOTHING  # an event without words, which some send to keep the line open
+            if (whole := mended(data)) != data:
+                return self._chunk(whole)
             raise BackendFailed(f"{self._upstream.name} sent a chunk that cannot be read") from None
         if chunk.error:
             raise fault_of(chunk.error, self._upstream)
         return chunk
 
-    def _finish(self, reason: str) -> None:
+    def _finish(self, reason: str, choice: Choice) -> None:
+        if reason == BROKEN or choice.error:
+            raise fault_of(choice.error, self._upstream)
+        if choice.usage is not None:
+            self.usage = _usage(choice.usage)
         self.finished = True
         stop = STOPS.get(reason)
         if stop is None:
@@ -147,10 +188,7 @@ class ChatReading:
     # -- pieces ---------------------------------------------------------------------------------------------------
 
     def _delta(self, delta: Delta) -> Sequence[Said]:
-        content = delta.content
-        thought = delta.reasoning_content or delta.reasoning
-        if self._voice == "text" and type(content) is str and not (thought or delta.tool_calls or delta.refusal):
-            return self._scribe.words("text", content)  # nine chunks of ten
+        content, thought = delta.content, delta.reasoning_content or delta.reasoning
         said: list[Said] = []
         if isinstance(thought, str) and thought:
             said += self._words("thinking", thought, BlockKind.THINKING)
@@ -193,33 +231,37 @@ class ChatReading:
 
     def _call(self, piece: CallPiece) -> list[Said]:
         function = piece.function or Function()
-        call, said = self._known(piece.index), list[Said]()
-        if call is None or self._is_new(call, piece, function):
-            call, said = self._begin(piece.index, piece.id, function.name or "")
-        arguments = function.arguments or ""
+        name, arguments = function.name or "", function.arguments or ""
         if isinstance(arguments, dict):
             arguments = msgspec.json.encode(arguments).decode()
+        call, said = self._known(piece), list[Said]()
+        if call is None or self._is_new(call, piece, name, arguments):
+            call, said = self._begin(piece.index, piece.id, name)
+        elif call.repeats(arguments):
+            return said
         call.input.append(arguments)
         return [*said, *self._scribe.arguments(call.key, arguments)]
 
-    def _known(self, index: int | None) -> _Open | None:
-        if index is None:
-            return self._made[-1] if self._made else None
-        return self._at.get(index)
+    def _known(self, piece: CallPiece) -> _Open | None:
+        if piece.index is not None:
+            return self._at.get(piece.index)
+        last = self._made[-1] if self._made else None
+        return next((call for call in self._made if piece.id and call.id == piece.id), last)
 
     @staticmethod
-    def _is_new(call: _Open, piece: CallPiece, function: Function) -> bool:
+    def _is_new(call: _Open, piece: CallPiece, name: str, arguments: str) -> bool:
         """Whether a piece belongs to another call than the one its index, or the lack of one, points to.
 
-        Some servers give every call the index 0, some give none, some repeat ids and names with every piece.
+        Some servers give every call the index 0, some give none, some repeat ids and names with every piece, some
+        give every piece an id of its own. No call begins without a name.
         """
+        if not name or not call.name:
+            return False
         if piece.id and call.id and piece.id != call.id:
             return True
-        if not function.name or not call.name:
-            return False
-        if function.name != call.name or (piece.index is None and not piece.id):
+        if name != call.name or (piece.index is None and not piece.id):
             return not (piece.id and call.id)
-        return bool(function.arguments) and call.is_whole
+        return bool(arguments) and call.is_whole and not (piece.id and call.repeats(arguments))
 
     def _begin(self, index: int | None, id: str | None, name: str) -> tuple[_Open, list[Said]]:
         said = self._scribe.end_words() if self._voice else []
@@ -233,11 +275,34 @@ class ChatReading:
         return call, [*said, *self._scribe.call(call.key, self._toolbox.call(name, fresh))]
 
 
+def _object(text: str) -> dict[str, Any] | None:
+    """The JSON object that a text is; None where it is none."""
+    try:
+        found = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _only_words(chunk: Chunk, voice: str) -> str | None:
+    """What a chunk adds to the text or the thought that is being told, if it does nothing else."""
+    choices = chunk.choices
+    if choices is None or len(choices) != 1 or chunk.usage is not None:
+        return None
+    choice = choices[0]
+    delta = choice.delta
+    if delta is None or choice.index or choice.finish_reason is not None or delta.tool_calls or delta.refusal:
+        return None
+    thought = delta.reasoning_content or delta.reasoning
+    words, other = (delta.content, thought) if voice == "text" else (thought, delta.content)
+    return None if other or type(words) is not str else words
+
+
 def _usage(cost: Cost) -> Usage:
-    """What was read from a cache is told apart from what was read anew, as the house has it."""
-    read = (cost.prompt_tokens_details.cached_tokens if cost.prompt_tokens_details else None) or 0
-    details = cost.completion_tokens_details
+    """What was read from a cache, or written to one, is told apart from what was read anew, as the house has it."""
+    before, after = cost.prompt_tokens_details or NO_DETAILS, cost.completion_tokens_details or NO_DETAILS
+    read, written = before.cached_tokens or 0, before.cache_write_tokens or 0
     return Usage(
-        input_tokens=max(0, (cost.prompt_tokens or 0) - read), output_tokens=cost.completion_tokens or 0,
-        cache_read_tokens=read, thinking_tokens=(details.reasoning_tokens if details else None) or 0,
+        input_tokens=max(0, (cost.prompt_tokens or 0) - read - written), output_tokens=cost.completion_tokens or 0,
+        cache_read_tokens=read, cache_write_tokens=written, thinking_tokens=after.reasoning_tokens or 0,
     )

@@ -9,7 +9,7 @@ from gateway.model import AgentCard, Capabilities
 from gateway.ports import Backend
 
 from .backend import RemoteBackend
-from .dialling import dialled, speakers
+from .dialling import dialect, dialled, speakers
 from .settings import RemoteSettings
 
 
@@ -24,4 +24,4 @@ KIND = Kind(
     settings=RemoteSettings,
 )
 
-__all__ = ["KIND", "RemoteBackend", "RemoteSettings", "dialled", "speakers"]
+__all__ = ["KIND", "RemoteBackend", "RemoteSettings", "dialect", "dialled", "speakers"]

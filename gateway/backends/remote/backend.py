@@ -13,6 +13,7 @@ from gateway.model import (
     PRIVATE,
     ROOT,
     Answer,
+    AnyAsk,
     ClientToolAsk,
     Entry,
     Fault,
@@ -39,6 +40,8 @@ SESSION, SERVER, SPOKEN = "upstream_session", "upstream_url", "upstream_dialect"
 """Where a session's metadata tells which session of which server is behind it."""
 KEPT = "remote"
 """Under this name the same stands in the session's private metadata."""
+ASKED = "asked"
+"""Beside it: what a turn waits for, where the server knows it by another word than the id of the call it is about."""
 NOTHING_CAME = ReturnResult(request_id="", content="Tool call cancelled", is_error=True)
 FORGOTTEN = "The server that asked this cannot be reached any more under the ids it used."
 
@@ -66,8 +69,7 @@ class RemoteBackend:
 
     async def resume(self, turn: Turn, answers: Sequence[Answer]) -> Speech:
         """The turn waited here while the gateway stopped; it still waits there."""
-        session_id, calls = self._recall(turn), [call_of(ask) for ask in turn.asked]
-        asked = [Asked(ask=ask, ref=call.call_id) for ask, call in zip(turn.asked, calls, strict=True) if call]
+        session_id, asked = self._recall(turn), _asked_before(turn)
         if session_id is None or len(asked) != len(answers):
             raise Interrupted(FORGOTTEN)
         self._remember(turn.session_id, session_id)
@@ -99,6 +101,8 @@ class RemoteBackend:
                     return
                 if not asked:
                     raise BackendFailed(f"the server at {self._url} stopped without ending its turn")
+                if any(one.ref != _mark(one.ask)[1] for one in asked):
+                    yield SessionUpdated(metadata=_with_asks(turn, asked))
                 answers = await self._ask(turn, asked)
                 for said in _returned(asked, answers):
                     yield said
@@ -139,6 +143,31 @@ class RemoteBackend:
         self._known.move_to_end(ours)
         if len(self._known) > KNOWN:
             self._known.popitem(last=False)
+
+
+# -- what is asked there, and answered after a restart here -----------------------------------------------------------
+
+def _with_asks(turn: Turn, asked: Sequence[Asked]) -> dict[str, Any]:
+    """The metadata with what is needed to answer by whoever has not heard the server ask."""
+    private = turn.metadata.get(PRIVATE) or {}
+    told = {"turn": turn.turn_id, "asks": [[*_mark(one.ask), one.ref, one.scope_id] for one in asked]}
+    return {**turn.metadata, PRIVATE: {**private, KEPT: {**(private.get(KEPT) or {}), ASKED: told}}}
+
+
+def _asked_before(turn: Turn) -> list[Asked]:
+    """What the turn waits for, as far as it can still be answered there."""
+    told = ((turn.metadata.get(PRIVATE) or {}).get(KEPT) or {}).get(ASKED) or {}
+    kept = told.get("asks") if told.get("turn") == turn.turn_id else None
+    if kept and [(kind, call_id) for kind, call_id, _, _ in kept] == [_mark(ask) for ask in turn.asked]:
+        return [Asked(ask=ask, ref=ref, scope_id=scope_id)
+                for ask, (_, _, ref, scope_id) in zip(turn.asked, kept, strict=True)]
+    return [Asked(ask=ask, ref=call.call_id) for ask in turn.asked if (call := call_of(ask)) is not None]
+
+
+def _mark(ask: AnyAsk) -> tuple[str, str]:
+    """What an ask is and what it is about: so one is told from another."""
+    call = call_of(ask)
+    return ask.kind, call.call_id if call else ""
 
 
 def _ours(said: Said, settled: set[str]) -> Said | None:

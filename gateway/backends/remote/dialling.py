@@ -3,9 +3,8 @@
 import importlib
 from functools import cache
 
-from gateway.ids import minting
 from gateway.ports import Dialect
-from gateway.upstream import Hearing, Remote, RemoteAddress
+from gateway.upstream import Remote, RemoteAddress
 
 
 @cache
@@ -27,11 +26,3 @@ def dialled(name: str, address: RemoteAddress) -> Remote:
     assert make is not None, "settings name only dialects that are spoken"
     remote: Remote = make(address)
     return remote
-
-
-def hearing(name: str) -> Hearing:
-    """The dialect's stream, read; ids are new ones."""
-    make = dialect(name).hearing
-    assert make is not None, "only dialects that are spoken are heard"
-    heard: Hearing = make(minting())
-    return heard

@@ -1,25 +1,16 @@
 """What config.yaml may say of a remote agent: its dialect, where it is, and how long to wait for it."""
 
-from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, SecretStr, field_validator
+from pydantic import field_validator
 
-from gateway.backends.secret import Secret
-from gateway.upstream import Patience, RemoteAddress
+from gateway.backends.address import AddressSettings
+from gateway.upstream import RemoteAddress
 
 from .dialling import speakers
 
 
-class RemoteSettings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class RemoteSettings(AddressSettings):
     dialect: str
-    url: str
-    key: Secret = SecretStr("")
     agent: str | None = None
-    connect_seconds: PositiveFloat = 10
-    first_byte_seconds: PositiveFloat = 60
-    idle_seconds: PositiveFloat = 120
-    total_seconds: PositiveFloat = 3600
-    attempts: PositiveInt = 3
 
     @field_validator("dialect")
     @classmethod
@@ -30,15 +21,11 @@ class RemoteSettings(BaseModel):
 
     @field_validator("url")
     @classmethod
-    def _is_address(cls, url: str) -> str:
-        if not url.startswith(("http://", "https://")):
-            raise ValueError("an address begins with http:// or https://")
+    def _is_bare(cls, url: str) -> str:
         return url.rstrip("/")
 
     @property
     def address(self) -> RemoteAddress:
-        patience = Patience(
-            connect=self.connect_seconds, first_byte=self.first_byte_seconds, idle=self.idle_seconds,
-            total=self.total_seconds, attempts=self.attempts,
+        return RemoteAddress(
+            url=self.url, key=self.key.get_secret_value(), agent=self.agent, patience=self.patience,
         )
-        return RemoteAddress(url=self.url, key=self.key.get_secret_value(), agent=self.agent, patience=patience)

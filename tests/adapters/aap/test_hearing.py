@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 
 import adapters.aap.hearing
-from adapters.aap.hearing import AapHearing, stop_reasons, table
+from adapters.aap.hearing import AapHearing
+from adapters.aap.hearing_words import stop_reasons, table
 from adapters.aap.remote_stream import frames_of
 from gateway.errors import BackendFailed
 from gateway.ids import minting

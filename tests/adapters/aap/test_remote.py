@@ -274,8 +274,9 @@ async def interrupted(served: Served, talk: Conversation) -> list[Any]:
     return heard
 
 
-async def test_to_interrupt_is_to_hang_up_and_a_server_that_cancels_then_ends_its_turn(tmp_path: Path) -> None:
-    async with serving(tmp_path, on_disconnect="cancel") as served, conversing(served.url("/aap")) as talk:
+@pytest.mark.parametrize("on_disconnect", ["cancel", "continue"])
+async def test_to_interrupt_ends_the_turn_there_too(tmp_path: Path, on_disconnect: str) -> None:
+    async with serving(tmp_path, on_disconnect=on_disconnect) as served, conversing(served.url("/aap")) as talk:
         heard = await interrupted(served, talk)
         assert heard[-1] == Ended(stop_reason=StopReason.INTERRUPTED, outcome=Outcome.INTERRUPTED)
         assert heard[-2].outcome is Outcome.INTERRUPTED, "the message"
@@ -286,11 +287,12 @@ async def test_to_interrupt_is_to_hang_up_and_a_server_that_cancels_then_ends_it
         assert any(isinstance(r.event, InputAccepted) and isinstance(r.event.command, Interrupt) for r in log)
 
 
-async def test_a_server_that_does_not_cancel_goes_on_by_itself(served: Served, talk: Conversation) -> None:
-    await interrupted(served, talk)
+async def test_a_turn_that_waits_there_is_ended_too(served: Served, talk: Conversation) -> None:
+    await talk.hear(talk.remote.say(talk.session_id, SendMessage(content="/continue")))
+    await talk.remote.interrupt(talk.session_id)
     view = await served.gateway.sessions.get("", talk.session_id)
-    assert view.status is SessionStatus.RUNNING
-    await served.gateway.sessions.submit("", talk.session_id, [Interrupt()])
+    assert (view.status, view.asks) == (SessionStatus.IDLE, {})
+    assert await talk.say("hello") == Ended()
 
 
 async def test_an_interruption_reaches_a_turn_that_has_said_nothing_yet(tmp_path: Path) -> None:

@@ -59,10 +59,11 @@ def test_capabilities_are_empty_objects_and_what_is_missing_is_not_there() -> No
     told = views.meta(AAP, [CARD])["agents"][0]["capabilities"]
     assert told == {
         "history": {"full": {}, "compacted": {}}, "stream": {"delta": {}, "message": {}, "none": {}},
-        "application": {"tools": {}},
+        "application": {"tools": {}}, "turn": {"resume": {}, "interrupt": {}},
     }
     bare = replace(CARD, capabilities=Capabilities(streaming=(), history=(), images=("http",), client_tools=False))
-    assert views.meta(AAP, [bare])["agents"][0]["capabilities"] == {"image": {"http": {}}}
+    assert views.meta(AAP, [bare])["agents"][0]["capabilities"] == {
+        "image": {"http": {}}, "turn": {"resume": {}, "interrupt": {}}}
 
 
 def test_a_secret_is_masked_even_as_a_default() -> None:

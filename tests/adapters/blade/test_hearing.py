@@ -3,11 +3,23 @@
 from typing import Any
 
 import orjson
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.blade.views import messages
-from gateway.model import BlockEnded, MessageStarted, Record, ToolReturned, Usage
+from gateway.model import (
+    BlockEnded,
+    Fault,
+    FaultCode,
+    FaultRaised,
+    MessageStarted,
+    NoticePosted,
+    Record,
+    ToolReturned,
+    TurnStarted,
+    Usage,
+)
 from gateway.upstream import Ended
 from gateway.web import dumps, parted
 from tests.adapters.blade.heard import Ear, Facts, as_told, asked_like, asking_calls, said_in
@@ -137,3 +149,14 @@ def loose(ear: Ear | None, said: Facts) -> tuple[Any, ...]:
         for part in [part for message in listed for part in message if part[0] in ("text", "thinking")]:
             words[scope, part[0]] = words.get((scope, part[0]), "") + part[1]
     return words, sorted(map(repr, facts.calls)), facts.results
+
+
+@pytest.mark.parametrize("code", FaultCode)
+def test_a_fault_that_ends_nothing_keeps_its_code(code: FaultCode) -> None:
+    fault = Fault(code=code, message="It broke.")
+    said = [TurnStarted(command_id="c"), FaultRaised(fault=fault), NoticePosted(topic="plan", title="Go on.")]
+    records = [Record(seq=seq, at=1.0, session_id="s", turn_id="t", event=event) for seq, event in enumerate(said, 1)]
+    ear = Ear()
+    for name, body in frames_of(records):
+        ear.hear(name, body)
+    assert [one.fault for one in ear.said if isinstance(one, FaultRaised)] == [fault]

@@ -452,7 +452,8 @@ def test_a_fault_that_ends_nothing_is_a_notification() -> None:
     (begun()
         >> FaultRaised(fault=BROKEN) << silence
         >> NoticePosted(topic="plan", title="Three steps.", detail={"n": 3})
-        << event("system:notification", notification_type="fault", title="It broke.", status="error")
+        << event(
+            "system:notification", notification_type="fault", code="agent_error", title="It broke.", status="error")
         << event("system:notification", notification_type="plan", title="Three steps.", detail={"n": 3}, status="info"))
 
 

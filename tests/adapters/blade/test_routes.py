@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.model import PRIVATE
+from gateway.model import PRIVATE, SECRETS
 from tests.adapters.blade.talking import Talker, blade
 from tests.served import Served
 
@@ -69,7 +69,7 @@ async def test_a_session_is_changed_and_deleted(served: Served, client: Talker) 
     assert (shown["is_pinned"], shown["shared"], shown["memory_enabled"]) == (True, True, False)
     assert "s3cret" not in str(shown)
     view = await served.gateway.sessions.get("", session)
-    assert view.metadata[PRIVATE]["blade"]["env"] == {"TOKEN": "s3cret"}
+    assert view.metadata[PRIVATE]["blade"][SECRETS] == {"TOKEN": "s3cret"}
     assert await client.call("DELETE", at) == (200, {"deleted": True})
     assert (await client.call("GET", at))[0] == 404
     assert (await client.call("DELETE", at))[0] == 404

@@ -9,6 +9,7 @@ from adapters.cas.reading import Reading, reading_for, reading_of, thread_id_of
 from gateway.model import (
     PRIVATE,
     ROOT,
+    SECRETS,
     CloseReason,
     ContinuationAsk,
     Event,
@@ -31,7 +32,7 @@ from gateway.model import (
 from tests.tables import table
 
 AGENT = {"id": "agent_1", "name": "made", "model": "m-1", "version": 3}
-OWN = {"agent_id": "agent_1", "agent_version": 3, "environment_id": "env_1", "environment_variables": {"A": "1"}}
+OWN = {"agent_id": "agent_1", "agent_version": 3, "environment_id": "env_1", SECRETS: {"A": "1"}}
 
 
 def view(*events: Event | tuple[str, Event], private: dict[str, Any] | None = None) -> SessionView:

@@ -18,6 +18,10 @@ CANCELLED = threading.Event()
 WRITING = threading.Lock()
 NUMBERS = iter(range(1000, 10**9))
 CHILDREN = []
+LATE: list[str] = []
+"""Lines that are written when the prompt has been answered."""
+RECORD = next((flag.removeprefix("--record=") for flag in FLAGS if flag.startswith("--record=")), None)
+"""A file to which everything is written that is heard."""
 
 
 def write(**message: Any) -> None:
@@ -65,6 +69,8 @@ def prompt(number: int, session: str, blocks: list[dict[str, Any]]) -> None:
     else:
         say(session, json.dumps(blocks))
     write(id=number, result=stop)
+    while LATE:
+        raw(LATE.pop())
 
 
 def permission(session: str, *calls: dict[str, Any]) -> None:
@@ -85,6 +91,22 @@ def permission(session: str, *calls: dict[str, Any]) -> None:
 def request(session: str, method: str, params: dict[str, Any]) -> None:
     told = asked(method, {"sessionId": session, **params})
     say(session, json.dumps({key: told[key] for key in ("result", "error") if key in told}))
+
+
+def late(session: str, text: str) -> None:
+    """Something that is said when the turn is over."""
+    told = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}}
+    LATE.append(json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": {
+        "sessionId": session, "update": told}}))
+
+
+def torn(session: str, hexed: str) -> None:
+    """A message of ours whose text is no text."""
+    line = json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": session, "update": {
+        "sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "BYTES"}}}})
+    with WRITING:
+        sys.stdout.buffer.write(line.encode().replace(b"BYTES", bytes.fromhex(hexed)) + b"\n")
+        sys.stdout.buffer.flush()
 
 
 def die(session: str, code: int, words: str) -> None:
@@ -125,6 +147,8 @@ STEPS = {
     "deaf": deaf,
     "storm": storm,
     "spawn": spawn,
+    "late": late,
+    "torn": torn,
     "raw": lambda session, line: raw(line),
     "flood": lambda session, size: raw("x" * size),
     "stderr": lambda session, words: print(words, file=sys.stderr, flush=True),
@@ -139,8 +163,9 @@ def initialize(params: dict[str, Any]) -> dict[str, Any]:
     return {"protocolVersion": 7 if "--seven" in FLAGS else 1, "agentCapabilities": abilities, "authMethods": []}
 
 
-def load(params: dict[str, Any]) -> None:
+def load(params: dict[str, Any]) -> dict[str, Any]:
     say(params["sessionId"], "what was said long ago")
+    return {}
 
 
 SESSIONS = iter(range(1, 10**9))
@@ -180,7 +205,12 @@ def main() -> None:
         while True:
             raw("garbage")
     for line in sys.stdin:
+        if RECORD:
+            with open(RECORD, "a") as file:  # noqa: PTH123  # nothing is imported that need not be
+                file.write(line)
         take(json.loads(line))
+    if "--undying" in FLAGS:
+        time.sleep(600)
 
 
 main()

@@ -14,6 +14,7 @@ from gateway.backends.loop import ModelBackend
 from gateway.model import AgentCard, Entry, Role, SendMessage, Settings
 from tests.backends.driving import FakeTurn, kindly, play
 from tests.upstream.serving import Answer, Server, serving, stream
+from tests.upstream.serving import says as answers_with
 
 KEY = "sk-a-key-that-nobody-may-see"
 
@@ -27,11 +28,11 @@ def chunk(delta: dict[str, Any] | None = None, finish: str | None = None, **rest
     return b"data: " + orjson.dumps(whole | rest) + b"\n\n"
 
 
-def usage(prompt: int, completion: int, cached: int = 0, reasoning: int = 0) -> bytes:
+def usage(prompt: int, completion: int, cached: int = 0, reasoning: int = 0, written: int = 0) -> bytes:
     """The chunk that tells what was spent; it has no choices."""
     return chunk(choices=[], usage={
         "prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion,
-        "prompt_tokens_details": {"cached_tokens": cached},
+        "prompt_tokens_details": {"cached_tokens": cached} | ({"cache_write_tokens": written} if written else {}),
         "completion_tokens_details": {"reasoning_tokens": reasoning},
     })
 
@@ -48,6 +49,19 @@ DONE = b"data: [DONE]\n\n"
 def chat(*chunks: bytes) -> Answer:
     """A whole answer: a role, the chunks, and the end."""
     return stream(chunk({"role": "assistant", "content": ""}), *chunks, DONE)
+
+
+def complaint(message: str, kind: str, code: str | int | None = None) -> dict[str, Any]:
+    """What goes wrong, as the documents of the protocol have it: as a body, or as a chunk in the middle."""
+    return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+
+def refuses(status: int, message: str, kind: str, code: str | int | None = None, **headers: str) -> Answer:
+    return answers_with(orjson.dumps(complaint(message, kind, code)), status, **headers)
+
+
+def breaks(message: str, kind: str, code: str | int | None = None) -> bytes:
+    return b"data: " + orjson.dumps(complaint(message, kind, code)) + b"\n\n"
 
 
 def says(text: str) -> Answer:

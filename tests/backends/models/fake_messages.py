@@ -5,6 +5,7 @@ from typing import Any
 import orjson
 
 from tests.upstream.serving import Answer, stream
+from tests.upstream.serving import says as answers_with
 
 
 def event(kind: str, **body: Any) -> bytes:
@@ -66,6 +67,17 @@ def found(index: int, id: str, content: Any = None) -> list[bytes]:
 
 
 PING = event("ping")
+
+
+def breaks(kind: str, text: str) -> bytes:
+    """An error in the middle."""
+    return event("error", error={"type": kind, "message": text})
+
+
+def refuses(status: int, kind: str, text: str, **headers: str) -> Answer:
+    """An error in the place of an answer."""
+    body = {"type": "error", "error": {"type": kind, "message": text}, "request_id": "req_1"}
+    return answers_with(orjson.dumps(body), status, **headers)
 
 
 def message(*blocks: list[bytes], reason: str = "end_turn", **usage: Any) -> Answer:

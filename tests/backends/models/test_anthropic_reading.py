@@ -47,11 +47,7 @@ class Read:
         self.events: list[Any] = self.scribe.begin(model="m")
         decoder = Decoder()
         for at, until in pairwise([0, *cuts, len(stream)]):
-            for one in decoder.feed(stream[at:until]):
-                if self.reading.finished:
-                    self.reading.feed_after(one)
-                else:
-                    self.events += self.reading.feed(one)
+            self.reading.hear(decoder.feed(stream[at:until]), self.events)
         self.events += self.scribe.finish(self.reading.stop, self.reading.usage)
         grammar = Grammar()
         grammar.check(TurnStarted(command_id="c"))

@@ -69,6 +69,25 @@ def test_nothing_is_lost_that_is_no_secret(pieces: list[str]) -> None:
         assert text == whole
 
 
+PIECES = st.lists(st.sampled_from(["s", "k", "-", "", "sk-", "sk-a-key", " and", "é", KEY[:9], KEY[9:], "another-"]))
+
+
+@given(PIECES, st.lists(PIECES, max_size=4))
+def test_what_comes_several_at_a_time_is_taken_down_as_what_comes_one_by_one(
+    first: list[str], groups: list[list[str]],
+) -> None:
+    one, other = (DiscreetScribe(minting("t"), (KEY, OTHER, "short")) for _ in range(2))
+    told, apart = list[Any](), list[Any]()
+    for scribe, said in ((one, told), (other, apart)):
+        said += scribe.begin()
+        for piece in first:
+            said += scribe.words("k", piece)
+    for group in groups:
+        told += one.more("k", group)
+        apart += [event for piece in group for event in other.words("k", piece)]
+    assert [*told, *one.finish()[:-1]] == [*apart, *other.finish()[:-1]]  # the last tells how long it took
+
+
 def test_the_input_of_a_call() -> None:
     scribe = DiscreetScribe(minting("t"), (KEY,))
     scribe.begin()

@@ -37,6 +37,7 @@ from gateway.model import (
     ToolUsePart,
     Usage,
 )
+from gateway.speech import each
 from tests.backends.driving import FakeTurn, play
 from tests.backends.models.fake import (
     DONE,
@@ -394,8 +395,8 @@ async def test_an_interrupted_turn_lets_the_service_go() -> None:
     answer = hangs(hung, head(), packet(chunk({"content": "x"})))
     async with serving(answer) as server, backend_at("openai", server) as backend:
         speech = backend.run(turn_of())
-        async for said in speech:
-            if isinstance(said, BlockDelta):
+        async for telling in speech:
+            if any(isinstance(said, BlockDelta) for said in each(telling)):
                 break
         await speech.aclose()
         async with asyncio.timeout(10):

@@ -16,7 +16,7 @@ from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited
 from gateway.ids import minting
 from gateway.model import BlockDelta, BlockEnded, Grammar, MessageEnded, StopReason, TurnStarted, Usage
 from gateway.speech import Scribe
-from gateway.upstream import Decoder, SseEvent, Upstream
+from gateway.upstream import Decoder, Upstream
 from tests.backends.models.fake import DONE, KEY, call, chunk, turn_of, usage
 
 
@@ -33,19 +33,12 @@ class Read:
         self.events: list[Any] = self.scribe.begin(model="m")
         decoder, places = Decoder(), [0, *cuts, len(stream)]
         for start, end in pairwise(places):
-            for event in decoder.feed(stream[start:end]):
-                self._take(event)
+            self.reading.hear(decoder.feed(stream[start:end]), self.events)
         self.events += self.scribe.finish(self.reading.stop, self.reading.usage)
         grammar = Grammar()
         grammar.check(TurnStarted(command_id="c"))
         for said in self.events:
             grammar.check(said)
-
-    def _take(self, event: SseEvent) -> None:
-        if self.reading.finished:
-            self.reading.feed_after(event)
-        else:
-            self.events += self.reading.feed(event)
 
     @property
     def blocks(self) -> list[tuple[str, Any]]:

@@ -12,12 +12,14 @@ from gateway.backends.remote.backend import SESSION
 from gateway.model import (
     AnswerQuestion,
     AnyCommand,
+    ContinueTurn,
     DecidePermission,
     FaultCode,
     Interrupt,
     Outcome,
     Permission,
     ReturnResult,
+    RollBack,
     SendMessage,
     SessionStatus,
     SessionView,
@@ -122,10 +124,68 @@ async def test_what_was_asked_is_answered_after_a_restart(tmp_path: Path, dialec
         assert [(result.content, result.is_error) for result in results] == [("42", False)]
 
 
+@pytest.mark.parametrize("words", ["/continue", "/rollback", "/ask", "/fork-ask"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_so_is_what_is_not_about_a_call(tmp_path: Path, dialect: str, words: str) -> None:
+    """The far server is never restarted: it waits, is answered by a process that never heard it ask, and goes on."""
+    async with far(tmp_path) as there:
+        url = where(there, dialect)
+        async with near(tmp_path, dialect, url) as here:
+            view = await here.gateway.sessions.create(OWNER, "demo")
+            await say(here, view, f"{words} and so on")
+            assert view.status is SessionStatus.SUSPENDED
+            theirs = await there.gateway.sessions.get("", view.metadata[SESSION])
+        assert theirs.status is SessionStatus.SUSPENDED
+        async with near(tmp_path, dialect, url) as here:
+            view = await here.gateway.sessions.get(OWNER, view.session_id)
+            assert view.status is SessionStatus.SUSPENDED
+            await here.gateway.sessions.submit(OWNER, view.session_id, [answer(*one) for one in view.asks.items()])
+            await until(lambda: view.status is SessionStatus.IDLE)
+            (end,) = await ended(here, view)
+            assert (end.outcome, end.fault) == (Outcome.COMPLETED, None)
+            assert text_of(view.entries[-1].content) == text_of(theirs.entries[-1].content) != ""
+        assert (theirs.status, len(await ended_there(there, theirs))) == (SessionStatus.IDLE, 1)
+
+
+async def ended_there(served: Served, view: SessionView) -> list[TurnEnded]:
+    records = await served.gateway.sessions.records("", view.session_id)
+    return [record.event for record in records if isinstance(record.event, TurnEnded)]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_every_pause_of_a_turn_can_be_answered_after_a_restart(tmp_path: Path, dialect: str) -> None:
+    """Of what was asked before, nothing is taken for what is asked now."""
+    async with far(tmp_path) as there:
+        url = where(there, dialect)
+        async with near(tmp_path, dialect, url) as here:
+            view = await here.gateway.sessions.create(OWNER, "demo")
+            await say(here, view, "/continue /rollback /continue /permit done")
+        ends, pauses = list[TurnEnded](), 0
+        while not ends:
+            ends, pauses = await answered(tmp_path, dialect, url, view.session_id), pauses + 1
+        assert [(end.outcome, end.fault) for end in ends] == [(Outcome.COMPLETED, None)]
+        assert pauses >= 3
+
+
+async def answered(folder: Path, dialect: str, url: str, session_id: str) -> list[TurnEnded]:
+    """The gateway comes back, all that is open is answered, and the turn goes on to its next pause or its end."""
+    async with near(folder, dialect, url) as here:
+        view = await here.gateway.sessions.get(OWNER, session_id)
+        open_asks = dict(view.asks)
+        assert open_asks
+        await here.gateway.sessions.submit(OWNER, session_id, [answer(*one) for one in open_asks.items()])
+        await until(lambda: view.status is not SessionStatus.RUNNING and not open_asks.keys() & view.asks.keys())
+        return await ended(here, view)
+
+
 def answer(request_id: str, pending: Any) -> AnyCommand:
     match pending.ask.kind:
         case "permission":
             return DecidePermission(request_id=request_id, granted=True)
+        case "continuation":
+            return ContinueTurn(request_id=request_id)
+        case "rollback":
+            return RollBack(request_id=request_id, option="all")
         case "question":
             count = len(pending.ask.questions)
             return AnswerQuestion(request_id=request_id, selections={str(number): (0,) for number in range(count)})

@@ -1,76 +1,55 @@
-"""The log in Redis, which many servers share: one stream per session, and one writer at a time, held to it by a token.
-
-What one moment has of one session is one entry of its stream, under the number of its last record, so that an entry
-can neither be there twice nor be missing unnoticed. All sessions of a moment go to the server in one write, and each is
-appended by one step of a script: the writer's token, the head it expects, the entry, the places and the wake-up. A
-write whose reply was lost is sent again, and the head tells how much of it was there already.
-
-What is promised depends on the server: with `appendonly yes` and `appendfsync everysec`, what a client has seen
-survives the death of every gateway, and of Redis itself; if the machine under Redis dies, up to a second of it may be
-lost. With `durability: fsync` (WAITAOF), no ask and no end of a turn that a client has seen is lost even then.
-"""
+"""The writer of the log in Redis: what was taken leaves in groups, under the token of whoever holds the session."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
-import msgspec
 import structlog
 
 from gateway.errors import GatewayError, Overloaded
-from gateway.model import MODEL_VERSION, InputRequested, Record, SessionCreated, TurnEnded
-from gateway.ports import OnCommit, OnTrouble, SessionHead
+from gateway.model import MODEL_VERSION, InputRequested, Record, TurnEnded
+from gateway.ports import OnCommit, OnTrouble
+from gateway.storage import UNSEALED, Seal
 from gateway.storage.redis import Command, Redis, Reset, Unreachable
 
-from .segments import in_turn_after, parted, word_of
+from .entries import entry_of, is_same
+from .reading import Reading
+from .waiting import Waiting
 
 log = structlog.get_logger("dragoman.log")
 
-_encode = msgspec.json.Encoder().encode_lines
-_decode = msgspec.json.Decoder(Record).decode_lines
-_one = msgspec.json.Encoder().encode
-
 WINDOW, AGAIN = 0.002, 0.25
 """Seconds that records wait for company, and after which what could not be stored is tried again."""
-AT_ONCE, PAGE = 64, 256
-"""How many sessions one step of the server appends to, and how many entries are read at once."""
+AT_ONCE = 64
+"""How many sessions one step of the server appends to."""
 SYNC = (InputRequested, TurnEnded)
 """What is on the disk before anybody is shown it, where the settings ask for that."""
 
 TAKEN = "another server has taken the session over; ask again"
 
 OnLost = Callable[[str], None]
-Waiter = tuple[int, asyncio.Future[None]]
-"""Up to which record, and who is told."""
 
 
 class Lost(Overloaded):
     """The session has another writer by now: nothing of this was stored, and whoever asked may ask there."""
 
 
-def decode(lines: bytes) -> list[Record]:
-    """The records of one entry, in order."""
-    records: list[Record] = _decode(lines)
-    records.sort(key=_seq)
-    return records
-
-
-class RedisLog:
+class RedisLog(Reading):
     """Whoever creates or claims a session holds its token; only the holder's records are taken."""
 
-    def __init__(self, redis: Redis, *, fsync: bool = False) -> None:
+    def __init__(self, redis: Redis, *, fsync: bool = False, seal: Seal = UNSEALED) -> None:
+        super().__init__(redis, seal)
         self.on_commit: OnCommit = lambda records: None
         self.on_trouble: OnTrouble = lambda error: None
         self.on_lost: OnLost = lambda session_id: None
         """Told when somebody else turns out to be the writer of a session that was held here."""
-        self.redis = redis
         self._fsync = fsync
         self._tokens: dict[str, str] = {}
         self._heads: dict[str, int] = {}
         self._pending: dict[str, list[Record]] = {}
         self._leaving: dict[str, list[Record]] = {}
-        self._waiting: dict[str, list[Waiter]] = {}
+        self._waiting = Waiting()
         self._stirred = asyncio.Event()
         self._count = 0
         self._closing = False
@@ -115,7 +94,7 @@ class RedisLog:
         self._heads.pop(session_id, None)
         self._pending.pop(session_id, None)
         if session_id not in self._leaving:
-            self._refuse(session_id, Lost(TAKEN))
+            self._waiting.refuse(session_id, Lost(TAKEN))
         return token
 
     def is_overtaken(self, session_id: str, token: int) -> bool:
@@ -154,6 +133,10 @@ class RedisLog:
         self._pending[session_id] = [record]
         self._stirred.set()
 
+    def append_words(self, records: Sequence[Record]) -> None:
+        self.append(records[0])
+        self._pending[records[0].session_id] += records[1:]
+
     async def settled(self, session_id: str, seq: int) -> None:
         if self._heads.get(session_id, -1) >= seq:
             return
@@ -161,9 +144,7 @@ class RedisLog:
             raise Lost(TAKEN)
         if self.trouble is not None:
             raise self.trouble
-        done = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(session_id, []).append((seq, done))
-        await done
+        await self._waiting.wait(session_id, seq)
 
     async def _write_on(self) -> None:
         """One group after the other; a group that could not be stored is tried again, with what has come since."""
@@ -196,7 +177,7 @@ class RedisLog:
         for start in range(0, len(ids), AT_ONCE):
             given: list[str | bytes | int | float] = [self.redis.replica, MODEL_VERSION]
             for session_id in islice(ids, start, start + AT_ONCE):
-                given += self._entry(session_id, batch[session_id])
+                given += entry_of(session_id, self._tokens.get(session_id, "-"), batch[session_id], self.seal)
             calls.append(("append", given))
         replies = await self.redis.change_all(calls, *self._sync(batch))
         self.redis.worked()
@@ -205,16 +186,6 @@ class RedisLog:
         self._check_sync(replies[len(calls):])
         for session_id, (outcome, head) in zip(ids, told, strict=True):
             await self._told(session_id, batch[session_id], outcome.decode(), int(head))
-
-    def _entry(self, session_id: str, records: list[Record]) -> list[str | bytes | int | float]:
-        spine, deltas = parted(records)
-        words = [word for record in spine if (word := word_of(record)) is not None]
-        now, first = in_turn_after(records), records[0]
-        owner = first.event.owner if isinstance(first.event, SessionCreated) else ""
-        return [
-            session_id, self._tokens.get(session_id, "-"), first.seq - 1, records[-1].seq, "" if now is None else now,
-            owner, _encode(spine), _encode(deltas), len(words), *words,
-        ]
 
     def _sync(self, batch: dict[str, list[Record]]) -> list[Command]:
         """A write of this connection, and to wait until it is on the disk: so is then all that was written before."""
@@ -244,15 +215,15 @@ class RedisLog:
         if session_id in self._heads:
             self._heads[session_id] = records[-1].seq
         self.on_commit(records)
-        self._tell(session_id, records[-1].seq)
+        self._waiting.tell(session_id, records[-1].seq)
 
     async def _fenced(self, session_id: str, records: list[Record]) -> None:
         """Somebody else writes. What an earlier try has stored before that is in the log, and the rest is not."""
         found = await self.read(session_id, records[0].seq - 1, len(records))
-        same = sum(1 for ours, theirs in zip(records, found, strict=False) if _one(ours) == _one(theirs))
+        same = sum(1 for ours, theirs in zip(records, found, strict=False) if is_same(ours, theirs))
         if same:
             self.on_commit(records[:same])
-            self._tell(session_id, records[same - 1].seq)
+            self._waiting.tell(session_id, records[same - 1].seq)
         log.warning("another server has taken a session over", session=session_id)
         self._dropped(session_id)
 
@@ -261,31 +232,14 @@ class RedisLog:
         self.let_go(session_id)
         self.on_lost(session_id)
 
-    def _tell(self, session_id: str, upto: int) -> None:
-        """Up to there it is stored."""
-        waiting = self._waiting.pop(session_id, [])
-        later = [waiter for waiter in waiting if waiter[0] > upto]
-        if later:
-            self._waiting[session_id] = later
-        for seq, done in waiting:
-            if seq <= upto and not done.done():
-                done.set_result(None)
-
-    def _refuse(self, session_id: str, error: GatewayError) -> None:
-        for _, done in self._waiting.pop(session_id, ()):
-            if not done.done():
-                done.set_exception(error)
-
     def _troubled(self, why: GatewayError) -> None:
-        for session_id in list(self._waiting):
-            self._refuse(session_id, why)
+        self._waiting.refuse_all(why)
         self.on_trouble(why)
 
     def _reset(self) -> None:
         """The data are gone, and what was on its way to them is void."""
         self._tokens, self._heads, self._pending, self._leaving, self._count = {}, {}, {}, {}, 0
-        for session_id in list(self._waiting):
-            self._refuse(session_id, Reset("the server has lost its data; begin anew"))
+        self._waiting.refuse_all(Reset("the server has lost its data; begin anew"))
 
     async def forget(self, session_id: str) -> None:
         if not self.is_settled(session_id):
@@ -310,72 +264,3 @@ class RedisLog:
             await asyncio.wait([self._writing], timeout=self.redis.lease)
             self._writing.cancel()
         await self.redis.close()
-
-    # -- reading --------------------------------------------------------------------------------------------------
-
-    async def read(self, session_id: str, after: int = 0, limit: int | None = None) -> Sequence[Record]:
-        return await self._read_on(session_id, after, limit)
-
-    async def _read_on(self, session_id: str, after: int, limit: int | None) -> list[Record]:
-        found: list[Record] = []
-        key = self.redis.key("log", session_id)
-        while limit is None or len(found) < limit:
-            count = PAGE if limit is None else min(PAGE, limit - len(found))
-            entries = (await self.redis.look_all([("XRANGE", key, after + 1, "+", "COUNT", count)]))[0]
-            for _, fields in entries:
-                records = decode(fields[3] + fields[5])
-                found += records if records[0].seq > after else [one for one in records if one.seq > after]
-            if len(entries) < count:
-                break
-            after = found[-1].seq
-        return found if limit is None else found[:limit]
-
-    async def since(self, session_id: str, after: int) -> list[Record] | None:
-        """What is there after that record; None if there is no such session, or not so much of it."""
-        head = (await self.redis.look_all([("HGET", self.redis.key("s", session_id), "head")]))[0]
-        if head is None or int(head) < after:
-            return None
-        return [] if int(head) == after else await self._read_on(session_id, after, None)
-
-    async def spine(self, session_id: str) -> Sequence[Record]:
-        found, place = list[Record](), "0"
-        while True:
-            page = await self.redis.look("spine", session_id, place, PAGE)
-            found += [record for lines in page[1:] for record in _decode(lines)]
-            if len(page) <= PAGE:
-                return found
-            place = page[0].decode()
-
-    async def sessions(
-        self, owner: str | None, before: int | None = None, limit: int = 50, *, after: int | None = None,
-        oldest_first: bool = False,
-    ) -> Sequence[SessionHead]:
-        place = "sessions" if owner is None else f"owner:{owner}"
-        low, high = "-inf" if after is None else f"({after}", "+inf" if before is None else f"({before}"
-        return _heads(await self.redis.look("list", place, low, high, limit, "" if oldest_first else "REV"))
-
-    async def unfinished(self, owner: str | None = None) -> Sequence[SessionHead]:
-        return _heads(await self.redis.look("list", "open", *(() if owner is None else (owner,))))
-
-    async def head(self, session_id: str) -> SessionHead | None:
-        fields = ("owner", "ordinal", "head", "in_turn")
-        row = (await self.redis.look_all([("HMGET", self.redis.key("s", session_id), *fields)]))[0]
-        return None if row[0] is None else _heads([[session_id.encode(), *row]])[0]
-
-    async def place_of(self, word: str) -> str | None:
-        found = (await self.redis.look_all([("HGET", self.redis.key("places"), word)]))[0]
-        return None if found is None else str(found.decode())
-
-
-def _heads(rows: Iterable[Any]) -> list[SessionHead]:
-    return [
-        SessionHead(
-            session_id=session_id.decode(), owner=owner.decode(), ordinal=int(ordinal), head=int(head),
-            in_turn=at_work == b"1",
-        )
-        for session_id, owner, ordinal, head, at_work in rows
-    ]
-
-
-def _seq(record: Record) -> int:
-    return record.seq

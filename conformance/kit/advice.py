@@ -1,0 +1,40 @@
+"""What an address or a key that cannot be right looks like in a report, and what to do about it."""
+
+import re
+from collections import Counter
+
+from yarl import URL
+
+from conformance.kit.verdict import Outcome, Report, Verdict
+
+ANSWER = re.compile(r"^ *[\d.]+ < (\d{3}) ", re.MULTILINE)
+ENOUGH = 10
+"""Fewer answers than these say nothing of the whole."""
+MOST = 2 / 3
+AT_ORIGIN = ("blade", "zenflux")
+"""Dialects whose paths are all their own, so that the address to give has none."""
+
+
+def advice(report: Report, *, has_key: bool) -> str | None:
+    """One line for somebody who asked in the wrong place or was not let in; None where the server is what it is."""
+    if report.verdict is Verdict.CONFORMS:
+        return None
+    answers = Counter(status for result in report.results for status in ANSWER.findall(result.transcript))
+    if answers.total() < ENOUGH:
+        return None
+    if answers["401"] + answers["403"] > MOST * answers.total():
+        hint = "is it the right key?" if has_key else "give its key with --key or in CONFORM_KEY"
+        return f"hardly anything was let in (401 or 403); {hint}"
+    if answers["404"] > MOST * answers.total():
+        return f"hardly anything was there (404); {_address(report)}"
+    if not any(result.outcome is Outcome.PASSED for result in report.results):
+        return f"nothing passed; {_address(report)}"
+    return None
+
+
+def _address(report: Report) -> str:
+    place = URL(report.url)
+    if report.dialect in AT_ORIGIN and place.path.strip("/"):
+        return f"{report.dialect} is asked for at the origin, which is {place.origin()}"
+    where = "the origin" if report.dialect in AT_ORIGIN else "where it is mounted"
+    return f"does a server of {report.dialect} answer there, and is {report.url} {where}?"

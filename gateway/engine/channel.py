@@ -1,0 +1,105 @@
+"""One dialect's reading of one session: frames are made once, and kept for the slower readers within bounds."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from gateway.model import BlockDelta, Record, TurnEnded, TurnSuspended
+from gateway.ports import Chunk, Outbound, Skipping
+
+KEPT_CHUNKS = 2048
+"""When twice as many chunks are kept, it is looked who still wants them."""
+KEPT_BYTES = 16 * 1024 * 1024
+"""How much of one reading of a session is kept for its slower readers; who is further behind reads the log instead."""
+CHUNK_BYTES = 300
+"""What a chunk takes beside its bytes."""
+
+_YIELDS = frozenset((TurnEnded, TurnSuspended))
+
+
+class Reader(Protocol):
+    """All that a channel knows of those who read it."""
+
+    @property
+    def place(self) -> int:
+        """How many of its chunks they have had."""
+
+
+class Channel:
+    """One dialect's reading of one session, made once for all who watch it with the same options."""
+
+    def __init__(self, outbound: Outbound, seq: int, unsaid: Callable[[Record], None]) -> None:
+        self.outbound = outbound
+        self.unsaid = unsaid
+        self.seq = seq
+        self.base = 0
+        self.chunks: list[Chunk] = []
+        self.readers: set[Reader] = set()
+        self.bytes = 0
+        self._look_at = 2 * KEPT_CHUNKS
+
+    @property
+    def end(self) -> int:
+        return self.base + len(self.chunks)
+
+    def take(self, records: Sequence[Record]) -> None:
+        feed, chunks, before = self.outbound.feed, self.chunks, len(self.chunks)
+        for record in records:
+            frames, kind = feed(record), type(record.event)
+            if kind is BlockDelta:  # nine records of ten
+                if frames:
+                    chunks.append(Chunk(record.seq, frames, False))
+            elif frames or kind in _YIELDS:
+                chunks.append(Chunk(record.seq, frames, kind in _YIELDS, kind is TurnEnded))
+            else:
+                self.unsaid(record)
+        if records:
+            self.seq = records[-1].seq
+        if len(self.readers) > 1:
+            self.bytes += size_of(chunks[before:])
+
+    def pass_over(self, records: Sequence[Record]) -> None:
+        """Take in what the reader has had already; nobody wants the frames of it."""
+        if records:
+            skip = self.outbound.skip if isinstance(self.outbound, Skipping) else self.outbound.feed
+            for record in records:
+                skip(record)
+            self.seq = records[-1].seq
+
+    def flush(self, now: float) -> None:
+        if frames := self.outbound.flush(now):
+            self.chunks.append(Chunk(self.seq, frames, False, due=now))
+            self.bytes += size_of(self.chunks[-1:]) if len(self.readers) > 1 else 0
+
+    def catch_up(self, other: "Channel") -> list[Chunk]:
+        """What the other, which has taken in as much, has let go already, and we still hold back."""
+        before: float | None = None
+        while (due := self.outbound.deadline) not in (None, before, other.outbound.deadline):
+            self.flush(due)
+            before = due
+        ready, self.chunks = self.chunks, []
+        return ready
+
+    def welcome(self, reader: Reader) -> None:
+        self.readers.add(reader)
+        if len(self.readers) == 2:
+            self.bytes = size_of(self.chunks)  # from now on it is kept, and counted
+
+    def handed_out(self) -> None:
+        """A lone reader leaves nothing behind; several leave what the slower ones have not had, within bounds."""
+        if len(self.readers) == 1:
+            self.base, self.chunks, self.bytes = self.end, [], 0
+        elif len(self.chunks) > self._look_at or self.bytes > KEPT_BYTES:
+            self._drop(min(reader.place for reader in self.readers) - self.base)
+            if self.bytes > KEPT_BYTES:
+                self._drop(len(self.chunks) // 2)  # who is there reads the log instead
+            self._look_at = 2 * max(KEPT_CHUNKS, len(self.chunks))
+
+    def _drop(self, count: int) -> None:
+        if count > 0:
+            self.bytes -= size_of(self.chunks[:count])
+            self.base, self.chunks = self.base + count, self.chunks[count:]
+
+
+def size_of(chunks: Sequence[Chunk]) -> int:
+    """About how many bytes they take."""
+    return sum(CHUNK_BYTES + sum(map(len, chunk.frames)) for chunk in chunks)

@@ -1,0 +1,169 @@
+"""One subscriber: a place in a shared channel or, until it has caught up, a reader of the log."""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from gateway.errors import GatewayError
+from gateway.ports import Chunk
+
+from .channel import Channel
+from .feed import Feed, wake
+
+if TYPE_CHECKING:
+    from .hub import Hub
+
+PAGE = 512
+"""How many records of the log are read in one go."""
+
+
+class Cursor:
+    """Sees everything after its place in the log, once and in order, however late or slow it is."""
+
+    def __init__(self, hub: "Hub", feed: Feed, dialect: str, options: str, after: int) -> None:
+        self._hub = hub
+        self._feed = feed
+        self._key = (dialect, options)
+        self._after = after
+        self._due: float | None = None
+        """By when the last that we had was due, if a timer let it go."""
+        self._late: Sequence[Chunk] = ()
+        self._shared: Channel | None = None
+        self.place = 0
+        """How many of the chunks of the shared channel it has had."""
+        self._alone: Channel | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._was_live = False
+        self.open = True
+        self.cut_at: int | None = None
+        self.leaving = False
+
+    async def chunks(self) -> Sequence[Chunk]:
+        while self.open and not self._too_slow():
+            if self._shared is None and not self._join():
+                ready = await self._read_log()
+            else:
+                ready, self._late = self._late or self._take(), ()
+            if ready:
+                self._after, self._due = ready[-1].seq, ready[-1].due
+                self._was_live = self._was_live or self._after == self._feed.head
+                self._hub.watching.events(self._key[0], len(ready))
+                return ready
+            if self._shared is not None and self._shared.seq >= self._feed.head:  # the log may be ahead of the news
+                self.leaving = self._hub.draining and self._hub.rests(self._feed.session_id)
+                if self._feed.over or self.leaving:
+                    self.close()
+                else:
+                    await self._news(self._hub.time_of(self._feed, self._shared.outbound.deadline))
+        return ()
+
+    def cut(self) -> None:
+        if self.open:
+            self.cut_at = self._after
+            self._hub.watching.cut()
+            self.close()
+
+    def close(self) -> None:
+        if self.open:
+            self.open = False
+            self._part()
+            self._hub.leave(self._feed)
+            if self._waiter is not None:
+                wake(self._waiter)
+
+    def _too_slow(self) -> bool:
+        """Whether a reader that had once caught up has fallen too far behind, or the feed is torn; it is cut then."""
+        if self._feed.torn or (self._was_live and self._feed.head - self._after > self._hub.max_lag()):
+            self.cut()
+        return not self.open
+
+    async def _news(self, until: float | None) -> None:
+        """Wait for the next record, or until that time of the loop's clock."""
+        loop = asyncio.get_running_loop()
+        waiter = self._waiter = loop.create_future()
+        self._feed.waiters[waiter] = None
+        timer = loop.call_at(until, wake, waiter) if until is not None else None
+        try:
+            await waiter
+        finally:
+            self._feed.waiters.pop(waiter, None)
+            if timer is not None:
+                timer.cancel()
+
+    # -- reading along --------------------------------------------------------------------------------------------
+
+    def _join(self) -> bool:
+        """Take a place at the end of the shared channel, or offer our own, if we are at the live end."""
+        feed, alone = self._feed, self._alone
+        channel = feed.channels.get(self._key)
+        if self._after < feed.head and (alone is None or alone.seq < feed.head):
+            return False
+        if channel is not None and (news := feed.since(channel.seq)) is not None:
+            channel.take(news)
+            self._late = alone.catch_up(channel) if alone is not None else ()
+        elif alone is not None:  # there is none, or none of its readers has read for too long
+            channel = feed.channels[self._key] = alone
+        else:
+            return False
+        channel.welcome(self)
+        self._shared, self.place, self._alone = channel, channel.end, None
+        return True
+
+    def _part(self) -> None:
+        channel, self._shared = self._shared, None
+        if channel is not None:
+            channel.readers.discard(self)
+            if not channel.readers and self._feed.channels.get(self._key) is channel:
+                del self._feed.channels[self._key]
+
+    def _take(self) -> Sequence[Chunk]:
+        """What the channel has for us; if it has gone on without us we part with it and read the log."""
+        channel, feed = self._shared, self._feed
+        assert channel is not None
+        news = feed.since(channel.seq)
+        if news is None or self.place < channel.base:
+            self._part()
+            return ()
+        channel.take(news)
+        if self._hub.is_time(feed, channel.outbound.deadline):
+            channel.flush(self._hub.clock())
+        if len(feed.channels) == 1:
+            feed.records.clear()
+        ready = channel.chunks[self.place - channel.base:] if self.place > channel.base else channel.chunks
+        self.place = channel.end
+        channel.handed_out()
+        return ready
+
+    # -- catching up ----------------------------------------------------------------------------------------------
+
+    async def _read_log(self) -> Sequence[Chunk]:
+        """One page of the log, through a projector of our own."""
+        if self._alone is None:
+            start = self._hub.start_of(self._feed.session_id, self._key[0], self._after)
+            unsaid = partial(self._hub.watching.unsaid, self._key[0])
+            self._alone = Channel(self._hub.projector(*self._key), start, unsaid)
+        alone = self._alone
+        try:
+            records = await self._hub.log.read(self._feed.session_id, alone.seq, PAGE)
+        except GatewayError:  # who was cut comes back, and is told then what is wrong, if it still is
+            self.cut()
+            return ()
+        if not records and alone.seq < self._feed.head:
+            return self._last_words(alone)
+        had = sum(record.seq <= self._after for record in records)
+        alone.pass_over(records[:had])
+        if alone.seq == self._after and self._due is not None:
+            alone.outbound.flush(self._due)
+        alone.take(records[had:])
+        ready = alone.chunks
+        alone.base, alone.chunks = alone.end, []
+        self._join()  # now, if this was the last page: what comes next must not be read from the log again
+        late, self._late = self._late, ()
+        return [*ready, *late]
+
+    def _last_words(self, alone: Channel) -> Sequence[Chunk]:
+        """The session is gone, and its log with it; that it is gone is all that is left to tell."""
+        alone.take([self._feed.end] if self._feed.end is not None else [])
+        self.close()
+        return alone.chunks

@@ -1,0 +1,121 @@
+"""What a backend says in its turn: heard to the end and put into the session's log, lawful things only."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import orjson
+
+from gateway.errors import BackendFailed
+from gateway.model import (
+    BACKEND_EVENTS,
+    ROOT,
+    AnyEvent,
+    BlockDelta,
+    GrammarError,
+    MessageEnded,
+    ScopeStatus,
+    ScopeStatusChanged,
+    SessionUpdated,
+    StopReason,
+)
+from gateway.ports import Scoped, Telling
+
+if TYPE_CHECKING:
+    from .turn import TurnRun
+
+BREATH = 32
+"""After so many events in a row a turn lets others run, so that a burst reaches its readers while it lasts."""
+LET_GO_SECONDS = 10.0
+"""How long a backend may take to clean up after its turn has ended."""
+
+_NOT_AN_END = (StopReason.TOOL_USE, StopReason.NEEDS_INPUT)
+
+
+class TurnOver(Exception):
+    """The turn has ended; nothing said after that counts."""
+
+
+async def listen(run: "TurnRun", stream: AsyncGenerator[Telling, None]) -> None:
+    """Take in all that is said, up to the end."""
+    spoken, breath, most = 0, BREATH, run.session.house.limits.turn_events
+    say_delta, turn_id = run.session.say_delta, run.turn_id
+    async for telling in stream:
+        if run.over:
+            raise TurnOver
+        spoken += len(telling) if type(telling) is list else 1
+        if spoken > most:
+            raise BackendFailed(f"The agent said more than {most} things in one turn.")
+        if run.past is not None:
+            pass  # it was said before the server stopped
+        elif type(telling) is BlockDelta and _is_text(telling.delta):
+            say_delta(telling, turn_id)
+        else:
+            _tell(run, telling if type(telling) is list else [telling])
+        if spoken >= breath:
+            breath = spoken + BREATH
+            await asyncio.sleep(0)
+    run.complete()
+
+
+async def let_go(stream: AsyncGenerator[Telling, None]) -> None:
+    """Have a backend that was not heard to the end clean up."""
+    if getattr(stream, "ag_frame", stream) is None:
+        return  # it has come to its end
+    async with asyncio.timeout(LET_GO_SECONDS):
+        await stream.aclose()
+
+
+def _tell(run: "TurnRun", told: list[Any]) -> None:
+    """Words that follow each other are taken together."""
+    session, turn_id, words = run.session, run.turn_id, list[BlockDelta]()
+    for said in told:
+        if type(said) is BlockDelta and _is_text(said.delta):
+            words.append(said)
+            continue
+        if words:
+            session.say_words(words, turn_id)
+            words = []
+        event, scope_id = (said.event, said.scope_id) if isinstance(said, Scoped) else (said, ROOT)
+        event = _spoken(event)
+        session.say(event, scope_id, turn_id)
+        if type(event) is MessageEnded:
+            _take_stock(run, event, scope_id)
+    if words:
+        session.say_words(words, turn_id)
+
+
+def _take_stock(run: "TurnRun", event: MessageEnded, scope_id: str) -> None:
+    run.usage += event.usage
+    if scope_id == ROOT:
+        run.stop_reason = StopReason.END_TURN if event.stop_reason in _NOT_AN_END else event.stop_reason
+
+
+def _is_text(delta: str) -> bool:
+    """Nine events of ten need no more than this: a string that can be written everywhere."""
+    return type(delta) is str and (delta.isascii() or _is_unicode(delta))
+
+
+def _is_unicode(delta: str) -> bool:
+    try:
+        delta.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False
+    return True
+
+
+def _spoken(event: AnyEvent) -> AnyEvent:
+    """An agent may say anything; only events of a backend, with fields that can be written and read, get further."""
+    kind = type(event)
+    if kind not in BACKEND_EVENTS:
+        raise GrammarError(f"{getattr(kind, 'name', kind.__name__)} is not a backend's to say")
+    if isinstance(event, ScopeStatusChanged) and event.status is ScopeStatus.ARCHIVED:
+        raise GrammarError("to archive a sub-agent is not a backend's to say")
+    if isinstance(event, SessionUpdated) and event.agent is not None:
+        raise GrammarError("which agent a session has is not a backend's to say")
+    try:
+        written = orjson.dumps(msgspec.to_builtins(event, builtin_types=(bytes,)))
+        return msgspec.json.decode(written, type=kind)
+    except (msgspec.MsgspecError, TypeError, ValueError, OverflowError) as error:
+        raise GrammarError(f"{kind.name} has a field that cannot be written: {error}") from None

@@ -1,0 +1,42 @@
+"""The protocols between rooms: what a backend, a log, a dialect and the session service promise each other."""
+
+from .agents import Backend, Forgetting, Resuming, Said, Scoped, Telling, Turn
+from .clock import Clock
+from .dialects import Dialect, Outbound, Skipping
+from .logs import EventLog, OnCommit, OnTrouble, SessionHead
+from .resources import AnswerPlace, Answers, Files, IssuedKey, KeptAnswer, KeyRing, Link, Resource, Resources, Stored
+from .sessions import Chunk, Receipt, Replays, ReplayState, Sessions, Subscription
+
+__all__ = [
+    "AnswerPlace",
+    "Answers",
+    "Backend",
+    "Chunk",
+    "Clock",
+    "Dialect",
+    "EventLog",
+    "Files",
+    "Forgetting",
+    "IssuedKey",
+    "KeptAnswer",
+    "KeyRing",
+    "Link",
+    "OnCommit",
+    "OnTrouble",
+    "Outbound",
+    "Receipt",
+    "ReplayState",
+    "Replays",
+    "Resource",
+    "Resources",
+    "Resuming",
+    "Said",
+    "Scoped",
+    "SessionHead",
+    "Sessions",
+    "Skipping",
+    "Stored",
+    "Subscription",
+    "Telling",
+    "Turn",
+]

@@ -1,0 +1,82 @@
+"""What an agent promises, and what it is told: the turn it runs, its one way to pause, and what it says."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from msgspec import Struct
+
+from gateway.model import ROOT, AgentCard, Answer, AnyAsk, AnyEvent, Compact, Entry, SendMessage, Settings
+
+
+class Scoped(Struct, frozen=True):
+    """An event said by a sub-agent; a bare event is the agent's own."""
+
+    scope_id: str
+    event: AnyEvent
+
+
+Said = AnyEvent | Scoped
+Telling = Said | list[Said]
+"""What an agent says, or several such things at once: what came together is stored and sent on together."""
+
+
+class Turn(Protocol):
+    """What a backend knows of the turn it runs, and its one way to pause."""
+
+    @property
+    def session_id(self) -> str: ...
+    @property
+    def turn_id(self) -> str: ...
+    @property
+    def agent(self) -> AgentCard: ...
+    @property
+    def settings(self) -> Settings:
+        """As they are now; options have their defaults filled in, secrets their values."""
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """The session's, as it is now; a `SessionUpdated` with other metadata changes it."""
+    @property
+    def command(self) -> SendMessage | Compact:
+        """What started the turn."""
+    @property
+    def history(self) -> Sequence[Entry]:
+        """All that was said before, compacted, ending with the message that started the turn."""
+    @property
+    def asked(self) -> Sequence[AnyAsk]:
+        """What the turn asked last, in the order of the answers; empty before it has asked anything."""
+    def mint(self, prefix: str) -> str:
+        """A new id for a message, a block, a call or a scope."""
+    async def ask(self, *asks: AnyAsk, scope_id: str = ROOT) -> list[Answer]:
+        """Suspend the turn until every ask is settled; the answers come in the order of the asks.
+
+        No message may be open. An ask that was cancelled or has expired is answered by `Withdraw`.
+        """
+
+
+class Backend(Protocol):
+    """An agent: an async generator of events, and nothing else.
+
+    Raise a `GatewayError` to fail with a fault of your choice; anything else that is raised is a fault of the turn too,
+    and whatever was open is closed by the engine. When the turn is interrupted the generator is closed.
+
+    If the server stops while a turn waits for people, and the last answer comes after it is back, the turn is run anew
+    up to the ask it waited at: what is said on the way is dropped, earlier asks are answered as they were, and from
+    there on it counts. What some can do beside that is told in `Resuming` and `Forgetting`; the method is enough.
+    """
+
+    def run(self, turn: Turn) -> AsyncGenerator[Telling, None]: ...
+    async def close(self) -> None: ...
+
+
+@runtime_checkable
+class Resuming(Backend, Protocol):
+    """An agent that cannot do the same twice: it is given the answers, and goes on from what the history tells."""
+
+    def resume(self, turn: Turn, answers: Sequence[Answer]) -> AsyncGenerator[Telling, None]: ...
+
+
+@runtime_checkable
+class Forgetting(Backend, Protocol):
+    """An agent that keeps something for a session, and is told when the session was deleted."""
+
+    async def forget(self, session_id: str) -> None: ...

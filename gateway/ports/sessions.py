@@ -1,0 +1,134 @@
+"""What the session service promises: sessions made, found, spoken to, followed, and told once more."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from gateway.model import AnyCommand, CloseReason, CustomEvent, NoticePosted, Record, SeedMessage, SessionView, Settings
+
+from .agents import Backend
+from .logs import SessionHead
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of a list of commands: their records, the turn they belong to, and where its stream begins."""
+
+    turn_id: str | None
+    records: tuple[Record, ...]
+    after: int
+    begun: bool
+    """Whether a turn was started or resumed."""
+
+
+class Chunk(Struct, frozen=True, gc=False):
+    """What one record is on one dialect's wire: ready frames, and whether the turn yields or ends here."""
+
+    seq: int
+    frames: tuple[bytes, ...]
+    yields: bool
+    ends: bool = False
+    due: float | None = None
+    """By when it was due, where it had been held back and no record but a timer let it go."""
+
+
+class Subscription(Protocol):
+    """A cursor into one session's log, read in one dialect."""
+
+    @property
+    def cut_at(self) -> int | None:
+        """Where a reader that was too slow should resume; None for everybody else."""
+    @property
+    def leaving(self) -> bool:
+        """Whether it is over because the server stops: the reader should come again."""
+    async def chunks(self) -> Sequence[Chunk]:
+        """All that is ready after the cursor, waiting for the first; empty once the subscription is over."""
+    def cut(self) -> None:
+        """End it, because the reader takes nothing."""
+    def close(self) -> None: ...
+
+
+class Sessions(Protocol):
+    """What adapters may want of the engine. `owner` is the user; other people's sessions are not found."""
+
+    async def create(
+        self, owner: str, agent: str, *, settings: Settings = ..., history: Sequence[SeedMessage] = ...,
+        title: str | None = ..., metadata: dict[str, Any] | None = ...,
+    ) -> SessionView: ...
+    async def adopt(self, owner: str, records: Sequence[Record]) -> SessionView:
+        """A new session of this owner, with all that records of another session tell; `Invalid` if they tell none."""
+    async def get(self, owner: str, session_id: str) -> SessionView: ...
+    async def find(self, owner: str, word: str) -> SessionView:
+        """The session that a turn or an ask of this id belongs to."""
+    async def active(self, owner: str) -> Sequence[SessionView]:
+        """The sessions in which a turn runs or waits."""
+    async def list(
+        self, owner: str, *, before: int | None = ..., limit: int = ...,
+    ) -> tuple[list[SessionView], int | None]:
+        """A page, newest first, and the cursor of the next one."""
+    async def heads(
+        self, owner: str, *, before: int | None = ..., after: int | None = ..., limit: int = ...,
+        oldest_first: bool = ...,
+    ) -> Sequence[SessionHead]:
+        """The sessions between two ordinals, for those who page in both directions."""
+    async def head(self, owner: str, session_id: str) -> SessionHead: ...
+    async def update(
+        self, owner: str, session_id: str, *, title: str | None = ..., metadata: dict[str, Any] | None = ...,
+        agent: str | None = ...,
+    ) -> SessionView:
+        """What is None stays; `metadata` takes the place of the old as a whole; only an idle session changes agents."""
+    async def close(self, owner: str, session_id: str, reason: CloseReason) -> SessionView:
+        """End whatever runs; from now on the session can be read, and nothing else."""
+    async def archive_scope(self, owner: str, session_id: str, scope_id: str) -> SessionView:
+        """Put a sub-agent away that has ended."""
+    async def rewind(self, owner: str, session_id: str, to_seq: int, reason: str | None = ...) -> SessionView:
+        """Hide what was said after one of the view's checkpoints; the log keeps it."""
+    async def perform(self, owner: str, session_id: str, backend: Backend | None) -> None:
+        """From the next turn on this backend plays the agent of the session; None gives the agent its part back."""
+    async def tell(self, owner: str, session_id: str, event: NoticePosted | CustomEvent) -> SessionView:
+        """Let everybody who watches the session know of something beside the conversation."""
+    async def delete(self, owner: str, session_id: str) -> None: ...
+    async def submit(self, owner: str, session_id: str, commands: Sequence[AnyCommand]) -> Receipt:
+        """Accept all the commands or none, and return when they are in the log."""
+    async def watch(
+        self, owner: str, session_id: str, dialect: str, options: str = ..., *, after: int = ...,
+    ) -> Subscription: ...
+    def read(
+        self, owner: str, session_id: str, dialect: str, options: str = ..., *, after: int = ...,
+        upto: int | None = ...,
+    ) -> AsyncIterator[Chunk]:
+        """What a subscriber would have got of the records after `after` and up to `upto`, without waiting for more."""
+    async def records(self, owner: str, session_id: str, after: int = ..., limit: int | None = ...) -> Sequence[Record]:
+        """What the log has of a session."""
+    async def leave(self, owner: str, session_id: str, turn_id: str) -> None:
+        """A client that started this turn has gone; what follows is `on_disconnect`'s to say."""
+
+
+class ReplayState(Struct, frozen=True, kw_only=True):
+    """How far a replay is: `replaying`, `completed`, `stopped`, or `autonomous` once the agent has its part back."""
+
+    source: str
+    status: str
+    speed: int
+    turn: int
+    turns: int
+
+
+class Replays(Protocol):
+    """Sessions told once more, at their own pace or faster."""
+
+    async def can(self, owner: str, session_id: str) -> str | None:
+        """Why the session cannot be replayed; None if it can."""
+    async def start(
+        self, owner: str, session_id: str, speed: int, metadata: dict[str, Any],
+        on_change: Callable[[str, ReplayState], Awaitable[None]],
+    ) -> SessionView:
+        """A new session in which this one happens again; `on_change` is told of its id and how far it is."""
+    def state(self, owner: str, session_id: str) -> ReplayState:
+        """Of the session in which the replay happens."""
+    async def change(
+        self, owner: str, session_id: str, *, speed: int | None = ..., stop: bool = ...,
+    ) -> ReplayState:
+        """Another speed from now on, or the end of it: the agent has its part back."""

@@ -1,0 +1,123 @@
+"""What nobody may read who finds a file: sealed before it is stored, by a key that is kept apart from it."""
+
+import os
+import secrets
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import structlog
+
+if TYPE_CHECKING:
+    from cryptography.fernet import MultiFernet
+
+log = structlog.get_logger("dragoman.seal")
+
+MARK = "sealed:"
+"""So begins what is sealed."""
+FILE = "secrets.key"
+"""The key of a data folder, made when the first secret comes, for its owner's eyes alone."""
+LOST = "a secret was sealed with another key, and is left out; name that key in `secrets_key:`, or give the secret anew"
+
+
+class Seal:
+    """Seals values under their names. Of several keys the first seals, and each opens what it has sealed."""
+
+    def __init__(self, keys: Callable[[], Sequence[str]]) -> None:
+        """`keys` is asked once, when the first secret comes."""
+        self._keys = keys
+        self._lock = Lock()
+        self._has_warned = False
+
+    def closed(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: MARK + self._fernet.encrypt(msgspec.json.encode(value)).decode()
+                for name, value in values.items()}
+
+    def opened(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """As they were given; those whose key is gone are gone too. What was never sealed is left as it is."""
+        found = {name: self._opened(value) if is_sealed(value) else value for name, value in values.items()}
+        return {name: value for name, value in found.items() if value is not _GONE}
+
+    def close(self, content: bytes) -> bytes:
+        """The same for bytes."""
+        return MARK.encode() + self._fernet.encrypt(content)
+
+    def open(self, content: bytes) -> bytes | None:
+        """None where the key is gone."""
+        from cryptography.fernet import InvalidToken
+
+        if not content.startswith(MARK.encode()):
+            return content
+        try:
+            return self._fernet.decrypt(content[len(MARK):])
+        except InvalidToken:
+            self._warn()
+            return None
+
+    def _warn(self) -> None:
+        """Once: a session is read again and again."""
+        if not self._has_warned:
+            self._has_warned = True
+            log.warning(LOST)
+
+    def _opened(self, value: str) -> Any:
+        content = self.open(value.encode())
+        return _GONE if content is None else msgspec.json.decode(content)
+
+    @property
+    def _fernet(self) -> "MultiFernet":
+        with self._lock:  # the log is written in one thread and read in another
+            return self._made
+
+    @cached_property
+    def _made(self) -> "MultiFernet":
+        from cryptography.fernet import Fernet, MultiFernet  # not before there is a secret: a start should be quick
+
+        return MultiFernet([Fernet(urlsafe_b64encode(sha256(key.encode()).digest())) for key in self._keys()])
+
+
+class Unsealed(Seal):
+    """No seal: for what never leaves the process."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: ())
+
+    def closed(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(values)
+
+    opened = closed
+
+    def close(self, content: bytes) -> bytes:
+        return content
+
+    open = close
+
+
+UNSEALED = Unsealed()
+_GONE = object()
+
+
+def is_sealed(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith(MARK)
+
+
+def key_in(folder: Path) -> str:
+    """The key of a data folder, made if there is none; servers that share the folder share the key."""
+    file = folder / FILE
+    if not file.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        beside = folder / f".{FILE}.{secrets.token_hex(6)}"
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as new:
+            new.write(secrets.token_urlsafe(48))
+        try:
+            os.link(beside, file)
+        except FileExistsError:
+            pass  # another server was quicker
+        finally:
+            beside.unlink()
+    return file.read_text().strip()

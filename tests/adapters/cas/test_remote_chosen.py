@@ -1,0 +1,91 @@
+"""Settings that change while a session is there reach the server's session, as far as CAS can say them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.cas.remote import CasRemote
+from adapters.cas.remote_chosen import KEEPS, MOST, Chosen
+from adapters.cas.remote_lodging import later_fields
+from gateway.errors import BackendFailed
+from gateway.model import Permission, SendMessage, Settings, ToolSpec
+from gateway.upstream import Opening, Patience, RemoteAddress
+from tests.served import serving
+
+AT = "/api/v1/cloud"
+MINE, YOURS = (ToolSpec(name=name, description="d", parameters={"type": "object"}) for name in ("mine", "yours"))
+FIRST = Settings(tools={"clock": Permission.ALLOW}, client_tools=(MINE,))
+LATER = Settings(tools={"calc": Permission.ASK}, client_tools=(MINE, YOURS))
+
+
+async def test_the_agent_has_the_tools_of_now(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        remote = CasRemote(RemoteAddress(url=served.url(AT), patience=Patience()))
+        session = await remote.open(Opening(settings=FIRST))
+        for settings in (FIRST, LATER, Settings(), LATER):
+            heard = [one async for one in remote.say(session, SendMessage(content="hello"), settings)]
+            assert heard
+            view = await served.gateway.sessions.get("", session)
+            assert view.settings.client_tools == settings.client_tools
+            wanted = settings.tools or {"clock": Permission.ALLOW, "calc": Permission.ALLOW, "search": Permission.ALLOW}
+            assert view.settings.tools == wanted
+        await remote.close()
+
+
+class Server:
+    """Takes changes, or does not."""
+
+    def __init__(self, status: int = 200) -> None:
+        self.status = status
+        self.said: list[tuple[str, Any]] = []
+
+    async def post(self, path: str, body: Any) -> dict[str, Any]:
+        self.said.append((path, body))
+        if self.status != 200:
+            raise BackendFailed("no", details={"upstream_status": self.status})
+        return {}
+
+
+async def test_only_what_has_changed_is_said_and_only_once() -> None:
+    server = Server()
+    chosen = Chosen(server.post)
+    chosen.note("s", FIRST)
+    for settings in (FIRST, LATER, LATER, Settings(tools=LATER.tools, client_tools=LATER.client_tools, model="m")):
+        await chosen.bring("s", settings)
+    assert server.said == [("/sessions/s", {"agent": {"tools": later_fields(LATER)["tools"]}})]
+
+
+async def test_of_a_session_that_nobody_remembers_only_the_unusual_is_said() -> None:
+    server = Server()
+    chosen = Chosen(server.post)
+    await chosen.bring("plain", Settings(model="m"))
+    await chosen.bring("special", LATER)
+    assert [path for path, _ in server.said] == ["/sessions/special"]
+
+
+@pytest.mark.parametrize("status", KEEPS)
+async def test_a_server_that_keeps_its_agents_is_asked_once_for_each_change(status: int) -> None:
+    server = Server(status)
+    chosen = Chosen(server.post)
+    chosen.note("s", FIRST)
+    for _ in range(3):
+        await chosen.bring("s", LATER)
+    assert len(server.said) == 1
+
+
+async def test_any_other_failure_is_told_and_the_change_is_not_forgotten() -> None:
+    server = Server(500)
+    chosen = Chosen(server.post)
+    chosen.note("s", FIRST)
+    for _ in range(2):
+        with pytest.raises(BackendFailed):
+            await chosen.bring("s", LATER)
+    assert len(server.said) == 2
+
+
+def test_not_more_than_so_many_sessions_are_remembered() -> None:
+    chosen = Chosen(Server().post)
+    for number in range(MOST + 10):
+        chosen.note(str(number), FIRST)
+    assert len(chosen._said) == MOST

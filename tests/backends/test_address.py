@@ -1,0 +1,27 @@
+"""Where an agent is and how long it is waited for, said the same way of every agent that has an address."""
+
+import pytest
+from pydantic import ValidationError
+
+from gateway.backends.address import AddressSettings
+from gateway.backends.agui import AguiSettings
+from gateway.backends.remote import RemoteSettings
+from gateway.upstream import Patience
+
+
+def test_the_seconds_become_patience() -> None:
+    given = AddressSettings(
+        url="http://x", connect_seconds=1, first_byte_seconds=2, idle_seconds=3, total_seconds=4, attempts=5,
+    )
+    assert given.patience == Patience(connect=1, first_byte=2, idle=3, total=4, attempts=5)
+
+
+@pytest.mark.parametrize("wrong", [{"url": "x"}, {"url": "http://x", "attempts": 0}, {"url": "http://x", "tries": 1}])
+def test_what_makes_no_sense_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        AddressSettings.model_validate(wrong)
+
+
+def test_agents_with_an_address_have_all_of_it() -> None:
+    for settings in (AguiSettings, RemoteSettings):
+        assert set(AddressSettings.model_fields) < set(settings.model_fields)

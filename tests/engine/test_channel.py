@@ -1,0 +1,92 @@
+"""Frames are made once for all who read along, and kept no longer than the slowest of them needs."""
+
+import asyncio
+
+import pytest
+
+from gateway.engine import channel as channel_module
+from gateway.engine import feed as feed_module
+from gateway.model import Record, SendMessage, TurnEnded
+from tests.engine.watching import post, read, silent
+from tests.house import Plain, Stage
+
+
+class Counting(Plain):
+    """Counts how often a record is made into a frame."""
+
+    fed = 0
+
+    def feed(self, record: Record) -> tuple[bytes, ...]:
+        type(self).fed += 1
+        return super().feed(record)
+
+
+async def test_frames_are_made_once_for_all_who_watch() -> None:
+    Counting.fed = 0
+    stage = Stage(silent, projector=lambda dialect, options: Counting())
+    session = await stage.session()
+    cursors = [await stage.service.watch("", session.view.session_id, "plain", after=1) for _ in range(50)]
+    waiting = [asyncio.create_task(read(cursor)) for cursor in cursors]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    before = Counting.fed
+    post(session, 10)
+    assert await asyncio.gather(*waiting) == [list(range(2, 12))] * 50
+    assert Counting.fed - before == 10
+
+
+async def test_a_lone_reader_leaves_no_frames_behind() -> None:
+    stage = Stage(silent)
+    session = await stage.session()
+    cursor = await stage.service.watch("", session.view.session_id, "plain", after=1)
+    for _ in range(100):
+        post(session, 50)
+        await read(cursor)
+    feed = stage.hub._feeds[session.view.session_id]
+    assert len(feed.records) == 0
+    assert [len(channel.chunks) for channel in feed.channels.values()] == [0]
+
+
+async def test_where_a_turn_yields_is_marked() -> None:
+    stage = Stage(silent)
+    session = await stage.session()
+    session.submit([SendMessage(content="go")])
+    await stage.until(session, TurnEnded)
+    cursor = await stage.service.watch("", session.view.session_id, "plain")
+    assert [chunk.yields for chunk in await cursor.chunks()] == [False, False, False, True]
+
+
+async def test_what_a_reader_has_had_is_passed_over_where_that_is_cheaper() -> None:
+    class Sparing(Plain):
+        skipped: list[int] = []  # noqa: RUF012  # shared by all of them, to be counted
+
+        def skip(self, record: Record) -> None:
+            self.skipped.append(record.seq)
+
+    stage = Stage(silent, projector=lambda dialect, options: Sparing())
+    session = await stage.session()
+    post(session, 5)
+    cursor = await stage.service.watch("", session.view.session_id, "plain", after=4)
+    assert await read(cursor) == [5, 6]
+    assert Sparing.skipped == [1, 2, 3, 4]
+    told = stage.service.read("", session.view.session_id, "plain", after=5)
+    assert [chunk.seq async for chunk in told] == [6]
+
+
+async def test_what_the_slowest_reader_has_had_is_not_kept() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(feed_module, "WINDOW", 10)
+        patch.setattr(channel_module, "KEPT_CHUNKS", 10)
+        stage = Stage(silent)
+        session = await stage.session()
+        quick, slow = [await stage.service.watch("", session.view.session_id, "plain", after=1) for _ in range(2)]
+        seen: list[int] = []
+        for number in range(200):
+            post(session)
+            await read(quick)
+            if number % 30 == 0:
+                seen += await read(slow)
+        [channel] = stage.hub._feeds[session.view.session_id].channels.values()
+        assert len(channel.chunks) <= 80
+        assert seen == list(range(2, seen[-1] + 1))
+        assert channel.bytes == channel_module.size_of(channel.chunks)

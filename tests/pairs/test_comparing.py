@@ -1,0 +1,149 @@
+"""What is lost is found, and what only comes in other clothes is not called lost."""
+
+from collections.abc import Callable
+
+import pytest
+
+from gateway.model import (
+    BlockEnded,
+    BlockKind,
+    ContinuationAsk,
+    ImagePart,
+    MessageEnded,
+    Outcome,
+    PermissionAsk,
+    Question,
+    QuestionAsk,
+    StopReason,
+    ToolCall,
+    ToolReturned,
+    Usage,
+)
+from mappings.language import FEATURES, Level
+from tests.pairs.comparing import Comparison
+from tests.pairs.facts import Tally
+from tests.pairs.reading import Reading
+
+CALC = ToolCall(call_id="c1", name="calc", input={"expression": "6*7"})
+GO_ON = ContinuationAsk(turn=1, message="Shall I go on?")
+URL = "https://pictures.example/1.png"
+
+
+def ended(tokens: int) -> MessageEnded:
+    return MessageEnded(
+        message_id="m", outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN, usage=Usage(input_tokens=tokens))
+
+
+def original() -> Tally:
+    """A call, its permission and its result, a word or two, a picture, and what it cost."""
+    tally = Tally()
+    block = {"block_id": "b", "message_id": "m"}
+    tally.say(BlockEnded(**block, kind=BlockKind.TOOL_USE, call=CALC))
+    tally.ask(PermissionAsk(call=CALC))
+    tally.say(ToolReturned(call_id="c1", content="42"))
+    tally.say(BlockEnded(**block, kind=BlockKind.IMAGE, image=ImagePart(url=URL)))
+    tally.say(BlockEnded(**block, kind=BlockKind.TEXT, text="It is 42."))
+    tally.say(ended(5))
+    tally.end(StopReason.END_TURN, Outcome.COMPLETED, None, None)
+    return tally
+
+
+def arrived() -> Reading:
+    reading = Reading()
+    reading.call("c1", "calc", {"expression": "6*7"})
+    reading.asks["permissions"].append(("calc", {"expression": "6*7"}))
+    reading.returned("c1", "42")
+    reading.images.append(URL)
+    reading.texts.append("It is 42.")
+    reading.spent(input_tokens=5)
+    reading.stop = "end_turn"
+    return reading
+
+
+def lost(was: Tally, now: Reading, **lesser: Level) -> set[str]:
+    levels = {name: {lesser.get(name, Level.FULL)} for name in FEATURES}
+    return {name for name, _, _ in Comparison(was, now, levels, None).lost()}
+
+
+def test_what_arrives_as_it_was_is_not_lost() -> None:
+    assert lost(original(), arrived()) == set()
+
+
+LOSSES: dict[str, Callable[[Reading], object]] = {
+    "text": lambda now: now.texts.append("!"),
+    "thinking": lambda now: now.thoughts.append("Hm."),
+    "tool_calls": lambda now: now.calls.update(c1=("calc", {})),
+    "tool_results": lambda now: now.results.clear(),
+    "permissions": lambda now: now.asks["permissions"].clear(),
+    "questions": lambda now: now.asks["questions"].append([("What?", False, [])]),
+    "images_out": lambda now: now.images.clear(),
+    "notices": lambda now: now.notices.append(("a", "b", "info")),
+    "usage": lambda now: now.spent(output_tokens=1),
+    "stop_reasons": lambda now: setattr(now, "stop", "refusal"),
+    "faults": lambda now: now.faults.append(("backend", "broken")),
+    "interrupts": lambda now: setattr(now, "interrupted", True),
+    "titles": lambda now: now.titles.append("Trip"),
+}
+
+
+@pytest.mark.parametrize("feature", LOSSES)
+def test_whatever_differs_is_found_and_nothing_else(feature: str) -> None:
+    now = arrived()
+    LOSSES[feature](now)
+    assert lost(original(), now) == {feature}
+
+
+def test_calls_that_are_open_together_are_told_so() -> None:
+    was, now = original(), arrived()
+    clock = ToolCall(call_id="c2", name="clock")
+    was.say(BlockEnded(block_id="b", message_id="m", kind=BlockKind.TOOL_USE, call=clock))
+    was.trace[:] = [("c1", True), ("c2", True), ("c1", False)]
+    now.call("c2", "clock", {})
+    assert lost(was, now) == {"parallel_tools"}
+
+
+def test_a_stand_in_is_known_by_its_words_and_only_where_it_is_declared() -> None:
+    was, now = original(), arrived()
+    was.ask(GO_ON)
+    now.call("c2", "confirm_continue", {"message": GO_ON.message})
+    now.returned("c2", "yes")
+    assert lost(was, now, continuations=Level.FALLBACK) == {"continuations"}
+    assert lost(was, now) == {"continuations", "tool_calls", "tool_results"}
+    now.call("c3", "rm", {"path": "/"})
+    assert lost(was, now, continuations=Level.FALLBACK) >= {"tool_calls"}
+
+
+def test_what_sub_agents_ask_is_the_agents_own_where_they_are_not_heard() -> None:
+    was, now = original(), arrived()
+    was.ask(QuestionAsk(questions=(Question(question="Which one?"),)), "child")
+    now.call("c2", "AskUserQuestion", {"questions": [{"question": "Which one?"}]})
+    now.asks["questions"].append([("Which one?", False, [])])
+    assert lost(was, now, subagents=Level.DROPPED) == set()
+    assert lost(was, now) == {"tool_calls"}
+
+
+def test_what_sub_agents_cost_is_not_told_where_they_are_not_heard() -> None:
+    was = original()
+    was.say(ended(2), "child")
+    assert lost(was, arrived(), subagents=Level.DROPPED) == set()
+    assert lost(was, arrived()) == {"usage"}
+
+
+def test_a_picture_may_be_told_in_words_where_that_is_declared() -> None:
+    now = arrived()
+    now.texts.insert(0, f"![image]({URL})")
+    now.images.clear()
+    assert lost(original(), now, images_out=Level.FALLBACK) == {"images_out"}
+    assert lost(original(), now) == {"images_out", "text"}
+
+
+def test_lesser_forms_are_looked_for_on_the_wire() -> None:
+    was = original()
+    was.ask(GO_ON)
+    found = Comparison(was, arrived(), {name: {Level.FULL} for name in FEATURES}, None)
+    assert found.untold("nothing of it", "continuations")
+    assert not found.untold('{"message": "Shall I go on?"}', "continuations")
+    assert found.untold("", "images_out")
+    assert not found.untold(URL, "images_out")
+    assert found.leaked("usage")
+    assert not found.leaked("titles")

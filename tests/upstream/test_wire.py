@@ -1,0 +1,236 @@
+"""One connection: an answer is the same wherever its packets are cut, however it ends, and on either event loop."""
+
+import asyncio
+import gzip
+from collections.abc import Awaitable, Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import uvloop
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.errors import BackendFailed, GatewayError, TimedOut
+from gateway.upstream import Cut
+from gateway.upstream.wire import HELD, LONGEST_HEAD, Wire
+from tests.upstream.serving import END, chunk, head
+
+TALK = b"data: one\n\ndata: zw\xc3\xb6lf\n\n"
+CHUNKED = head() + chunk(TALK[:9]) + chunk(TALK[9:]) + END
+COUNTED = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(TALK) + TALK
+ANNOUNCED = b"HTTP/1.1 100 Continue\r\nX-Early: 1\r\n\r\n" + COUNTED
+ZIPPED = head(Content_Encoding="gzip") + chunk(gzip.compress(TALK)) + END
+
+
+class Line:
+    """The far end of a wire: what was written to it, and whether it is read."""
+
+    def __init__(self) -> None:
+        self.written, self.is_paused, self.is_cut = b"", False, False
+
+    def write(self, data: bytes) -> None:
+        self.written += data
+
+    def pause_reading(self) -> None:
+        self.is_paused = True
+
+    def resume_reading(self) -> None:
+        self.is_paused = False
+
+    def abort(self) -> None:
+        self.is_cut = True
+
+
+class Ends:
+    """A wire and its far end, with a request on its way."""
+
+    def __init__(self, **patience: float) -> None:
+        self.rested: list[Wire] = []
+        self.line, self.wire = Line(), Wire("there", asyncio.get_running_loop(), self.rested.append)
+        self.wire.connection_made(self.line)  # type: ignore[arg-type]  # as much of a transport as is used
+        self.ask(**patience)
+
+    def ask(self, first: float = 30.0, idle: float = 30.0, total: float = 30.0) -> None:
+        self.wire.ask(b"GET / HTTP/1.1\r\n\r\n", first=first, idle=idle, total=total)
+
+    async def heard(self) -> bytes:
+        await self.wire.head()
+        body = b""
+        while piece := await self.wire.body():
+            body += piece
+        return body
+
+
+async def told(pieces: list[bytes], *, closes: bool = False) -> tuple[int, bytes, bool]:
+    """Status and body of an answer in these packets, and whether the wire can be used again."""
+    ends = Ends()
+    hearing = asyncio.ensure_future(ends.heard())
+    for piece in pieces:
+        ends.wire.data_received(piece)
+        await asyncio.sleep(0)
+    if closes:
+        ends.wire.connection_lost(None)
+    body = await hearing
+    status = ends.wire.status
+    ends.wire.leave()
+    assert ends.line.is_cut is not bool(ends.rested) or closes
+    return status, body, bool(ends.rested)
+
+
+def cut(stream: bytes, places: list[int]) -> list[bytes]:
+    edges = [0, *sorted({place % len(stream) for place in places}), len(stream)]
+    return [stream[start:end] for start, end in pairwise(edges) if end > start]
+
+
+@pytest.mark.parametrize("answer", [CHUNKED, COUNTED, ANNOUNCED, ZIPPED], ids=["chunked", "counted", "100", "gzip"])
+@given(places=st.lists(st.integers(0, 10_000), max_size=12))
+def test_an_answer_is_the_same_wherever_it_is_cut(answer: bytes, places: list[int]) -> None:
+    assert asyncio.run(told(cut(answer, places))) == (200, TALK, True)
+
+
+@pytest.mark.parametrize("answer", [CHUNKED, COUNTED, ANNOUNCED, ZIPPED], ids=["chunked", "counted", "100", "gzip"])
+async def test_an_answer_byte_by_byte(answer: bytes) -> None:
+    assert await told([answer[at:at + 1] for at in range(len(answer))]) == (200, TALK, True)
+
+
+async def test_an_answer_may_end_with_its_connection() -> None:
+    assert await told([b"HTTP/1.1 200 OK\r\n\r\n", TALK], closes=True) == (200, TALK, False)
+
+
+@pytest.mark.parametrize("more", [b"Connection: close\r\n", b""])
+async def test_who_says_goodbye_is_not_asked_again(more: bytes) -> None:
+    answer = b"HTTP/1.%d 200 OK\r\n%bContent-Length: 2\r\n\r\nhi" % (1 if more else 0, more)
+    assert await told([answer]) == (200, b"hi", False)
+
+
+async def test_a_second_answer_that_nobody_asked_for() -> None:
+    assert await told([COUNTED + COUNTED]) == (200, TALK, False)
+    ends = Ends()
+    ends.wire.data_received(COUNTED)
+    assert await ends.heard() == TALK
+    ends.wire.leave()
+    assert ends.rested == [ends.wire]
+    ends.wire.data_received(COUNTED)
+    assert ends.line.is_cut and not ends.wire.is_open
+
+
+async def test_one_answer_after_the_other() -> None:
+    ends = Ends()
+    for answer, body in ((CHUNKED, TALK), (b"HTTP/1.1 404 No\r\nContent-Length: 2\r\n\r\nno", b"no"), (ZIPPED, TALK)):
+        ends.wire.data_received(answer)
+        assert await ends.heard() == body
+        ends.wire.leave()
+        assert ends.rested.pop() is ends.wire
+        ends.ask()
+    assert ends.line.written.count(b"GET / HTTP/1.1") == 4
+
+
+# -- what goes wrong --------------------------------------------------------------------------------------------------
+
+async def failure(*pieces: bytes, loses: bool = False) -> GatewayError:
+    ends = Ends()
+    for piece in pieces:
+        ends.wire.data_received(piece)
+    if loses:
+        ends.wire.connection_lost(ConnectionResetError())
+    with pytest.raises(GatewayError) as caught:
+        await ends.heard()
+    ends.wire.leave()
+    assert not ends.rested and not ends.wire.is_open
+    return caught.value
+
+
+@pytest.mark.parametrize("answer", [b"SSH-2.0-OpenSSH_9.2\r\n", head() + b"not a length\r\n", b"\0" * 100])
+async def test_what_is_no_http(answer: bytes) -> None:
+    error = await failure(answer)
+    assert isinstance(error, Cut) and "no HTTP" in error.message
+
+
+@pytest.mark.parametrize("before", [b"", CHUNKED[:20], CHUNKED[:-5], COUNTED[:-3], b"HTTP/1.1 200 OK\r\n\r\nda"])
+async def test_a_connection_that_breaks(before: bytes) -> None:
+    assert isinstance(await failure(*([before] if before else []), loses=True), Cut)
+
+
+async def test_what_came_before_a_break_is_heard() -> None:
+    ends = Ends()
+    ends.wire.data_received(CHUNKED[:-5])
+    ends.wire.connection_lost(None)
+    await ends.wire.head()
+    assert await ends.wire.body() == TALK
+    with pytest.raises(Cut):
+        await ends.wire.body()
+
+
+async def test_a_head_without_end() -> None:
+    error = await failure(b"HTTP/1.1 200 OK\r\n", *[b"X-More: " + b"x" * 4000 + b"\r\n"] * (LONGEST_HEAD // 4000 + 1))
+    assert isinstance(error, BackendFailed) and "head of more than" in error.message
+
+
+async def test_an_encoding_that_nobody_asked_for() -> None:
+    error = await failure(head(Content_Encoding="br") + chunk(b"\x0b\x02\x80"))
+    assert "'br'" in error.message
+    assert "cannot be read" in (await failure(head(Content_Encoding="gzip") + chunk(b"this is no gzip at all"))).message
+
+
+@pytest.mark.parametrize(("patience", "before", "words"), [
+    ({"first": 0.02}, b"", "took too long"),
+    ({"first": 0.02}, head(), "took too long"),
+    ({"idle": 0.02}, head() + chunk(TALK), "took too long"),
+    ({"total": 0.02}, head() + chunk(TALK), "longer than 0.02 seconds in all"),
+], ids=["head", "body", "pause", "total"])
+async def test_every_wait_has_an_end(patience: dict[str, float], before: bytes, words: str) -> None:
+    ends = Ends(**patience)
+    if before:
+        ends.wire.data_received(before)
+    with pytest.raises(TimedOut, match=words):
+        await asyncio.wait_for(ends.heard(), 30)
+    assert ends.line.is_cut
+
+
+async def test_who_takes_nothing_is_sent_nothing_more() -> None:
+    ends = Ends()
+    ends.wire.data_received(head())
+    sent = 0
+    while not ends.line.is_paused:
+        ends.wire.data_received(chunk(b"x" * 10_000))
+        sent += 10_000
+        assert sent < 2 * HELD
+    assert len(await ends.wire.body()) == sent
+    assert not ends.line.is_paused
+
+
+# -- on a real connection, on either loop -----------------------------------------------------------------------------
+
+async def over_a_socket() -> tuple[bytes, bool, bool]:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for _ in range(2):
+            await reader.readuntil(b"\r\n\r\n")
+            for piece in cut(CHUNKED, list(range(0, 400, 7))):
+                writer.write(piece)
+                await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    port, loop, rested = server.sockets[0].getsockname()[1], asyncio.get_running_loop(), list[Wire]()
+    _, wire = await loop.create_connection(lambda: Wire("there", loop, rested.append), "127.0.0.1", port)
+    said = b""
+    for _ in range(2):
+        wire.ask(b"GET / HTTP/1.1\r\n\r\n", first=30, idle=30, total=30)
+        await wire.head()
+        while piece := await wire.body():
+            said += piece
+        wire.leave()
+    for _ in range(3000):
+        if not wire.is_open:
+            break
+        await asyncio.sleep(0.01)
+    server.close()
+    return said, wire.is_open, rested == [wire, wire]
+
+
+@pytest.mark.parametrize("make", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def test_on_either_loop(make: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    work: Callable[[], Awaitable[Any]] = over_a_socket
+    with asyncio.Runner(loop_factory=make) as runner:
+        assert runner.run(work()) == (TALK * 2, False, True)  # type: ignore[arg-type]
