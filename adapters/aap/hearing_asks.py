@@ -62,6 +62,11 @@ class Toolbox(Struct, frozen=True, kw_only=True):
             return ContinuationAsk(message=given["message"], turn=turn if isinstance(turn, int) else 0)
         return _rollback(given) if said.name == ROLL_BACK else None
 
+    def stands_in(self, call: ToolCall) -> bool:
+        """Whether a call is no call, but an ask that is told as one."""
+        said = CallFrame(tool_call_id=call.call_id, name=call.name, input=call.input)
+        return self.without_call(said) is not None
+
     def asks(self, calls: Sequence[ToolCall], *, is_all: bool = True) -> list[tuple[ToolCall, AnyAsk]]:
         """What a server that waits wants to know of the calls it left open, which may be all it can wait for.
 

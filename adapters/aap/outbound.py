@@ -28,7 +28,7 @@ from gateway.model import (
 from gateway.ports import Outbound
 from mappings.language import NOTHING, Table
 
-from .views import messages
+from .views import asked, messages, waiting
 
 CUES = {
     "whole.text": ("text",),
@@ -146,25 +146,13 @@ class Exchange(_Unhurried):
             self.view, self.asked = SessionView(session_id=record.session_id), []
         self.view.apply(record)
         if isinstance(event, InputRequested):
-            self._ask(event, is_child=record.scope_id != ROOT)
+            self.asked += asked(self.table, event.request_id, event.ask, record.scope_id)
         if isinstance(event, TurnEnded):
             return (self.body(event.stop_reason),)
         return (self.body(StopReason.NEEDS_INPUT),) if isinstance(event, TurnSuspended) else SILENCE
 
-    def _ask(self, event: InputRequested, *, is_child: bool) -> None:
-        """The same as on the stream: the agent's own calls have been said, and whatever else waits is said as one."""
-        ask, call = event.ask, call_of(event.ask)
-        if call is None and isinstance(ask, QuestionAsk):
-            call, is_child = as_call(ask, event.request_id), True
-        if call is None:
-            self.asked.append(self.table.object(f"asked.{ask.kind}", request_id=event.request_id, ask=ask))
-        elif is_child:
-            self.asked.append(self.table.object("asked.call", call=call))
-
     def body(self, stop_reason: StopReason) -> bytes:
-        said = messages(self.table, self.view.entries, own_only=True)
-        if self.asked:
-            said.append(self.table.object("message.asked", calls=self.asked))
+        said = [*messages(self.table, self.view.entries, own_only=True), *waiting(self.table, self.asked)]
         return orjson.dumps(self.table.object("turn", stop_reason=stop_reason, messages=said))
 
 

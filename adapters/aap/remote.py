@@ -51,6 +51,8 @@ class AapRemote:
     the end.
     """
 
+    tells_permissions = True
+
     def __init__(self, address: RemoteAddress, mint: Mint | None = None) -> None:
         headers = {"Authorization": f"Bearer {address.key}"} if address.key else {}
         self._secrets = (address.key,) if address.key else ()
@@ -198,8 +200,10 @@ class AapRemote:
 
     async def _returning(self, card: AgentCard, session_id: str, known: Known) -> AapHearing:
         """A hearing for a turn that waited before we were there: the history tells which calls have not come back."""
-        hearing = AapHearing(self._mint, await self._toolbox(card, session_id, known))
-        hearing.recall(_open_calls(await self._history(session_id) or ()))
+        toolbox = await self._toolbox(card, session_id, known)
+        hearing = AapHearing(self._mint, toolbox)
+        calls = _open_calls(await self._history(session_id) or ())
+        hearing.recall(call for call in calls if not toolbox.stands_in(call))
         return hearing
 
     async def _was_taken(self, session_id: str, before: int | None) -> bool | None:

@@ -3,10 +3,10 @@
 from typing import Any
 
 from gateway.errors import BackendFailed
-from gateway.model import AgentCard, AgentOption, AgentTool, Capabilities, OptionKind, ToolSpec
+from gateway.model import AgentCard, AgentOption, AgentTool, Capabilities, OptionKind, Permission, ToolSpec
 
 from .hearing_wire import AgentBody, MetaBody, OptionBody, ToolBody, read_as
-from .views import MASK
+from .views import MASK, TRUST
 
 VERSION = 3
 MODES = ("delta", "message", "none")
@@ -37,9 +37,14 @@ def spec_of(tool: ToolBody) -> ToolSpec:
 
 
 def _card(agent: AgentBody) -> AgentCard:
+    """AAP does not tell which tools its operator would have asked about: all but those that our own servers name."""
+    trusted = (agent.capabilities or {}).get(TRUST) or {}
     return AgentCard(
         name=agent.name, version=agent.version or "1.0.0", title=agent.title, description=agent.description,
-        tools=tuple(AgentTool(spec=spec_of(tool)) for tool in agent.tools or ()),
+        tools=tuple(
+            AgentTool(spec=spec_of(tool), permission=Permission.ALLOW if tool.name in trusted else Permission.ASK)
+            for tool in agent.tools or ()
+        ),
         options=tuple(_option(option) for option in agent.options or () if option.type in set(OptionKind)),
         capabilities=_capabilities(agent.capabilities or {}),
     )

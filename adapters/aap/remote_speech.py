@@ -37,7 +37,7 @@ class Chosen:
 
 
 def chosen(card: AgentCard, settings: Settings) -> Chosen:
-    """An agent's own tools are all trusted where nobody said anything about tools."""
+    """Where nobody said anything about tools, the agent has all of its own, trusted as its card says."""
     tools = {tool.spec.name: tool.permission for tool in card.tools} if settings.tools is None else settings.tools
     return Chosen(
         tools=[

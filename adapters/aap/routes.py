@@ -73,7 +73,7 @@ class AapRoutes:
         if kind not in self.house.agent(view.agent).capabilities.history:
             raise NotFound(f"agent '{view.agent}' keeps no {kind} history")
         entries = view.entries if kind == "full" else view.compacted
-        return reply(views.history(self.house.table, kind, entries))
+        return reply(views.history(self.house.table, kind, entries, view.asks.values()))
 
     async def turn(self, request: web.Request) -> web.StreamResponse:
         session_id, house = request.match_info["id"], self.house

@@ -7,19 +7,24 @@ from gateway.model import (
     ROOT,
     AgentCard,
     AgentOption,
+    AnyAsk,
     AnyPart,
     Content,
     DataPart,
     Entry,
     FilePart,
     ImagePart,
+    OpenAsk,
     OptionKind,
     Permission,
+    QuestionAsk,
     Role,
     SessionView,
     TextPart,
     ToolOrigin,
     ToolSpec,
+    as_call,
+    call_of,
     in_markdown,
 )
 from mappings.language import Table
@@ -51,6 +56,7 @@ OBJECTS = {
 MASK = "***"
 OF_TURNS = ("resume", "interrupt")
 """What `GET` and `DELETE` do at `turns/current`."""
+TRUST = "trust"
 
 
 # -- agents -----------------------------------------------------------------------------------------------------------
@@ -83,9 +89,15 @@ def _option(table: Table, option: AgentOption) -> Any:
 
 
 def _capabilities(card: AgentCard) -> dict[str, Any]:
-    """Words as empty objects; what the agent cannot do is not there. What can be done with a turn is beside AAP."""
+    """Words as empty objects; what the agent cannot do is not there.
+
+    Beside AAP: what can be done with a turn, and which tools need no permission where nobody says anything of them.
+    """
     can = card.capabilities
-    groups = {"history": can.history, "stream": can.streaming, "image": can.images, "turn": OF_TURNS}
+    groups = {
+        "history": can.history, "stream": can.streaming, "image": can.images, "turn": OF_TURNS,
+        TRUST: tuple(tool.spec.name for tool in card.tools if tool.permission is Permission.ALLOW),
+    }
     told: dict[str, Any] = {group: {word: {} for word in words} for group, words in groups.items() if words}
     return told | ({"application": {"tools": {}}} if can.client_tools else {})
 
@@ -109,8 +121,25 @@ def session(table: Table, view: SessionView, card: AgentCard) -> Any:
 
 # -- history ----------------------------------------------------------------------------------------------------------
 
-def history(table: Table, kind: str, entries: Sequence[Entry]) -> Any:
-    return table.object(f"history.{kind}", messages=messages(table, entries))
+def history(table: Table, kind: str, entries: Sequence[Entry], asks: Iterable[OpenAsk] = ()) -> Any:
+    """What was said, and last what waits for the client: it must be able to go on from this alone."""
+    open_calls = [call for one in asks for call in asked(table, one.request_id, one.ask, one.scope_id)]
+    return table.object(f"history.{kind}", messages=[*messages(table, entries), *waiting(table, open_calls)])
+
+
+def asked(table: Table, request_id: str, ask: AnyAsk, scope_id: str) -> list[Any]:
+    """An ask as the call that the stream tells it as; none where it is about one of the agent's own, which is told."""
+    call, is_told = call_of(ask), scope_id == ROOT
+    if call is None and isinstance(ask, QuestionAsk):
+        call, is_told = as_call(ask, request_id), False
+    if call is None:
+        return [table.object(f"asked.{ask.kind}", request_id=request_id, ask=ask)]
+    return [] if is_told else [table.object("asked.call", call=call)]
+
+
+def waiting(table: Table, calls: Sequence[Any]) -> list[Any]:
+    """A last message of such calls, where there are any."""
+    return [table.object("message.asked", calls=list(calls))] if calls else []
 
 
 def messages(table: Table, entries: Iterable[Entry], *, own_only: bool = False) -> list[Any]:

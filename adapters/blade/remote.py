@@ -54,6 +54,8 @@ class BladeRemote:
     secrets are sent with every message, as what the chat runs with, and so is the model.
     """
 
+    tells_permissions = False
+
     def __init__(self, address: RemoteAddress) -> None:
         url = URL(address.url)
         path = url.path.rstrip("/")

@@ -98,9 +98,10 @@ class Projector(Asking, Threads):
 
     def _suspended(self, record: Record, event: TurnSuspended) -> Frames:
         blocking = [self.turn.asks[request_id].event_id for request_id in event.pending if request_id in self.turn.asks]
+        late = self._waits(record)
         if not self._heard(record.scope_id):
-            return SILENCE
-        return self._say(record, blocking=blocking, usage=self.turn.usage)
+            return late
+        return (*late, *self._say(record, blocking=blocking, usage=self.turn.usage))
 
     # -- messages -------------------------------------------------------------------------------------------------
 

@@ -35,13 +35,15 @@ class CasRemote:
     restart of ours, from the list of its events.
     """
 
+    tells_permissions = True
+
     def __init__(self, address: RemoteAddress) -> None:
         headers = {"Authorization": f"Bearer {address.key}"} if address.key else {}
         secrets = (address.key,) if address.key else ()
         self._upstream = Upstream(address.url, headers=headers, secrets=secrets, patience=address.patience)
         self._lodging = Lodging(self._upstream, self._post, address.agent)
         self._turns: dict[str, Listening] = {}
-        self._chosen = Chosen(self._post)
+        self._chosen = Chosen(self._post, self._lodging.own_tools)
         self._mint = minting()
 
     async def about(self) -> AgentCard:

@@ -1,5 +1,6 @@
 """CAS, spoken to: which tools a session at the server has by now, and how it gets others."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import structlog
@@ -21,8 +22,8 @@ PLAIN = later_fields(Settings())
 class Chosen:
     """What was said of the agent of each session; only what has changed is said again."""
 
-    def __init__(self, post: Post) -> None:
-        self._post = post
+    def __init__(self, post: Post, own_tools: Callable[[], Awaitable[list[Any]]]) -> None:
+        self._post, self._own_tools = post, own_tools
         self._said: dict[str, dict[str, Any]] = {}
 
     def note(self, session_id: str, settings: Settings) -> None:
@@ -37,6 +38,8 @@ class Chosen:
         before, now = self._said.get(session_id, PLAIN), later_fields(settings)
         changed = {name: value for name, value in now.items() if value != before[name]}
         if changed:
+            if "tools" in changed and settings.tools is None:
+                changed["tools"] = later_fields(settings, await self._own_tools())["tools"]
             try:
                 await self._post(f"/sessions/{session_id}", {"agent": changed})
             except BackendFailed as error:

@@ -1,8 +1,9 @@
 """CAS, spoken to: which agent and which environment a session at the server has, made where there are none yet."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
+from urllib.parse import quote
 
 import orjson
 
@@ -17,6 +18,8 @@ MARK = "dragoman"
 TOOLSET = "agent_toolset_20260401"
 MOST = 256
 """So many agents are remembered; those forgotten are found again at the server."""
+UNKNOWN = (400, 404)
+"""How a server answers to an id that it does not have, or that is none."""
 PAGES = 20
 """So many pages of a list are looked through."""
 
@@ -26,12 +29,14 @@ Post = Callable[[str, Any], Awaitable[Mapping[str, Any]]]
 class Lodging:
     """The agents and the environment of one server, found or made once and used again.
 
-    A named agent is taken as it is, with what a session's settings say laid over it. Where none is named, one is made
-    for each choice of settings, with the model of the server's oldest agent, or else with its first model.
+    A named agent is taken as it is, with what a session's settings say laid over it; it is named by its id or, where
+    no other has it, by its name. Where none is named, one is made for each choice of settings, with the model of the
+    server's oldest agent, or else with its first model.
     """
 
     def __init__(self, upstream: Upstream, post: Post, agent: str | None) -> None:
         self._upstream, self._post, self._named = upstream, post, agent
+        self._is_found = False
         self._made: dict[str, str] = {}
         self._environment: str | None = None
 
@@ -43,8 +48,10 @@ class Lodging:
 
     async def agent(self, settings: Settings) -> str | dict[str, Any]:
         """The agent as a new session names it."""
-        own = agent_fields(settings)
+        own = agent_fields(settings, await self.own_tools() if _is_silent(settings) else [])
         if self._named is not None:
+            if not self._is_found:
+                await self._asked_for()
             return {"id": self._named, "type": "agent", **own} if own else self._named
         body = {"name": MARK, **own}
         digest = sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
@@ -72,6 +79,29 @@ class Lodging:
             raise BackendFailed(f"{self._upstream.name} has neither an agent nor a model to make one of")
         return id_of(chosen[0], "a model")
 
+    async def own_tools(self) -> list[Any]:
+        """The tools that the server's agent has by itself, with their policies, in the server's own words."""
+        agent = _oldest(await self.listed("/agents")) if self._named is None else await self._asked_for()
+        tools = (agent or {}).get("tools")
+        found = tools if isinstance(tools, list) else []
+        return [tool for tool in found if isinstance(tool, dict) and tool.get("type") != "custom"]
+
+    async def _asked_for(self) -> Mapping[str, Any]:
+        """The named agent; from now on it goes by its id."""
+        try:
+            told = await self._upstream.json("GET", f"/agents/{quote(self._named or '', safe='')}")
+            agent = checked(told, "an agent")
+        except BackendFailed as error:
+            if (error.details or {}).get("upstream_status") not in UNKNOWN:
+                raise
+            called = [one for one in await self.listed("/agents")
+                      if one.get("name") == self._named and _mark(one) is None and not one.get("archived_at")]
+            if len(called) != 1:
+                raise
+            agent, self._named = called[0], id_of(called[0], "an agent")
+        self._is_found = True
+        return agent
+
     async def environment(self) -> str:
         if self._environment is None:
             found = [one for one in await self.listed("/environments")
@@ -84,7 +114,7 @@ class Lodging:
     async def card(self) -> AgentCard:
         """The named agent, or the server's oldest; where it has none, its first model."""
         if self._named is not None:
-            return card_of(checked(await self._upstream.json("GET", f"/agents/{self._named}"), "an agent"))
+            return card_of(await self._asked_for())
         agents = await self.listed("/agents")
         own = _oldest(agents)
         if own is not None:
@@ -110,8 +140,12 @@ class Lodging:
 
 # -- settings → agent -------------------------------------------------------------------------------------------------
 
-def agent_fields(settings: Settings) -> dict[str, Any]:
-    """What the settings say of an agent; CAS has no options, so that those stay here."""
+def agent_fields(settings: Settings, own_tools: Sequence[Any] = ()) -> dict[str, Any]:
+    """What the settings say of an agent; CAS has no options, so that those stay here.
+
+    Tools of clients stand in one list with those of the agent. Where nothing was said of the latter they are said again
+    as they are: a toolset without policies would allow what the server asks about.
+    """
     fields = {"model": settings.model, "system": settings.system, "mcp_servers": [*settings.mcp_servers] or None}
     own = {name: value for name, value in fields.items() if value is not None}
     if settings.tools is None and not settings.client_tools:
@@ -120,18 +154,21 @@ def agent_fields(settings: Settings) -> dict[str, Any]:
         {"type": "custom", "name": tool.name, "description": tool.description,
          "input_schema": tool.parameters or {"type": "object"}} for tool in settings.client_tools
     ]
-    return {**own, "tools": [_toolset(settings.tools), *custom]}
+    return {**own, "tools": [*(own_tools if settings.tools is None else [_toolset(settings.tools)]), *custom]}
 
 
-def later_fields(settings: Settings) -> dict[str, Any]:
+def later_fields(settings: Settings, own_tools: Sequence[Any] = ()) -> dict[str, Any]:
     """What a session that is there already can still be told of its agent, all of it."""
-    fields = agent_fields(settings)
-    return {"tools": fields.get("tools", [_toolset(None)]), "mcp_servers": fields.get("mcp_servers", [])}
+    fields = agent_fields(settings, own_tools)
+    return {"tools": fields.get("tools", [*own_tools]), "mcp_servers": fields.get("mcp_servers", [])}
 
 
-def _toolset(tools: Mapping[str, Permission] | None) -> dict[str, Any]:
-    if tools is None:
-        return {"type": TOOLSET}
+def _is_silent(settings: Settings) -> bool:
+    """Whether a list of tools has to be sent that nobody has said anything about."""
+    return settings.tools is None and bool(settings.client_tools)
+
+
+def _toolset(tools: Mapping[str, Permission]) -> dict[str, Any]:
     configs = [
         {"name": name, "enabled": True, "permission_policy": {"type": POLICY_OF[permission]}}
         for name, permission in tools.items()

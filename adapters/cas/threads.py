@@ -1,6 +1,10 @@
 """CAS, outward: sub-agents, each a thread of its own."""
 
-from gateway.model import ROOT, Record, ScopeMessage, ScopeOpened, ScopeStatusChanged, StopReason
+from typing import Any
+
+from msgspec.structs import replace
+
+from gateway.model import ROOT, Record, ScopeMessage, ScopeOpened, ScopeStatus, ScopeStatusChanged, StopReason
 
 from .previews import SILENCE, Frames
 from .reading import thread_id_of
@@ -33,11 +37,30 @@ class Threads(Voice):
         )
 
     def _scope_changed(self, record: Record, event: ScopeStatusChanged) -> Frames:
+        """That a sub-agent waits is told when it is known for what: it says so before it asks."""
+        late = self._waits(record, record.scope_id)
+        if event.status is ScopeStatus.BLOCKED and not self._blocking(record.scope_id):
+            self.turn.blocked[record.scope_id] = record
+            return late
+        return (*late, *self._status(record, event))
+
+    def _waits(self, record: Record, *scopes: str) -> Frames:
+        """What was held of these sub-agents, or of all: as if it had happened just before this record."""
+        held = [self.turn.blocked.pop(scope) for scope in scopes or [*self.turn.blocked] if scope in self.turn.blocked]
+        return tuple(
+            frame for number, one in enumerate(held, 1)
+            for frame in self._status(replace(one, at=record.at), one.event, f"{record.event_id}-{number}")
+        )
+
+    def _status(self, record: Record, event: Any, event_id: str | None = None) -> Frames:
         name, parent = self.turn.scopes.get(record.scope_id, ("", ROOT))
         if not self._heard(record.scope_id, parent):
             return SILENCE
-        blocking = [one.event_id for one in self.turn.asks.values() if one.scope_id == record.scope_id]
-        return self._say(record, agent_name=name, blocking=blocking, why=event.stop_reason or StopReason.END_TURN)
+        return self._say(record, event_id=event_id, agent_name=name, blocking=self._blocking(record.scope_id),
+                         why=event.stop_reason or StopReason.END_TURN)
+
+    def _blocking(self, scope_id: str) -> list[str]:
+        return [one.event_id for one in self.turn.asks.values() if one.scope_id == scope_id]
 
     def _mail(self, record: Record, event: ScopeMessage) -> Frames:
         if not self._heard(event.sender, event.recipient):

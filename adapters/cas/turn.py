@@ -36,6 +36,8 @@ class TurnState:
     blocks: dict[str, Block] = field(default_factory=dict)
     scopes: dict[str, tuple[str, str]] = field(default_factory=dict)
     """The name and the parent of each sub-agent."""
+    blocked: dict[str, Record] = field(default_factory=dict)
+    """The sub-agents that wait and have not said for what."""
     usage: Usage = field(default_factory=Usage)
 
     def start_message(self, message_id: str, event_id: str) -> None:

@@ -51,6 +51,8 @@ class ZenfluxRemote:
     run is taken up after a cut is told by `Listening`.
     """
 
+    tells_permissions = False
+
     def __init__(self, address: RemoteAddress) -> None:
         headers = {"Authorization": f"Bearer {address.key}"} if address.key else {}
         self._secrets = (address.key,) if address.key else ()

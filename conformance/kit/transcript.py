@@ -69,17 +69,21 @@ class Incoming:
 
     def __init__(self, transcript: Transcript) -> None:
         self._transcript = transcript
-        self._rest = b""
+        self._rest: list[bytes] = []
 
     def feed(self, piece: bytes) -> None:
-        *lines, self._rest = (self._rest + piece).split(b"\n")
-        if lines:
-            self._transcript.received("\n".join(_text(line) for line in lines))
+        lines, end, left = piece.rpartition(b"\n")
+        if end:
+            whole = b"".join([*self._rest, lines])
+            self._rest = []
+            self._transcript.received("\n".join(_text(line) for line in whole.split(b"\n")))
+        if left:
+            self._rest.append(left)
 
     def close(self) -> None:
         if self._rest:
-            self._transcript.received(_text(self._rest))
-        self._rest = b""
+            self._transcript.received(_text(b"".join(self._rest)))
+        self._rest = []
 
 
 def _spellings(secret: str) -> set[str]:

@@ -103,7 +103,6 @@ class _Reader:
                 exchange.close_code = told.get("code")
             case "end":
                 exchange.ended, exchange.ending = number, Ending(told["ending"])
-                del self._open[name]
 
 
 def _headers(told: dict[str, Any]) -> CIMultiDict[str]:

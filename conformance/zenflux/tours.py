@@ -107,7 +107,6 @@ async def _stopped(exam: ZenfluxExamination, line: Line) -> Run:
     run = await line.tell("slow")
     await run.until("content_start")
     await line.accepted("chat.abort", {"session_id": run.session_id})
-    await line.caught(run)
     await run.until("session_stopped")
     return run
 

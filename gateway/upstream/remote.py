@@ -104,6 +104,9 @@ class Remote(Protocol):
     failure is raised. Closing a generator early leaves the server's turn alone: `interrupt` ends it.
     """
 
+    tells_permissions: bool
+    """Whether the dialect can tell a server which of its tools it may use, and which it has to ask about."""
+
     async def about(self) -> AgentCard:
         """What the server tells of the agent; with little more than a name where the dialect tells nothing."""
     async def open(self, opening: Opening) -> str:

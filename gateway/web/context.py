@@ -1,5 +1,6 @@
 """What the handlers of one dialect may use: the house's services, and the dialect's own table and settings."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -77,6 +78,7 @@ class Context:
     ) -> web.StreamResponse:
         """The turn as server-sent events, up to where it yields or, if so asked, to its end."""
         async with self.following(request[OWNER], session_id, receipt, options) as subscription:
+            await asyncio.sleep(0)  # the agent begins, and asks whom it has to, while the answer is made ready
             return await pump(
                 request, subscription, heartbeat=heartbeat or self.heartbeat, patience=self.patience,
                 until_yield=not to_the_end, until_end=to_the_end, **words,

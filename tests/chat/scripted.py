@@ -12,6 +12,8 @@ from gateway.upstream import Asked, Ended, Heard, Opening
 class ScriptedRemote:
     """Each message is answered by the next script; a script may raise, or say nothing until it is interrupted."""
 
+    tells_permissions = True
+
     def __init__(self, *scripts: Sequence[Heard | GatewayError | None], deaf: bool = False) -> None:
         self.scripts = list(scripts)
         self.deaf = deaf

@@ -1,6 +1,7 @@
 """When a run of the kill matrix is good, and what it says when it is not."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,10 @@ from typer.testing import CliRunner
 
 from conformance.faults.kill import telling
 from conformance.faults.kill.atlas import Atlas
-from conformance.faults.kill.bench import bench_of
+from conformance.faults.kill.bench import Bench, bench_of
 from conformance.faults.kill.flaw import Expectation, Flaw
 from conformance.faults.kill.hunt import Catch, Hunter, Memory, Quarry, bundle_cases, bundles
+from conformance.faults.kill.learning import NotClean, learn
 from conformance.faults.kill.matrix import Matrix
 from conformance.faults.kill.orders import read_orders
 from conformance.faults.kill.paths import Walk
@@ -105,6 +107,15 @@ def test_the_matrix_is_told_and_written(tmp_path: Path) -> None:
 
 
 # -- hunting -----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_case_that_fails_before_anything_is_damaged_is_told() -> None:
+    name, bench = "history.only_the_asked_type_is_given", Bench("aap")
+    wrong = bench.setup.faults()["both-histories-at-once"]
+    bench.setup = replace(bench.setup, server=lambda: bench.setup.wrong(wrong))
+    bench.cases = {name: bench.cases[name]}
+    with pytest.raises(NotClean, match=f"aap: {name} does not pass on the correct server: expected"):
+        await learn(bench, read_orders("aap").walk, 30.0, 1)
 
 
 async def test_a_flaw_is_hunted_until_a_case_fails() -> None:

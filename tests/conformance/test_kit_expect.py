@@ -68,3 +68,24 @@ def test_a_scene_that_cannot_be_set_is_not_testable() -> None:
 def test_silence_stays_a_failure() -> None:
     with pytest.raises(Unanswered), expect.preparing("a session"):
         raise Unanswered("an answer", "none came")
+
+
+async def _over() -> bool:
+    return True
+
+
+async def _running() -> bool:
+    return False
+
+
+async def test_what_comes_too_late_for_a_turn_is_not_testable() -> None:
+    with pytest.raises(NotTestable, match=r"over before it could be caught running; .*expected a; seen: b"):
+        async with expect.while_it_runs(_over):
+            raise Failed("a", "b")
+
+
+@pytest.mark.parametrize(("is_over", "failure"), [(_running, Failed), (_over, Unanswered)])
+async def test_what_fails_while_a_turn_runs_has_failed(is_over: object, failure: type[Failed]) -> None:
+    with pytest.raises(failure):
+        async with expect.while_it_runs(is_over):  # type: ignore[arg-type]
+            raise failure("a", "b")

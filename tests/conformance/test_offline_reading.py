@@ -47,6 +47,16 @@ def test_a_recording_is_read_line_by_line(tmp_path: Path) -> None:
     assert [names for _, names in mounted(tape, "aap").of("POST /sessions/{}/turns")] == [("a ",)]
 
 
+def test_a_body_may_go_on_after_its_answer(tmp_path: Path) -> None:
+    """A server that refuses a large body does not wait for all of it."""
+    request = {"type": "request", "exchange": 1, "at": 0.1, "method": "POST", "path": "/aap/sessions", "headers": []}
+    answer = {"type": "response", "exchange": 1, "at": 0.2, "status": 413, "headers": []}
+    end = {"type": "end", "exchange": 1, "at": 0.3, "ending": "whole"}
+    rest = {"type": "request.body", "exchange": 1, "at": 0.4, "text": "{}"}
+    (item,) = read(written(tmp_path / "a.jsonl", [HEAD, request, answer, end, rest])).exchanges
+    assert (item.status, item.is_whole, item.sent) == (413, True, {})
+
+
 def test_a_cut_last_line_is_said_and_the_rest_judged(tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl", LINES[:5], '\n{"type": "event", "exch')
     tape = read(path)

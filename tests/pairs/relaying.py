@@ -66,7 +66,8 @@ async def in_a_row(folder: Path, dialect: str) -> AsyncIterator[Row]:
         for name in ("first", "second"):
             (folder / name).mkdir()
         common = {"dialects": dialects, "log": "memory"}
-        first = await stack.enter_async_context(serving(folder / "first", **common))
+        demo = {"backend": "demo", "tools": TOOLS}
+        first = await stack.enter_async_context(serving(folder / "first", agents={"demo": demo}, **common))
         remote = {"backend": "remote", "settings": {"dialect": dialect, "url": address(first, dialect)}}
         agents = {"demo": {**remote, "tools": TOOLS}}
         second = await stack.enter_async_context(serving(folder / "second", agents=agents, **common))

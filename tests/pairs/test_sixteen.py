@@ -41,8 +41,6 @@ DIRECTIVES = [
 REFUSED = ["/permit", "/parallel", "/continue"]
 """What is asked here is not granted."""
 STOPPED = "/slow 60"
-NEVER_ASKED = {("aap", "blade"): {"permissions"}}
-"""Whoever says nothing of tools, as in Blade, trusts a server of AAP with all of them: what nobody asks is not lost."""
 AT_ONCE = 7
 
 
@@ -159,9 +157,7 @@ async def test_what_is_declared_lost_is_lost_and_nothing_else(tmp_path: Path, fi
     async with in_a_row(tmp_path, first) as row:
         pair = Pair(row, first, second)
         await pair.try_all()
-    never = NEVER_ASKED.get((first, second), set())
-    assert never & pair.seen == set()
-    held(pair.found, declared(table(first), table(second)), never, f"between {first} and {second}")
+    held(pair.found, declared(table(first), table(second)), set(), f"between {first} and {second}")
     cannot = {"client_tools"} if table(second).support["client_tools"] is not Level.FULL else set()
     held(pair.unheard, lesser(table(first).heard), cannot, f"where {first} is heard")
     assert pair.wrong == []

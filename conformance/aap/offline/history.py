@@ -59,7 +59,8 @@ def _told(view: AapView, session: str, item: Exchange) -> list[Any] | None:
     """All that was said in the session before this moment, if the tape knows it exactly."""
     made = view.created.get(session)
     before = [turn for turn in view.turns_of(session) if turn.exchange.order < item.ended and turn.is_accepted]
-    if made is None or not before or not all(_is_exact(turn, item) for turn in before):
+    is_known = all(_is_exact(turn, item) and not abandons(view, turn) for turn in before)
+    if made is None or not before or not is_known:
         return None
     said = list(mappings(made.sent.get("messages")))
     for turn in before:
@@ -73,6 +74,12 @@ def _is_exact(turn: Taken, item: Exchange) -> bool:
     is_denial = any(message.get("granted") is False for message in turn.messages)
     is_told = turn.told is not None and turn.mode == "none" and turn.told.stop != "error"
     return is_told and not is_denial and turn.exchange.ended < item.order
+
+
+def abandons(view: AapView, turn: Taken) -> bool:
+    """Whether the user spoke while calls were open: what the history then has as their results is up to the server."""
+    before = view.before(turn) if turn.roles == {"user"} else None
+    return before is not None and bool(before[1].open_calls)
 
 
 @rule("AAP-HIST-03", needs="full history")

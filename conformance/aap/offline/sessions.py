@@ -78,16 +78,16 @@ def an_undeclared_tool_cannot_be_enabled(view: AapView) -> Found:
             expect.refused(item.reply, "/meta declares no such tool")
 
 
-@rule("AAP-SESS-03", needs="turn of a session whose creation is on the tape")
+@rule("AAP-SESS-03", needs="turn of a session whose creation, and whose agent in /meta, are on the tape")
 def only_enabled_tools_are_called(view: AapView) -> Found:
-    """Whatever the agent calls is a tool of the client or a server tool that is enabled."""
+    """Of the tools /meta declares, the agent calls none but those that are enabled."""
     for turn, told in view.told:
-        setup = view.setup(turn.session, turn.exchange.order)
-        if setup is not None:
+        setup, agent = view.setup(turn.session, turn.exchange.order), view.agent_of(turn.session)
+        if setup is not None and agent is not None:
             yield turn.exchange
-            enabled = setup.client_names | set(setup.tools)
-            strange = [call["name"] for call in told.calls if call["name"] not in enabled]
-            expect.equal("calls of tools that are not enabled", [], strange)
+            disabled = set(agent.tools) - set(setup.tools) - setup.client_names
+            wrong = [call["name"] for call in told.calls if call["name"] in disabled]
+            expect.equal("calls of tools that are not enabled", [], wrong)
 
 
 @rule("AAP-SESS-04", needs="attempt to set an option, or a value of one, that /meta does not list")

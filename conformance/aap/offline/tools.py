@@ -20,14 +20,16 @@ KINDS = {
 
 
 def _calls(view: AapView) -> Iterator[tuple[Taken, Turn, str, dict[str, Any]]]:
-    """Every call of a turn that did not fail, with who has to run it: trusted, untrusted or client."""
+    """Every call of a turn that did not fail, with who has to run it: trusted, untrusted or client.
+
+    Calls of what is neither enabled nor the client's are left out: trust is given by name, to tools of /meta.
+    """
     for turn, told in view.told:
         setup = view.setup(turn.session, turn.exchange.order)
         if setup is not None and (told.body is not None or told.named("turn_stop")) and told.stop != "error":
-            for call in told.calls:
-                is_client = call["name"] in setup.client_names
-                who = "client" if is_client else "trusted" if setup.tools.get(call["name"]) else "untrusted"
-                yield turn, told, who, call
+            kinds = {name: "trusted" if trust else "untrusted" for name, trust in setup.tools.items()}
+            kinds |= dict.fromkeys(setup.client_names, "client")
+            yield from ((turn, told, kinds[call["name"]], call) for call in told.calls if call["name"] in kinds)
 
 
 def _answers(view: AapView, role: str) -> Iterator[tuple[Taken, Turn, dict[str, Any]]]:
@@ -36,6 +38,16 @@ def _answers(view: AapView, role: str) -> Iterator[tuple[Taken, Turn, dict[str, 
         for message in turn.messages:
             if message.get("role") == role:
                 yield turn, told, message
+
+
+def _settles(view: AapView, turn: Taken, before: Turn) -> bool:
+    """Whether every open call has its answer: the client's tools a result, the untrusted ones a permission."""
+    setup = view.setup(turn.session, turn.exchange.order - 1)
+    if setup is None:
+        return False
+    wanted = {call["toolCallId"]: "tool" if call["name"] in setup.client_names else None for call in before.open_calls}
+    wanted |= {call["toolCallId"]: "tool_permission" for call in before.open_calls if call["name"] in setup.tools}
+    return wanted == {str(it.get("toolCallId")): it.get("role") for it in turn.messages}
 
 
 @rule("AAP-TOOL-01", needs="call of a client tool")
@@ -110,7 +122,8 @@ def three_kinds_at_once(view: AapView) -> Found:
         if len(calls) == 3:
             yield turn.exchange
             told.stopped("tool_use")
-            expect.equal("the calls with an inline result", calls["trusted"], set(told.exchange.results))
+            inline = set().union(*calls.values()) & set(told.exchange.results)
+            expect.equal("the calls with an inline result", calls["trusted"], inline)
             if told.body is None:
                 expect.equal("stops", 1, len(told.named("turn_stop")))
 
@@ -122,8 +135,7 @@ def answers_of_both_kinds_come_at_once(view: AapView) -> Found:
         before = view.before(turn)
         if before is None or turn.roles != {"tool", "tool_permission"} or denied(turn.exchange):
             continue
-        answered = {str(it.get("toolCallId")) for it in turn.messages}
-        if answered == {call["toolCallId"] for call in before[1].open_calls}:
+        if _settles(view, turn, before[1]):
             yield turn.exchange
             expect.status(turn.exchange.reply, 200)
             if turn.told is not None and turn.told.stop != "error":
@@ -171,10 +183,9 @@ def right_results_are_taken(view: AapView) -> Found:
         before = view.before(turn)
         if before is None or turn.roles != {"tool"} or denied(turn.exchange):
             continue
-        names = {str(it.get("toolCallId")) for it in turn.messages}
         bare = set(mapping(turn.exchange.sent)) <= {"messages", "stream"}
         is_sound = all(isinstance(it.get("content"), (str, list)) for it in turn.messages)
-        if bare and is_sound and names == {call["toolCallId"] for call in before[1].open_calls}:
+        if bare and is_sound and _settles(view, turn, before[1]):
             yield turn.exchange
             expect.status(turn.exchange.reply, 200)
 

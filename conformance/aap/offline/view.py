@@ -1,9 +1,11 @@
 """A tape in the words of AAP: sessions, their configuration over time, their turns and their histories."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
+from urllib.parse import unquote
 
 from conformance.aap.agent import Agent
 from conformance.aap.examination import SCHEMAS
@@ -14,6 +16,7 @@ from conformance.offline.tape import Exchange, Tape, mapping, mappings
 Body = dict[str, Any]
 Item = TypeVar("Item")
 LOOKING_ELSEWHERE = (401, 403, 429)
+STRANGE = re.compile(r"(?!(?:GET|HEAD|OPTIONS) |POST /sessions/[^/]+/turns/?$)\w+ /sessions/([^/]+)/.")
 
 
 @dataclass(frozen=True)
@@ -160,7 +163,18 @@ class AapView:
         """The turn of the same session that was accepted just before."""
         earlier = [it for it in self.turns_of(turn.session) if it.is_accepted and it.exchange.ended]
         earlier = [it for it in earlier if it.exchange.ended < turn.exchange.order]
-        return (earlier[-1], earlier[-1].told) if earlier and earlier[-1].told is not None else None
+        if not earlier or self._is_touched(turn.session, earlier[-1].exchange.ended, turn.exchange.order):
+            return None
+        return (earlier[-1], earlier[-1].told) if earlier[-1].told is not None else None
+
+    @cached_property
+    def _strange(self) -> dict[str, list[Exchange]]:
+        """Requests to sessions that the protocol does not know, such as one to end a turn: who knows what they do."""
+        matched = ((it, STRANGE.match(f"{it.method} {it.path}")) for it in self.tape.exchanges if not it.is_refused)
+        return grouped((it, unquote(found[1])) for it, found in matched if found)
+
+    def _is_touched(self, session: str, start: int, end: int) -> bool:
+        return any(it.order < end and (it.ended or end) > start for it in self._strange.get(session, []))
 
     # -- histories -----------------------------------------------------------------------------------------------------
 
@@ -183,9 +197,10 @@ class AapView:
         return self._full_by_session.get(session, [])
 
     def quiet(self, session: str, start: int, end: int) -> bool:
-        """Whether no turn of the session ran, even in part, between these two moments."""
+        """Whether no turn of the session ran, even in part, between these two moments, and nobody meddled with it."""
         running = (turn.exchange for turn in self.turns_of(session) if turn.is_accepted)
-        return not any(item.order < end and (item.ended or end) > start for item in running)
+        is_still = not any(item.order < end and (item.ended or end) > start for item in running)
+        return is_still and not self._is_touched(session, start, end)
 
     def kept(self, turn: Taken) -> list[Body] | None:
         """What the history has of this turn alone, if the tape tells."""

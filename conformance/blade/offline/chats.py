@@ -59,6 +59,11 @@ def _one_tool(spoken: Spoken) -> bool:
     return _finished(spoken) and len(_tools(spoken)) == 1 and FORK not in _tools(spoken)
 
 
+def _one_done(spoken: Spoken) -> bool:
+    """One tool, which did not fail: a failure is told as the result, with a status of its own."""
+    return _one_tool(spoken) and all(item["status"] != "error" for item in spoken.chat.results)
+
+
 def _with_tools(spoken: Spoken) -> bool:
     return _finished(spoken) and bool(_tools(spoken)) and FORK not in _tools(spoken)
 
@@ -97,7 +102,7 @@ JUDGED = (
     _every("BL-FLOW-03", "chat", flow.turns_are_whole, _finished),
     _every("BL-FLOW-04", "chat without tools", flow.is_plain, _plain),
     _every("BL-FLOW-05", "chat with text", flow.adds_up, _finished),
-    _every("BL-FLOW-06", "chat with a tool", flow.announces_and_answers, _one_tool),
+    _every("BL-FLOW-06", "chat with a tool that went well", flow.announces_and_answers, _one_done),
     _every("BL-FLOW-07", "chat with tools", flow.results_are_of_calls, _with_tools),
     _every("BL-FLOW-08", "chat with a tool", flow.goes_on_to_its_text, _one_tool),
     _every("BL-FLOW-09", "chat with several rounds of tools", flow.rounds_are_in_order, _rounds),
@@ -137,11 +142,11 @@ def a_headless_chat_tells_its_events(view: BladeView) -> Found:
 def a_headless_chat_has_a_result(view: BladeView) -> Found:
     """chat:end has the session, the status, the finish_reason, and the whole text as result.output."""
     for spoken in view.completed:
-        if spoken.asked.get("headless") and not spoken.asked.get("output_schema"):
+        if spoken.asked.get("headless") and not spoken.asked.get("output_schema") and not spoken.is_paused:
             yield spoken.place
             end = spoken.chat.end
-            told = (end.get("session_id"), end.get("finish_reason"))
-            expect.equal("session_id and finish_reason", (spoken.session, "completed"), told)
+            expect.equal("session_id", spoken.session, end.get("session_id"))
+            expect.member("finish_reason", ("completed", "max_turns"), end.get("finish_reason"))
             result = end.get("result")
             expect.that(isinstance(result, dict), "result to be an object", end)
             expect.equal("result.output", spoken.chat.text, (result or {}).get("output"))
@@ -152,7 +157,7 @@ def an_output_fits_the_schema_asked_for(view: BladeView) -> Found:
     """With output_schema result.output is an object that fits, and result.schema is the schema."""
     for spoken in view.completed:
         schema = spoken.asked.get("output_schema")
-        if isinstance(schema, dict) and spoken.asked.get("headless"):
+        if isinstance(schema, dict) and spoken.asked.get("headless") and not spoken.is_paused:
             yield spoken.place
             result: Any = spoken.chat.end.get("result")
             expect.that(isinstance(result, dict) and "output" in result, "a result with output", spoken.chat.end)

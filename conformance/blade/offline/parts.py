@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from conformance.blade import block, tool_call
-from conformance.blade.chat import ASK
+from conformance.blade.chat import ASK, FORK
 from conformance.blade.examination import SCHEMAS
 from conformance.blade.offline.view import BladeView
 from conformance.blade.snapshot import text_of
@@ -164,16 +164,21 @@ def a_status_is_one_of_five(view: BladeView) -> Found:
 
 @rule("BL-TC-06", needs="chat with a tool")
 def a_status_says_what_a_call_is_doing(view: BladeView) -> Found:
-    """A call is pending when announced (a question awaiting_answer), and not pending once the chat has ended."""
+    """A call is pending when announced (a question awaiting_answer), and not pending once its turn is completed.
+
+    In a turn that is paused a call may wait with the question, to be carried out when it is answered.
+    """
     for spoken in view.completed:
         for call in spoken.chat.calls:
             yield spoken.place
             wanted = "awaiting_answer" if call["tool_name"] == ASK else "pending"
             expect.equal("the status of a new call", wanted, call["status"])
-        for told in spoken.chat.replies:
-            if told.end is not None and not any(call["tool_name"] == "Agent" for call in told.final["tool_calls"]):
-                left = [call["status"] for call in told.final["tool_calls"]]
-                expect.that("pending" not in left, "no call to be pending at turn:end", left)
+    for place, told in view.projections:
+        calls = mappings(told.get("tool_calls"))
+        if told.get("status") == "completed" and calls and all(call.get("tool_name") != FORK for call in calls):
+            yield place
+            left = [call.get("status") for call in calls]
+            expect.that("pending" not in left, "no call to be pending in a turn that is completed", left)
 
 
 @rule("BL-TC-08", needs="tool call")

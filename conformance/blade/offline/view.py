@@ -13,6 +13,8 @@ from conformance.offline.tape import Exchange, Tape
 
 Body = dict[str, Any]
 FIXED = ("calendar", "preview-import")
+STARTING = ("POST /api/sessions/{}/chat", "POST /api/sessions/{}/compact")
+"""What else than chat:send may start a chat that is heard."""
 
 
 @dataclass
@@ -44,6 +46,11 @@ class Spoken:
     @property
     def is_answer(self) -> bool:
         return bool(self.asked.get("askuser_answer"))
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether it waits for the answer to a question."""
+        return any(turn.end is not None and turn.end["status"] == "paused" for turn in self.chat.turns)
 
     @property
     def start(self) -> int:
@@ -103,12 +110,16 @@ class BladeView:
             yield self._spoken(link, name, packets)
 
     def _spoken(self, link: Link, session: str, packets: list[Packet]) -> Spoken:
-        before = [it.body for _, it in self.sends if it.order < packets[0].order and _session(it) == session]
-        return Spoken(link, session, packets, before[-1] if before and isinstance(before[-1], dict) else {})
+        before = [it for _, it in self.sends if it.order < packets[0].order and _session(it) == session]
+        compacts = [it.order for it in link.sent("chat:compact") if _session(it) == session]
+        posts = [it.order for route in STARTING for it, (name,) in self.tape.of(route) if name == session]
+        is_other = any(before and before[-1].order < order < packets[0].order for order in (*compacts, *posts))
+        return Spoken(link, session, packets, before[-1].body if before and not is_other else {})
 
     def earlier(self, spoken: Spoken) -> list[Spoken]:
         """The chats of the same session before this one, as the same or another connection heard them."""
-        return [it for it in self.whole if it.session == spoken.session and it.end <= spoken.start]
+        before = [it for it in self.whole if it.session == spoken.session and it.end <= spoken.start]
+        return [it for it in before if it is not spoken]  # one poll may have brought all of it
 
     # -- REST ----------------------------------------------------------------------------------------------------------
 

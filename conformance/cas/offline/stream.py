@@ -116,7 +116,7 @@ def a_stream_has_a_heartbeat(view: CasView) -> Found:
 
 @rule("CAS-SSE-07", needs="stream over the end of a turn")
 def a_stream_stays_open(view: CasView) -> Found:
-    """The server does not end a stream after a turn; only session.deleted and _terminated end one."""
+    """The server does not end a stream after a turn, only when the session is deleted, terminated or archived."""
     for stream in view.streams:
         kinds = [str(event.get("type")) for event in stream.wholes]
         if "session.status_idle" in kinds:
@@ -124,6 +124,8 @@ def a_stream_stays_open(view: CasView) -> Found:
             over = {"session.deleted", "session.status_terminated"} & set(kinds)
             is_ended = stream.exchange.ending in (Ending.WHOLE, Ending.CUT) and not over and not _is_har(stream)
             gone = view.gone(stream.session, stream.exchange.ended + 1)
+            archived = [it for it, (name,) in view.tape.of("POST /sessions/{}/archive") if name == stream.session]
+            gone = gone or any(it.order < stream.exchange.ended and it.is_done for it in archived)
             expect.that(not is_ended or gone, "the stream to stay open", f"it ended after {kinds[-1:]}")
 
 
@@ -174,9 +176,24 @@ def a_session_can_stream_incrementally(view: CasView) -> Found:
         expect.equal("event deltas on the same connection", [], run.of("event_delta"))
         said = [event["delta"].get("text", "") for event in run.of("agent.content_block_delta")]
         expect.equal("the sum of the deltas", run.text, "".join(said))
-        kinds = [kind for kind in run.kinds if kind in (*RAW[::2], "agent.message")]
-        steps = [kind for place, kind in enumerate(kinds) if place == 0 or kind != kinds[place - 1]]
+        steps = _steps(run)
         expect.equal("starts, stops and messages in turn", [RAW[0], RAW[2], "agent.message"] * (len(steps) // 3), steps)
+
+
+def _steps(run: Run) -> list[str]:
+    """Starts, stops and messages in turn; one that says nothing, and only calls tools, is followed by no message."""
+    steps, has_text = [], False
+    for event in run.events:
+        match event["type"]:
+            case "agent.message_start":
+                has_text = False
+            case "agent.content_block_delta":
+                has_text = has_text or bool(event["delta"].get("text"))
+            case "agent.message_stop" if has_text:
+                steps += [RAW[0], RAW[2]]
+            case "agent.message" if steps[-1:] != ["agent.message"]:
+                steps.append("agent.message")
+    return steps
 
 
 @rule("CAS-SSE-09", needs="stream of a session without incremental streaming")

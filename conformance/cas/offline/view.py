@@ -198,13 +198,25 @@ def _run(item: Exchange, accepted: list[Body], stream: Stream) -> Run | None:
     if accepted[0].get("id") not in names or "id" not in accepted[0]:
         return None
     events: list[Body] = []
-    for heard in stream.heard[names.index(accepted[0]["id"]) :]:
+    first = names.index(accepted[0]["id"])
+    passed_over = _passed_over(accepted[0], [heard.body for heard in stream.heard[:first]])
+    for heard in stream.heard[first:]:
         if not fits(heard.body):
             return None
+        if passed_over and heard.body.get("turn_id") == passed_over:
+            continue
         events.append(heard.body)
         if is_idle(heard.body):
             return Run(item.asked, accepted, events)
     return None
+
+
+def _passed_over(accepted: Body, before: list[Body]) -> str | None:
+    """The turn that waited for answers when the user said something else: its end comes under its own turn_id."""
+    last = next((event for event in reversed(before) if event.get("type") == STATUS[1]), {})
+    is_waiting = mapping(last.get("stop_reason")).get("type") == "requires_action"
+    is_other = accepted.get("type") == "user.message" and accepted.get("turn_id") != last.get("turn_id")
+    return str(last.get("turn_id")) if is_waiting and is_other else None
 
 
 def schema_of(event: Body) -> str:

@@ -13,6 +13,7 @@ from conformance.zenflux.offline.view import ZenfluxView
 from conformance.zenflux.story import as_object
 
 Found = Iterator[Exchange | str]
+ENDS = ("end_turn", "max_tokens", "stop_sequence", "refusal")
 COUNTED = ("prompt", "completion", "thinking", "cache_read", "cache_write")
 
 
@@ -88,15 +89,15 @@ def message_start_has_an_empty_message(view: ZenfluxView) -> Found:
 
 
 @rule("ZF-EV-15", needs="run that ended well")
-def the_last_reason_is_end_turn(view: ZenfluxView) -> Found:
-    """A reply has a usage, and its last stop reason is end_turn."""
+def the_last_reason_ends_the_run(view: ZenfluxView) -> Found:
+    """A reply has a usage, and its last stop reason is end_turn, or why the model could not come to its end."""
     for spoken in view.completed:
         notes = spoken.run.notes("usage")
         if spoken.run.is_socket and spoken.run.text:
             yield spoken.exchange
             expect.that(bool(notes), "a message_delta `usage`", spoken.run.names)
             last = as_object(notes[-1], "the content of usage")
-            expect.equal("the last stop_reason", "end_turn", last.get("stop_reason"))
+            expect.member("the last stop_reason", ENDS, last.get("stop_reason"))
 
 
 @rule("ZF-EV-23", needs="run on a socket")

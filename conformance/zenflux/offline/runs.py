@@ -13,6 +13,7 @@ from conformance.zenflux.offline.view import Spoken, ZenfluxView
 from conformance.zenflux.run import TOOL_USES, Run
 
 Found = Iterator[Exchange | str]
+EXTENSIONS = ("long_running_confirm", "rollback_options", "rollback_completed")
 
 
 def _every(ids: str, what: str, judge: Callable[[Run], None], fits: Callable[[Spoken], bool]) -> Rule:
@@ -45,12 +46,17 @@ def _new(spoken: Spoken) -> bool:
     return _on_socket(spoken) and bool(spoken.asked) and not spoken.asked.get("conversation_id")
 
 
+def _opening(spoken: Spoken) -> bool:
+    """In a new conversation, and nothing is asked before the first message: the life cycle has no place for that."""
+    return _new(spoken) and all(event.type not in EXTENSIONS for event in spoken.run.events[:3])
+
+
 def _with_tool(spoken: Spoken) -> bool:
     return _on_socket(spoken) and len(spoken.run.blocks(*TOOL_USES)) == 1 and bool(spoken.run.blocks("tool_result"))
 
 
 JUDGED = (
-    _every("ZF-SEQ-01 ZF-SEQ-02 ZF-SEQ-03", "run in a new conversation", lifecycle.opens_in_order, _new),
+    _every("ZF-SEQ-01 ZF-SEQ-02 ZF-SEQ-03", "run in a new conversation", lifecycle.opens_in_order, _opening),
     _every("ZF-SEQ-04", "run", lifecycle.is_dense, _completed),
     _every("ZF-SEQ-05", "run on a socket", lifecycle.closes_in_order, _on_socket),
     _every("ZF-SEQ-06 ZF-SEQ-07", "run with a tool call", lifecycle.goes_on_after_a_tool, _with_tool),

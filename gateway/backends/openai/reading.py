@@ -47,14 +47,16 @@ class Delta(Struct):
 
 
 class Details(Struct):
-    cached_tokens: int | None = None
-    cache_write_tokens: int | None = None
-    reasoning_tokens: int | None = None
+    cached_tokens: Any = None
+    cache_write_tokens: Any = None
+    reasoning_tokens: Any = None
 
 
 class Cost(Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+    """Numbers in any shape: no answer is given up for what it has cost."""
+
+    prompt_tokens: Any = None
+    completion_tokens: Any = None
     prompt_tokens_details: Details | None = None
     completion_tokens_details: Details | None = None
 
@@ -76,6 +78,8 @@ class Chunk(Struct):
 
 _decode = msgspec.json.Decoder(Chunk).decode
 NOTHING, NO_DETAILS = Chunk(), Details()
+MOST = 2 ** 53
+"""More than anybody counts to."""
 BROKEN = "error"
 """The finish reason of an answer that broke, at services that tell no more of it."""
 
@@ -253,14 +257,17 @@ class ChatReading:
         """Whether a piece belongs to another call than the one its index, or the lack of one, points to.
 
         Some servers give every call the index 0, some give none, some repeat ids and names with every piece, some
-        give every piece an id of its own. No call begins without a name.
+        give every piece an id of its own, some give two calls one id, and some give a name in pieces, before the input.
+        No call begins without a name.
         """
         if not name or not call.name:
             return False
         if piece.id and call.id and piece.id != call.id:
             return True
-        if name != call.name or (piece.index is None and not piece.id):
-            return not (piece.id and call.id)
+        if name != call.name:
+            return call.is_whole or not (piece.id and call.id)
+        if piece.index is None and not piece.id:
+            return True
         return bool(arguments) and call.is_whole and not (piece.id and call.repeats(arguments))
 
     def _begin(self, index: int | None, id: str | None, name: str) -> tuple[_Open, list[Said]]:
@@ -301,8 +308,16 @@ def _only_words(chunk: Chunk, voice: str) -> str | None:
 def _usage(cost: Cost) -> Usage:
     """What was read from a cache, or written to one, is told apart from what was read anew, as the house has it."""
     before, after = cost.prompt_tokens_details or NO_DETAILS, cost.completion_tokens_details or NO_DETAILS
-    read, written = before.cached_tokens or 0, before.cache_write_tokens or 0
+    read, written = _count(before.cached_tokens), _count(before.cache_write_tokens)
     return Usage(
-        input_tokens=max(0, (cost.prompt_tokens or 0) - read - written), output_tokens=cost.completion_tokens or 0,
-        cache_read_tokens=read, cache_write_tokens=written, thinking_tokens=after.reasoning_tokens or 0,
+        input_tokens=max(0, _count(cost.prompt_tokens) - read - written), output_tokens=_count(cost.completion_tokens),
+        cache_read_tokens=read, cache_write_tokens=written, thinking_tokens=_count(after.reasoning_tokens),
     )
+
+
+def _count(told: Any) -> int:
+    """Some services count in fractions or in words; what is no number counts nothing."""
+    try:
+        return min(max(0, int(float(told))), MOST)
+    except (TypeError, ValueError, OverflowError):
+        return 0

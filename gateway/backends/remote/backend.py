@@ -30,6 +30,10 @@ from gateway.ports import Said, Scoped, Turn
 from gateway.speech import Speech
 from gateway.upstream import Asked, Ended, Heard, Opening, Remote
 
+from .ending import reasoned
+from .guarding import Guard, settled, settled_now
+from .holding import evaluated
+
 log = structlog.get_logger("dragoman.remote")
 
 KNOWN = 10_000
@@ -62,7 +66,7 @@ class RemoteBackend:
             session_id = await self._remote.open(_opening(turn))
             yield SessionUpdated(metadata=self._noted(turn, session_id))
         self._remember(turn.session_id, session_id)
-        stream = self._remote.say(session_id, turn.command, turn.settings)
+        stream = self._remote.say(session_id, turn.command, settled_now(turn))
         async with aclosing(self._follow(turn, session_id, stream)) as speech:
             async for said in speech:
                 yield said
@@ -84,18 +88,21 @@ class RemoteBackend:
 
     async def _follow(self, turn: Turn, session_id: str, stream: AsyncGenerator[Heard, None]) -> Speech:
         """Say what is heard, ask what is asked, until the server has ended its turn."""
-        over, settled = False, set[str]()
+        over, done = False, set[str]()
+        guard = None if self._remote.tells_permissions else Guard(turn)
         try:
             while not over:
                 asked: list[Asked] = []
-                async with aclosing(stream):
-                    async for heard in stream:
+                async with aclosing(reasoned(stream if guard is None else evaluated(stream), turn.mint)) as told:
+                    async for heard in told:
+                        if guard is not None:
+                            guard.watch(heard)
                         if isinstance(heard, Asked):
                             asked.append(heard)
                         elif isinstance(heard, Ended):
                             over = True
                             _raise_fault(heard)
-                        elif (said := _ours(heard, settled)) is not None:
+                        elif (said := _ours(heard, done)) is not None:
                             yield said
                 if over:
                     return
@@ -106,7 +113,7 @@ class RemoteBackend:
                 answers = await self._ask(turn, asked)
                 for said in _returned(asked, answers):
                     yield said
-                settled |= {one.ask.call.call_id for one in asked if isinstance(one.ask, ClientToolAsk)}
+                done |= {one.ask.call.call_id for one in asked if isinstance(one.ask, ClientToolAsk)}
                 stream = self._remote.answer(session_id, list(zip(asked, answers, strict=True)))
         finally:
             if not over:
@@ -170,11 +177,11 @@ def _mark(ask: AnyAsk) -> tuple[str, str]:
     return ask.kind, call.call_id if call else ""
 
 
-def _ours(said: Said, settled: set[str]) -> Said | None:
+def _ours(said: Said, done: set[str]) -> Said | None:
     """What is said there as it is said here: nothing of calls that have come back here already, nor of its metadata."""
     event = said.event if isinstance(said, Scoped) else said
     if isinstance(event, ToolReturned | ToolStatusChanged | ToolOutput):
-        return None if event.call_id in settled else said
+        return None if event.call_id in done else said
     if isinstance(event, SessionUpdated):
         return SessionUpdated(title=event.title) if event.title is not None else None
     return said
@@ -215,7 +222,7 @@ def _returned(asked: Sequence[Asked], answers: Sequence[Answer]) -> list[Said]:
 def _opening(turn: Turn) -> Opening:
     """A new session there knows what was said here before; the message that starts the turn is sent by itself."""
     *before, _ = turn.history or (None,)
-    return Opening(settings=turn.settings, history=tuple(_seed(entry) for entry in before if entry is not None))
+    return Opening(settings=settled(turn), history=tuple(_seed(entry) for entry in before if entry is not None))
 
 
 def _seed(entry: Entry) -> SeedMessage:

@@ -136,3 +136,10 @@ ASKED = QuestionAsk(questions=(Question(question="Which?", options=(Choice(label
 ])
 def test_what_an_answer_is_to_aap(ask: Any, answer: Any, given: Given) -> None:
     assert given_by(ask, answer) == given
+
+
+def test_an_ask_that_is_told_as_a_call_is_known_among_calls() -> None:
+    call = ToolCall(call_id="c", name="confirm_continue", input={"message": "on?"})
+    assert NOTHING_KNOWN.stands_in(call)
+    assert not Toolbox(client=frozenset(("confirm_continue",))).stands_in(call)
+    assert not NOTHING_KNOWN.stands_in(ToolCall(call_id="c", name="calc"))

@@ -3,13 +3,26 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from adapters.aap.remote_meta import card_of, mode_of
+from adapters.aap.remote_speech import chosen
 from adapters.aap.views import meta
 from gateway.backends.demo import DEMO_CARD
 from gateway.errors import BackendFailed
-from gateway.model import AgentCard, AgentOption, Capabilities, OptionKind
+from gateway.model import (
+    AgentCard,
+    AgentOption,
+    AgentTool,
+    Capabilities,
+    OptionKind,
+    Permission,
+    Settings,
+    ToolSpec,
+)
 from tests.tables import table
+
+OBJECT = {"type": "object"}
 
 
 def described(*agents: dict[str, Any], version: Any = 3) -> dict[str, Any]:
@@ -17,12 +30,16 @@ def described(*agents: dict[str, Any], version: Any = 3) -> dict[str, Any]:
 
 
 def test_our_own_description_comes_back_whole() -> None:
-    """But for the model, and which tools are allowed by themselves: AAP does not tell."""
-    card = card_of(meta(table("aap"), [DEMO_CARD]), "it", None)
-    assert card == AgentCard(
-        name="demo", version=DEMO_CARD.version, title=DEMO_CARD.title, description=DEMO_CARD.description,
-        tools=DEMO_CARD.tools, options=DEMO_CARD.options, capabilities=DEMO_CARD.capabilities,
-    )
+    """But for the model, and for tools that are denied by themselves: AAP does not tell."""
+    ours = replace(DEMO_CARD, model=None, tools=(
+        *DEMO_CARD.tools[:2], AgentTool(spec=ToolSpec(name="saw", parameters=OBJECT), permission=Permission.ASK)))
+    assert card_of(meta(table("aap"), [ours]), "it", None) == ours
+
+
+def test_a_server_that_does_not_say_which_tools_it_trusts_is_trusted_with_none() -> None:
+    card = card_of(described({"name": "a", "tools": [{"name": "saw"}]}), "it", None)
+    assert [tool.permission for tool in card.tools] == [Permission.ASK]
+    assert chosen(card, Settings()).tools == [{"name": "saw", "trust": False}]
 
 
 def test_an_agent_that_says_little_can_do_little() -> None:

@@ -121,6 +121,25 @@ async def test_answers_may_come_one_by_one(aap: Client) -> None:
     assert heard.stop == "end_turn"
 
 
+@pytest.mark.parametrize("kind", ["full", "compacted"])
+@pytest.mark.parametrize(("words", "name"), [
+    ("/ask", "AskUserQuestion"), ("/continue", "confirm_continue"), ("/rollback", "choose_rollback"),
+    ("/fork-ask", "AskUserQuestion"),
+])
+async def test_a_client_can_go_on_from_history_alone(aap: Client, words: str, name: str, kind: str) -> None:
+    """What waits for it is at the end of history as it was on the stream, until it is answered."""
+    session = await aap.session()
+    heard = await aap.turn(session, words)
+    [told] = [call for call in heard.calls if call[1] == name]
+    *_, last = await aap.history(session, kind)
+    blocks = [block for block in last["content"] if block["type"] == "tool_use"]
+    assert (last["role"], [(block["toolCallId"], block["name"], block["input"]) for block in blocks]) == (
+        "assistant", [told])
+    again = await aap.turn(session, {"role": "tool", "toolCallId": told[0], "content": "yes"})
+    assert (again.stop, told[0] in orjson.dumps(await aap.history(session, kind)).decode()) == (
+        "end_turn", words == "/ask")
+
+
 async def test_a_denial_enters_history_with_its_reason(aap: Client) -> None:
     session = await aap.session(agent={"tools": [{"name": "calc"}]})
     [(call_id, _, _)] = (await aap.turn(session, "/permit")).calls

@@ -60,8 +60,10 @@ def test_capabilities_are_empty_objects_and_what_is_missing_is_not_there() -> No
     assert told == {
         "history": {"full": {}, "compacted": {}}, "stream": {"delta": {}, "message": {}, "none": {}},
         "application": {"tools": {}}, "turn": {"resume": {}, "interrupt": {}},
+        "trust": {"calc": {}, "clock": {}},
     }
-    bare = replace(CARD, capabilities=Capabilities(streaming=(), history=(), images=("http",), client_tools=False))
+    bare = replace(
+        CARD, tools=(), capabilities=Capabilities(streaming=(), history=(), images=("http",), client_tools=False))
     assert views.meta(AAP, [bare])["agents"][0]["capabilities"] == {
         "image": {"http": {}}, "turn": {"resume": {}, "interrupt": {}}}
 

@@ -305,19 +305,35 @@ RECEIVED = said("agent.thread_message_received", direction="child_to_parent", co
                 session_thread_id="sthr_1")
 
 
-def status(kind: str, word: str, **more: Any) -> Any:
-    return said(f"session.thread_status_{kind}", agent_name="Helper", status=word, **more, **THREAD)
+def status(kind: str, word: str, event_id: str = "", /, **more: Any) -> Any:
+    return said(f"session.thread_status_{kind}", event_id or 0, agent_name="Helper", status=word, **more, **THREAD)
 
 
 def test_a_sub_agent_is_a_thread_whose_words_the_session_leaves_out() -> None:
     play = Cas()
-    for event, heard in zip(FORK, [
-        CREATED, status("running", "running"), SENT, silence, silence, silence, silence, RECEIVED,
-        status("idle", "blocked", stop_reason={"type": "requires_action", "event_ids": []}),
-        status("idle", "idle", stop_reason={"type": "end_turn"}),
+    blocked = status("idle", "blocked", "evt_1_10-1", stop_reason={"type": "requires_action", "event_ids": []})
+    for event, *heard in zip(FORK, [
+        CREATED, status("running", "running"), SENT, silence, silence, silence, silence, RECEIVED, silence, blocked,
         status("terminated", "terminated", stop_reason={"type": "cancelled"}),
     ], strict=True):
-        play = play >> event << heard
+        play = play >> event
+        for one in [*heard, *([status("idle", "idle", stop_reason={"type": "end_turn"})] if blocked in heard else [])]:
+            play = play << one
+
+
+@pytest.mark.parametrize("thread", [None, KID])
+def test_that_a_sub_agent_waits_is_told_with_what_it_waits_for(thread: str | None) -> None:
+    """It says so before it asks; the two of them and the session wait for the same."""
+    play = Cas(thread=thread) >> FORK[0] << CREATED
+    play = play >> (KID, ScopeStatusChanged(status=ScopeStatus.BLOCKED, stop_reason=StopReason.NEEDS_INPUT)) << silence
+    for name in ("a", "b"):
+        play = play >> (KID, InputRequested(request_id=name, ask=RollbackAsk(task_id=name, options=()))) << said(
+            "agent.custom_tool_use", name="choose_rollback", input={"task_id": name, "options": []}, **THREAD)
+    waits = {"type": "requires_action", "event_ids": ["evt_1_3", "evt_1_4"]}
+    play = play >> TurnSuspended(pending=("a", "b")) << status("idle", "blocked", "evt_1_5-1", stop_reason=waits)
+    if thread is None:
+        play = play << said("session.status_idle", status="idle", usage=NO_USAGE, stop_reason=waits)
+    play >> (KID, ScopeStatusChanged(status=ScopeStatus.RUNNING)) << status("running", "running")
 
 
 def test_a_thread_has_its_own_words_and_its_mail() -> None:

@@ -16,6 +16,7 @@ from tests.served import serving
 AT = "/api/v1/cloud"
 MINE, YOURS = (ToolSpec(name=name, description="d", parameters={"type": "object"}) for name in ("mine", "yours"))
 FIRST = Settings(tools={"clock": Permission.ALLOW}, client_tools=(MINE,))
+POLICED = {"type": "agent_toolset_20260401", "default_config": {"permission_policy": {"type": "always_ask"}}}
 LATER = Settings(tools={"calc": Permission.ASK}, client_tools=(MINE, YOURS))
 
 
@@ -46,10 +47,23 @@ class Server:
             raise BackendFailed("no", details={"upstream_status": self.status})
         return {}
 
+    async def own_tools(self) -> list[Any]:
+        return [POLICED]
+
+
+async def test_where_nobody_says_anything_any_more_the_agent_has_its_own_tools_again() -> None:
+    server = Server()
+    chosen = Chosen(server.post, server.own_tools)
+    chosen.note("s", FIRST)
+    await chosen.bring("s", Settings())
+    await chosen.bring("s", Settings(client_tools=(MINE,)))
+    plain, with_tool = [body["agent"]["tools"] for _, body in server.said]
+    assert (plain, with_tool[0], with_tool[1]["name"]) == ([POLICED], POLICED, "mine")
+
 
 async def test_only_what_has_changed_is_said_and_only_once() -> None:
     server = Server()
-    chosen = Chosen(server.post)
+    chosen = Chosen(server.post, server.own_tools)
     chosen.note("s", FIRST)
     for settings in (FIRST, LATER, LATER, Settings(tools=LATER.tools, client_tools=LATER.client_tools, model="m")):
         await chosen.bring("s", settings)
@@ -58,7 +72,7 @@ async def test_only_what_has_changed_is_said_and_only_once() -> None:
 
 async def test_of_a_session_that_nobody_remembers_only_the_unusual_is_said() -> None:
     server = Server()
-    chosen = Chosen(server.post)
+    chosen = Chosen(server.post, server.own_tools)
     await chosen.bring("plain", Settings(model="m"))
     await chosen.bring("special", LATER)
     assert [path for path, _ in server.said] == ["/sessions/special"]
@@ -67,7 +81,7 @@ async def test_of_a_session_that_nobody_remembers_only_the_unusual_is_said() -> 
 @pytest.mark.parametrize("status", KEEPS)
 async def test_a_server_that_keeps_its_agents_is_asked_once_for_each_change(status: int) -> None:
     server = Server(status)
-    chosen = Chosen(server.post)
+    chosen = Chosen(server.post, server.own_tools)
     chosen.note("s", FIRST)
     for _ in range(3):
         await chosen.bring("s", LATER)
@@ -76,7 +90,7 @@ async def test_a_server_that_keeps_its_agents_is_asked_once_for_each_change(stat
 
 async def test_any_other_failure_is_told_and_the_change_is_not_forgotten() -> None:
     server = Server(500)
-    chosen = Chosen(server.post)
+    chosen = Chosen(server.post, server.own_tools)
     chosen.note("s", FIRST)
     for _ in range(2):
         with pytest.raises(BackendFailed):
@@ -85,7 +99,7 @@ async def test_any_other_failure_is_told_and_the_change_is_not_forgotten() -> No
 
 
 def test_not_more_than_so_many_sessions_are_remembered() -> None:
-    chosen = Chosen(Server().post)
+    chosen = Chosen(Server().post, Server().own_tools)
     for number in range(MOST + 10):
         chosen.note(str(number), FIRST)
     assert len(chosen._said) == MOST

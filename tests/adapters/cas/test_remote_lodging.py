@@ -87,6 +87,21 @@ async def test_a_named_agent_is_taken_as_it_is(tmp_path: Path) -> None:
         assert (await conversation(remote, asking, "/permit x")).facts.turns[0].asks == [("permission", 0, None)]
 
 
+async def test_an_agent_may_be_named_as_the_settings_of_its_server_name_it(tmp_path: Path) -> None:
+    async with speaking(tmp_path, agent="demo") as (served, remote):
+        session = await remote.open(Opening(settings=ASKING))
+        assert (await remote.about()).name == "demo"
+        assert [one["id"] for one in (await Client(served).ok("GET", "/agents"))["data"]] == ["agent_demo"]
+        assert (await served.gateway.sessions.get("", session)).settings.tools == ASKING.tools
+
+
+async def test_a_name_that_two_agents_have_names_none() -> None:
+    twins = [{"id": name, "name": "Ada"} for name in ("agent_1", "agent_2")]
+    async with strange(stranger(get_agents=[listed(*twins)]), agent="Ada") as remote:
+        with pytest.raises(BackendFailed, match="404"):
+            await remote.open(Opening())
+
+
 async def test_a_named_agent_that_is_not_there_is_told(tmp_path: Path) -> None:
     async with speaking(tmp_path, agent="agent_nobody") as (_, remote):
         for deed in (remote.about(), remote.open(Opening())):
@@ -151,6 +166,18 @@ async def test_a_refusal_that_stays_is_told_after_one_more_try() -> None:
     assert len(server.asked("post_sessions")) == 2
 
 
+@pytest.mark.parametrize("named", [None, "agent_9"])
+async def test_tools_of_a_client_do_not_take_away_what_the_agent_asks_about(named: str | None) -> None:
+    policed = {"type": "agent_toolset_20260401", "configs": [
+        {"name": "Bash", "permission_policy": {"type": "always_ask"}}]}
+    agent = {"id": "agent_9", "model": "m-1", "tools": [policed, {"type": "custom", "name": "old"}]}
+    server = stranger(get_agents=[listed(agent)], get_agent_9=[wire.says(orjson.dumps(agent))])
+    async with strange(server, agent=named) as remote:
+        await remote.open(Opening(settings=Settings(client_tools=(MINE,))))
+    made = server.asked("post_agents")[0].json if named is None else server.asked("post_sessions")[0].json["agent"]
+    assert (made["tools"][0], [tool["name"] for tool in made["tools"][1:]]) == (policed, [MINE.name])
+
+
 # -- words ------------------------------------------------------------------------------------------------------------
 
 def test_a_card_tells_what_the_agent_tells() -> None:
@@ -168,6 +195,6 @@ def test_a_card_tells_what_the_agent_tells() -> None:
 
 
 def test_a_client_tool_without_parameters_takes_an_object() -> None:
-    [_, custom] = agent_fields(Settings(client_tools=(ToolSpec(name="t"),)))["tools"]
+    [custom] = agent_fields(Settings(client_tools=(ToolSpec(name="t"),)))["tools"]
     assert custom == {"type": "custom", "name": "t", "description": "", "input_schema": {"type": "object"}}
 

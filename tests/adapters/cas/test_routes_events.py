@@ -477,6 +477,10 @@ async def test_a_child_that_asks_blocks_and_can_be_answered(cas: Client) -> None
     [coordinator, child] = (await cas.ok("GET", f"/sessions/{session}/threads"))["data"]
     assert child["status"] == "blocked"
     assert child["stop_reason"] == coordinator["stop_reason"] == told[-1]["stop_reason"]
+    [waits] = [event for event in told if event["type"] == "session.thread_status_idle"]
+    assert (waits["stop_reason"], waits["status"]) == (child["stop_reason"], "blocked")
+    rest = await cas.ok("GET", f"/sessions/{session}/events?order=asc&after_id={waits['id']}")
+    assert rest["data"] == told[-1:], "it can be resumed after, and nothing is repeated"
     after = await cas.turn(session, result(pending["AskUserQuestion"], "Blue"))
     assert after[0]["session_thread_id"] == child["id"]
     assert "Colour: Blue" in str(after)

@@ -104,6 +104,35 @@ def test_what_comes_after_the_end_is_ignored() -> None:
     assert (read.blocks, read.reading.usage) == ([("text", "x")], Usage())
 
 
+@pytest.mark.parametrize(("prompt", "completion", "counted"), [
+    (12.0, 3.9, (12, 3)), ("12", None, (12, 0)), (-4, 5, (0, 5)), ("many", [1], (0, 0)), (1e300, True, (2 ** 53, 1)),
+])
+def test_what_an_answer_has_cost_may_be_written_in_any_way(prompt: Any, completion: Any, counted: Any) -> None:
+    cost = {"prompt_tokens": prompt, "completion_tokens": completion, "prompt_tokens_details": {"cached_tokens": 0.0}}
+    read = Read(chunk({"content": "x"}) + chunk(finish="stop", usage=cost) + DONE)
+    spent = read.reading.usage
+    assert (read.blocks, (spent.input_tokens, spent.output_tokens)) == ([("text", "x")], counted)
+
+
+@pytest.mark.parametrize("second", ['{"b": 2}', ""])
+def test_another_name_after_a_whole_call_is_another_call_whatever_its_id(second: str) -> None:
+    read = Read(b"".join([
+        chunk(call(0, "call_a", "clock", '{"a": 1}')), chunk(call(0, "call_a", "calc", second)),
+        *([] if second else [chunk(call(0, "call_a", None, '{"b": 2}'))]), chunk(finish="tool_calls"), DONE,
+    ]))
+    made = [event.call for event in read.events if isinstance(event, BlockEnded) and event.call]
+    assert [(one.name, one.input) for one in made] == [("clock", {"a": 1}), ("calc", {"b": 2})]
+    assert len({one.call_id for one in made}) == 2
+
+
+def test_another_name_before_the_input_is_whole_is_no_other_call() -> None:
+    read = Read(b"".join([
+        chunk(call(0, "call_a", "clo", "")), chunk(call(0, "call_a", "ck", '{"a"')),
+        chunk(call(0, "call_a", "clock", ": 1}")), chunk(finish="tool_calls"), DONE,
+    ]))
+    assert read.blocks == [("tool_use", {"a": 1})]
+
+
 def test_thoughts_between_words_are_blocks_of_their_own() -> None:
     read = Read(b"".join([
         chunk({"reasoning": "a"}), chunk({"content": "b"}), chunk({"reasoning": "c"}), chunk({"content": "d"}),

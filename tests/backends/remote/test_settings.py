@@ -26,7 +26,7 @@ def test_an_address_with_its_key_and_patience(monkeypatch: pytest.MonkeyPatch) -
     ("{dialect: aap, url: 'ftp://x'}", "an address begins with http:// or https://"),
     ("{dialect: aap, url: 'http://x', kee: y}", "there is no setting 'kee'; did you mean 'key'?"),
     ("{dialect: aap, url: 'http://x', key: $NOBODY_SET_THIS}", "the environment has no variable NOBODY_SET_THIS"),
-    ("{dialect: aap}", "url: "),
+    ("{dialect: aap}", "'url' is missing"),
 ])
 def test_mistakes_are_told_with_their_places(tmp_path: Path, settings: str, told: str) -> None:
     file = tmp_path / "config.yaml"
