@@ -17,6 +17,8 @@ log = structlog.get_logger("dragoman.cluster")
 
 ORPHANS = 32
 """How many sessions of a server that has died are taken over at a time; the others share the rest."""
+TAKEN_KEPT = 10_000
+"""Of how many sessions is remembered when they were taken."""
 PAGE = 500
 """How many tokens are looked at in one go."""
 
@@ -30,6 +32,8 @@ class Holding(SessionService):
         self._membership = Membership(self._redis, self._verify, self._after_beat, self._no_beat)
         self._claiming: dict[str, asyncio.Future[str | None]] = {}
         self._errands: set[asyncio.Task[Any]] = set()
+        self._taken_at: dict[str, float] = {}
+        """When sessions of other servers became ours, in the loop's time."""
         kept.on_lost = self._lose
 
     @property
@@ -89,6 +93,10 @@ class Holding(SessionService):
         """Ours from now on: fetched anew, its open turn closed or waited on with."""
         self._drop_copy(session_id)
         self._log.hold(session_id, token, head)
+        self._taken_at.pop(session_id, None)
+        self._taken_at[session_id] = asyncio.get_running_loop().time()
+        if len(self._taken_at) > TAKEN_KEPT:
+            del self._taken_at[next(iter(self._taken_at))]
         try:
             await self._loaded(session_id)
         except BaseException:

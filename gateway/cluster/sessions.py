@@ -95,7 +95,7 @@ class ClusterSessions(Following):
         """Until it is done, once; `Overloaded` if the writer neither answers nor lets the session go."""
         request, sent = secrets.token_hex(8), False
         loop, lease = asyncio.get_running_loop(), self._redis.lease
-        deadline = loop.time() + 2 * lease + 2
+        deadline = loop.time() + self._patience
         while True:
             try:
                 holder = await self._home(call.session_id)
@@ -112,6 +112,16 @@ class ClusterSessions(Following):
             if loop.time() > deadline:
                 raise Overloaded("the server that holds the session does not answer; try again")
             await asyncio.sleep(lease / 100)
+
+    @property
+    def _patience(self) -> float:
+        """For how many seconds a call is tried."""
+        return 2 * self._redis.lease + 2
+
+    def _is_newly_ours(self, session_id: str) -> bool:
+        """Whether a letter may have waited here while the writer before us carried it out."""
+        taken_at = self._taken_at.get(session_id)
+        return taken_at is not None and asyncio.get_running_loop().time() - taken_at < 2 * self._patience
 
     async def _once(self, call: AnyCall, request: str) -> Receipt | None:
         """Here, after another server was asked that did not answer: it may have done it all the same."""
@@ -177,7 +187,7 @@ class ClusterSessions(Following):
                 await self._hand_over(session_id)
             if await self._home(session_id) is not None:
                 return Replied(request=request, elsewhere=True)
-            do = self._once if again else self._here
+            do = self._once if again or self._is_newly_ours(session_id) else self._here
             return Replied(request=request, receipt=await do(letter.call, request))
         except Lost:
             self._drop_copy(session_id)

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
+from gateway.cluster.letters import Asked, Submit
 from gateway.errors import Busy, Conflict, Invalid, NotFound
 from gateway.model import (
     AnswerQuestion,
@@ -221,6 +222,23 @@ async def test_a_call_that_was_carried_out_but_never_answered_is_not_carried_out
         records = await second.sessions.records("ann", session_id)
         assert [record.turn_id for record in records if isinstance(record.event, TurnStarted)] == [receipt.turn_id]
         assert receipt.begun and receipt.records[0] in records
+
+
+async def test_a_call_that_waited_for_a_server_that_slept_is_not_carried_out_a_second_time() -> None:
+    """The sender carried it out itself when the sleeper's lease was over; then the sleeper holds the session again."""
+    async with replicas(2, quick) as (first, second):
+        session_id = await made(first)
+        letter = Asked(request="r1", sender=second.redis.replica, call=Submit(
+            owner="ann", session_id=session_id, commands=(HELLO,)))
+        await first.sessions._hand_over(session_id)
+        assert await second.sessions._home(session_id) is None
+        done = await second.sessions._here(letter.call, "r1")
+        await ended(second, session_id)
+        await second.sessions._hand_over(session_id)
+        answer = await first.sessions._serve(letter, False)
+        assert done is not None and answer.receipt is not None and answer.receipt.turn_id == done.turn_id
+        records = await first.sessions.records("ann", session_id)
+        assert sum(isinstance(record.event, TurnStarted) for record in records) == 1
 
 
 async def test_a_call_that_comes_twice_is_carried_out_once_and_answered_twice() -> None:

@@ -1,9 +1,18 @@
 """What config.yaml may say about an agent that is a function, and how a mistake in it is told at its line."""
 
-from typing import Any
+import re
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
+
+_FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+
+
+def _function(named: str) -> str:
+    if not _FUNCTION.fullmatch(named):
+        raise PydanticCustomError("agent", "should be `module:function`, as `parrot:reply`")
+    return named
 
 
 class PythonSettings(BaseModel):
@@ -11,9 +20,7 @@ class PythonSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    agent: str = Field(
-        pattern=r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*$", description="The function, as `module:function`.",
-    )
+    agent: Annotated[str, AfterValidator(_function)] = Field(description="The function, as `module:function`.")
     options: dict[str, Any] = Field({}, description="Parameters of the function, by name.")
     threads: int = Field(64, ge=1, le=1024, description="How many turns of a plain function run at once.")
     blocked_seconds: float = Field(

@@ -77,8 +77,8 @@ def told(folder: Path, settings: str) -> list[str]:
     ("agent: NAME:number", "config.yaml:6:14: agent: NAME.py has no function 'number'"),
     ("agent: NAME:Bot", "config.yaml:6:14: agent: 'Bot' in NAME.py is a class; name it as `backend: NAME:Bot`"),
     ("agent: no_such_module:reply",
-     "config.yaml:6:14: agent: No module named 'no_such_module' beside the settings or among the installed"),
-    ("agent: just_a_word", "config.yaml:6:14: agent: String should match pattern"),
+     "config.yaml:6:14: agent: no module named 'no_such_module' beside the settings or among the installed"),
+    ("agent: just_a_word", "config.yaml:6:14: agent: should be `module:function`, as `parrot:reply`"),
     ("agnet: NAME:some", "config.yaml:6:7: there is no setting 'agnet'; did you mean 'agent'?"),
 ])
 def test_every_mistake_is_told_at_its_line(tmp_path: Path, settings: str, words: str) -> None:
