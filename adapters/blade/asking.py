@@ -28,6 +28,8 @@ from gateway.model import (
 TOOL = "AskUserQuestion"
 YES, NO = 0, 1
 FIRST = "0"
+NOTHING = "none"
+"""The word for staying where everything is, among the states to go back to."""
 
 Selections = dict[str, tuple[int, ...]]
 Custom = dict[str, str]
@@ -79,8 +81,15 @@ def answer_bindings(found: OpenAsk, selections: Selections, custom: Custom) -> d
         case ClientToolAsk():
             return {"content": words or ""}
         case RollbackAsk(options=options):
-            return {"option": words if pick is None else option_of(options[pick])}
+            states = [*map(option_of, options)]
+            return {"option": _state(states, words) if pick is None else states[pick]}
     return {"proceed": pick == YES} if pick is not None else meant_by(ask, words or "") or {}
+
+
+def _state(options: Sequence[str], words: str | None) -> str | None:
+    """The state that was named; none where the word is for staying, and no state is called so."""
+    stays = words is not None and words.strip().lower() == NOTHING and words not in options
+    return None if stays else words
 
 
 def _only(question: Question, selections: Selections, custom: Custom) -> tuple[int | None, str | None]:
@@ -118,7 +127,7 @@ def picks_of(ask: AnyAsk, answer: Answer) -> tuple[Selections, Custom] | None:
 
 def _picked_option(ask: AnyAsk, option: str | None) -> tuple[Selections, Custom]:
     options = [option_of(one) for one in ask.options] if isinstance(ask, RollbackAsk) else []
-    return ({FIRST: (options.index(option),)}, {}) if option in options else ({}, {FIRST: option or ""})
+    return ({FIRST: (options.index(option),)}, {}) if option in options else ({}, {FIRST: option or NOTHING})
 
 
 def in_words(questions: Sequence[Question], selections: Selections, custom: Custom) -> str:

@@ -13,7 +13,6 @@ from gateway.model import (
     ImagePart,
     Permission,
     ReturnResult,
-    RollBack,
     SendMessage,
     Settings,
     TextPart,
@@ -27,7 +26,7 @@ from . import asking
 
 UNTITLED = "New conversation"
 MODES = ("planning", "executing")
-NO_ANSWER, NO_OUTPUT, NOTHING = "No answer was given.", "(no output)", "none"
+NO_ANSWER, NO_OUTPUT = "No answer was given.", "(no output)"
 """Blade takes no empty answers."""
 
 
@@ -118,7 +117,5 @@ def _words_for(answer: Answer) -> str:
             return message
         case ReturnResult():
             return NO_OUTPUT
-        case RollBack():
-            return NOTHING
         case Withdraw() | _:
             return NO_ANSWER

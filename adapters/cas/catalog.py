@@ -9,7 +9,7 @@ from gateway.web import Context, checked
 
 from . import catalog_views as views
 from .catalog_agents import Agents
-from .catalog_environments import made_environment
+from .catalog_environments import found_environment, made_environment
 from .catalog_routes import catalog_routes
 from .catalog_shelf import finding
 from .catalog_views import OBJECTS as CATALOG_OBJECTS
@@ -79,7 +79,7 @@ async def environment_of(context: Context, owner: str, body: dict[str, Any]) -> 
     if not isinstance(said, str) or not said:
         raise Invalid(f"{param}: the id of an environment is required, or 'environment' with a config", param=param)
     with finding("Environment", said):
-        found = await context.resources.get("environment", owner, said)
+        found = await found_environment(context, owner, said)
     if found.archived_at is not None:
         raise Conflict(f"Environment '{said}' is archived.", param=param)
     return EnvironmentChoice(found.resource_id, found.body["config"]["type"] == "self_hosted")

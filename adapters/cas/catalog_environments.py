@@ -4,9 +4,10 @@ from typing import Any
 
 from aiohttp import web
 
+from gateway.errors import Forbidden
 from gateway.ids import unguessable
 from gateway.ports import Resource
-from gateway.web import Context
+from gateway.web import OWNER, Context
 
 from . import catalog_views as views
 from .catalog_shelf import Draft, Shelf, held_metadata
@@ -20,6 +21,8 @@ from .catalog_wire import (
 )
 
 UNNAMED = "Session Environment"
+DEFAULT = "env_default"
+"""Where the sessions are that other dialects made. It has always been there; lists have only what clients made."""
 
 
 class Environments(Shelf):
@@ -31,6 +34,44 @@ class Environments(Shelf):
 
     async def shown(self, request: web.Request, found: Resource) -> Any:
         return views.environment(self.house.table, found)
+
+    async def found(self, request: web.Request) -> Resource:
+        return _default(request[OWNER]) if _is_default(request) else await super().found(request)
+
+    async def update(self, request: web.Request) -> web.Response:
+        _must_be_changeable(request)
+        return await super().update(request)
+
+    async def archive(self, request: web.Request) -> web.Response:
+        _must_be_changeable(request)
+        return await super().archive(request)
+
+    async def delete(self, request: web.Request) -> web.Response:
+        _must_be_changeable(request)
+        return await super().delete(request)
+
+
+def _is_default(request: web.Request) -> bool:
+    return request.match_info["id"] == DEFAULT
+
+
+def _must_be_changeable(request: web.Request) -> None:
+    if _is_default(request):
+        raise Forbidden(f"Environment '{DEFAULT}' is the server's own and cannot be changed here; make one of yours.")
+
+
+async def found_environment(context: Context, owner: str, resource_id: str) -> Resource:
+    if resource_id == DEFAULT:
+        return _default(owner)
+    return await context.resources.get(Environments.kind, owner, resource_id)
+
+
+def _default(owner: str) -> Resource:
+    body = {"name": "Default", "description": None, "metadata": {}, "config": _config(EnvironmentConfig())}
+    return Resource(
+        kind=Environments.kind, resource_id=DEFAULT, owner=owner, ordinal=0, version=1, created_at=0.0,
+        updated_at=0.0, body=body,
+    )
 
 
 async def made_environment(context: Context, owner: str, said: InlineEnvironment) -> Resource:

@@ -3,7 +3,17 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from gateway.model import BlockDelta, BlockEnded, BlockKind, BlockStarted, MessageEnded, MessageStarted, Record
+from gateway.model import (
+    BlockDelta,
+    BlockEnded,
+    BlockKind,
+    BlockStarted,
+    ImagePart,
+    MessageEnded,
+    MessageStarted,
+    Record,
+    in_markdown,
+)
 
 from .reading import Previewed, Reading
 
@@ -105,9 +115,21 @@ class Raw(Nothing):
         return self.say(f"raw.delta.{event.kind}", record, block.event_id, index=block.index, delta=event.delta)
 
     def ended(self, record: Record, event: BlockEnded, block: Block) -> Frames:
+        if event.image is not None:
+            return self._picture(record, event.image, block)
         if event.kind not in RAW or self.muted(record, block):
             return SILENCE
         return self.say("raw.stop", record, block.event_id, index=block.index)
+
+    def _picture(self, record: Record, image: ImagePart, block: Block) -> Frames:
+        """A picture is words of its message, and comes all at once."""
+        if self.muted(record, block):
+            return SILENCE
+        cues: tuple[tuple[str, dict[str, str]], ...] = (
+            ("raw.start.text", {}), ("raw.delta.text", {"delta": in_markdown(image)}), ("raw.stop", {}),
+        )
+        told = (self.say(cue, record, block.event_id, index=block.index, **names) for cue, names in cues)
+        return tuple(frame for frames in told for frame in frames)
 
     def message_ended(self, record: Record, event: MessageEnded) -> Frames:
         delta = self.say("raw.message_delta", record, "", stop_reason=event.stop_reason, usage=event.usage)

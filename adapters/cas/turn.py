@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from gateway.model import AnyAsk, BlockEnded, BlockStarted, MessageEnded, Record, ToolOrigin, Usage
+from gateway.model import AnyAsk, BlockEnded, BlockKind, BlockStarted, MessageEnded, Record, ToolOrigin, Usage
 
 from .previews import SILENCE, Block, Frames
 
@@ -50,9 +50,10 @@ class TurnState:
         return (span.event_id, tuple(span.held)) if span else (None, SILENCE)
 
     def start_block(self, event: BlockStarted, record: Record) -> Block:
+        """Blocks of data are not told at all, and have no place among the others."""
         span = self.spans[event.message_id]
         block = self.blocks[event.block_id] = Block(record.event_id, record.seq, span.blocks)
-        span.blocks += 1
+        span.blocks += event.kind is not BlockKind.DATA
         return block
 
     def end_block(self, event: BlockEnded) -> Block:

@@ -15,6 +15,7 @@ from gateway.model import (
 )
 from mappings.language import Table
 
+from .catalog_environments import DEFAULT
 from .inbound import told_as
 from .reading import thread_id_of
 
@@ -50,7 +51,7 @@ def session(table: Table, view: SessionView, agent: Mapping[str, Any], resources
     own = view.private(DIALECT)
     return table.object(
         "session", session_id=view.session_id, agent=agent, agent_id=agent.get("id", ""),
-        environment_id=own.get("environment_id", ""), status=status(table, view), turn_status=turn_status(view),
+        environment_id=own.get("environment_id") or DEFAULT, status=status(table, view), turn_status=turn_status(view),
         title=view.title or "", metadata=view.shown_metadata, resources=list(resources),
         vault_ids=own.get("vault_ids", []), memory_store_ids=own.get("memory_store_ids", []),
         environment_variables=own.get(SECRETS, {}), usage=view.usage, created_at=view.created_at,

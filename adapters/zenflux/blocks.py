@@ -1,11 +1,16 @@
 """Words, pictures and costs as ZenFlux shows them, in the stream and in stored messages alike."""
 
+from mimetypes import guess_type
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
 
 from gateway.model import BlockEnded, BlockKind, Content, ImagePart, TextPart, Usage, in_markdown, parts_of
 from mappings.language import Table
+
+ANY_IMAGE = "image/*"
+"""The type of a picture that nobody has told, and that its address does not show either."""
 
 
 def as_text(content: Any) -> str:
@@ -33,10 +38,25 @@ def whole_of(event: BlockEnded) -> str:
 def picture(table: Table, image: ImagePart) -> Any:
     """The bytes themselves where the address has them."""
     head, _, data = image.url.partition(",")
+    media_type = image.media_type or _type_of(image.url)
     if head.startswith("data:") and head.endswith(";base64"):
-        media_type = image.media_type or head.removeprefix("data:").removesuffix(";base64")
         return table.object("image", source="base64", media_type=media_type, data=data)
-    return table.object("image", source="url", media_type=image.media_type, data=image.url)
+    return table.object("image", source="url", media_type=media_type, data=image.url)
+
+
+def _type_of(url: str) -> str:
+    """What an address says of the picture it has, or leads to."""
+    if url.startswith("data:"):
+        return url.removeprefix("data:").partition(",")[0].removesuffix(";base64") or ANY_IMAGE
+    guessed = guess_type(_path_of(url), strict=False)[0] or ""
+    return guessed if guessed.startswith("image/") else ANY_IMAGE
+
+
+def _path_of(url: str) -> str:
+    try:
+        return urlsplit(url).path
+    except ValueError:
+        return ""
 
 
 def bill(table: Table, usage: Usage, *, llm_calls: int, model: str, latency: float) -> Any:

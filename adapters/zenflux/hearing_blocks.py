@@ -10,6 +10,7 @@ from gateway.model import AnyPart, BlockKind, Content, ImagePart, TextPart, Tool
 from gateway.ports import Said
 from gateway.speech import Scribe
 
+from .blocks import ANY_IMAGE
 from .hearing_words import index_of, members, origin_of, text
 
 RESULT = "tool_result"
@@ -125,7 +126,8 @@ def _fragment(delta: Any) -> str:
 
 def image_of(block: dict[str, Any]) -> ImagePart | None:
     source = members(block.get("source"))
-    where, media_type = text(source.get("data")) or text(source.get("url")), text(source.get("media_type")) or None
+    where, told = text(source.get("data")) or text(source.get("url")), text(source.get("media_type"))
+    media_type = told if told and told != ANY_IMAGE else None
     if not where:
         return None
     if source.get("type") == "base64":

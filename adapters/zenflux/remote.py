@@ -26,6 +26,7 @@ from gateway.model import (
 from gateway.upstream import Asked, Ended, Heard, Opening, RemoteAddress, Upstream, hidden
 
 from . import remote_about
+from .blocks import ANY_IMAGE
 from .hearing_asks import Ref, ref_of
 from .hearing_words import members, text
 from .manner import NAME
@@ -40,7 +41,6 @@ PARKED = 256
 """So many connections are kept open while people think; the oldest make room, and are opened anew when needed."""
 KNOWN = 10_000
 """Of so many sessions the last run is remembered."""
-_ANY_IMAGE = "image/*"
 
 
 class ZenfluxRemote:
@@ -231,7 +231,7 @@ def _files(content: Content) -> list[dict[str, Any]]:
     files: list[dict[str, Any]] = []
     for part in parts_of(content):
         if isinstance(part, ImagePart):
-            files.append({"file_url": part.url, "file_name": "image", "file_type": part.media_type or _ANY_IMAGE})
+            files.append({"file_url": part.url, "file_name": "image", "file_type": part.media_type or ANY_IMAGE})
         elif isinstance(part, FilePart):
             if not part.url:
                 raise Unsupported(f"the file '{part.name}' has no address from which the server could get it")

@@ -26,7 +26,7 @@ from . import acts, acts_people, acts_tools
 from .directives import Directive
 from .sample import sample
 from .stage import MODEL, Sleep, Stage
-from .tools import CALC, CLOCK, SEARCH, builtin
+from .tools import CALC, CLOCK, SEARCH, builtin, is_planning
 
 DEMO_CARD = AgentCard(
     name="demo",
@@ -73,6 +73,11 @@ ACTS: dict[str, Act] = {
     "json": acts.json,
 }
 
+PEOPLED = ("ask", "fork", "fork-ask", "continue", "rollback")
+"""What is left out where nobody is there to be asked."""
+TOOLED = ("tool", "client-tool", "provider-tool", "permit", "parallel", "bridge", "ui", *PEOPLED)
+"""What is left out of planning, which is done without tools; to some clients, who asks calls a tool."""
+
 
 class DemoSettings(BaseModel):
     """What config may say about a demo agent."""
@@ -97,6 +102,9 @@ class DemoBackend:
             return
         stage = Stage(turn, command, self._tools, clock=self._clock, sleep=self._sleep, delay=self._delay)
         for directive in stage.script.directives:
+            if (why := _left_out(stage, directive.name)) is not None:
+                stage.notes.append(why)
+                continue
             act = ACTS[directive.name](stage, directive)
             if isinstance(act, AsyncGenerator):
                 async with aclosing(act) as events:
@@ -113,6 +121,15 @@ class DemoBackend:
 
     async def close(self) -> None:
         pass
+
+
+def _left_out(stage: Stage, name: str) -> str | None:
+    """Why a directive is not obeyed in this turn; None if it is."""
+    if name in TOOLED and is_planning(stage.turn):
+        return f"I only plan, and leave out /{name}."
+    if name in PEOPLED and stage.command.headless:
+        return f"I am on my own, and leave out /{name}."
+    return None
 
 
 async def _reply(stage: Stage) -> Speech:

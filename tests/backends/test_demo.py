@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.backends.demo import ACTS
+from gateway.backends.demo import ACTS, PEOPLED, TOOLED
 from gateway.backends.directives import READERS
 from gateway.errors import BackendFailed
 from gateway.model import (
@@ -290,6 +290,20 @@ async def test_rollback() -> None:
     assert turn.text == "I rolled back to: step."
     turn = await tell("/rollback", answering=lambda ask, request_id: RollBack(request_id=request_id))
     assert turn.text == "I rolled nothing back."
+
+
+@pytest.mark.parametrize("name", TOOLED)
+async def test_a_plan_is_made_without_tools_and_questions(name: str) -> None:
+    turn = await tell(SendMessage(content=f"/{name} hello", mode="planning"), settings=CLIENT)
+    assert turn.text.startswith(f"I only plan, and leave out /{name}.")
+    assert (turn.asks, turn.results, len(turn.all(MessageStarted))) == ([], [], 1)
+
+
+@pytest.mark.parametrize("name", PEOPLED)
+async def test_nobody_is_asked_where_nobody_is(name: str) -> None:
+    turn = await tell(SendMessage(content=f"/{name} hello", headless=True))
+    assert turn.text == f"I am on my own, and leave out /{name}.\nYou said: hello"
+    assert (turn.asks, turn.all(ScopeOpened)) == ([], [])
 
 
 async def test_fail_breaks_in_the_middle_of_a_block() -> None:

@@ -270,6 +270,7 @@ async def test_anybody_may_answer_when_the_asker_is_gone(served: Served) -> None
     ("/continue", {"custom": {"0": "no"}}, "I stopped."),
     ("/rollback", {"selections": {"0": [1]}}, "I rolled back to: all."),
     ("/rollback", {"custom": {"0": "elsewhere"}}, "I rolled back to: elsewhere."),
+    ("/rollback", {"custom": {"0": "None"}}, "I rolled nothing back."),
 ])
 async def test_whatever_else_is_asked_can_be_answered(
     client: Talker, message: str, picks: dict[str, Any], said: str,
@@ -322,11 +323,22 @@ async def test_headless_chats_end_with_a_result(client: Talker) -> None:
     assert ack["status"] == "error"
 
 
+async def test_a_headless_chat_asks_nobody(client: Talker) -> None:
+    session = await client.session()
+    end = await client.chat(session, "/ask /fork-ask a task /continue /rollback hello", headless=True)
+    assert (end["status"], [*client.page.calls()]) == ("completed", [])
+    assert end["result"]["output"].startswith("I am on my own, and leave out /ask.")
+    assert "hello" in end["result"]["output"]
+
+
 async def test_to_plan_is_not_to_act(client: Talker) -> None:
     session = await client.session()
-    await client.chat(session, "/tool calc /permit", mode="planning")
-    assert "I do not have the tool calc." in client.page.text
-    assert "calc failed: Tool call denied" in client.page.text
+    words = "/tool calc /permit /ask /fork a task /fork-ask /parallel /bridge /ui /provider-tool /continue /rollback"
+    end = await client.chat(session, words, mode="planning")
+    assert (end["status"], [*client.page.calls()]) == ("completed", [])
+    assert "I only plan, and leave out /permit." in client.page.text
+    await client.chat(session, "/tool calc", mode="executing")
+    assert [call["tool_name"] for call in client.page.calls()] == ["calc"]
 
 
 # -- parts ------------------------------------------------------------------------------------------------------------

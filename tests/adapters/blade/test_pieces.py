@@ -111,6 +111,10 @@ def test_picks_and_answers_are_two_ways_to_say_the_same() -> None:
     assert given == {"option": "b"}
     assert asking.picks_of(rollback, RollBack(request_id="r", option="c")) == ({"0": (2,)}, {})
     assert asking.picks_of(rollback, RollBack(request_id="r", option="z")) == ({}, {"0": "z"})
+    assert asking.picks_of(rollback, RollBack(request_id="r")) == ({}, {"0": "none"})
+    assert asking.answer_bindings(open_ask(rollback), {}, {"0": " None "}) == {"option": None}
+    called_so = RollbackAsk(task_id="t", options=({"id": "none"},))
+    assert asking.answer_bindings(open_ask(called_so), {}, {"0": "none"}) == {"option": "none"}
     permission = PermissionAsk(call=CALL)
     assert asking.answer_bindings(open_ask(permission), {"0": (1,)}, {"0": "no"}) == {"granted": False, "reason": "no"}
     assert asking.picks_of(permission, DecidePermission(request_id="r", granted=False, reason="no")) == (

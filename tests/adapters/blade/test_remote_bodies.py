@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from adapters.blade.asking import NOTHING
 from adapters.blade.remote_bodies import (
     NO_ANSWER,
     NO_OUTPUT,
-    NOTHING,
     UNTITLED,
     answer_body,
     message_body,

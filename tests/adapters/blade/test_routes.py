@@ -170,16 +170,34 @@ async def test_a_chat_without_a_socket_gives_its_end(client: Talker) -> None:
     assert end["result"]["output"] == {"n": end["result"]["n"]}
 
 
-async def test_a_question_can_be_answered_without_a_socket(client: Talker) -> None:
+async def test_a_question_can_be_answered_without_a_socket(served: Served, client: Talker) -> None:
     session = await client.session()
-    _, end = await ask(client, session, "/ask")
-    call_id = end["pause_tool_data"]["tool_call_id"]
+    turn = {"messages": [{"role": "user", "content": "/ask"}], "stream": "none"}
+    async with served.http.post(served.url(f"/aap/sessions/{session}/turns"), json=turn) as response:
+        assert response.status == 200
+    [call_id] = [call["id"] for call in (await client.messages(session))[-1]["tool_calls"]]
     picks = {"tool_call_id": call_id, "selections": {"0": [0], "1": [1]}}
     status, refused = await ask(client, session, askuser_answer={**picks, "selections": {"0": [7]}})
     assert (status, set(refused)) == (400, {"detail"})
     assert await client.status(session) == "waiting_for_input"
     _, end = await ask(client, session, askuser_answer=picks)
-    assert end["result"]["output"] == "AskUserQuestion returned Colour: Red; Fruits: Banana"
+    assert end["status"] == "completed"
+    assert "AskUserQuestion returned Colour: Red; Fruits: Banana" in str((await client.messages(session))[-1]["blocks"])
+
+
+async def test_what_must_be_asked_is_asked_without_a_socket_too(served: Served, client: Talker) -> None:
+    """Questions are left out where nobody is; a tool of the client is nobody else's to carry out."""
+    tool = {"name": "weather", "description": "", "parameters": {"type": "object"}}
+    body = {"agent": {"name": "demo"}, "tools": [tool]}
+    async with served.http.post(served.url("/aap/sessions"), json=body) as response:
+        session = (await response.json())["sessionId"]
+    _, end = await ask(client, session, "/ask /client-tool")
+    call_id = end["pause_tool_data"]["tool_call_id"]
+    status, refused = await ask(client, session, askuser_answer={"tool_call_id": call_id, "selections": {"0": [7]}})
+    assert (status, set(refused)) == (400, {"detail"})
+    assert await client.status(session) == "waiting_for_input"
+    _, end = await ask(client, session, askuser_answer={"tool_call_id": call_id, "custom": {"0": "sunny"}})
+    assert end["result"]["output"] == "I am on my own, and leave out /ask.\nweather returned sunny"
 
 
 async def test_of_two_asks_each_is_a_chat(served: Served, client: Talker) -> None:

@@ -38,3 +38,14 @@ async def test_an_environment_has_a_life(cas: Catalog) -> None:
 ])
 async def test_an_environment_of_the_wrong_shape_is_refused(cas: Catalog, body: dict[str, Any]) -> None:
     assert (await cas.post("/environments", body)).status == 400
+
+
+async def test_the_default_environment_is_always_there_and_nobody_s_to_change(cas: Catalog) -> None:
+    """It is no part of a list: those are of what clients made."""
+    shown = (await cas.get("/environments/env_default")).body
+    assert (shown["id"], shown["type"], shown["config"]["type"]) == ("env_default", "environment", "cloud")
+    assert (await cas.get("/environments")).body["data"] == []
+    for method, path in (("POST", ""), ("PUT", ""), ("POST", "/archive"), ("DELETE", "")):
+        refused = await cas.call(method, f"/environments/env_default{path}", {"name": "mine"})
+        assert (refused.status, refused.body["error"]["type"]) == (403, "permission_error")
+    assert (await cas.get("/environments/env_default")).body == shown

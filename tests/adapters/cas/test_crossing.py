@@ -20,7 +20,9 @@ async def test_a_session_made_over_aap_is_one_of_cas(cas: Client, aap: AapClient
     session = await aap.session()
     shown = await cas.ok("GET", f"/sessions/{session}")
     assert (await cas.ok("GET", "/sessions"))["data"] == [shown]
-    assert (shown["agent_id"], shown["agent"]["name"], shown["environment_id"]) == ("agent_demo", "demo", "")
+    assert (shown["agent_id"], shown["agent"]["name"]) == ("agent_demo", "demo")
+    assert (await cas.ok("GET", f"/environments/{shown['environment_id']}"))["id"] == "env_default"
+    assert (await cas.new(environment=None, environment_id="env_default"))["environment_id"] == "env_default"
     assert (shown["environment_variables"], shown["resources"], shown["metadata"]) == ({}, [], {})
     told = await cas.turn(session, "hello from CAS")
     assert "You said: hello from CAS" in str(told)

@@ -314,7 +314,7 @@ def test_a_sub_agent_is_a_thread_whose_words_the_session_leaves_out() -> None:
     blocked = status("idle", "blocked", "evt_1_10-1", stop_reason={"type": "requires_action", "event_ids": []})
     for event, *heard in zip(FORK, [
         CREATED, status("running", "running"), SENT, silence, silence, silence, silence, RECEIVED, silence, blocked,
-        status("terminated", "terminated", stop_reason={"type": "cancelled"}),
+        status("terminated", "terminated", stop_reason={"type": "end_turn"}),
     ], strict=True):
         play = play >> event
         for one in [*heard, *([status("idle", "idle", stop_reason={"type": "end_turn"})] if blocked in heard else [])]:

@@ -2,7 +2,7 @@
 
 from adapters.cas.previews import previews_of
 from adapters.cas.reading import Reading
-from gateway.model import BlockKind
+from gateway.model import BlockKind, DataPart, ImagePart
 from tests.adapters.cas.test_outbound import (
     ENDED,
     NO_USAGE,
@@ -60,13 +60,14 @@ def test_what_a_client_has_had_of_an_event_is_not_told_again() -> None:
         >> ended(text="abc") << said("agent.message", 2, content=text("abc")))
 
 
+RAW_START = said("agent.message_start", "evt_1_1-p1", message={
+    "id": "m", "model": "demo-1", "usage": {"input_tokens": 0, "output_tokens": 0}, "type": "message",
+    "role": "assistant", "content": [], "stop_reason": None, "stop_sequence": None})
+
+
 def test_the_raw_stream_of_a_message() -> None:
-    empty = {"type": "message", "role": "assistant", "content": [], "stop_reason": None, "stop_sequence": None}
     (Cas(incremental=True, raw=True)
-        >> STARTED
-        << said("agent.message_start", "evt_1_1-p1", message={
-            "id": "m", "model": "demo-1", "usage": {"input_tokens": 0, "output_tokens": 0}, **empty})
-        << SPAN
+        >> STARTED << RAW_START << SPAN
         >> block(BlockKind.THINKING)
         << raw("agent.content_block_start", index=0, content_block={
             "type": "thinking", "thinking": "", "signature": ""})
@@ -92,6 +93,23 @@ def test_the_raw_stream_of_a_message() -> None:
         << raw("agent.message_stop", 2)
         << ("agent.message", 5, {"content": text("hello"), **AT_BLOCK_END})
         << span_end(1))
+
+
+def test_a_picture_is_words_of_the_raw_stream_too() -> None:
+    picture = ImagePart(url="https://x.test/a.png")
+    words = {"type": "text_delta", "text": "![image](https://x.test/a.png)"}
+    empty = {"type": "text", "text": ""}
+    (Cas(raw=True)
+        >> STARTED << RAW_START << SPAN
+        >> block(BlockKind.DATA) << silence
+        >> ended(BlockKind.DATA, data=DataPart(type="x")) << silence
+        >> block(BlockKind.IMAGE) << silence
+        >> ended(BlockKind.IMAGE, image=picture)
+        << raw("agent.content_block_start", index=0, content_block=empty)
+        << raw("agent.content_block_delta", 2, index=0, delta=words)
+        << raw("agent.content_block_stop", 3, index=0)
+        << said("agent.message", 4, content=text("![image](https://x.test/a.png)"))
+        >> block() << raw("agent.content_block_start", index=1, content_block=empty))
 
 
 AT_BLOCK_END = {"created_at": "2023-11-14T22:13:20.875Z", "processed_at": "2023-11-14T22:13:20.875Z"}

@@ -399,6 +399,18 @@ async def test_an_incremental_session_has_the_raw_stream(cas: Client) -> None:
     assert text == "You said: hello"
 
 
+async def test_an_incremental_session_can_be_resumed_anywhere_in_a_picture(cas: Client) -> None:
+    session = await cas.session(incremental_streaming_enabled=True)
+    async with cas.listening(session) as stream:
+        await cas.sent(session, "/image hello")
+        heard = await stream.until("session.status_idle")
+    deltas = [frame.body["delta"]["text"] for frame in heard if frame.type == "agent.content_block_delta"]
+    assert deltas[0].startswith("![image](data:image/png;base64,")
+    for place, frame in enumerate(heard[:-1]):
+        async with cas.listening(session, f"after_id={frame.id}") as stream:
+            assert await stream.until("session.status_idle") == heard[place + 1:]
+
+
 async def test_a_client_that_stops_reading_is_given_up_and_can_come_back(tmp_path: Path) -> None:
     limits = {"send_seconds": 0.3, "heartbeat_seconds": 0.1}
     async with serving(tmp_path, limits=limits) as served:
@@ -485,6 +497,23 @@ async def test_a_child_that_asks_blocks_and_can_be_answered(cas: Client) -> None
     assert after[0]["session_thread_id"] == child["id"]
     assert "Colour: Blue" in str(after)
     child = await cas.ok("GET", f"/sessions/{session}/threads/{child['id']}")
+    assert (child["status"], child["stop_reason"]) == ("terminated", {"type": "end_turn"})
+
+
+@pytest.mark.parametrize("way", ["interrupt", "cancel", "archive", "never mind"])
+async def test_a_child_that_nobody_answers_has_ended_its_turn(cas: Client, way: str) -> None:
+    """The session was cancelled; a thread has no such word."""
+    session = await cas.session()
+    await asked(cas, session, "/fork-ask hello")
+    if way in ("cancel", "archive"):
+        await cas.call("POST", f"/sessions/{session}/{way}", {})
+    else:
+        await cas.sent(session, {"type": "user.interrupt"} if way == "interrupt" else way)
+    async with cas.listening(session) as stream:
+        [*_, ended] = await stream.until("session.thread_status_terminated")
+        [*_, idle] = await stream.until("session.status_idle")
+    assert (ended.body["stop_reason"], idle.body["stop_reason"]) == ({"type": "end_turn"}, {"type": "cancelled"})
+    [_, child] = (await cas.ok("GET", f"/sessions/{session}/threads"))["data"]
     assert (child["status"], child["stop_reason"]) == ("terminated", {"type": "end_turn"})
 
 

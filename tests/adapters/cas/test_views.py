@@ -59,9 +59,9 @@ def test_a_session_shows_what_was_captured_and_nothing_private() -> None:
     assert shown["environment_variables"] == {"A": "1"}
 
 
-def test_a_session_made_elsewhere_has_no_environment() -> None:
+def test_a_session_made_elsewhere_is_in_the_default_environment() -> None:
     shown = views.session(table("cas"), view(private={}), AGENT, [])
-    assert (shown["environment_id"], shown["environment_variables"], shown["vault_ids"]) == ("", {}, [])
+    assert (shown["environment_id"], shown["environment_variables"], shown["vault_ids"]) == ("env_default", {}, [])
 
 
 @pytest.mark.parametrize(("events", "status", "turn", "thread", "stop"), [

@@ -186,6 +186,8 @@ def test_pictures_come_by_address_or_whole(ears: Ears) -> None:
     assert [said for _, said in facts(ears.heard)[0].parts] == [
         "data:image/gif;base64,R0lG", "https://x.test/a.png"]
     assert image_of({"source": {"url": "https://x.test"}}) == ImagePart(url="https://x.test")
+    anything = {"type": "url", "media_type": "image/*", "data": "https://x.test"}
+    assert image_of({"source": anything}) == ImagePart(url="https://x.test")
 
 
 def test_what_a_tool_gave_back_may_be_blocks() -> None:

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import pytest
+
+from adapters.zenflux.blocks import picture
 from adapters.zenflux.history import messages_of, spelled
 from adapters.zenflux.manner import private_of, user_of, with_user
 from adapters.zenflux.search import look
@@ -88,8 +91,19 @@ def test_pictures_and_files_are_blocks() -> None:
     assert told["content"] == [
         {"type": "text", "text": "see"},
         {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA"}},
-        {"type": "image", "source": {"type": "url", "media_type": None, "data": "https://x.test/p.png"}},
+        {"type": "image", "source": {"type": "url", "media_type": "image/png", "data": "https://x.test/p.png"}},
         {"type": "file", "file_id": "file_1", "file_name": "a.txt"}]
+
+
+@pytest.mark.parametrize(("image", "media_type"), [
+    (ImagePart(url="https://x.test/p.jpg?size=1#top"), "image/jpeg"),
+    (ImagePart(url="https://x.test/p.png", media_type="image/gif"), "image/gif"),
+    (ImagePart(url="https://x.test/p.html"), "image/*"), (ImagePart(url="https://x.test"), "image/*"),
+    (ImagePart(url="http://[x"), "image/*"), (ImagePart(url="data:;base64,AA"), "image/*"),
+    (ImagePart(url="data:image/svg+xml,<svg/>"), "image/svg+xml"),
+])
+def test_a_picture_always_has_a_type(image: ImagePart, media_type: str) -> None:
+    assert picture(table("zenflux"), image)["source"]["media_type"] == media_type
 
 
 def test_whose_a_conversation_is() -> None:
