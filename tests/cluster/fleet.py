@@ -19,6 +19,7 @@ from tests.redises import RedisServer
 
 LEASE = 1.5
 PATIENCE = 40.0
+SETTLED_SECONDS = 1.0
 
 
 class Fleet:
@@ -140,9 +141,18 @@ class Talk:
             if not task.cancelled():
                 task.result()
 
+    async def settled(self) -> None:
+        """Until nothing comes any more: a request whose client was stopped may still be on its way to a writer."""
+        heads = list[int]()
+        async with asyncio.timeout(PATIENCE):
+            while heads != (now := [len(await self.records(client.session)) for client in self.clients]):
+                heads = now
+                await asyncio.sleep(SETTLED_SECONDS)
+
     async def verdict(self) -> list[Violation]:
         """Every session is fit for use, and every promise was kept; meanwhile a server had reason to refuse."""
         await self.stop()
+        await self.settled()
         self.world.found = [one for one in self.world.found if not _is_excused(one.words)]
         listening = [asyncio.create_task(client._quietly(client.listen())) for client in self.clients]
         async with asyncio.timeout(60):
