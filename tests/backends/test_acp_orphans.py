@@ -53,7 +53,9 @@ async def test_an_agent_that_hears_the_end_of_its_input_ends(tmp_path: Path) -> 
         await until(lambda: not _runs(agent))
 
 
-@pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv comes with Linux only")
+@pytest.mark.skipif(
+    shutil.which("setpriv") is None and not os.environ.get("CI"), reason="setpriv comes with Linux only",
+)
 async def test_an_agent_that_does_not_is_ended_by_the_system_where_it_was_started_so(tmp_path: Path) -> None:
     with killed(tmp_path, "setpriv", "--pdeathsig", "KILL", *AGENT_COMMAND, "--undying") as agent:
         await until(lambda: not _runs(agent))
