@@ -17,7 +17,7 @@ run: $(VENV)/.run
 
 # What reads the sources reads them beside the tests: it keeps one processor busy for a while, and the tests another.
 test: $(VENV)/.test
-	@{ $(BIN)/ruff check . && $(BIN)/mypy; } & lint=$$!; $(BIN)/pytest -n 4 --dist worksteal $(ARGS); tested=$$?; \
+	@{ $(BIN)/ruff check . && $(BIN)/mypy; } & lint=$$!; $(BIN)/pytest -n 3 --dist worksteal $(ARGS); tested=$$?; \
 	wait $$lint && exit $$tested
 
 lint: $(VENV)/.test

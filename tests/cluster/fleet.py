@@ -177,5 +177,7 @@ class Talk:
 
 def _is_excused(words: str) -> bool:
     """A refusal for want of Redis or of the server that holds a session; or of an answer that was given before, by a
-    client whose ear was at a server that slept, or who was not told that it was taken. That none is lost is judged."""
-    return any(why in words for why in ("cannot be reached", "overloaded", "OVERLOADED", "pending"))
+    client whose ear was at a server that slept, or who was not told that it was taken; or of a message while an earlier
+    one of the same client has begun, of which it heard nothing. That none is lost or said twice is judged."""
+    whys = ("cannot be reached", "overloaded", "OVERLOADED", "pending", "already has an active chat")
+    return any(why in words for why in whys)

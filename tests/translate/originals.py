@@ -49,6 +49,7 @@ async def conversation(served: Served, *directives: str, settings: Settings = SE
         while view.status is SessionStatus.SUSPENDED:
             await sessions.submit("", view.session_id, [answer(asked) for asked in view.asks.values()])
             await until(lambda: view.status is not SessionStatus.RUNNING)
+    await sessions.get("", view.session_id)  # what has happened is in the log only when it can be shown
     return list(await sessions.records("", view.session_id))
 
 
