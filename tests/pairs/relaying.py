@@ -40,6 +40,7 @@ class Row:
 async def _turn(served: Served, said: str) -> tuple[list[Record], str]:
     view, turn_id = await _find(served, said)
     await until(lambda: view.turn_id != turn_id)
+    await served.gateway.sessions.get("", view.session_id)  # what has happened is in the log only when it can be shown
     return list(await served.gateway.sessions.records("", view.session_id)), turn_id
 
 
