@@ -11,9 +11,9 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test lint bench soak kill crash clean
 
-# The server is a job of its own, so that Ctrl-C is the server's to answer, and its exit code is ours.
+# Ctrl-C and SIGTERM reach the server through make, which waits for its end.
 run: $(VENV)/.run
-	@bash -c 'set -m; $(BIN)/dragoman serve $(ARGS); exit $$?'
+	@exec $(BIN)/dragoman serve $(ARGS)
 
 # What reads the sources reads them beside the tests: it keeps one processor busy for a while, and the tests another.
 test: $(VENV)/.test

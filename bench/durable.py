@@ -1,12 +1,11 @@
 """What it costs that nothing is lost: the same work with the log in a file, beside the log in memory."""
 
 from collections.abc import Callable, Iterator
-from statistics import median
 
-from .load import Sample, concurrent_turns, create_sessions, paced_turns, rehearse, turns_in_a_row
+from .load import Sample, concurrent_turns, paced_turns, rehearse
 from .measure import figure, paired, percentile
 from .report import Row, at_least, at_most
-from .scenarios import Bench, client_row, first_wait, in_turns, kept_up, lateness
+from .scenarios import Bench, client_row, first_waits, in_turns, kept_up, lateness
 from .servers import DRAGOMAN, DURABLE
 from .wire import burst, slow
 
@@ -58,16 +57,7 @@ def _steady(bench: Bench) -> Iterator[Row]:
 
 def _single(bench: Bench) -> Iterator[Row]:
     """A turn on an idle server waits for two commits: that of the message, and that of the first word."""
-    turns, blocks = bench.effort.first_events
-    bench.tell(f"durable: {turns * blocks} turns, one after the other")
-    talk, found = burst(1), dict[str, list[float]]()
-    with bench.running(*BOTH) as servers:
-        rehearse(servers, talk)
-        for _ in range(blocks):
-            for server in servers:
-                samples = turns_in_a_row(server, create_sessions(server, turns), talk)
-                waits = [1000 * first_wait(sample.round.answers[0]) for sample in samples]
-                found.setdefault(server.contender.name, []).append(median(waits))
+    found = first_waits(bench, "durable", BOTH)
     yield _row("request to first event, idle", "ms", found, share=False)
     more = [late - soon for late, soon in zip(found[DURABLE.name], found[DRAGOMAN.name], strict=True)]
     aim = at_most(4, "4 ms", DURABLE.name)

@@ -212,17 +212,22 @@ def kept_up(window: Window) -> float:
 
 def first_event(bench: Bench) -> Iterator[Row]:
     """How long an idle server takes from a request to its first event."""
+    yield compared("first", "request to first event, idle", "ms", first_waits(bench, "first", CONTENDERS))
+
+
+def first_waits(bench: Bench, scenario: str, contenders: Sequence[Contender]) -> dict[str, list[float]]:
+    """Contender → how many milliseconds its first events took, half of them at most, block for block."""
     turns, blocks = bench.effort.first_events
-    bench.tell(f"first: {turns * blocks} turns, one after the other")
+    bench.tell(f"{scenario}: {turns * blocks} turns, one after the other")
     talk, found = burst(1), dict[str, list[float]]()
-    with bench.running(*CONTENDERS) as servers:
+    with bench.running(*contenders) as servers:
         rehearse(servers, talk)
         for _ in range(blocks):
             for server in servers:
                 samples = turns_in_a_row(server, create_sessions(server, turns), talk)
                 waits = [1000 * first_wait(sample.round.answers[0]) for sample in samples]
                 found.setdefault(server.contender.name, []).append(median(waits))
-    yield compared("first", "request to first event, idle", "ms", found)
+    return found
 
 
 def first_wait(answer: Answer) -> float:

@@ -80,7 +80,7 @@ def conform(
         found = _judged(suite, wanted, transcript, url, key)
     elif url is not None:
         found = _examined(suite, settings, wanted, Target(url, key, timeout, allow_destructive))
-        hint = advice(found, has_key=bool(key))
+        hint = advice(found, has_key=bool(key), has_profile=profile is not None)
     else:
         raise _unusable(f"say where the server is: dragoman conform {dialect} URL; or --transcript FILE")
     _conclude(found.judged_by(frozen.version), known, destinations, transcripts, hint)
@@ -138,6 +138,7 @@ def _conclude(
     """Hold the report against the baseline, tell it everywhere, and leave with its exit code."""
     from rich.console import Console
 
+    from conformance.kit.folders import make_folder
     from conformance.kit.reports import console as on_console
     from conformance.kit.reports import write_report, write_transcripts
 
@@ -148,14 +149,20 @@ def _conclude(
         typer.echo(hint, err=True)
     try:
         for kind, path in destinations:
+            make_folder(path.parent, _say)
             write_report(found, kind, path)
         if transcripts is not None:
+            make_folder(transcripts, _say)
             write_transcripts(found, transcripts)
     except OSError as error:
-        raise _unusable(f"cannot write the report: {error}") from None
+        raise _unusable(f"cannot write the report: {error}; --report takes another place") from None
     raise typer.Exit(found.exit_code)
 
 
-def _unusable(words: str) -> typer.Exit:
+def _say(words: str) -> None:
     typer.echo(words, err=True)
+
+
+def _unusable(words: str) -> typer.Exit:
+    _say(words)
     return typer.Exit(USAGE_ERROR)

@@ -227,6 +227,8 @@ def check(config: Config) -> list[str]:
           for name, context in Gateway(parts).contexts.items()),
         *(f"agent {card.name}: {config.agents[card.name].backend}, {len(card.tools)} tools, {len(card.options)} options"
           for card in parts.cards.values()),
+        *([f"shadow of {', '.join(config.shadow.agents or config.agents)}: {config.shadow.backend}"]
+          if config.shadow else []),
     ]
 
 

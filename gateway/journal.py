@@ -49,7 +49,7 @@ def get(name: str = "dragoman") -> Any:
     return structlog.get_logger(name)
 
 
-class Lines(structlog.PrintLogger):
+class Lines(structlog.WriteLogger):
     """Writes to the stream it was given, and knows its name."""
 
     def __init__(self, stream: TextIO, name: str = "dragoman") -> None:

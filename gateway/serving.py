@@ -3,10 +3,12 @@
 import asyncio
 import gc
 import signal
+import socket
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
 from aiohttp import web
 
@@ -15,7 +17,7 @@ from gateway.backends import files_of
 from gateway.config import Config, load_config
 from gateway.errors import Invalid
 from gateway.marks import Place, Problem, Problems
-from gateway.web import SOCKETS, LagWatch
+from gateway.web import SOCKETS, LagWatch, hold_little
 from mappings.language import builtin_path
 
 from .app import Gateway
@@ -45,10 +47,12 @@ async def run(
     try:
         site = web.TCPSite(runner, config.host, config.port)
         await site.start()
+        doors = _doors(site)
+        hold_little(doors, config.limits.send_seconds)
         lag = LagWatch(gateway.metrics)
         lag.start()
         files = _files(gateway) if watch else None
-        current = asyncio.create_task(keep_current(_reload(gateway, overrides or {}), files))
+        current = asyncio.create_task(keep_current(_reload(gateway, doors, overrides or {}), files))
         gc.collect()
         gc.freeze()
         gc.set_threshold(*GC)
@@ -106,6 +110,11 @@ async def _leave(gateway: Gateway, hurry: asyncio.Event) -> None:
         await goodbye
 
 
+def _doors(site: web.TCPSite) -> Sequence[socket.socket]:
+    """Where clients come in; aiohttp keeps them to itself."""
+    return cast(asyncio.Server, site._server).sockets
+
+
 def _address(config: Config, runner: web.AppRunner) -> str:
     port = runner.addresses[0][1]
     host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(config.host, config.host)  # noqa: S104  # to connect to, not bind
@@ -114,7 +123,9 @@ def _address(config: Config, runner: web.AppRunner) -> str:
 
 # -- reading the settings again ---------------------------------------------------------------------------------------
 
-def _reload(gateway: Gateway, overrides: Mapping[str, object]) -> Callable[[], Awaitable[None]]:
+def _reload(
+    gateway: Gateway, doors: Sequence[socket.socket], overrides: Mapping[str, object],
+) -> Callable[[], Awaitable[None]]:
     async def reload() -> None:
         old = gateway.parts
         assert old.config.file is not None, "only settings from a file can be read again"
@@ -127,6 +138,7 @@ def _reload(gateway: Gateway, overrides: Mapping[str, object]) -> Callable[[], A
         if problems:
             raise Problems(problems)
         gateway.take(parts)
+        hold_little(doors, config.limits.send_seconds)
         journal.configure(config.journal.format, config.journal.level)
 
     return reload

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from gateway.config import Config
 from gateway.engine import House, Hub, SessionService
@@ -52,7 +53,8 @@ def _shared(config: Config, clock: Clock, most: Callable[[], int]) -> Stores:
     from gateway.storage.redis import Address, Redis
 
     fsync, seal = config.durability == "fsync", seal_of(config)
-    redis = Redis(Address.read(config.log), lease=config.limits.lease_seconds, fsync=fsync)
+    base = config.file.parent if config.file else Path()
+    redis = Redis(Address.read(config.log, base), lease=config.limits.lease_seconds, fsync=fsync)
     return Stores(
         RedisLog(redis, fsync=fsync, seal=seal), RedisResources(redis, clock, most, seal),
         RedisAnswers(redis, clock, seal=seal),

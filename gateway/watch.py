@@ -1,6 +1,7 @@
 """Settings and tables read again while the server runs: when their files change, or on SIGHUP."""
 
 import asyncio
+import os
 import signal
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -38,13 +39,27 @@ async def keep_current(reload: Reload, files: Files | None = None, *, quiet: flo
 
 @contextmanager
 def hangup(tell: Callable[[], None]) -> Iterator[None]:
-    """SIGHUP says that the settings have changed, as long as this lasts."""
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGHUP, tell)
+    """SIGHUP says that the settings have changed, as long as this lasts; if our terminal is gone it asks us to end."""
+    loop, at_a_terminal = asyncio.get_running_loop(), _has_terminal()
+
+    def heard() -> None:
+        if at_a_terminal and not _has_terminal():
+            os.kill(os.getpid(), signal.SIGTERM)
+        else:
+            tell()
+
+    loop.add_signal_handler(signal.SIGHUP, heard)
     try:
         yield
     finally:
         loop.remove_signal_handler(signal.SIGHUP)
+
+
+def _has_terminal() -> bool:
+    try:
+        return bool(os.tcgetpgrp(0))
+    except OSError:
+        return False
 
 
 async def _reloading(reload: Reload, due: asyncio.Event, quiet: float) -> None:

@@ -2,6 +2,7 @@
 
 import gc
 import logging
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,18 +12,28 @@ from aiohttp import web_app
 from hypothesis import HealthCheck, settings
 
 from gateway import parts
+from tests.dealing import dealt
 from tests.tables import load_once
 
 settings.register_profile("dragoman", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("dragoman")
 
 
-LONGEST = ("test_kill_sample", "test_fleet", "test_deaths", "test_slow_clients", "test_alarms", "test_conforming")
-"""Files whose tests take longest: begun first, so that no worker is left with one when the others are done."""
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.path.stem not in LONGEST)
+    items[:] = dealt(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+
+
+BROKEN: list[str] = []
+"""What went wrong in pytest itself: more goes wrong after it, and is printed after it."""
+
+
+def pytest_internalerror(excrepr: object) -> None:
+    BROKEN.append(str(excrepr))
+
+
+def pytest_unconfigure() -> None:
+    if BROKEN:
+        print("what broke first:", *BROKEN[0].splitlines()[-20:], sep="\n")
 
 
 def pytest_collection_finish() -> None:

@@ -20,8 +20,8 @@ BOUND = 10.0
 class RedisServer:
     """Started, stopped, killed and started again; with its data or without."""
 
-    def __init__(self, folder: Path, port: int | None = None) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, port: int | None = None, *options: str) -> None:
+        self.folder, self._options = folder, options
         self.port = port or free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -35,7 +35,7 @@ class RedisServer:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._process = subprocess.Popen(
             [SERVER, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder), "--save", "",
-             "--appendonly", "yes", "--appendfsync", "everysec", "--loglevel", "warning"],
+             "--appendonly", "yes", "--appendfsync", "everysec", "--loglevel", "warning", *self._options],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )
         deadline = time.monotonic() + BOUND

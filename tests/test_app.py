@@ -113,6 +113,7 @@ def test_check_says_what_is_in_order(tmp_path: Path) -> None:
     lines = check(load_config(settings(tmp_path)))
     assert any(line.startswith("dialect aap: /aap") for line in lines)
     assert any(line.startswith("agent demo: demo, 3 tools, 3 options") for line in lines)
+    assert check(load_config(settings(tmp_path, shadow={"backend": "demo"})))[-1] == "shadow of demo: demo"
 
 
 def test_the_matrix_names_what_is_lost(tmp_path: Path) -> None:

@@ -1,40 +1,114 @@
-"""`make run` at a terminal: it serves, and Ctrl-C ends it with exit code 0."""
+"""`make run` at a terminal and without: it serves, and whatever tells it to end, the server ends well."""
 
 import os
 import pty
+import re
 import select
+import shlex
+import signal
+import socket
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+SECONDS = 50.0
 
 
 def at_a_terminal(*command: str) -> tuple[int, int]:
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(ROOT)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs us may have ignored it
         os.execvp(command[0], command)
     return child, terminal
 
 
-def read_until(terminal: int, word: bytes, seconds: float) -> bytes:
+def read_until(terminal: int, word: bytes, seconds: float = SECONDS) -> bytes:
     seen, end = b"", time.monotonic() + seconds
     while word not in seen and time.monotonic() < end:
         if select.select([terminal], [], [], 0.2)[0]:
             try:
-                seen += os.read(terminal, 65536)
+                came = os.read(terminal, 65536)
             except OSError:  # the other side has closed
                 break
+            if not came:
+                break
+            seen += came
     return seen
 
 
-def test_ctrl_c_ends_make_run_cleanly() -> None:
-    child, terminal = at_a_terminal("make", "run", "ARGS=--port 0")
-    seen = read_until(terminal, b"/turns", 50)
-    assert b"Dragoman serves" in seen, seen
+def port_of(greeting: bytes) -> int:
+    found = re.search(rb"Dragoman serves .*:(\d+)", greeting)
+    assert found, greeting
+    return int(found[1])
+
+
+def is_served(port: int) -> bool:
+    with socket.socket() as line:
+        return line.connect_ex(("127.0.0.1", port)) == 0
+
+
+@contextmanager
+def in_a_pipe(*command: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The command without a terminal, its output one pipe."""
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait(SECONDS)
+        assert process.stdout
+        process.stdout.close()
+
+
+def make_run(data: Path) -> tuple[str, ...]:
+    return "make", "run", f"ARGS=--port 0 --data {data}"
+
+
+def test_ctrl_c_ends_the_server_well(tmp_path: Path) -> None:
+    child, terminal = at_a_terminal(*make_run(tmp_path))
+    port = port_of(read_until(terminal, b"/turns"))
     os.write(terminal, b"\x03")
-    rest = read_until(terminal, b"no such words", 10)
+    rest = read_until(terminal, b"no such words")
     _, status = os.waitpid(child, 0)
     os.close(terminal)
-    assert os.waitstatus_to_exitcode(status) == 0, seen + rest
+    assert not is_served(port)
+    assert b"stopped" in rest, rest
     assert b"Traceback" not in rest
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGINT, "make ends as every make that was interrupted"
+
+
+def test_make_told_to_end_ends_the_server_first(tmp_path: Path) -> None:
+    with in_a_pipe(*make_run(tmp_path)) as make:
+        assert make.stdout
+        port = port_of(read_until(make.stdout.fileno(), b"/turns"))
+        make.terminate()
+        rest = read_until(make.stdout.fileno(), b"no such words")
+        assert make.wait(SECONDS) == -signal.SIGTERM
+    assert not is_served(port)
+    assert b"stopped" in rest, rest
+
+
+def test_a_terminal_that_is_closed_ends_the_server(tmp_path: Path) -> None:
+    child, terminal = at_a_terminal("sh", "-c", f"{shlex.join(make_run(tmp_path))}; true")
+    port = port_of(read_until(terminal, b"/turns"))
+    os.close(terminal)
+    os.waitpid(child, 0)  # the shell; it leaves before the server does
+    end = time.monotonic() + SECONDS
+    while is_served(port):
+        assert time.monotonic() < end, "the server is still there"
+        time.sleep(0.1)
+
+
+def test_so_it_does_without_make(tmp_path: Path) -> None:
+    program = str(Path(sys.executable).with_name("dragoman"))
+    child, terminal = at_a_terminal(program, "serve", "--port", "0", "--data", str(tmp_path))
+    port = port_of(read_until(terminal, b"/turns"))
+    os.close(terminal)
+    os.waitpid(child, 0)
+    assert not is_served(port)

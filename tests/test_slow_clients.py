@@ -105,6 +105,7 @@ def open_ones() -> Iterator[list[Watcher]]:
             watcher.socket.close()
 
 
+@pytest.mark.timeout(400)
 def test_those_who_take_nothing_are_cut_and_the_others_hear_everything(tmp_path: Path) -> None:
     """Once without them, to see how much room so many take, and once with them: they may not take much more."""
     limits = {"send_seconds": SEND_SECONDS, "heartbeat_seconds": 60}

@@ -114,7 +114,7 @@ class AapHearing(Hearing):
             return self._wait()
         if reason is None or reason is StopReason.ERROR:
             unknown = f" ({word[:40]!r} is no reason that AAP knows)" if reason is None else ""
-            return self._fail(f"The server ended the turn with an error, and did not say which{unknown}.")
+            return self._fail(f"The server ended the turn with an error and did not say which{unknown}; its log may.")
         said = [*self._go_on(), *self._end_words(), *self._scribe.finish(reason)]
         self._forget()
         return [*said, Ended(stop_reason=reason)]

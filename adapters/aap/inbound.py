@@ -62,7 +62,16 @@ def commands_of(body: wire.NewTurn, view: SessionView, card: AgentCard, table: T
     users = [message for message in body.messages if isinstance(message, wire.UserMessage)]
     if users and len(body.messages) > 1:
         raise Invalid("messages: send one user message, or answers to pending calls, not both", param="messages")
+    _check_once(message.toolCallId for message in body.messages if not isinstance(message, wire.UserMessage))
     return [*_configured(body, view), *(_command(message, view, card, table) for message in body.messages)]
+
+
+def _check_once(call_ids: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for call_id in call_ids:
+        if call_id in seen:
+            raise Conflict(f"call '{call_id}' is answered twice")
+        seen.add(call_id)
 
 
 def _configured(body: wire.NewTurn, view: SessionView) -> list[AnyCommand]:
@@ -116,7 +125,12 @@ def _result(message: wire.ToolMessage, ask: OpenAsk, card: AgentCard, table: Tab
 # -- pieces -----------------------------------------------------------------------------------------------------------
 
 def _permissions(tools: Iterable[wire.ServerToolRef]) -> dict[str, Permission]:
-    return {tool.name: Permission.ALLOW if tool.trust else Permission.ASK for tool in tools}
+    chosen: dict[str, Permission] = {}
+    for tool in tools:
+        if tool.name in chosen:
+            raise Invalid(f"agent.tools: '{tool.name}' is named twice", param="agent.tools")
+        chosen[tool.name] = Permission.ALLOW if tool.trust else Permission.ASK
+    return chosen
 
 
 def _specs(tools: Iterable[wire.ToolSpecIn]) -> tuple[ToolSpec, ...]:

@@ -7,11 +7,10 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any
 
-import aiohttp
 import orjson
 
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited
-from gateway.upstream import BLOT, Cut, Decoder, Frame, SseEvent, Unreachable, Upstream, unmistakable
+from gateway.upstream import BLOT, Cut, Decoder, Frame, SseEvent, Unreachable, Upstream, Wire, unmistakable
 
 from .hearing import HEARD
 from .hearing_wire import ExchangeBody, MessageBody, read_as
@@ -51,7 +50,7 @@ class TurnStream:
         self._taken, self._is_repeated = taken, False
         self._secrets = unmistakable(secrets)
         self._path = f"/sessions/{session_id}/turns"
-        self._response: aiohttp.ClientResponse | None = None
+        self._wire: Wire | None = None
         self._had = 0
         self._last_id = ""
         self._begun = False
@@ -64,8 +63,8 @@ class TurnStream:
         is_first, self._is_hung_up = not self._is_hung_up, True
         if self._waiting is not None and is_first:
             self._waiting.reschedule(asyncio.get_running_loop().time())
-        elif self._response is not None:
-            self._response.close()
+        elif self._wire is not None:
+            self._wire.close()
 
     async def next(self, frames: AsyncGenerator[Frame, None]) -> Frame:
         """The next of our frames."""
@@ -145,8 +144,8 @@ class TurnStream:
 
     async def _posted(self, body: dict[str, Any]) -> AsyncGenerator[Frame, None]:
         async with (
-            self._upstream.opened("POST", self._path, body, headers=WANTED) as response,
-            aclosing(self._read(response)) as frames,
+            self._upstream.attempt("POST", self._path, body, headers=WANTED) as wire,
+            aclosing(self._read(wire)) as frames,
         ):
             async for frame in frames:
                 yield frame
@@ -154,29 +153,27 @@ class TurnStream:
     async def _rest(self, cut: GatewayError) -> AsyncGenerator[Frame, None]:
         query = {"after": self._last_id or str(self._had), "stream": self._mode}
         path = f"{self._path}/current"
-        async with self._upstream.opened("GET", path, query=query, headers=WANTED) as response:
-            if response.status == 204:  # it has no more to tell, and never said how the turn ended
+        async with self._upstream.attempt("GET", path, query=query, headers=WANTED) as wire:
+            if wire.status == 204:  # it has no more to tell, and never said how the turn ended
                 raise BackendFailed(cut.message)
-            async with aclosing(self._read(response)) as frames:
+            async with aclosing(self._read(wire)) as frames:
                 async for frame in frames:
                     yield frame
 
     # -- one connection -------------------------------------------------------------------------------------------
 
-    async def _read(self, response: aiohttp.ClientResponse) -> AsyncGenerator[Frame, None]:
-        if response.content_type != "text/event-stream":
-            name = self._upstream.name
-            raise BackendFailed(f"{name} answered with {response.content_type}, not with a stream of events")
-        self._response, self._begun = response, True
-        decoder = Decoder()
+    async def _read(self, wire: Wire) -> AsyncGenerator[Frame, None]:
+        if wire.kind != "text/event-stream":
+            raise BackendFailed(f"{self._upstream.name} answered with {wire.kind}, not with a stream of events")
+        self._wire, self._begun = wire, True
+        decoder = Decoder(name=self._upstream.name)
         try:
-            async with aclosing(self._upstream.chunks(response)) as chunks:
-                async for chunk in chunks:
-                    for event in decoder.feed(chunk):
-                        if self._is_new(event):
-                            yield self._frame(event)
+            while chunk := await wire.body():
+                for event in decoder.feed(chunk):
+                    if self._is_new(event):
+                        yield self._frame(event)
         finally:
-            self._response, self._retry_ms = None, decoder.retry_ms
+            self._wire, self._retry_ms = None, decoder.retry_ms
 
     def _is_new(self, event: SseEvent) -> bool:
         """Whether the event was not had before; it counts from now on."""

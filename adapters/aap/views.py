@@ -145,10 +145,29 @@ def waiting(table: Table, calls: Sequence[Any]) -> list[Any]:
 def messages(table: Table, entries: Iterable[Entry], *, own_only: bool = False) -> list[Any]:
     """The agent's own voice and what was said to it; with `own_only`, without what the client itself said."""
     return [
-        _message(table, entry, content) for entry in entries
+        _message(table, entry, content) for entry in _results_first(entries)
         if entry.scope_id == ROOT and not (own_only and _by_client(entry))
-        for content in [_spoken(entry)] if content or entry.role is not Role.ASSISTANT
+        for content in [_spoken(entry)] if content or entry.role is not Role.ASSISTANT or _is_seed(entry)
     ]
+
+
+def _results_first(entries: Iterable[Entry]) -> list[Entry]:
+    """Results follow their calls: those of calls that a message gave up stand before that message."""
+    ordered: list[Entry] = []
+    for entry in entries:
+        place = len(ordered)
+        while entry.role is Role.TOOL and place and _is_later(ordered[place - 1], entry):
+            place -= 1
+        ordered.insert(place, entry)
+    return ordered
+
+
+def _is_later(said: Entry, result: Entry) -> bool:
+    return said.role is Role.USER and said.turn_id != result.turn_id
+
+
+def _is_seed(entry: Entry) -> bool:
+    return entry.turn_id is None
 
 
 def _by_client(entry: Entry) -> bool:
@@ -163,7 +182,7 @@ def _message(table: Table, entry: Entry, content: Content) -> Any:
 
 def _spoken(entry: Entry) -> Content:
     """What an agent shows becomes words, as it does on the stream; what a client sent stays as it was."""
-    if entry.role is not Role.ASSISTANT or isinstance(entry.content, str) or entry.turn_id is None:
+    if entry.role is not Role.ASSISTANT or isinstance(entry.content, str) or _is_seed(entry):
         return entry.content
     return tuple(_in_words(part) for part in entry.content if not isinstance(part, DataPart | FilePart))
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class AapSettings(BaseModel):
@@ -14,9 +14,14 @@ class AapSettings(BaseModel):
 
 
 class Wire(BaseModel):
-    """Types are taken literally; members nobody knows are ignored."""
+    """Types are taken literally; members nobody knows are ignored, and a null is a member that is not there."""
 
     model_config = ConfigDict(strict=True, extra="ignore")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, given: Any) -> Any:
+        return {key: value for key, value in given.items() if value is not None} if isinstance(given, dict) else given
 
 
 # -- content ----------------------------------------------------------------------------------------------------------

@@ -3,10 +3,13 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
+import orjson
+
 from gateway.errors import Busy, Conflict, GatewayError, Invalid, NotFound, TooLarge
 from gateway.model import SECRETS, FilePart, SessionStatus
 from gateway.ports import Receipt
-from gateway.web import Context, Later, Peer, checked, dumps
+from gateway.upstream import mended
+from gateway.web import Context, Later, Peer, checked, dumps, loads
 
 from . import inbound
 from .ending import ending
@@ -155,6 +158,14 @@ def _session_of(said: dict[str, Any]) -> str:
 
 def run_of(session_id: str, receipt: Receipt) -> str:
     return run_id_of(session_id, receipt.records[-1].seq)
+
+
+def read(packet: str) -> Any:
+    """The JSON of a packet; pages cut texts anywhere, and half of a character is none."""
+    try:
+        return loads(packet)
+    except orjson.JSONDecodeError:
+        return loads(mended(packet))
 
 
 async def _once(content: bytes) -> AsyncIterator[bytes]:

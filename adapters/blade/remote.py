@@ -11,22 +11,21 @@ import aiohttp
 from msgspec.structs import replace as replace_fields
 from yarl import URL
 
-from gateway.errors import BackendFailed, GatewayError, TimedOut
+from gateway.errors import BackendFailed
 from gateway.ids import minting
 from gateway.model import AgentCard, Answer, Capabilities, Compact, SendMessage, SessionCompacted, Settings
-from gateway.upstream import Asked, Cut, Ended, Frame, Heard, Opening, RemoteAddress, Unreachable, Upstream
+from gateway.upstream import Asked, Ended, Frame, Heard, Opening, RemoteAddress, Upstream
 
 from .hearing import BladeHearing
-from .hearing_words import objects_of, optional_text, text, words
+from .hearing_words import objects_of, optional_text, text
 from .remote_bodies import answer_body, message_body, session_body
 from .remote_following import ACKNOWLEDGED, Following, Mark
-from .remote_socket import Ack, Line, Place, connected, stay
+from .remote_place import Place, socket_session
+from .remote_stopping import stop
 
 API, SOCKET = "/api", "/socket.io/"
 MOST = 4096
 """Of so many sessions it is known how far they were heard; those not used for the longest make room."""
-STOP = 10.0
-"""How long a server may take to acknowledge that it stops."""
 ABSENT = (404, 405, 501)
 NAME = "blade"
 PLAIN = Settings()
@@ -46,9 +45,10 @@ class Known:
 class BladeRemote:
     """A server of Blade. The key goes to REST as a bearer token, and to the socket when it connects.
 
-    A chat has a connection of its own. One that breaks is made again, and the chat is taken up by `after_sequence`;
-    with servers that do not number their events, by the turns that `GET …/messages` lists. A chat that waits for
-    people can be answered by another process than the one that heard it ask: what it had heard is in the messages.
+    A chat has a connection of its own: a websocket or, where the server takes none, requests again and again. One that
+    breaks is made again, and the chat is taken up by `after_sequence`; with servers that do not number their events, by
+    the turns that `GET …/messages` lists. A chat that waits for people can be answered by another process than the one
+    that heard it ask: what it had heard is in the messages.
 
     Blade cannot be told of a system prompt, a history, tools of clients, or tools that need permission; options and
     secrets are sent with every message, as what the chat runs with, and so is the model.
@@ -65,7 +65,7 @@ class BladeRemote:
             secrets=(address.key,), patience=address.patience,
         )
         socket = url.origin().with_path((path.removesuffix(API) if path.endswith(API) else "") + SOCKET)
-        self._place = Place(socket.with_query(EIO="4", transport="websocket"), address.key, address.patience)
+        self._place = Place(socket.with_query(EIO="4"), address.key, address.patience)
         self._agent = address.agent
         self._sessions: OrderedDict[str, Known] = OrderedDict()
         self._sockets: aiohttp.ClientSession | None = None
@@ -194,45 +194,14 @@ class BladeRemote:
 
     async def interrupt(self, session_id: str) -> None:
         self._session(session_id).hearing = None
-        attempts = self._place.patience.attempts
-        for attempt in range(1, attempts + 1):
-            try:
-                async with connected(self._socket_session, self._place) as line:
-                    await self._stop(line, session_id)
-                return
-            except (Cut, Unreachable):
-                if attempt == attempts:
-                    raise
-
-    async def _stop(self, line: Line, session_id: str) -> None:
-        """Older servers stop and do not say so: then their status is what counts."""
-        sent = await line.emit("chat:stop", {"session_id": session_id})
-        try:
-            while not isinstance(heard := await line.receive(min(STOP, self._place.patience.first_byte)), Ack):
-                if heard.name == "system:error":
-                    raise self._not_stopped(heard.body)
-        except TimedOut:
-            if await self.status(session_id) in (words().session_running, words().session_waiting):
-                raise
-            return
-        if heard.number == sent and isinstance(heard.body, dict) and heard.body.get("status") == "error":
-            raise self._not_stopped(heard.body)
-
-    def _not_stopped(self, body: Any) -> GatewayError:
-        told = body.get("message") if isinstance(body, dict) else None
-        return BackendFailed(f"{self._place.name} refused to stop: {self._place.told(told or 'no reason given')}")
+        await stop(self._socket_session, self._place, self, session_id)
 
     # -- pieces ---------------------------------------------------------------------------------------------------
 
     @property
     def _socket_session(self) -> aiohttp.ClientSession:
         if self._sockets is None:
-            self._sockets = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0), middlewares=(stay,),
-                timeout=aiohttp.ClientTimeout(
-                    total=None, sock_connect=self._place.patience.connect, sock_read=self._place.patience.first_byte,
-                ),
-            )
+            self._sockets = socket_session(self._place.patience)
         return self._sockets
 
     def _session(self, session_id: str) -> Known:

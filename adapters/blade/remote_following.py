@@ -12,7 +12,8 @@ from gateway.model import FaultCode
 from gateway.upstream import Cut, Frame, Unreachable
 
 from .hearing_words import number, text, words
-from .remote_socket import Ack, Line, Place, connected
+from .remote_place import Place
+from .remote_socket import Ack, Line, connected
 
 ACKNOWLEDGED = "acknowledged"
 """The name of the frame that tells of the server's acknowledgement; no event is called so."""

@@ -1,25 +1,22 @@
-"""One Socket.IO connection to somebody's server: a websocket, its greetings, and the packets on it; every wait ends."""
+"""One Socket.IO connection to somebody's server: its greetings, and the packets on it; every wait ends."""
 
 import asyncio
 import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Any
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Protocol
 
 import aiohttp
 import orjson
 from msgspec import Struct
-from yarl import URL
 
-from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited, TimedOut
-from gateway.upstream import Cut, Frame, Patience, Unreachable, hidden
+from gateway.errors import BackendFailed, GatewayError, TimedOut
+from gateway.upstream import Cut, Frame
 
-MOST = 32 * 1024 * 1024
-"""A packet may have so many bytes."""
-GOODBYE = 2.0
-"""How long a server may take to say goodbye."""
-_BUSY = frozenset((500, 502, 503, 504))
+from .remote_place import Place
+from .remote_polling import Polling
+from .remote_websocket import NoWebsocket, Websocket
+
 _PACKET = re.compile(r"(?:(/[^,]*),)?(\d{1,15})?")
 
 
@@ -30,43 +27,19 @@ class Ack(Struct, frozen=True):
     body: Any
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where the socket is, as whom we come, and how patient we are."""
+class Carrier(Protocol):
+    """Packets both ways, however they travel; what goes wrong is a `GatewayError`."""
 
-    url: URL
-    key: str
-    patience: Patience
-    secrets: tuple[str, ...] = ()
-    """What else must not come back from there."""
-
-    @property
-    def name(self) -> str:
-        return f"{self.url.scheme}://{self.url.authority.rpartition('@')[2]}"
-
-    def told(self, words: Any) -> str:
-        """A server's words, without our secrets and not too many of them."""
-        return self.without_secrets(" ".join(str(words).split()))[:500]
-
-    def without_secrets(self, words: str) -> str:
-        return hidden(words, (self.key, *self.secrets))
-
-
-async def stay(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """A server that points elsewhere is not followed: the key is meant for this one."""
-    response = await handler(request)
-    if 300 <= response.status < 400:
-        response.close()
-        raise BackendFailed(f"{request.url.origin()} answered {response.status} and points elsewhere; "
-                            "that is not followed")
-    return response
+    async def receive(self) -> str: ...
+    async def send(self, packet: str) -> None: ...
+    async def close(self) -> None: ...
 
 
 class Line:
     """A connection on which we were let in."""
 
-    def __init__(self, socket: aiohttp.ClientWebSocketResponse, place: Place) -> None:
-        self._socket, self._place = socket, place
+    def __init__(self, carrier: Carrier, place: Place) -> None:
+        self._carrier, self._place = carrier, place
         self._numbers = 0
         self._silence = place.patience.idle
         """A server that is alive is never silent for so long: it says when it will ask whether we are."""
@@ -129,18 +102,12 @@ class Line:
         """The next packet; what keeps the connection alive is answered and passed over."""
         while True:
             try:
-                message = await asyncio.wait_for(self._socket.receive(), seconds)
+                said = await asyncio.wait_for(self._carrier.receive(), seconds)
             except TimeoutError:
                 raise self._silent(seconds) from None
-            if message.type is aiohttp.WSMsgType.TEXT:
-                said = str(message.data)
-                if not said.startswith("2"):
-                    return said
-                await self._send(f"3{said[1:]}")
-            elif message.type is aiohttp.WSMsgType.ERROR:
-                raise BackendFailed(f"{self._place.name} does not keep to the rules of websockets ({message.data})")
-            elif message.type is not aiohttp.WSMsgType.BINARY:
-                raise Cut(f"the connection to {self._place.name} broke")
+            if not said.startswith("2"):
+                return said
+            await self._send(f"3{said[1:]}")
 
     def _silent(self, seconds: float) -> GatewayError:
         if seconds < self._place.patience.idle:
@@ -149,11 +116,9 @@ class Line:
 
     async def _send(self, packet: str) -> None:
         try:
-            await asyncio.wait_for(self._socket.send_str(packet), self._place.patience.idle)
+            await asyncio.wait_for(self._carrier.send(packet), self._place.patience.idle)
         except TimeoutError:
             raise TimedOut(f"{self._place.name} takes nothing") from None
-        except (aiohttp.ClientError, ConnectionError):
-            raise Cut(f"the connection to {self._place.name} broke") from None
 
     def _parsed(self, words: str) -> Any:
         try:
@@ -173,39 +138,23 @@ class Line:
 @asynccontextmanager
 async def connected(session: aiohttp.ClientSession, place: Place) -> AsyncIterator[Line]:
     """One attempt to be let in; the connection is over with the block."""
-    socket = await _connect(session, place)
+    carrier = await _carrier(session, place)
     try:
-        line = Line(socket, place)
+        line = Line(carrier, place)
         await line.greet()
         yield line
     finally:
-        await socket.close()
+        await carrier.close()
 
 
-async def _connect(session: aiohttp.ClientSession, place: Place) -> aiohttp.ClientWebSocketResponse:
-    patience, name = place.patience, place.name
-    try:
-        async with asyncio.timeout(patience.connect + patience.first_byte):
-            return await session.ws_connect(
-                place.url, max_msg_size=MOST, timeout=aiohttp.ClientWSTimeout(ws_close=GOODBYE),
-            )
-    except aiohttp.WSServerHandshakeError as error:
-        raise _refusal(name, error) from None
-    except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientSSLError) as error:
-        raise BackendFailed(f"{name}: its certificate does not verify ({type(error).__name__})") from None
-    except (TimeoutError, aiohttp.ServerTimeoutError):
-        raise TimedOut(f"{name} took too long to answer") from None
-    except aiohttp.ClientConnectorError as error:
-        raise Unreachable(f"{name} cannot be reached ({error.os_error.strerror or 'no connection'})") from None
-    except (aiohttp.ClientError, ConnectionError) as error:
-        raise Cut(f"the connection to {name} broke ({type(error).__name__})") from None
-
-
-def _refusal(name: str, error: aiohttp.WSServerHandshakeError) -> GatewayError:
-    kind = RateLimited if error.status == 429 else Overloaded if error.status in _BUSY else BackendFailed
-    if error.status == 101:
-        return BackendFailed(f"{name} does not speak websocket as it should ({error.message})")
-    return kind(f"{name} answered {error.status} to a websocket", details={"upstream_status": error.status})
+async def _carrier(session: aiohttp.ClientSession, place: Place) -> Carrier:
+    """A websocket where the server takes one; what it takes is found out once."""
+    if not place.way.is_polled:
+        with suppress(NoWebsocket):
+            return await Websocket.open(session, place)
+    carrier = await Polling.open(session, place)
+    place.way.is_polled = True
+    return carrier
 
 
 def _seconds(told: dict[str, Any], key: str) -> float:

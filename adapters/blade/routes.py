@@ -11,7 +11,7 @@ from gateway.model import PRIVATE, SECRETS, SessionStatus, SessionView, Settings
 from gateway.web import OWNER, Context, SocketServer, public, read_as, reply
 
 from . import inbound, views, wire
-from .chat import Chat, Unsaid
+from .chat import Chat, Unsaid, read
 from .ending import ending
 from .rest_reading import keep, messages_of
 from .rest_routes import rest_routes
@@ -26,7 +26,7 @@ def routes(context: Context) -> Iterable[web.RouteDef]:
     blade = BladeRoutes(context, chat)
     sockets = SocketServer(
         chat, context.guard, patience=lambda: context.patience, ping_seconds=settings.ping_seconds,
-        most_bytes=HARD * settings.message_bytes, origins=settings.origins,
+        most_bytes=HARD * settings.message_bytes, origins=settings.origins, reads=read,
     )
     session = f"{at}/sessions/{{id}}"
     return [

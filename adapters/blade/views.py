@@ -8,6 +8,7 @@ from zlib import crc32
 import orjson
 
 from gateway.model import Outcome, Question, Record, SessionRewound, SessionView
+from gateway.web import loads
 from mappings.language import Table
 
 from .ledger import Ledger
@@ -153,7 +154,7 @@ def result(table: Table, call: Call) -> Any:
 def _as_object(said: Any) -> dict[str, Any]:
     if isinstance(said, str):
         try:
-            found = orjson.loads(said)
+            found = loads(said)
         except orjson.JSONDecodeError:
             found = said
         said = found

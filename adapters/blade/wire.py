@@ -58,6 +58,10 @@ def _empty(value: Any) -> Any:
     return {} if value is None else value
 
 
+def _unsaid(value: Any) -> Any:
+    return "" if value is None else value
+
+
 def _keyed(value: Any) -> Any:
     """Question numbers may come as numbers or as words."""
     return {str(key): item for key, item in value.items()} if isinstance(value, dict) else _empty(value)
@@ -96,7 +100,7 @@ class AskUserAnswer(Wire):
 
 
 class ChatSend(Wire):
-    message: str | list[PartIn] = ""
+    message: Annotated[str | list[PartIn], BeforeValidator(_unsaid)] = ""
     mode: Literal["planning", "executing"] | None = None
     model: str | None = None
     headless: bool | None = None

@@ -6,10 +6,14 @@ from gateway.model import (
     ANSWERS,
     ROOT,
     AnswerQuestion,
+    AnyPart,
+    Content,
     ContinuationAsk,
     ContinueTurn,
     CustomCommand,
     DecidePermission,
+    FilePart,
+    ImagePart,
     InputAccepted,
     InputRequested,
     InputResolved,
@@ -17,8 +21,11 @@ from gateway.model import (
     QuestionAsk,
     Record,
     Resolution,
+    ReturnResult,
     RollBack,
+    TextPart,
     as_call,
+    in_markdown,
     in_words,
 )
 
@@ -34,7 +41,7 @@ CUES = {
     "continuation.settled": ("answers", "words", "is_error"),
 }
 NAMES = {
-    "input.accepted": ("answers", "decision", "words"),
+    "input.accepted": ("answers", "decision", "words", "content"),
     "input.requested": ("questions",),
 }
 
@@ -86,4 +93,17 @@ def _answer_names(command: Any, pending: Pending) -> dict[str, Any]:
         return {"decision": Permission.ALLOW if yes else Permission.DENY}
     if isinstance(command, AnswerQuestion) and isinstance(pending.ask, QuestionAsk):
         return {"words": in_words(pending.ask, command)}
+    if isinstance(command, ReturnResult):
+        return {"content": _in_texts(command.content)}
     return {"words": command.option or ""} if isinstance(command, RollBack) else {"words": ""}
+
+
+def _in_texts(content: Content) -> Content:
+    """A result is kept as blocks of text (the seed's event table); the agent has its pictures all the same."""
+    return content if isinstance(content, str) else tuple(_in_text(part) for part in content)
+
+
+def _in_text(part: AnyPart) -> AnyPart:
+    if isinstance(part, ImagePart):
+        return TextPart(text=in_markdown(part))
+    return TextPart(text=f"[{part.name}]({part.url or part.file_id})") if isinstance(part, FilePart) else part

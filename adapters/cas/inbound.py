@@ -28,7 +28,25 @@ BY_CALL = ("permission", "client_tool")
 
 def commands_of(events: Sequence[Any], view: SessionView, card: AgentCard, table: Table) -> list[AnyCommand]:
     """One command for each event, in order."""
+    _check_once(events)
     return [_command(event, view, card, table) for event in events]
+
+
+def check_first(events: Sequence[Any], card: AgentCard, table: Table) -> None:
+    """Refuse what a session could not begin with, before there is one."""
+    commands_of(events, SessionView(session_id=""), card, table)
+    if sum(isinstance(event, wire.UserMessage) for event in events) > 1:
+        raise Invalid("initial_events: one user.message at most, as each starts a turn", param="initial_events")
+
+
+def _check_once(events: Sequence[Any]) -> None:
+    seen: set[str] = set()
+    for event in events:
+        answered = getattr(event, "tool_use_id", None) or getattr(event, "custom_tool_use_id", None)
+        if answered in seen:
+            raise NotPending(f"'{answered}' is answered twice.")
+        if answered:
+            seen.add(answered)
 
 
 def told_as(view: SessionView, ask: OpenAsk) -> str:

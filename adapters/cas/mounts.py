@@ -59,7 +59,7 @@ def normalised(given: str, at: str = "", word: str = "path") -> str:
     path = posixpath.normpath("/" + posixpath.join(HOME, given).lstrip("/"))
     if not path.startswith(f"{HOME}/"):
         raise _refusal(at, word, f"it must lie under {HOME}/")
-    if len(path) > MOST or len(given) > MOST:
+    if len(path) > MOST:
         raise _refusal(at, word, f"it may have {MOST} characters at most")
     return path
 

@@ -67,6 +67,7 @@ class SessionRoutes:
         owner, house = request[OWNER], self.house
         variables, mounts = variables_of(body.environment_variables), await self._mounts(owner, body)
         choice = await agent_snapshot(house, owner, body.agent)
+        inbound.check_first(body.initial_events or [], house.agent(choice.agent), house.table)
         own = await self._environment(owner, body, variables) | {
             "agent": choice.snapshot, "agent_id": choice.agent_id, "agent_version": choice.version,
             SECRETS: variables, "vault_ids": body.vault_ids or [],
@@ -88,8 +89,8 @@ class SessionRoutes:
 
     async def _environment(self, owner: str, body: NewSession, variables: dict[str, str]) -> dict[str, Any]:
         """An environment that is described here is made last, when nothing can be refused any more."""
-        inline = body.environment if isinstance(body.environment, dict) else {}
-        if (inline.get("config") or {}).get("type") == "self_hosted":
+        inline = body.environment.get("config") if isinstance(body.environment, dict) else None
+        if isinstance(inline, dict) and inline.get("type") == "self_hosted":
             refuse_variables(variables)
         chosen = await environment_of(self.house, owner, body.model_dump(include={"environment_id", "environment"}))
         if chosen.self_hosted:

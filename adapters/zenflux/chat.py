@@ -1,8 +1,10 @@
 """Runs begun and ended: what the chat socket and HTTP have in common."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
 from copy import copy
 from dataclasses import dataclass
+from typing import Any
 
 from gateway.errors import NotFound
 from gateway.model import (
@@ -86,7 +88,9 @@ class Chats:
         if view.agent != wish.agent:
             await sessions.update(wish.owner, view.session_id, agent=wish.agent)
         before = copy(view)  # the agent may change what the run has to begin with before we hear of its start
-        receipt = await sessions.submit(wish.owner, view.session_id, [wish.command])
+        title = self._title_of(wish.body, view)
+        submitting = sessions.submit(wish.owner, view.session_id, [wish.command])
+        receipt = await (submitting if title is None else self._entitled(wish, view, title, submitting))
         return Begun(view, before, receipt)
 
     async def begun(self, owner: str, run_id: str) -> Begun:
@@ -107,12 +111,20 @@ class Chats:
                 yield record
             after = page[-1].seq
 
-    async def entitle(self, wish: Wish, view: SessionView) -> None:
-        """Give the conversation a title, if it has none and the client asked for one: its first words."""
-        words = " ".join(wish.body.message.split())
-        if view.title is None and words and TITLE_GENERATION in (wish.body.background_tasks or ()):
-            title = words[:self.house.settings.title_length]
+    def _title_of(self, body: ChatSend, view: SessionView) -> str | None:
+        """Its first words, for a conversation that has no title and whose client asked for one."""
+        wanted = view.title is None and TITLE_GENERATION in (body.background_tasks or ())
+        return " ".join(body.message.split())[:self.house.settings.title_length] or None if wanted else None
+
+    async def _entitled(
+        self, wish: Wish, view: SessionView, title: str, submitting: Coroutine[Any, Any, Receipt],
+    ) -> Receipt:
+        """The name is given within the run, which tells of it: even within one that is over in no time."""
+        submitted = asyncio.ensure_future(submitting)
+        await asyncio.sleep(0)  # by now the run has begun, or was refused; the agent has not said anything yet
+        if not submitted.done() or submitted.exception() is None:
             await self.house.sessions.update(wish.owner, view.session_id, title=title)
+        return await submitted
 
     async def converse(
         self, owner: str, agent: str, user_id: str, title: str | None = None,

@@ -29,7 +29,9 @@ class Conversations:
         if agent not in self.house.agents:
             raise NoAgent(f"there is no agent '{agent}'")
         user_id = request.query.get("user_id") or LOCAL
-        view = await self.chats.converse(request[OWNER], agent, user_id, params.title(request))
+        title = params.title(request)
+        named = title if title != self.house.settings.default_title else None  # a client may say what we would
+        view = await self.chats.converse(request[OWNER], agent, user_id, named)
         return self._reply(self._shown(view))
 
     async def listed(self, request: web.Request) -> web.Response:

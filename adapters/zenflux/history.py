@@ -13,6 +13,7 @@ from gateway.model import (
     Outcome,
     Role,
     SessionView,
+    ToolOrigin,
     ToolUsePart,
     Usage,
     parts_of,
@@ -52,7 +53,10 @@ class Message:
 
 
 def messages_of(view: SessionView, *, multi_message: bool) -> list[Message]:
-    """Oldest first; results of tools are in the message that follows them, or else in the last one of their run."""
+    """Oldest first; results of tools are in the message that follows them, or else in the last one of their run.
+
+    What the model's provider ran came back within the message that called it.
+    """
     return _Grouping(multi_message).group(entry for entry in view.entries if entry.scope_id == ROOT)
 
 
@@ -74,7 +78,7 @@ class _Grouping:
                 self._leave_results()
                 self._open(entry).add(entry)
             elif entry.role is Role.TOOL:
-                self.results.append(entry)
+                self._take_result(entry)
             elif entry.role is Role.ASSISTANT:
                 self._say(entry)
         self._leave_results()
@@ -93,6 +97,13 @@ class _Grouping:
         for said in (*self.results, entry):
             message.add(said)
         self.results = []
+
+    def _take_result(self, entry: Entry) -> None:
+        message = self._current(entry) if entry.origin is ToolOrigin.PROVIDER else None
+        if message is not None:
+            message.add(entry)
+        else:
+            self.results.append(entry)
 
     def _current(self, entry: Entry) -> Message | None:
         last = self.messages[-1] if self.messages else None
@@ -131,14 +142,23 @@ def _content(table: Table, message: Message) -> Any:
     only = message.entries[0].content
     if message.role is Role.USER and isinstance(only, str):
         return only
-    return [block for entry in message.entries for block in _blocks(table, entry)]
+    blocks: list[Any] = []
+    for entry in message.entries:
+        if entry.role is not Role.TOOL:
+            blocks += blocks_of(table, entry.content)
+        else:
+            blocks.insert(_place(blocks, entry), _result(table, entry))
+    return blocks
 
 
-def _blocks(table: Table, entry: Entry) -> list[Any]:
-    if entry.role is Role.TOOL:
-        words = in_words(entry.content)
-        return [table.object("result", call_id=entry.call_id, text=words, is_error=entry.is_error)]
-    return blocks_of(table, entry.content)
+def _result(table: Table, entry: Entry) -> Any:
+    return table.object("result", call_id=entry.call_id, text=in_words(entry.content), is_error=entry.is_error)
+
+
+def _place(blocks: list[Any], entry: Entry) -> int:
+    """Where a result stands: last, or right after its call, if the message went on with it."""
+    calls = (place for place, block in enumerate(blocks, 1) if block.get("id") == entry.call_id)
+    return next(calls, len(blocks)) if entry.origin is ToolOrigin.PROVIDER else len(blocks)
 
 
 def blocks_of(table: Table, content: Content) -> list[Any]:

@@ -45,7 +45,6 @@ class Runs:
         wish = await self.chats.check(request[OWNER], body)
         run = await self.chats.begin(wish)
         manner = as_events(self.settings, run.before)
-        await self.chats.entitle(wish, run.view)
         if not body.stream:
             return await self._at_once(request, run, manner)
         ping = b"data: " + dumps(self.house.table.object("ping")) + b"\n\n"

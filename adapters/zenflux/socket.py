@@ -8,7 +8,8 @@ from uuid import uuid4
 import orjson
 
 from gateway.errors import Busy, GatewayError, Invalid
-from gateway.web import Rest, Socket, checked, dumps
+from gateway.upstream import mended
+from gateway.web import Rest, Socket, checked, dumps, loads
 
 from .chat import Begun, Chats, NoAgent, NoConversation
 from .manner import on_socket
@@ -33,8 +34,8 @@ class ChatSocket:
 
     async def hear(self, frame: bytes) -> None:
         try:
-            said = orjson.loads(frame)
-        except orjson.JSONDecodeError:
+            said = read(frame)
+        except ValueError:
             return
         kind = said.get("type") if isinstance(said, dict) else None
         if kind == "ping":
@@ -83,7 +84,6 @@ class ChatSocket:
                 message_id=run.message_id,
             )),))
         self._task = asyncio.create_task(self._follow(run, manner), name=f"socket of {run.run_id}")
-        await self._chats.entitle(wish, run.view)
 
     async def _abort(self, request_id: str, params: dict[str, Any]) -> None:
         run_id = checked(ChatAbort, params).session_id
@@ -142,3 +142,11 @@ class ChatSocket:
 
     async def _say(self, name: str, **names: Any) -> None:
         await self._socket.send((dumps(self._house.table.object(name, **names)),))
+
+
+def read(frame: bytes) -> Any:
+    """The JSON of a frame; pages cut texts anywhere, and half of a character is none."""
+    try:
+        return loads(frame)
+    except orjson.JSONDecodeError:
+        return loads(mended(frame.decode()))

@@ -49,7 +49,8 @@ OBJECTS = {
         "run_id", "active", "turns", "message_count", "has_plan", "at", "user_id", "session_id", "message_id",
         "preview", "status",
     ),
-    "run": ("run_id", "session_id", "message_id", "message", "content", "status", "usage", "pending"),
+    "run": ("run_id", "session_id", "message_id", "message", "content", "status", "error", "usage", "pending"),
+    "trouble": ("fault",),
     "stop": ("run_id", "at"),
     "end": ("run_id", "at"),
     "preload": ("session_id", "count", "oldest", "updated_at", "limit"),
@@ -124,10 +125,12 @@ def run_result(table: Table, view: SessionView, run_id: str) -> Any:
     said = [entry for entry in entries if entry.role is Role.ASSISTANT]
     usage = sum((entry.usage or Usage() for entry in said), Usage())
     latency = (view.at if view.turn_id == run_id else view.updated_at) - entries[0].at if entries else 0.0
+    fault = view.ended.fault if view.ended and entries and view.entries[-1].turn_id == run_id else None
     return table.object(
         "run", run_id=run_id, session_id=view.session_id, message_id=said[0].message_id if said else None,
         message=text_of(entries[0].content) if entries else "", status=run_status(table, view, run_id),
         content="".join(text_of(entry.content) for entry in said),
+        error=table.object("trouble", fault=fault) if fault else None,
         usage=bill(
             table, usage, llm_calls=len(said), model=(said[-1].model or "") if said else "", latency=latency,
         ),

@@ -1,8 +1,8 @@
 """What ZenFlux clients send, in ZenFlux's own spelling, and the dialect's settings."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 
 class ZenfluxSettings(BaseModel):
@@ -28,6 +28,14 @@ class Wire(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore")
 
 
+def _unless_null(value: Any) -> Any:
+    return True if value is None else value
+
+
+Wanted = Annotated[bool, BeforeValidator(_unless_null)]
+"""Yes unless said otherwise; null says nothing."""
+
+
 # -- frames of the chat socket ----------------------------------------------------------------------------------------
 
 class FileReference(Wire):
@@ -45,7 +53,7 @@ class ChatSend(Wire):
     user_id: str = Field(min_length=1, max_length=256)
     conversation_id: str | None = None
     agent_id: str | None = None
-    stream: bool = True
+    stream: Wanted = True
     background_tasks: list[str] | None = None
     files: list[FileReference] | None = None
     variables: dict[str, Any] | None = None

@@ -12,6 +12,7 @@ from conformance.aap.agent import Agent
 from conformance.aap.conversation import Conversation
 from conformance.aap.profile import AapProfile
 from conformance.kit import expect
+from conformance.kit.clearing import cleared
 from conformance.kit.expect import Failed, NotTestable
 from conformance.kit.http import HttpClient, Reply
 from conformance.kit.schemas import Schemas
@@ -133,5 +134,4 @@ async def opening(http: HttpClient, profile: AapProfile) -> AsyncIterator[AapExa
     try:
         yield examination
     finally:
-        http.transcript.remark("clearing away")
-        await examination.clear_away()
+        await cleared(http, examination.clear_away)

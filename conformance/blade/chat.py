@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from conformance.blade.snapshot import is_message, parent_of, text_of
@@ -50,17 +51,17 @@ class Chat:
 
     heard: tuple[Heard, ...]
 
-    @property
+    @cached_property
     def events(self) -> list[tuple[str, Body]]:
         """The events of the flow; others may come between them."""
         return [(item.name, item.body) for item in self.heard if item.name in EVENTS]
 
-    @property
+    @cached_property
     def shown(self) -> list[str]:
         """The flow as a person reads it."""
         return [_said(name, body) for name, body in self.events]
 
-    @property
+    @cached_property
     def turns(self) -> list[Told]:
         """The turns in the order they were first spoken of."""
         found: dict[str, Told] = {}

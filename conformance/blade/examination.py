@@ -10,6 +10,7 @@ from uuid import uuid4
 from conformance.blade.profile import BladeProfile
 from conformance.blade.talk import Talk
 from conformance.kit import expect, socketio
+from conformance.kit.clearing import cleared
 from conformance.kit.expect import Failed, NotTestable
 from conformance.kit.http import HttpClient, Reply
 from conformance.kit.schemas import Schemas
@@ -120,8 +121,7 @@ class BladeExamination:
         return f"sess_{uuid4().hex}"
 
     async def clear_away(self) -> None:
-        """Close the connections and delete what was made; what cannot be deleted is left with a remark."""
-        await self.stack.aclose()
+        """Delete what was made; what cannot be deleted is left with a remark."""
         await asyncio.gather(*map(self._delete, self._made))
 
     async def _delete(self, path: str) -> None:
@@ -138,5 +138,5 @@ async def opening(http: HttpClient, profile: BladeProfile) -> AsyncIterator[Blad
     try:
         yield examination
     finally:
-        http.transcript.remark("clearing away")
-        await examination.clear_away()
+        await examination.stack.aclose()
+        await cleared(http, examination.clear_away)

@@ -10,6 +10,7 @@ from uuid import uuid4
 from conformance.cas.profile import CasProfile, toolset
 from conformance.cas.talk import Talk
 from conformance.kit import expect
+from conformance.kit.clearing import cleared
 from conformance.kit.expect import Failed
 from conformance.kit.http import HttpClient, Reply
 from conformance.kit.multipart import Upload, form
@@ -197,5 +198,4 @@ async def opening(http: HttpClient, profile: CasProfile) -> AsyncIterator[CasExa
     try:
         yield examination
     finally:
-        http.transcript.remark("clearing away")
-        await examination.clear_away()
+        await cleared(http, examination.clear_away)

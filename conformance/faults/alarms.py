@@ -25,7 +25,7 @@ from conformance.faults.proxy.passing import Meddler
 from conformance.faults.serving import Servable, served
 from conformance.kit.documents import DocumentError
 from conformance.kit.requirement import Level
-from conformance.kit.runner import Runner
+from conformance.kit.runner import AT_ONCE, Runner
 from conformance.kit.suite import Suite, Target, load_suite
 from conformance.kit.verdict import Outcome, Report
 
@@ -68,6 +68,8 @@ class Watch:
     profile: Path | None = None
     within: float = 5.0
     with_liberties: bool = True
+    at_once: int = AT_ONCE
+    """How many cases are put at a time."""
     suite: Suite = field(init=False)
 
     def __post_init__(self) -> None:
@@ -89,7 +91,7 @@ class Watch:
 
     async def examine(self, url: str) -> Report:
         target = Target(url, self.key, self.within, allow_destructive=True)
-        return await Runner(self.suite, target, self._settings()).run(self.suite.catalogue.requirements)
+        return await Runner(self.suite, target, self._settings(), self.at_once).run(self.suite.catalogue.requirements)
 
     def _settings(self) -> Any:
         is_ours = self.url is None and self.profile is None

@@ -1,4 +1,4 @@
-"""What an address or a key that cannot be right looks like in a report, and what to do about it."""
+"""What an address, a key or a profile that cannot be right looks like in a report, and what to do about it."""
 
 import re
 from collections import Counter
@@ -15,8 +15,12 @@ AT_ORIGIN = ("blade", "zenflux")
 """Dialects whose paths are all their own, so that the address to give has none."""
 
 
-def advice(report: Report, *, has_key: bool) -> str | None:
-    """One line for somebody who asked in the wrong place or was not let in; None where the server is what it is."""
+STRANGER = ("no --profile was given, so the agent was taken to obey the demo agent's directives (/think, /tool …); "
+            "if it does not, what failed may be the agent: write a profile (docs/conformance.md)")
+
+
+def advice(report: Report, *, has_key: bool, has_profile: bool = True) -> str | None:
+    """One line for somebody who asked wrongly or was not let in; None where the server is what it is."""
     if report.verdict is Verdict.CONFORMS:
         return None
     answers = Counter(status for result in report.results for status in ANSWER.findall(result.transcript))
@@ -29,7 +33,7 @@ def advice(report: Report, *, has_key: bool) -> str | None:
         return f"hardly anything was there (404); {_address(report)}"
     if not any(result.outcome is Outcome.PASSED for result in report.results):
         return f"nothing passed; {_address(report)}"
-    return None
+    return STRANGER if report.verdict is Verdict.FAILS and not has_profile else None
 
 
 def _address(report: Report) -> str:

@@ -133,6 +133,8 @@ class HttpClient:
     headers: dict[str, str] = field(default_factory=dict)
     heed: Callable[[str, str, Reply], None] = lambda method, path, reply: None
     """Told of every whole answer: whoever has to clear away wants to know what was made."""
+    is_disposable: bool = False
+    """Whether nobody minds what is left on the server."""
 
     async def ask(self, method: str, path: str, json: Any = ..., **more: Any) -> Reply:
         """The whole answer to one request; see `stream` for what may be asked."""

@@ -30,6 +30,8 @@ class Target:
     timeout: float = 10.0
     allow_destructive: bool = False
     """Whether cases may be put that can change more than the suite has made."""
+    is_disposable: bool = False
+    """Whether nobody minds what is left on it: then nothing is cleared away."""
 
 
 Opening = Callable[[HttpClient, Any], AbstractAsyncContextManager[Any]]
@@ -56,6 +58,7 @@ class Suite:
         timeout = aiohttp.ClientTimeout(total=None)
         async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
             client = HttpClient(session, target.url.rstrip("/"), transcript, target.key, target.timeout)
+            client.is_disposable = target.is_disposable
             async with self.opening(client, profile) as examination:
                 yield examination
 

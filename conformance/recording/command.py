@@ -101,15 +101,21 @@ def _place(listen: str) -> tuple[str, int]:
 
 
 def _file(path: Path, overwrite: bool) -> IO[bytes]:
+    from conformance.kit.folders import make_folder
+
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent, _say)
         return path.open("wb" if overwrite else "xb")
     except FileExistsError:
         raise _unusable(f"{path} exists; take another name, or add --overwrite") from None
     except OSError as error:
-        raise _unusable(f"cannot write {path}: {error.strerror or error}") from None
+        raise _unusable(f"cannot write {path}: {error.strerror or error}; --out takes another") from None
+
+
+def _say(words: str) -> None:
+    typer.echo(words, err=True)
 
 
 def _unusable(words: str) -> typer.Exit:
-    typer.echo(words, err=True)
+    _say(words)
     return typer.Exit(USAGE_ERROR)

@@ -18,14 +18,14 @@ ENDINGS = (
     "plaintext", "credential", "credentials", "authorization", "cookie",
 )  # fmt: skip
 CURSORS = ("nexttoken", "pagetoken", "continuationtoken")
-JSON_PAIR = re.compile(r'"([\w.\- ]{1,64})"(\s*:\s*)"((?:[^"\\]|\\.)+)"')
+JSON_PAIR = re.compile(r'"([\w.\- ]{1,64})"(\s*:\s*)"((?:[^"\\]++|\\.)++)"')
 INNER_PAIR = re.compile(r'\\"([\w.\- ]{1,64})\\"(\s*:\s*)\\"((?:(?!\\").)+)\\"')
 QUERY_PAIR = re.compile(r"([?&;]|^)([\w.\-\[\]]{1,64})=([^&;\s\"'<>#\\]+)")
 ENVIRONMENT = re.compile(
     r'("(?:env|runtime_env|env_vars|envVars|environment_variables|environmentVariables)"\s*:\s*)'
-    r'(\{[^{}]*\}|"(?:[^"\\]|\\.)*")'
+    r'(\{[^{}]*\}|"(?:[^"\\]++|\\.)*+")'
 )
-STRING_VALUE = re.compile(r'(:\s*)"((?:[^"\\]|\\.)+)"')
+STRING_VALUE = re.compile(r'(:\s*)"((?:[^"\\]++|\\.)++)"')
 ASSIGNMENT = re.compile(r'([A-Za-z_]\w*=)((?:[^;"\\]|\\[^n])+)')
 CONNECT = re.compile(r"(^|\x1e)(40(?:/[^,\x1e]*,)?)(\{[^\x1e]*\})")
 MASKED = re.compile(r"^[*•·.…xX_\-]*$|\*{3}|•{3}|…|\.{3}|\[redacted-\d+\]")

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from conformance.kit import expect
+from conformance.kit.clearing import cleared
 from conformance.kit.expect import Failed
 from conformance.kit.http import HttpClient, Stream
 from conformance.kit.multipart import Upload, form
@@ -204,5 +205,4 @@ async def opening(http: HttpClient, profile: ZenfluxProfile) -> AsyncIterator[Ze
         examination.is_troubled = True
         raise
     finally:
-        http.transcript.remark("clearing away")
-        await examination.clear_away()
+        await cleared(http, examination.clear_away)

@@ -1,6 +1,7 @@
 """What config.yaml says of any agent that is reached at an address: where it is, and how long it is waited for."""
 
 from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, SecretStr, field_validator
+from yarl import URL
 
 from gateway.upstream import Patience
 
@@ -23,6 +24,10 @@ class AddressSettings(BaseModel):
     def _is_address(cls, url: str) -> str:
         if not url.startswith(("http://", "https://")):
             raise ValueError("an address begins with http:// or https://")
+        try:
+            URL(url).origin()
+        except ValueError as error:
+            raise ValueError(f"this is no address ({error}); write it as http://HOST:PORT/PATH") from None
         return url
 
     @property

@@ -7,6 +7,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, HttpUrl, Pos
 from gateway.model import Permission
 from gateway.upstream import Patience
 
+from .command import Command
 from .secret import Secret
 from .tools import CALC, CLOCK, SEARCH
 
@@ -32,9 +33,9 @@ class _Shape(BaseModel):
 class McpSettings(_Shape):
     """One MCP server: a command to run, or an address to ask; and what the agent may do with its tools."""
 
-    command: str | None = None
-    args: tuple[str, ...] = ()
     env: dict[str, Secret] = {}
+    command: Command | None = None
+    args: tuple[str, ...] = ()
     url: HttpUrl | None = None
     headers: dict[str, Secret] = {}
     key: Secret | None = None

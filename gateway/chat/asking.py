@@ -81,7 +81,7 @@ class Asking:
     def _permission(self, ask: PermissionAsk, ref: str) -> Answer:
         if ask.description:
             self._screen.ask(f"? {ask.description}")
-        self._call("May the agent call", ask.call)
+        self._call(" " if ask.description else "? May the agent call", ask.call)
         said = self._prompt.read("allow? [y/N, or why not] ").strip()
         granted = said.lower() in YES
         return DecidePermission(
@@ -89,7 +89,7 @@ class Asking:
         )
 
     def _result(self, ask: ClientToolAsk, ref: str) -> Answer:
-        self._call("The agent wants you to carry out", ask.call)
+        self._call("? The agent wants you to carry out", ask.call)
         said = self._prompt.read("result [nothing declines] ").strip()
         return ReturnResult(request_id=ref, content=said or DECLINED, is_error=not said)
 
@@ -97,7 +97,7 @@ class Asking:
         """With all that it is given: nobody is to allow what they have not seen."""
         given = as_json(call.input) if call.input else ""
         beside = f" {given}" if given and len(given) <= ONE_LINE else ""
-        self._screen.ask(f"? {question} {short(call.display_name or call.name, 80)}{beside}")
+        self._screen.ask(f"{question} {short(call.display_name or call.name, 80)}{beside}")
         for line in () if len(given) <= ONE_LINE else in_lines(call.input):
             self._screen.ask(f"  {line}")
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import fail, telling
+from .common import DIALECTS, fail, is_address, telling
 from .translate import hang_up
 
 if TYPE_CHECKING:
+    from gateway.errors import GatewayError
     from gateway.model import AgentCard, Permission, ToolSpec
     from gateway.upstream import Remote
 
@@ -22,16 +23,17 @@ STOPPED = 130
 """The exit code of a program that was stopped by Ctrl-C."""
 LONGEST_TURN = 24 * 3600.0
 NOT_FOUND = 404
-HINTS = {
-    401: "give another key with --key or in DRAGOMAN_KEY", 403: "this key may not talk there",
-    NOT_FOUND: "is this where the dialect is, and is it this dialect? Dragoman has it at {usual}",
-}
+HINTS = {401: "give a key that it knows with --key or in DRAGOMAN_KEY", 403: "this key may not talk there"}
 """What can be done about a refusal."""
+ELSEWHERE = (400, NOT_FOUND, 405, 415, 422, 501)
+"""What a server that is something else, or somewhere else, may say."""
 
 
 def chat(
     url: Annotated[str, typer.Argument(help="Where the server is: the address its dialect's routes start from.")],
-    dialect: Annotated[str | None, typer.Option("--dialect", "-d", help="The dialect that it speaks.")] = None,
+    dialect: Annotated[str | None, typer.Option(
+        "--dialect", "-d", help=f"What it speaks: {DIALECTS}. Left out, it is the one whose usual path this is.",
+    )] = None,
     agent: Annotated[str | None, typer.Option(help="Which of its agents, where it has several.")] = None,
     key: Annotated[str | None, typer.Option(envvar="DRAGOMAN_KEY", help="The key to be let in with.")] = None,
     system: Annotated[str | None, typer.Option(help="What the agent is told before everything else.")] = None,
@@ -46,7 +48,7 @@ def chat(
 ) -> None:
     """Talk with a server of any dialect: its words as they come, its tools, its questions.
 
-    Example: [b]dragoman chat http://localhost:8080/mount --dialect NAME[/b]
+    Example: [b]dragoman chat https://agents.example.com/their/path --dialect NAME[/b]
 
     Ctrl-C interrupts the agent; at the prompt, Ctrl-C or Ctrl-D leaves. /help tells what else can be said. Without a
     terminal each line that is read is a message, and the reply alone is printed:
@@ -55,22 +57,31 @@ def chat(
     The exit code is 0, 1 if the agent failed in a chat without a terminal, and 2 if the server cannot be talked to.
     """
     with telling():
-        remote, code = _dialled(url, dialect, key or "", agent, timeout), 0
-        with _explaining(url, dialect or "", agent):
+        name = _spoken(url, dialect)
+        remote, code = _dialled(url, name, key or "", agent, timeout), 0
+        with _explaining(url, name, agent):
             code = _talk(remote, system, model, tool or [], ask_before or [])
     raise typer.Exit(code)
 
 
-def _dialled(url: str, dialect: str | None, key: str, agent: str | None, timeout: float) -> "Remote":
-    from gateway.backends.remote import dialled, speakers
+def _spoken(url: str, wanted: str | None) -> str:
+    """The dialect that was named, or the one that gateways have at this path."""
+    from gateway.backends.remote import speakers
+
+    if not is_address(url):
+        fail(f"'{url}' is not an http or https address; write it as http://HOST:PORT/PATH")
+    usual = [name for name in speakers() if _usual(url, name) == url.rstrip("/")]
+    name = wanted or next(iter(usual), None)
+    if name not in speakers():
+        what = f"nobody speaks '{name}' here" if name else "say which dialect the server speaks, with --dialect"
+        fail(f"{what}; there are: {', '.join(speakers())}")
+    return name
+
+
+def _dialled(url: str, dialect: str, key: str, agent: str | None, timeout: float) -> "Remote":
+    from gateway.backends.remote import dialled
     from gateway.upstream import Patience, RemoteAddress
 
-    if dialect not in speakers():
-        what = "say which dialect the server speaks, with --dialect" if dialect is None else (
-            f"nobody speaks '{dialect}' here")
-        fail(f"{what}; there are: {', '.join(speakers())}")
-    if not url.startswith(("http://", "https://")):
-        fail(f"'{url}' is not an http or https address; write it as http://HOST:PORT/PATH")
     patience = Patience(
         connect=min(CONNECTING, timeout), first_byte=timeout, idle=timeout, total=LONGEST_TURN, attempts=2,
     )
@@ -89,6 +100,8 @@ def _talk(remote: "Remote", system: str | None, model: str | None, own: list[str
     with Bell() as bell, Line(remote) as line:
         with bell.listening():
             card = line.about()
+        if specs and not card.capabilities.client_tools:
+            fail(f"--tool {specs[0].name}: this server takes no tools of its clients")
         settings = Settings(system=system, model=model, client_tools=specs, tools=_permissions(card, careful))
         if not is_terminal:
             screen, prompt = PlainScreen(sys.stdout, sys.stderr), LinePrompt(bell, sys.stdin)
@@ -132,16 +145,28 @@ def _explaining(url: str, dialect: str, agent: str | None) -> Iterator[None]:
     try:
         yield
     except GatewayError as error:
-        status = (error.details or {}).get("upstream_status")
-        hint = HINTS.get(status, "") if isinstance(status, int) else ""
-        if status == NOT_FOUND and agent and f"'{agent}'" in error.message:
-            hint = f"is '{agent}' what the agent is called there? Without --agent the server chooses"
-        hint = hint.replace("{usual}", _usual(url, dialect))
+        hint = _hint(error, url, dialect, agent)
         fail(f"{error.message.removesuffix('.')}; {hint}" if hint else error.message)
     except Rung:
         raise typer.Exit(STOPPED) from None
     except BrokenPipeError:
         hang_up()
+
+
+def _hint(error: "GatewayError", url: str, dialect: str, agent: str | None) -> str:
+    from gateway.errors import TimedOut
+    from gateway.upstream import Unreachable
+
+    status, usual = (error.details or {}).get("upstream_status"), _usual(url, dialect)
+    if isinstance(error, Unreachable):
+        return "is it running, and is that its address?"
+    if isinstance(error, TimedOut):
+        return "is that its address? --timeout waits longer"
+    if status == NOT_FOUND and agent and f"'{agent}'" in error.message:
+        return f"is '{agent}' what the agent is called there? Without --agent the server chooses"
+    if status in ELSEWHERE and url.rstrip("/") != usual:
+        return f"is {dialect} at this address? Dragoman has it at {usual}"
+    return HINTS.get(status, "") if isinstance(status, int) else ""
 
 
 def _usual(url: str, name: str) -> str:

@@ -26,7 +26,20 @@ def check(
         for line in house.check(chosen):
             typer.echo(line)
         if matrix:
-            _show(house.matrix(chosen))
+            rows = house.matrix(chosen)
+            _show(rows)
+            _explain(rows)
+
+
+def _explain(rows: Sequence[Sequence[str]]) -> None:
+    """What the words in the table mean."""
+    from mappings.language import FEATURES
+
+    named = {word for row in rows for cell in row for word in cell.split(", ")}
+    typer.echo()
+    for word, feature in FEATURES.items():
+        if word in named:
+            typer.echo(f"{word}: {feature.meaning}")
 
 
 def _show(rows: Sequence[Sequence[str]]) -> None:

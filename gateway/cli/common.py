@@ -23,6 +23,10 @@ DataFolder = Annotated[
 CONFIG = Path("config.yaml")
 
 
+DIALECTS = "{dialects}"
+"""In a help, the names of those there are."""
+
+
 class Commands(TyperGroup):
     """Commands whose help flows: where a line of the docstring ends says nothing of where one of the terminal does."""
 
@@ -30,7 +34,17 @@ class Commands(TyperGroup):
         command = super().get_command(ctx, cmd_name)
         if command is not None:
             command.help = flowing(command.help or "")
+            options: list[Any] = command.params
+            for option in options:
+                if DIALECTS in (option.help or ""):
+                    option.help = option.help.replace(DIALECTS, _dialects())
         return command
+
+
+def _dialects() -> str:
+    from adapters import known_dialects
+
+    return ", ".join(known_dialects())
 
 
 def flowing(text: str) -> str:
@@ -61,6 +75,16 @@ def checked(file: Path, overrides: Mapping[str, object] | None = None) -> "Confi
         from gateway.parts import problems_of
 
         raise Problems({*found.problems, *problems_of(found.rest)}) from None
+
+
+def is_address(url: str) -> bool:
+    """Whether a server could be there: a scheme that we speak, a host, and a port if any that there can be."""
+    from yarl import URL
+
+    try:
+        return URL(url).origin().scheme in ("http", "https")
+    except ValueError:
+        return False
 
 
 def fail(message: str) -> NoReturn:

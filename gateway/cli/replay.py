@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import CONFIG, ConfigFile, fail, settings, telling
+from .common import CONFIG, ConfigFile, fail, is_address, settings, telling
 
 if TYPE_CHECKING:
     from gateway.config import Config
@@ -64,7 +64,7 @@ def _lines(address: str, session: str, key: str | None) -> Iterator[bytes]:
     from urllib.parse import quote
     from urllib.request import ProxyHandler, Request, build_opener
 
-    if not address.startswith(("http://", "https://")):
+    if not is_address(address):
         fail(f"'{address}' is not an http or https address")
     request = Request(f"{address}/replay/{quote(session, safe='')}")  # noqa: S310  # the scheme was looked at above
     if key:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from .common import fail, telling
+from .common import DIALECTS, fail, telling
 
 if TYPE_CHECKING:
     from gateway.ports import Dialect
@@ -21,8 +21,8 @@ CHUNK = 64 * 1024
 
 
 def translate(
-    source: Annotated[str, typer.Option("--from", help="What was recorded: a dialect, or canonical.")],
-    target: Annotated[str, typer.Option("--to", help="What it is to become: a dialect, or canonical.")],
+    source: Annotated[str, typer.Option("--from", help=f"What was recorded: {DIALECTS}, canonical.")],
+    target: Annotated[str, typer.Option("--to", help=f"What it is to become: {DIALECTS}, canonical.")],
     file: Annotated[Path | None, typer.Argument(help="The recording; standard input if none is named.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="A new file to write.")] = None,
     session: Annotated[str | None, typer.Option(help="Only this session of the recording.")] = None,

@@ -15,6 +15,7 @@ from . import letters
 from .holding import Holding
 from .letters import Asked, Replied, Taken
 from .post import Post
+from .sealing import opened
 
 log = structlog.get_logger("dragoman.cluster")
 
@@ -29,8 +30,10 @@ class Following(Holding):
     def __init__(self, house: House, hub: Hub, kept: RedisLog) -> None:
         super().__init__(house, hub, kept)
         self._listener = Listener(self._redis.address, self._redis.seconds, self._hear, self._missed)
-        self._post = Post(self._redis, self._serve)
+        self._post = Post(self._redis, self._serve, kept.seal)
         self._attending: dict[str, asyncio.Task[None]] = {}
+        self._behind: set[str] = set()
+        """Sessions of which something was missing while they were being read: they are read again."""
         self._cut_off = False
         self._mail = self._redis.key("to", self._redis.replica)
         self._redis.on_reset.append(self._begin_anew)
@@ -46,8 +49,8 @@ class Following(Holding):
         for task in self._attending.values():
             task.cancel()
 
-    async def _serve(self, letter: Asked, again: bool) -> Replied:
-        """What another server asks of us."""
+    async def _serve(self, letter: Asked, again: bool) -> Replied | None:
+        """What another server asks of us; None if it is not known yet what became of it."""
         raise NotImplementedError
 
     # -- copies ---------------------------------------------------------------------------------------------------
@@ -162,7 +165,10 @@ class Following(Holding):
         await self._loaded(session_id)
 
     def _attend_soon(self, session_id: str) -> None:
-        if session_id in self._attending or not self._hub.is_watched(session_id):
+        if not self._hub.is_watched(session_id):
+            return
+        if session_id in self._attending:
+            self._behind.add(session_id)
             return
         task = self._attending[session_id] = asyncio.create_task(self._attended(session_id))
         task.add_done_callback(lambda done: self._attending.pop(session_id, None))
@@ -170,7 +176,11 @@ class Following(Holding):
     async def _attended(self, session_id: str) -> None:
         try:
             await self._attend(session_id)
+            while session_id in self._behind:
+                self._behind.discard(session_id)
+                await self._attend(session_id)
         except GatewayError as error:
+            self._behind.discard(session_id)
             self._listener.ignore(self._news(session_id))  # so that the next beat tries again
             log.warning("a session cannot be followed just now", session=session_id, error=error.message)
 
@@ -190,9 +200,10 @@ class Following(Holding):
             self._take_in(session_id, decode(message, self._log.seal))
 
     def _read_letter(self, message: bytes) -> None:
-        match letters.decode(message):
+        match opened(letters.decode(message), self._log.seal):
             case Asked() as asked:
-                self._post.asked(asked)
+                if not self._membership.has_slept:  # it may be old, and whoever sent it has turned to another
+                    self._post.asked(asked)
             case Replied() as replied:
                 self._post.replied(replied)
             case Taken(session_id=session_id, token=token):
@@ -218,8 +229,8 @@ class Following(Holding):
                 self._attend_soon(session_id)
 
     def _no_beat(self) -> None:
-        """Nothing has come from Redis for as long as a lease lasts: who watches may find a better server."""
+        """Redis has not answered for as long as a lease lasts: who watches may find a better server."""
         self._listener.poke()
-        if not self._cut_off and self._membership.overdue > self._redis.lease:
+        if not self._cut_off and self._membership.silence > self._redis.lease:
             self._cut_off = True
             self._hub.tear_all()

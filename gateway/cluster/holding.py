@@ -23,6 +23,10 @@ PAGE = 500
 """How many tokens are looked at in one go."""
 
 
+class Unsettled(Overloaded):
+    """Who writes the session cannot be told just now."""
+
+
 class Holding(SessionService):
     """Whoever writes a session holds it: by its token, which Redis judges, and by a lease, for which others wait."""
 
@@ -34,7 +38,9 @@ class Holding(SessionService):
         self._errands: set[asyncio.Task[Any]] = set()
         self._taken_at: dict[str, float] = {}
         """When sessions of other servers became ours, in the loop's time."""
-        kept.on_lost = self._lose
+        self._doubtful: set[str] = set()
+        """Sessions that may be ours though we do not hold them: nobody else would ever close their turns."""
+        kept.on_lost = self._dropped
 
     @property
     def leads(self) -> bool:
@@ -75,19 +81,23 @@ class Holding(SessionService):
 
     async def _claim(self, session_id: str) -> str | None:
         if self._house.closing:
-            raise Overloaded("the server is about to stop")
+            raise Unsettled("the server is about to stop")
         if not self._log.is_settled(session_id):
-            raise Overloaded("the session has just changed hands; try again")
+            raise Unsettled("the session has just changed hands; try again")
         await self._membership.sure()
-        answer = await self._redis.change("claim", self._redis.replica, session_id)
+        self._doubtful.discard(session_id)
+        try:
+            answer = await self._redis.change("claim", self._redis.replica, session_id)
+            if answer[0] == b"yours":
+                await self._take(session_id, answer[1].decode(), int(answer[2]))
+        except Unreachable:
+            self._doubtful.add(session_id)  # it may have been claimed all the same
+            raise
         if answer[0] == b"lapsed":
+            self._doubtful.add(session_id)
             self._membership.doubt()
-            raise Overloaded("this server has just come back; try again")
-        if answer[0] == b"held":
-            return str(answer[1].decode())
-        if answer[0] == b"yours":
-            await self._take(session_id, answer[1].decode(), int(answer[2]))
-        return None
+            raise Unsettled("this server has just come back; try again")
+        return str(answer[1].decode()) if answer[0] == b"held" else None
 
     async def _take(self, session_id: str, token: str, head: int) -> None:
         """Ours from now on: fetched anew, its open turn closed or waited on with."""
@@ -116,6 +126,7 @@ class Holding(SessionService):
         return taken
 
     async def _is_taken(self, session_id: str) -> bool:
+        await self._membership.keep_on()
         try:
             return await self._home(session_id) is None
         except Unreachable:
@@ -151,6 +162,11 @@ class Holding(SessionService):
         self._house.performers.pop(session_id, None)
         self._attend_soon(session_id)
 
+    def _dropped(self, session_id: str) -> None:
+        """The log did not take what we wrote: another server has the session, or the log is not what it was."""
+        self._lose(session_id)
+        self._doubtful.add(session_id)
+
     def _drop_copy(self, session_id: str) -> None:
         if not self._log.holds(session_id):
             self._sessions.pop(session_id, None)
@@ -169,8 +185,12 @@ class Holding(SessionService):
 
     async def _after_beat(self) -> None:
         self._log.size = self._membership.sessions
-        if self._membership.is_steady and not self._house.closing and (taken := await self._take_over()):
+        if self._house.closing:
+            return
+        if self._membership.is_steady and (taken := await self._take_over()):
             log.warning("took over sessions of a server that has died", sessions=taken)
+        for session_id in tuple(self._doubtful):
+            await self._is_taken(session_id)
 
     def _no_beat(self) -> None:
         """Redis does not answer."""

@@ -35,6 +35,8 @@ class Membership:
         self._beaten = beaten
         self._missed = missed
         self._good_until = 0.0
+        self._beaten_at = time.monotonic()
+        self._missing_since: float | None = None
         self._steady_since = time.monotonic()
         self._beating = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
@@ -53,9 +55,14 @@ class Membership:
         return self.is_good and time.monotonic() - self._steady_since > self._redis.lease
 
     @property
-    def overdue(self) -> float:
-        """For how many seconds our lease has not been good."""
-        return max(0.0, time.monotonic() - self._good_until)
+    def has_slept(self) -> bool:
+        """Whether our last beat is so long ago that others have taken what is ours, and we do not know yet."""
+        return time.monotonic() - self._beaten_at > self._redis.lease
+
+    @property
+    def silence(self) -> float:
+        """For how many seconds beats have come to nothing; while we slept ourselves, there were none."""
+        return 0.0 if self._missing_since is None else time.monotonic() - self._missing_since
 
     def doubt(self) -> None:
         self._good_until = 0.0
@@ -71,15 +78,21 @@ class Membership:
         async with self._beating:
             await self._beat()
 
+    async def keep_on(self) -> None:
+        """Beat if it is time to: for work between two beats that may take long."""
+        if time.monotonic() - self._beaten_at > self._redis.lease / BEATS:
+            await self.beat()
+
     async def _beat(self) -> None:
         sent, was_good = time.monotonic(), self.is_good
         good, leads, self.sessions = await self._redis.change(
             "beat", self._redis.replica, round(self._redis.lease * 1000))
         self._redis.worked()
+        self._missing_since = None
         if not good or not was_good:
             self._steady_since = time.monotonic()
             await self._doubted()
-        self._good_until, self.leads = sent + self._redis.lease, bool(leads)
+        self._beaten_at, self._good_until, self.leads = sent, sent + self._redis.lease, bool(leads)
 
     # -- from now on ----------------------------------------------------------------------------------------------
 
@@ -93,6 +106,7 @@ class Membership:
                 await self.beat()
                 await self._beaten()
             except Unreachable as error:
+                self._missing_since = time.monotonic() if self._missing_since is None else self._missing_since
                 self._redis.failed(error)
                 self._missed()
             except GatewayError as error:

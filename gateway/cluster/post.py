@@ -5,25 +5,27 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
+from gateway.storage import UNSEALED, Seal
 from gateway.storage.redis import Redis, Unreachable
 
 from .letters import AnyCall, Asked, Replied, encode
+from .sealing import sealed
 
 log = structlog.get_logger("dragoman.cluster")
 
 KEPT, AT_ONCE = 10_000, 1000
 """How many calls are remembered, lest they come again, and how many are carried out at once."""
 
-Serve = Callable[[Asked, bool], Awaitable[Replied]]
-"""(a call, whether it has come before) → what becomes of it."""
+Serve = Callable[[Asked, bool], Awaitable[Replied | None]]
+"""(a call, whether it has come before) → what becomes of it; None if that is not known yet, and it is to come again."""
 
 
 class Post:
     """The calls that we wait for, and those that others wait for."""
 
-    def __init__(self, redis: Redis, serve: Serve) -> None:
+    def __init__(self, redis: Redis, serve: Serve, seal: Seal = UNSEALED) -> None:
         self._redis = redis
-        self._serve = serve
+        self._serve, self._seal = serve, seal
         self._waiting: dict[str, asyncio.Future[Replied]] = {}
         self._serving: dict[str, asyncio.Task[None]] = {}
         self._known: dict[str, Replied | None] = {}
@@ -32,9 +34,9 @@ class Post:
     async def ask(self, replica: str, request: str, call: AnyCall, seconds: float) -> Replied | None:
         """The answer of that server; None if it is not there, or does not answer in time."""
         waiting = self._waiting.setdefault(request, asyncio.get_running_loop().create_future())
-        letter = encode(Asked(request=request, sender=self._redis.replica, call=call))
+        letter = Asked(request=request, sender=self._redis.replica, call=call)
         try:
-            heard = await self._redis.publish(f"to:{replica}", letter)
+            heard = await self._redis.publish(f"to:{replica}", encode(sealed(letter, self._seal)))
             async with asyncio.timeout(seconds if heard else seconds / 10):
                 return await asyncio.shield(waiting)
         except TimeoutError:
@@ -59,16 +61,18 @@ class Post:
         answer = self._known.get(letter.request)
         if answer is None:
             answer = await self._serve(letter, letter.request in self._known)
-            self._keep(answer)
+            self._keep(letter.request, answer)
+        if answer is None:
+            return
         try:
-            await self._redis.publish(f"to:{letter.sender}", encode(answer))
+            await self._redis.publish(f"to:{letter.sender}", encode(sealed(answer, self._seal)))
         except Unreachable as error:
             log.warning("a call could not be answered", call=letter.call.session_id, error=error.message)
 
-    def _keep(self, answer: Replied) -> None:
-        if answer.elsewhere or answer.refused is not None:
+    def _keep(self, request: str, answer: Replied | None) -> None:
+        if answer is not None and (answer.elsewhere or answer.refused is not None):
             return  # nothing was done, and it may be tried again
-        self._known[answer.request] = answer if answer.receipt is None else None
+        self._known[request] = answer if answer is not None and answer.receipt is None else None
         if len(self._known) > KEPT:
             del self._known[next(iter(self._known))]
 

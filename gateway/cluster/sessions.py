@@ -8,7 +8,8 @@ from typing import Any
 
 import structlog
 
-from gateway.errors import GatewayError, NotFound, Overloaded
+from gateway.engine import Session
+from gateway.errors import GatewayError, NotFound, Overloaded, TimedOut
 from gateway.ids import minting
 from gateway.log.redis import Lost
 from gateway.model import (
@@ -25,8 +26,10 @@ from gateway.model import (
     TurnResumed,
 )
 from gateway.ports import Receipt
+from gateway.storage.redis import Reset, Unreachable
 
 from .following import Following
+from .holding import Unsettled
 from .letters import (
     AnyCall,
     ArchiveScope,
@@ -43,6 +46,14 @@ from .letters import (
 )
 
 log = structlog.get_logger("dragoman.cluster")
+
+UNKNOWN = "the server that holds the session does not answer: it is not known whether this was done; look first"
+
+
+class Unknown(TimedOut):
+    """It may have been done, or be about to be, by us or another server: whoever tries again may do it twice."""
+
+    retryable = False
 
 
 class ClusterSessions(Following):
@@ -92,25 +103,29 @@ class ClusterSessions(Following):
     # -- by whom --------------------------------------------------------------------------------------------------
 
     async def _routed(self, call: AnyCall) -> Receipt | None:
-        """Until it is done, once; `Overloaded` if the writer neither answers nor lets the session go."""
-        request, sent = secrets.token_hex(8), False
+        """Until it is done, once; `Overloaded` if it was not begun, `Unknown` if nobody can tell whether it was."""
+        request, asked = secrets.token_hex(8), False
         loop, lease = asyncio.get_running_loop(), self._redis.lease
         deadline = loop.time() + self._patience
         while True:
+            answer: Replied | None = None
             try:
                 holder = await self._home(call.session_id)
                 if holder is None:
-                    return await self._once(call, request) if sent else await self._here(call, request)
-                sent, answer = True, await self._post.ask(holder, request, call, lease / 2)
+                    return await self._once(call, request) if asked else await self._here(call, request)
+                asked = True
+                answer = await self._post.ask(holder, request, call, lease / 2)
             except Lost:
                 self._drop_copy(call.session_id)
-                answer = None
+            except (Unreachable, Unsettled):
+                if not asked:
+                    raise
             if answer is not None and answer.refused is not None:
                 raise raised(answer.refused)
             if answer is not None and not answer.elsewhere:
                 return answer.receipt
-            if loop.time() > deadline:
-                raise Overloaded("the server that holds the session does not answer; try again")
+            if loop.time() > deadline or self._house.closing:
+                raise Unknown(UNKNOWN) if asked else Overloaded("the session changes hands again and again; try again")
             await asyncio.sleep(lease / 100)
 
     @property
@@ -136,7 +151,9 @@ class ClusterSessions(Following):
 
     async def _receipt(self, call: Submit, request: str) -> Receipt | None:
         """What the log tells of these commands, if it has them: their ids are made of the request."""
-        await self._find(call.owner, call.session_id)
+        session = await self._find(call.owner, call.session_id)
+        if self._log.holds(call.session_id):
+            await self._stored(session)
         spine = await self._log.spine(call.session_id)
         found = [
             record for record in spine
@@ -177,10 +194,19 @@ class ClusterSessions(Following):
         if not self._log.holds(session_id):
             raise Lost("another server has taken the session over; ask again")
         receipt = session.submit(commands, minting(request))
-        await self._log.settled(session_id, session.view.head)
+        await self._stored(session)
         return receipt
 
-    async def _serve(self, letter: Asked, again: bool) -> Replied:
+    async def _stored(self, session: Session) -> None:
+        """Come back when all that was taken is in the log; what cannot be stored just now may be stored later."""
+        try:
+            await self._log.settled(session.view.session_id, session.view.head)
+        except (Lost, Reset):
+            raise
+        except Overloaded as error:
+            raise Unknown(f"it is not known whether this was done: {error.message}") from None
+
+    async def _serve(self, letter: Asked, again: bool) -> Replied | None:
         request, session_id = letter.request, letter.call.session_id
         try:
             if self._house.closing:
@@ -189,8 +215,10 @@ class ClusterSessions(Following):
                 return Replied(request=request, elsewhere=True)
             do = self._once if again or self._is_newly_ours(session_id) else self._here
             return Replied(request=request, receipt=await do(letter.call, request))
-        except Lost:
+        except (Lost, Unsettled):
             self._drop_copy(session_id)
             return Replied(request=request, elsewhere=True)
+        except Unknown:
+            return None
         except GatewayError as error:
             return Replied(request=request, refused=refused(error))

@@ -5,18 +5,16 @@ The checks read what was written, not what was made of it, so that a mistake of 
 
 import re
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from gateway.marks import Marked, Path_, Problem, nearest
 
+from .addresses import SERVERS, check_address
 from .settings import Config
 
 LOGS = ("memory", "sqlite")
-SERVERS = ("redis://", "rediss://", "unix://")
 
 # The expression that semver.org suggests, its groups left out.
 SEMVER = re.compile(
@@ -55,26 +53,10 @@ def _unknown_log(document: Marked) -> Iterator[Problem]:
     if not isinstance(log, str) or log in LOGS or (log.startswith("sqlite:") and log != "sqlite:"):
         return
     if log.startswith(SERVERS):
-        yield from _bad_address(document, log)
+        yield from check_address(document, log)
         return
     hint = nearest(log, LOGS) or f"there are: {', '.join(LOGS)}, sqlite:FILE, redis://HOST:PORT/DB"
     yield Problem(document.place(("log",)), f"unknown log '{log.partition('://')[0]}'", hint)
-
-
-def _bad_address(document: Marked, log: str) -> Iterator[Problem]:
-    """Its password is nobody's to read, so the address is not repeated."""
-    scheme, place = log.partition("://")[0], document.place(("log",))
-    try:
-        parts = urlsplit(log)
-        named = parts.path if scheme == "unix" else parts.hostname
-        wrong = not named or (parts.port or 0) < 0
-    except ValueError:
-        wrong = True
-    if wrong:
-        yield Problem(place, f"that is no address of a {scheme}:// server", "write it as redis://HOST:PORT/DB?prefix=WORD")
-    elif find_spec("redis") is None or find_spec("hiredis") is None:
-        yield Problem(place, "log: redis:// needs the packages redis and hiredis",
-                      "install them, in the folder of Dragoman: .venv/bin/pip install -e '.[redis]'")
 
 
 def _nothing_to_serve(document: Marked) -> Iterator[Problem]:

@@ -84,6 +84,10 @@ class Channel:
         if len(self.readers) == 2:
             self.bytes = size_of(self.chunks)  # from now on it is kept, and counted
 
+    def since(self, place: int) -> Sequence[Chunk]:
+        """The chunks from that place on; for a lone reader no copy is made, because it is left the list itself."""
+        return self.chunks if place <= self.base and len(self.readers) == 1 else self.chunks[place - self.base:]
+
     def handed_out(self) -> None:
         """A lone reader leaves nothing behind; several leave what the slower ones have not had, within bounds."""
         if len(self.readers) == 1:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 PAGE = 512
 """How many records of the log are read in one go."""
+SOON = 1.0
+"""Seconds within which it is told that a session whose log is gone has been deleted."""
 
 
 class Cursor:
@@ -35,6 +37,8 @@ class Cursor:
         self._alone: Channel | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._was_live = False
+        self._heard = after
+        """The last record that was told to us, in frames or in silence."""
         self.open = True
         self.cut_at: int | None = None
         self.leaving = False
@@ -45,9 +49,10 @@ class Cursor:
                 ready = await self._read_log()
             else:
                 ready, self._late = self._late or self._take(), ()
+            if self._shared is not None:
+                self._heard, self._was_live = self._shared.seq, True
             if ready:
                 self._after, self._due = ready[-1].seq, ready[-1].due
-                self._was_live = self._was_live or self._after == self._feed.head
                 self._hub.watching.events(self._key[0], len(ready))
                 return ready
             if self._shared is not None and self._shared.seq >= self._feed.head:  # the log may be ahead of the news
@@ -56,6 +61,7 @@ class Cursor:
                     self.close()
                 else:
                     await self._news(self._hub.time_of(self._feed, self._shared.outbound.deadline))
+                    self._heard = self._feed.head  # who waits is not slow, however much comes at once
         return ()
 
     def cut(self) -> None:
@@ -74,7 +80,7 @@ class Cursor:
 
     def _too_slow(self) -> bool:
         """Whether a reader that had once caught up has fallen too far behind, or the feed is torn; it is cut then."""
-        if self._feed.torn or (self._was_live and self._feed.head - self._after > self._hub.max_lag()):
+        if self._feed.torn or (self._was_live and self._feed.head - self._heard > self._hub.max_lag()):
             self.cut()
         return not self.open
 
@@ -97,7 +103,7 @@ class Cursor:
         """Take a place at the end of the shared channel, or offer our own, if we are at the live end."""
         feed, alone = self._feed, self._alone
         channel = feed.channels.get(self._key)
-        if self._after < feed.head and (alone is None or alone.seq < feed.head):
+        if (self._after if alone is None else alone.seq) < feed.head:
             return False
         if channel is not None and (news := feed.since(channel.seq)) is not None:
             channel.take(news)
@@ -130,40 +136,44 @@ class Cursor:
             channel.flush(self._hub.clock())
         if len(feed.channels) == 1:
             feed.records.clear()
-        ready = channel.chunks[self.place - channel.base:] if self.place > channel.base else channel.chunks
-        self.place = channel.end
+        ready, self.place = channel.since(self.place), channel.end
         channel.handed_out()
         return ready
 
     # -- catching up ----------------------------------------------------------------------------------------------
 
     async def _read_log(self) -> Sequence[Chunk]:
-        """One page of the log, through a projector of our own."""
+        """One page of the log, through a projector of our own; what the feed has not told of yet is not for us yet."""
         if self._alone is None:
             start = self._hub.start_of(self._feed.session_id, self._key[0], self._after)
             unsaid = partial(self._hub.watching.unsaid, self._key[0])
             self._alone = Channel(self._hub.projector(*self._key), start, unsaid)
-        alone = self._alone
+        alone, most = self._alone, min(PAGE, self._feed.head - self._alone.seq)
         try:
-            records = await self._hub.log.read(self._feed.session_id, alone.seq, PAGE)
+            records = await self._hub.log.read(self._feed.session_id, alone.seq, most) if most > 0 else ()
         except GatewayError:  # who was cut comes back, and is told then what is wrong, if it still is
             self.cut()
             return ()
-        if not records and alone.seq < self._feed.head:
-            return self._last_words(alone)
+        if not records and most > 0:
+            return await self._last_words(alone)
+        if not self.open:
+            return ()
         had = sum(record.seq <= self._after for record in records)
         alone.pass_over(records[:had])
         if alone.seq == self._after and self._due is not None:
             alone.outbound.flush(self._due)
         alone.take(records[had:])
-        ready = alone.chunks
+        ready, self._heard = alone.chunks, max(self._heard, alone.seq)
         alone.base, alone.chunks = alone.end, []
         self._join()  # now, if this was the last page: what comes next must not be read from the log again
         late, self._late = self._late, ()
         return [*ready, *late]
 
-    def _last_words(self, alone: Channel) -> Sequence[Chunk]:
-        """The session is gone, and its log with it; that it is gone is all that is left to tell."""
-        alone.take([self._feed.end] if self._feed.end is not None else [])
+    async def _last_words(self, alone: Channel) -> Sequence[Chunk]:
+        """The session is gone, and its log with it; that is all that is left to tell, or will be soon."""
+        if self._feed.end is None:
+            await self._news(asyncio.get_running_loop().time() + SOON)
+        if self.open and self._feed.end is not None:
+            alone.take([self._feed.end])
         self.close()
         return alone.chunks

@@ -24,7 +24,8 @@ class Keeping:
         self._hub = hub
         self._sessions: dict[str, Session] = {}
         self._loading: dict[str, asyncio.Future[Session | None]] = {}
-        self._going: set[str] = set()
+        self._going: dict[str, asyncio.Task[None]] = {}
+        """Sessions that are being deleted, and who does it."""
         house.log.on_commit, house.log.on_trouble = self._committed, self._troubled
         hub.rests, hub.unsettled = self._is_quiet, self._is_unsettled
 
@@ -71,7 +72,10 @@ class Keeping:
         if loading is None:
             loading = self._loading[session_id] = asyncio.ensure_future(self._load(session_id))
             loading.add_done_callback(lambda done: self._loading.pop(session_id, None))
-        return await asyncio.shield(loading)
+        found = await asyncio.shield(loading)
+        if found is None or self._sessions.get(session_id) is found:
+            return found
+        return await self._loaded(session_id)  # it was let go before we were told
 
     async def _load(self, session_id: str) -> Session | None:
         log = self._house.log

@@ -4,9 +4,6 @@ import asyncio
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-import orjson
-
 from gateway.errors import BackendFailed
 from gateway.model import (
     BACKEND_EVENTS,
@@ -21,6 +18,8 @@ from gateway.model import (
     StopReason,
 )
 from gateway.ports import Scoped, Telling
+
+from .writable import is_text, named, writable
 
 if TYPE_CHECKING:
     from .turn import TurnRun
@@ -49,7 +48,7 @@ async def listen(run: "TurnRun", stream: AsyncGenerator[Telling, None]) -> None:
             raise BackendFailed(f"The agent said more than {most} things in one turn.")
         if run.past is not None:
             pass  # it was said before the server stopped
-        elif type(telling) is BlockDelta and _is_text(telling.delta):
+        elif type(telling) is BlockDelta and is_text(telling.delta):
             say_delta(telling, turn_id)
         else:
             _tell(run, telling if type(telling) is list else [telling])
@@ -61,8 +60,6 @@ async def listen(run: "TurnRun", stream: AsyncGenerator[Telling, None]) -> None:
 
 async def let_go(stream: AsyncGenerator[Telling, None]) -> None:
     """Have a backend that was not heard to the end clean up."""
-    if getattr(stream, "ag_frame", stream) is None:
-        return  # it has come to its end
     async with asyncio.timeout(LET_GO_SECONDS):
         await stream.aclose()
 
@@ -71,13 +68,13 @@ def _tell(run: "TurnRun", told: list[Any]) -> None:
     """Words that follow each other are taken together."""
     session, turn_id, words = run.session, run.turn_id, list[BlockDelta]()
     for said in told:
-        if type(said) is BlockDelta and _is_text(said.delta):
+        if type(said) is BlockDelta and is_text(said.delta):
             words.append(said)
             continue
         if words:
             session.say_words(words, turn_id)
             words = []
-        event, scope_id = (said.event, said.scope_id) if isinstance(said, Scoped) else (said, ROOT)
+        event, scope_id = (said.event, named(said.scope_id)) if isinstance(said, Scoped) else (said, ROOT)
         event = _spoken(event)
         session.say(event, scope_id, turn_id)
         if type(event) is MessageEnded:
@@ -92,19 +89,6 @@ def _take_stock(run: "TurnRun", event: MessageEnded, scope_id: str) -> None:
         run.stop_reason = StopReason.END_TURN if event.stop_reason in _NOT_AN_END else event.stop_reason
 
 
-def _is_text(delta: str) -> bool:
-    """Nine events of ten need no more than this: a string that can be written everywhere."""
-    return type(delta) is str and (delta.isascii() or _is_unicode(delta))
-
-
-def _is_unicode(delta: str) -> bool:
-    try:
-        delta.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair
-        return False
-    return True
-
-
 def _spoken(event: AnyEvent) -> AnyEvent:
     """An agent may say anything; only events of a backend, with fields that can be written and read, get further."""
     kind = type(event)
@@ -114,8 +98,4 @@ def _spoken(event: AnyEvent) -> AnyEvent:
         raise GrammarError("to archive a sub-agent is not a backend's to say")
     if isinstance(event, SessionUpdated) and event.agent is not None:
         raise GrammarError("which agent a session has is not a backend's to say")
-    try:
-        written = orjson.dumps(msgspec.to_builtins(event, builtin_types=(bytes,)))
-        return msgspec.json.decode(written, type=kind)
-    except (msgspec.MsgspecError, TypeError, ValueError, OverflowError) as error:
-        raise GrammarError(f"{kind.name} has a field that cannot be written: {error}") from None
+    return writable(event)

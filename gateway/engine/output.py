@@ -7,7 +7,7 @@ import jsonschema_rs
 import orjson
 
 from gateway.errors import Invalid, Unsupported
-from gateway.model import ROOT, Entry, Role, text_of
+from gateway.model import ROOT, Entry, Role, is_too_deep, text_of
 
 
 def check_schema(schema: dict[str, Any]) -> None:
@@ -20,11 +20,13 @@ def check_schema(schema: dict[str, Any]) -> None:
 
 def structured(schema: dict[str, Any], entries: Sequence[Entry], turn_id: str) -> Any:
     """What the agent said last in the turn, as the value that was asked for; raises if it is not one."""
-    text = _last_words(entries, turn_id)
+    text = _unfenced(_last_words(entries, turn_id))
     try:
-        value = orjson.loads(_unfenced(text))
+        value = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         raise Unsupported(f"The agent's answer is not JSON, as the schema asks for: {error}.") from None
+    if is_too_deep(value, text.encode()):
+        raise Unsupported("The agent's answer is nested too deep to be passed on.")
     try:
         jsonschema_rs.validator_for(schema, offline=True).validate(value)
     except jsonschema_rs.ValidationError as error:

@@ -137,7 +137,8 @@ class Session:
                 pending.discard(command.request_id)  # type: ignore[union-attr]
                 status = status if pending else SessionStatus.RUNNING
             elif isinstance(command, Interrupt):
-                status, pending = SessionStatus.IDLE, set()
+                if command.turn_id in (None, self.view.turn_id):
+                    status, pending = SessionStatus.IDLE, set()
             elif isinstance(command, Configure):
                 command = Configure(settings=fitted(card, command.settings))
             checked.append(command)
@@ -205,8 +206,9 @@ class Session:
         if self.run is not None and self.run.turn_id == turn_id:
             self.run = None
         self.house.observer.turn_ended(ended.outcome, ended.duration_ms / 1000)
-        log.info(
-            "turn ended", session=self.view.session_id, turn=turn_id, outcome=ended.outcome,
+        fault = ended.fault
+        (log.warning if fault else log.info)(
+            "turn ended", session=self.view.session_id, turn=turn_id, agent=self.view.agent, outcome=ended.outcome,
             stop_reason=ended.stop_reason, duration_ms=ended.duration_ms,
-            fault=ended.fault.code if ended.fault else None,
+            fault=fault.code if fault else None, **({"why": fault.message} if fault else {}),
         )

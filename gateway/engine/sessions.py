@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
-from gateway.errors import Busy, Conflict, Interrupted, NotFound, Overloaded, TooLarge
+from gateway.errors import Busy, Conflict, GatewayError, Interrupted, NotFound, Overloaded, TooLarge
 from gateway.ids import unguessable
 from gateway.model import (
     ROOT,
@@ -147,16 +148,20 @@ class SessionService(Finding):
         session = await self._find(owner, session_id)
         if self._house.log.trouble is not None:
             raise self._house.log.trouble
-        self._going.add(session_id)
-        self._house.performers.pop(session_id, None)
-        if session.run is not None:
-            session.run.stop()
-        session.say(SessionClosed(reason=CloseReason.DELETED))
+        removing = self._going[session_id] = asyncio.ensure_future(self._remove(session))
+        await asyncio.shield(removing)  # a client that hangs up does not leave it half done
+
+    async def _remove(self, session: Session) -> None:
+        session_id = session.view.session_id
         try:
+            self._house.performers.pop(session_id, None)
+            if session.run is not None:
+                session.run.stop()
+            session.say(SessionClosed(reason=CloseReason.DELETED))
             await self._house.log.forget(session_id)
             self._sessions.pop(session_id, None)
         finally:
-            self._going.discard(session_id)
+            del self._going[session_id]
         for put_away in self._house.after_delete:
             await put_away(session_id)
 
@@ -170,8 +175,10 @@ class SessionService(Finding):
 
     async def leave(self, owner: str, session_id: str, turn_id: str) -> None:
         session = self._sessions.get(session_id)
-        if self._house.cancel_on_leave and session is not None and session.run is not None:
-            session.submit([Interrupt(turn_id=turn_id)])
+        run = session.run if session is not None and self._house.cancel_on_leave else None
+        if session is not None and run is not None and run.turn_id == turn_id:
+            with suppress(GatewayError):  # whoever would be told has left
+                session.submit([Interrupt(turn_id=turn_id)])
 
     # -- the end of the server ------------------------------------------------------------------------------------
 

@@ -38,6 +38,7 @@ from .desk import Desk
 from .listening import TurnOver, let_go, listen
 from .output import structured
 from .returning import CHANGED, Past
+from .writable import named, tellable, writable
 
 if TYPE_CHECKING:
     from .session import Session
@@ -72,6 +73,7 @@ class TurnRun:
         self._started_at = past.started_at if past else session.now()
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
+        self._stream: AsyncGenerator[Telling, None] | None = None
 
     @property
     def session_id(self) -> str:
@@ -106,11 +108,14 @@ class TurnRun:
     # -- what the backend says ------------------------------------------------------------------------------------
 
     async def _run(self) -> None:
-        stream = self._stream()
-        await self._guarded(listen(self, stream))
-        await self._guarded(let_go(stream))
+        if not await self._guarded(self._hear()) and self._stream is not None:
+            await self._guarded(let_go(self._stream))
 
-    def _stream(self) -> AsyncGenerator[Telling, None]:
+    async def _hear(self) -> None:
+        self._stream = self._begun()
+        await listen(self, self._stream)
+
+    def _begun(self) -> AsyncGenerator[Telling, None]:
         past = self.past
         if past is None or not isinstance(self.backend, Resuming):
             return self.backend.run(self)
@@ -120,10 +125,11 @@ class TurnRun:
         settled = self.desk.given
         return self.backend.resume(self, [settled[request_id] for request_id in past.last])
 
-    async def _guarded(self, step: Coroutine[None, None, None]) -> None:
-        """Whatever happens in the step, the turn ends well."""
+    async def _guarded(self, step: Coroutine[None, None, None]) -> bool:
+        """Whether the step came to its end; whatever happens in it, the turn ends well."""
         try:
             await step
+            return True
         except (TurnOver, asyncio.CancelledError):
             self.finish(Outcome.INTERRUPTED, StopReason.INTERRUPTED)
         except GatewayError as error:
@@ -134,6 +140,7 @@ class TurnRun:
         except Exception:  # whatever an agent throws must not reach a client's stream
             log.exception("the agent failed", turn=self.turn_id, agent=self.agent.name)
             self.fail(Fault(code=FaultCode.INTERNAL, message=f"The agent '{self.agent.name}' failed unexpectedly."))
+        return False
 
     def complete(self) -> None:
         """The backend has said all it wanted to; where a schema was given, what does not fit it is no success."""
@@ -153,11 +160,8 @@ class TurnRun:
         if self.past is not None:
             return await self._asked_before(asks)
         expires_at = self.session.now() + self.session.house.limits.ask_seconds
-        for request_id, ask in requests.items():
-            call = call_of(ask)
-            self._say(InputRequested(
-                request_id=request_id, ask=ask, call_id=call.call_id if call else None, expires_at=expires_at,
-            ), scope_id)
+        for requested in [writable(_request(request_id, ask, expires_at)) for request_id, ask in requests.items()]:
+            self._say(requested, named(scope_id))
         self._say(TurnSuspended(pending=tuple(requests)))
         self.desk.open(requests)
         self._wind(self.session.house.limits.ask_seconds)
@@ -210,7 +214,7 @@ class TurnRun:
 
     def fail(self, fault: Fault) -> None:
         late = fault.code is FaultCode.TIMEOUT
-        self.finish(Outcome.FAILED, StopReason.TIMEOUT if late else StopReason.ERROR, fault)
+        self.finish(Outcome.FAILED, StopReason.TIMEOUT if late else StopReason.ERROR, tellable(fault))
 
     def finish(
         self, outcome: Outcome, stop_reason: StopReason, fault: Fault | None = None, result: Any = None,
@@ -246,3 +250,10 @@ class TurnRun:
             return
         seconds = self.session.house.limits.turn_seconds
         self.break_off(TimedOut(f"The turn took longer than {seconds:g} seconds.").fault)
+
+
+def _request(request_id: str, ask: AnyAsk, expires_at: float) -> InputRequested:
+    call = call_of(ask)
+    return InputRequested(
+        request_id=request_id, ask=ask, call_id=call.call_id if call else None, expires_at=expires_at,
+    )

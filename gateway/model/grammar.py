@@ -148,7 +148,11 @@ class Grammar:
         if kind is BlockDelta:  # nine events of ten: the short way, by the same rules
             scope = self.scopes.get(scope_id)
             block = scope.block if scope else None
-            if block is not None and block.block_id == event.block_id and self.turn is Turn.RUNNING:  # type: ignore[attr-defined]
+            if (
+                block is not None and block.block_id == event.block_id  # type: ignore[attr-defined]
+                and block.message_id == event.message_id and block.kind is event.kind  # type: ignore[attr-defined]
+                and self.turn is Turn.RUNNING
+            ):
                 block.deltas.append(event.delta)  # type: ignore[attr-defined]
                 return
         if kind in _TURN_EVENTS:
@@ -163,9 +167,9 @@ class Grammar:
         block = self.scopes[ROOT].block
         if block is None or self.turn is not Turn.RUNNING:
             return False
-        block_id = block.block_id
+        block_id, message_id, kind = block.block_id, block.message_id, block.kind
         for event in events:
-            if event.block_id != block_id:
+            if event.block_id != block_id or event.message_id != message_id or event.kind is not kind:
                 return False
         block.deltas += [event.delta for event in events]
         return True
@@ -219,8 +223,8 @@ class Grammar:
 
     def _grow_block(self, scope: ScopeState, event: BlockDelta, scope_id: str) -> None:
         block = scope.block
-        if block is None or block.block_id != event.block_id:
-            raise GrammarError(f"block.delta of {event.block_id}, which is not the open block")
+        if block is None or block.block_id != event.block_id or block.kind is not event.kind:
+            raise GrammarError(f"block.delta of {event.kind} {event.block_id}, which is not the open block")
         block.deltas.append(event.delta)
 
     def _end_block(self, scope: ScopeState, event: BlockEnded, scope_id: str) -> None:

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .commands import Configure, SendMessage
+from .commands import AnyCommand, Configure, SendMessage
 from .content import Settings
 from .events import AnyEvent, InputAccepted, SessionCreated, SessionUpdated
 from .vocabulary import ROOT
@@ -67,18 +67,29 @@ def with_secrets(record: Record, change: Change) -> Record:
     """The same record, whatever is secret in it changed: of settings, of a message, of what dialects keep."""
     event = record.event
     if isinstance(event, InputAccepted):
-        command = event.command
-        if not isinstance(command, SendMessage):
-            return with_settings(record, lambda settings: _hidden(settings, change))
-        if command.variables:
-            command = replace(command, variables=change(command.variables))
+        command = command_with_secrets(event.command, change)
+        if command is not event.command:
             record = replace(record, event=replace(event, command=command))
     elif isinstance(event, SessionCreated | SessionUpdated):
         record = with_settings(record, lambda settings: _hidden(settings, change))
         if event.metadata and PRIVATE in event.metadata:
-            metadata = {**event.metadata, PRIVATE: _kept(event.metadata[PRIVATE], change)}
+            metadata = metadata_with_secrets(event.metadata, change)
             record = replace(record, event=replace(record.event, metadata=metadata))
     return record
+
+
+def command_with_secrets(command: AnyCommand, change: Change) -> AnyCommand:
+    """The same command, whatever is secret in it changed."""
+    if isinstance(command, SendMessage) and command.variables:
+        return replace(command, variables=change(command.variables))
+    if isinstance(command, Configure) and command.settings.secrets:
+        return replace(command, settings=_hidden(command.settings, change))
+    return command
+
+
+def metadata_with_secrets(metadata: dict[str, Any], change: Change) -> dict[str, Any]:
+    """The same metadata of a session, the secrets that dialects keep there changed."""
+    return {**metadata, PRIVATE: _kept(metadata[PRIVATE], change)} if PRIVATE in metadata else metadata
 
 
 def _hidden(settings: Settings, change: Change) -> Settings:

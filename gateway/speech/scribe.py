@@ -172,7 +172,11 @@ class Scribe:
         if making is None:
             return []
         making.ended = True
-        return self._advance() if self._is_first(key) else []
+        if self._is_first(key):
+            return self._advance()
+        # It is told later; whoever uses the key again means another block.
+        self._making = {making if one is making else other: one for other, one in self._making.items()}
+        return []
 
     def end_words(self) -> list[Said]:
         """Texts and thoughts have all they will have; calls go on."""
@@ -199,7 +203,7 @@ class Scribe:
 
     def _begin(self, key: Key, making: _Making) -> list[Said]:
         said = [] if self.pen.in_message else self.begin()
-        said += self.end(key)  # a key that is used again stands for a new block
+        said += self.end(key)
         self._making[key] = making
         return [*said, self._start(making)] if self._is_first(key) else said
 

@@ -156,15 +156,15 @@ class Database:
         self.trouble = Overloaded(f"nothing can be stored just now: {why(self.path, error)}")
         if first:
             log.error("the log cannot be written", file=str(self.path), error=why(self.path, error))
+        if not self._closing:
+            self._stirred = True  # before anybody is told who has more to write: that leaves with the next try
+            self._loop.call_later(self._again, self._leave)
         for task in tasks:
             _tell(task.done, None, self.trouble)
         if self._source is not None:
             self._source.failed(self.trouble)
         if self._closing:
             self._idle.set()
-        else:
-            self._stirred = True
-            self._loop.call_later(self._again, self._leave)
 
     # -- tidying up -----------------------------------------------------------------------------------------------
 

@@ -3,10 +3,12 @@
 from .complaints import words_of
 from .failures import Cut, Unreachable
 from .halves import mended
-from .http import LARGEST, LONGEST_WAIT, Patience, Upstream
+from .http import LARGEST, Upstream
+from .patience import LONGEST_WAIT, Patience
 from .remote import Asked, Ended, Frame, Heard, Hearing, Opening, Remote, RemoteAddress
 from .secrets import BLOT, SHORTEST, hidden, unmistakable
 from .sse import Decoder, SseEvent
+from .wire import Wire
 
 __all__ = [
     "BLOT",
@@ -27,6 +29,7 @@ __all__ = [
     "SseEvent",
     "Unreachable",
     "Upstream",
+    "Wire",
     "hidden",
     "mended",
     "unmistakable",

@@ -1,5 +1,7 @@
 """What an upstream says when it fails: how long to wait, why, and in which words."""
 
+import os
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -16,6 +18,8 @@ from .secrets import hidden
 QUOTED = 500
 """So much of an upstream's complaint is passed on."""
 _BUSY = frozenset((500, 502, 503, 504, 529))
+_PAGE = re.compile(r"\s*<(?:!doctype html|html)\b", re.IGNORECASE)
+_TITLE = re.compile(r"<title>([^<]*)", re.IGNORECASE)
 
 
 class Complaints:
@@ -47,18 +51,30 @@ class Complaints:
         what = f"{self._name} answered with {kind}, not with a stream of events"
         return BackendFailed(f"{what}{': ' + words if words else ''}")
 
+    def no_json(self, kind: str) -> GatewayError:
+        return BackendFailed(
+            f"{self._name} answered with something that is not JSON ({kind}); is that its address?")
+
     def quoted(self, body: bytes) -> str:
         """What a server says of its failure, in one line."""
-        text = body.decode(errors="replace")
+        text = _in_words(body.decode(errors="replace"))
         with suppress(orjson.JSONDecodeError):
             text = words_of(orjson.loads(body)) or text
         return hidden(" ".join(text.split()), self._secrets)[:QUOTED]
 
 
+def _in_words(text: str) -> str:
+    """Of a page for people, its title; anything else as it is."""
+    if not _PAGE.match(text):
+        return text
+    title = _TITLE.search(text)
+    return f"a page with the title '{title[1].strip()}'" if title else "a page"
+
+
 def _elsewhere(location: str) -> str:
     """Which server a redirection points to; its path may hold anything, and is kept to ourselves."""
     try:
-        return f" (it points to {URL(location).origin()}; if that is the right address, put it into the settings)"
+        return f" (it points to {URL(location).origin()}; if that is the right address, give it in place of this one)"
     except ValueError:
         return ""
 
@@ -78,7 +94,10 @@ def seconds_of(wait: str) -> int | None:
 def reason_of(error: Exception) -> str:
     """Why, in the words of the operating system where there are any."""
     inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None) or error
-    return getattr(inner, "verify_message", None) or getattr(inner, "strerror", None) or type(inner).__name__
+    words = getattr(inner, "verify_message", None) or getattr(inner, "strerror", None) or type(inner).__name__
+    if words.startswith("Connect call failed") and isinstance(inner, OSError) and inner.errno:
+        return os.strerror(inner.errno)  # where it failed is known; why is what people know by its name
+    return str(words)
 
 
 def words_of(body: Any) -> str:

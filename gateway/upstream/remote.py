@@ -20,7 +20,7 @@ from gateway.model import (
 )
 from gateway.ports import Said
 
-from .http import Patience
+from .patience import Patience
 
 
 class RemoteAddress(Struct, frozen=True, kw_only=True):

@@ -7,10 +7,11 @@ from .guard import NOBODY, OWNER, Guard, bearer, public
 from .health import Readiness
 from .health import routes as health_routes
 from .idempotency import Idempotency
-from .jsonio import checked, dumps, limited, parse, read_as, read_bytes, reply
+from .jsonio import checked, dumps, limited, loads, parse, read_as, read_bytes, reply
 from .metrics import LagWatch, Metrics
 from .metrics import routes as metrics_routes
 from .paging import cursor_of, ordinal_of
+from .parting import hold_little
 from .peers import Peer, parted
 from .refusals import Refusals, Refused
 from .resuming import Rest
@@ -48,9 +49,11 @@ __all__ = [
     "cursor_of",
     "dumps",
     "health_routes",
+    "hold_little",
     "keep_sockets",
     "limited",
     "linked",
+    "loads",
     "media_type_of",
     "metrics_routes",
     "name_request",

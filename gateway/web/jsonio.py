@@ -10,6 +10,7 @@ from aiohttp import web
 from pydantic import BaseModel, ValidationError
 
 from gateway.errors import Invalid, TooLarge
+from gateway.model import is_too_deep
 
 M = TypeVar("M", bound=BaseModel)
 BODY_LIMIT = web.RequestKey("body_limit", int)
@@ -47,10 +48,17 @@ def _limited(handler: Any, most: Callable[[], int]) -> Any:
     return within
 
 
+def loads(text: bytes | str) -> Any:
+    """Nothing gets in that cannot go out again: what is nested too deep to be written counts as not to be read."""
+    value = orjson.loads(text)
+    if is_too_deep(value, text if isinstance(text, bytes) else text.encode()):
+        raise orjson.JSONDecodeError("nested too deep", "", 0)
+    return value
+
+
 def parse(body: bytes, model: type[M]) -> M:
-    """What orjson cannot read it could not write either: nothing gets in that cannot go out again."""
     try:
-        value = orjson.loads(body)
+        value = loads(body)
     except orjson.JSONDecodeError as error:
         raise Invalid(f"the body is not JSON: {error}" if body.strip() else "the body is empty") from None
     if not isinstance(value, dict):
@@ -63,19 +71,34 @@ def checked(model: type[M], value: Any, field: str = "") -> M:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        found = error.errors(include_url=False, include_input=False)
-        raise Invalid(_told(found, field), param=_where(found[0], field)) from None
+        found = _found(error, value, field)
+        raise Invalid(_told(found), param=found[0][0]) from None
 
 
-def _told(found: Sequence[Any], field: str) -> str:
-    """Up to three problems in words, each with the field it is about."""
-    told = [f"{where}: {one['msg']}" if (where := _where(one, field)) else str(one["msg"]) for one in found[:3]]
+def _found(error: ValidationError, value: Any, field: str) -> list[tuple[str, str]]:
+    """Each problem after its field; of a value that may be of several kinds, what is wrong deepest in it."""
+    found = [(_where(one, value, field), one["msg"]) for one in error.errors(include_url=False, include_input=False)]
+    return [one for one in found if not any(where.startswith(f"{one[0]}.") for where, _ in found)]
+
+
+def _told(found: Sequence[tuple[str, str]]) -> str:
+    """Up to three problems in words."""
+    told = [f"{where}: {words}" if where else words for where, words in found[:3]]
     more = f" (and {len(found) - 3} more)" if len(found) > 3 else ""
     return "; ".join(told) + more
 
 
-def _where(found: Any, field: str) -> str:
-    return ".".join(str(step) for step in (field, *found["loc"]) if step != "")
+def _where(problem: Any, value: Any, field: str) -> str:
+    """The way to a field through what the client sent; which of several kinds was tried there is not part of it."""
+    steps, ahead = [field], len(problem["loc"])
+    for step in problem["loc"]:
+        ahead -= 1
+        if (isinstance(value, dict) and step in value) or (isinstance(value, list) and step in range(len(value))):
+            value = value[step]
+            steps.append(str(step))
+        elif not ahead and problem["type"] == "missing":
+            steps.append(str(step))
+    return ".".join(filter(None, steps))
 
 
 def dumps(value: Any) -> bytes:

@@ -1,8 +1,7 @@
 """How the server parts with a client that is too slow, or when it stops: in words that make the client come again."""
 
-import asyncio
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from aiohttp import WSCloseCode
 
@@ -14,6 +13,8 @@ RETRY_SECONDS = 2
 """The same for whoever is refused because the server has too much to do, or is about to stop."""
 PORTION = 128
 """Frames that are sent at once: a slow client has to take so many in its time, however much is ready for it."""
+SYSTEM = 2
+"""How many times as patient as we the system is, with a peer that does not even acknowledge the little it is sent."""
 UNSENT_BYTES = 128 * 1024
 """How much of a stream the system may keep that it has not sent yet."""
 
@@ -52,8 +53,13 @@ def portions(frames: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
         yield frames[at:at + PORTION]
 
 
-def hold_little(transport: asyncio.BaseTransport | None) -> None:
-    """What a client does not take waits where it is seen and can be cut, not by the megabyte in the system."""
-    wire = transport.get_extra_info("socket") if transport is not None else None
-    if wire is not None and wire.family in (socket.AF_INET, socket.AF_INET6) and hasattr(socket, "TCP_NOTSENT_LOWAT"):
-        wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
+def hold_little(doors: Iterable[socket.socket], patience: float) -> None:
+    """What a client does not take waits where it is seen and can be cut, not by the megabyte in the system.
+
+    Whoever comes in by these doors is treated so: a connection has what its door was given.
+    """
+    limits = {"TCP_NOTSENT_LOWAT": UNSENT_BYTES, "TCP_USER_TIMEOUT": int(SYSTEM * patience * 1000)}
+    known = {getattr(socket, name): value for name, value in limits.items() if hasattr(socket, name)}
+    for door in doors:
+        for option, value in known.items():
+            door.setsockopt(socket.IPPROTO_TCP, option, value)

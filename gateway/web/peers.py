@@ -102,6 +102,7 @@ class Peer:
         self.unfollow(session_id)
         pumping = asyncio.create_task(self._pump(subscription, keep), name=f"follow {session_id}")
         pumping.add_done_callback(_tell)
+        pumping.add_done_callback(lambda done: subscription.close())  # it may be cancelled before it begins
         self._following[session_id] = (manner, pumping)
 
     def unfollow(self, session_id: str) -> None:
@@ -127,8 +128,6 @@ class Peer:
             subscription.cut()
         except (ConnectionResetError, EngineIOError):
             pass  # the client has left
-        finally:
-            subscription.close()
 
 
 def _tell(pumping: asyncio.Task[None]) -> None:

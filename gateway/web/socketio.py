@@ -15,7 +15,7 @@ from socketio.exceptions import ConnectionRefusedError as Refused  # type: ignor
 from gateway.errors import GatewayError
 
 from .guard import Guard, bearer, public
-from .parting import hold_little
+from .jsonio import loads
 from .peers import Peer
 from .sockets import SOCKETS
 
@@ -32,7 +32,8 @@ class Json:
     def dumps(value: Any, **_: Any) -> str:
         return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
 
-    loads = staticmethod(orjson.loads)
+    def __init__(self, reads: Callable[[str], Any]) -> None:
+        self.loads = reads
 
 
 class Later:
@@ -55,7 +56,7 @@ class SocketServer:
 
     def __init__(
         self, listener: Listener, guard: Guard, *, patience: Callable[[], float], ping_seconds: float, most_bytes: int,
-        origins: Sequence[str],
+        origins: Sequence[str], reads: Callable[[str], Any] = loads,
     ) -> None:
         self.patience = patience
         self._listener = listener
@@ -63,7 +64,7 @@ class SocketServer:
         self._peers: dict[str, Peer] = {}
         self._upgrades: dict[str, web.Request] = {}
         self._sio = socketio.AsyncServer(
-            async_mode="aiohttp", json=Json, max_http_buffer_size=most_bytes, ping_interval=ping_seconds,
+            async_mode="aiohttp", json=Json(reads), max_http_buffer_size=most_bytes, ping_interval=ping_seconds,
             cors_allowed_origins="*" if "*" in origins else list(origins) or None, logger=_quiet,
             engineio_logger=_quiet,
         )
@@ -85,8 +86,6 @@ class SocketServer:
         sid = request.query.get("sid")
         if sid is None:
             request.app[SOCKETS].check_open()
-        if request.query.get("transport") == "websocket":
-            hold_little(request.transport)
         if sid is not None and request.query.get("transport") == "websocket":
             self._upgrades[sid] = request
         try:

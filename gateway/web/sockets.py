@@ -12,7 +12,7 @@ from aiohttp import WSCloseCode, WSMsgType, web
 from gateway.errors import Forbidden, Overloaded
 from gateway.ports import Subscription
 
-from .parting import RESTARTING, Stalled, closing, hold_little, portions
+from .parting import RESTARTING, Stalled, closing, portions
 
 log = structlog.get_logger("dragoman.web")
 
@@ -149,7 +149,6 @@ async def converse(
     if not anywhere and _is_foreign(request):
         raise Forbidden("pages of other sites may not open a socket here")
     ws = web.WebSocketResponse(max_msg_size=request.client_max_size, compress=False, decode_text=False, timeout=GOODBYE)
-    hold_little(request.transport)
     await ws.prepare(request)
     socket = Socket(ws, request.transport, patience)
     beating = asyncio.create_task(_beat(socket, beat, every))

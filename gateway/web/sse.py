@@ -2,18 +2,16 @@
 
 import asyncio
 
-from aiohttp import web
+from aiohttp import hdrs, web
 from aiohttp_sse import EventSourceResponse
 
 from gateway.ports import Subscription
 
-from .parting import PORTION, Stalled, farewell, hold_little, portions
+from .parting import PORTION, Stalled, farewell, portions
 
 HELLO, PING = "open", "ping"
 ROOM = 65536
 """A write of so many bytes does not have to wait where nothing else does."""
-SYSTEM = 2
-"""How many times as patient as we the system is, with a peer that does not even acknowledge the little it is sent."""
 LONG = 1.0
 """Who makes a write wait for so many seconds and is lost then was not just leaving."""
 
@@ -23,15 +21,17 @@ class EventStream(EventSourceResponse):
 
     _send_headers_immediately = False  # they leave with the first words, which follow at once
 
-    def __init__(self, *, heartbeat: float, patience: float, ping: str | bytes) -> None:
-        super().__init__(sep="\n", allow_all_methods=True, ping_interval=heartbeat, send_timeout=SYSTEM * patience)
-        self._ping_line = comment(ping)
+    def __init__(self, *, heartbeat: float, patience: float, hello: str | bytes, ping: str | bytes) -> None:
+        super().__init__(sep="\n", allow_all_methods=True, ping_interval=heartbeat, send_timeout=None)
+        self._hello, self._ping_line = comment(hello), comment(ping)
         self._patience = patience
         self.is_stalled = False
         """Whether the connection was lost while the peer took nothing: given up by us, by the system, or by itself."""
 
     async def say(self, words: bytes, *, last: bool = False) -> None:
         """Write, and wait no longer than the peer is given; raises `Stalled`."""
+        if self._hello:
+            words, self._hello = self._hello + words, b""
         write = self.write_eof if last else self.write
         if len(words) <= ROOM and self._has_room:
             await write(words)
@@ -55,12 +55,15 @@ class EventStream(EventSourceResponse):
         return transport is None or not transport.get_write_buffer_size()
 
     async def _ping(self) -> None:
-        while True:
-            await asyncio.sleep(self._ping_interval)
-            try:
+        """Begins when everything else waits: the first words are out by then or they will take a while."""
+        try:
+            if self._hello:
+                await self.say(b"")
+            while True:
+                await asyncio.sleep(self._ping_interval)
                 await self.say(self._ping_line)
-            except (ConnectionResetError, RuntimeError):  # a write after the end is a RuntimeError
-                return
+        except (ConnectionResetError, RuntimeError):  # a write after the end is a RuntimeError
+            return
 
 
 def comment(words: str | bytes) -> bytes:
@@ -75,13 +78,14 @@ async def pump(
 
     A comment is sent at once, so that a client and every proxy on the way know the stream is there, and one every
     `heartbeat` seconds; the connection of a peer that takes nothing for `patience` is aborted. Bytes in the place of
-    the words of a comment are sent as they are. Who is parted with before the end is told to come again.
+    the words of a comment are sent as they are. Who is parted with before the end is told to come again. The answer to
+    a HEAD has no body.
     """
-    response = EventStream(heartbeat=heartbeat, patience=patience, ping=ping)
-    hold_little(request.transport)
+    if request.method == hdrs.METH_HEAD:
+        return web.Response(content_type="text/event-stream", headers={hdrs.CACHE_CONTROL: "no-cache"})
+    response = EventStream(heartbeat=heartbeat, patience=patience, hello=hello, ping=ping)
     await response.prepare(request)
     async with response:
-        await response.write(comment(hello))
         try:
             await _tell(response, subscription, until_yield=until_yield, until_end=until_end)
         finally:

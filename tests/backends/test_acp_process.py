@@ -165,9 +165,9 @@ async def test_who_stops_listening_is_as_good_as_gone(tmp_path: Path, monkeypatc
 async def test_sessions_with_a_turn_are_not_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agents, "MOST_SESSIONS", 2)
     agent = await Agent.start(settings(), tmp_path)
-    first = await agent.open(Folder(tmp_path / "a"), [])
+    first = await agent.open("a", Folder(tmp_path / "a"), [])
     inbox = await agent.prompt(first, [{"type": "text", "text": '[["hang"]]'}])
-    idle, last = [await agent.open(Folder(tmp_path / name), []) for name in "bc"]
+    idle, last = [await agent.open(name, Folder(tmp_path / name), []) for name in "bc"]
     assert [agent.place(one.session_id) is one for one in (first, idle, last)] == [True, False, True]
     await agent.cancel(first)
     await asyncio.wait_for(inbox.closed.wait(), 30)
@@ -182,6 +182,18 @@ async def test_an_agent_that_is_greeted_tells_what_it_can(tmp_path: Path) -> Non
     assert agent.place("nobody") is None
     await agent.close()
     assert agent.broken is not None
+
+
+async def test_one_that_writes_something_else_is_asked_whether_it_is_an_agent(tmp_path: Path) -> None:
+    async def nobody(message: Message) -> None: ...
+
+    peer = Peer(await python("import sys\nprint('Ready.', flush=True)\nsys.stdin.read()", tmp_path), 1000, nobody)
+    async with asyncio.timeout(30):
+        while not peer._garbage:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    with pytest.raises(TimedOut, match="wrote lines that are no messages; is it an agent of the protocol"):
+        await peer.request("initialize", {}, 0.1)
+    await peer.close()
 
 
 # -- keeper -----------------------------------------------------------------------------------------------------------
@@ -211,7 +223,7 @@ async def test_a_keeper_has_one_and_replaces_it_when_it_breaks() -> None:
     assert first.closed == 1
     made[1].broken = BackendFailed("out")
     now = 59.0
-    with pytest.raises(Overloaded, match="started 2 times within a minute") as refused:
+    with pytest.raises(Overloaded, match=r"started 2 times within a minute.*; the last time: out$") as refused:
         await keeper.ready()
     assert refused.value.details == {"retry_after": 1}
     now = 60.0

@@ -22,6 +22,12 @@ def test_what_makes_no_sense_is_refused(wrong: dict[str, object]) -> None:
         AddressSettings.model_validate(wrong)
 
 
+@pytest.mark.parametrize("url", ["http://", "http:///x", "http://[bad", "http://h:99999/x", "http://h:x/x"])
+def test_what_is_no_address_is_told(url: str) -> None:
+    with pytest.raises(ValidationError, match=r"this is no address .*; write it as http://HOST:PORT/PATH"):
+        AddressSettings(url=url)
+
+
 def test_agents_with_an_address_have_all_of_it() -> None:
     for settings in (AguiSettings, RemoteSettings):
         assert set(AddressSettings.model_fields) < set(settings.model_fields)

@@ -38,3 +38,11 @@ def test_every_backend_setting_directive_and_step_is_on_the_page() -> None:
     rows = set(re.findall(r"^\| `/?([a-z-]+)", PAGE, re.MULTILINE))
     assert not (set(KINDS) | set(READERS) | set(STEPS)) - rows
     assert all(f"`{field}`" in PAGE for kind in KINDS.values() if kind.settings for field in kind.settings.model_fields)
+
+
+def test_what_is_to_be_found_in_the_journal_is_what_is_said() -> None:
+    table = PAGE.partition("| `why` has |")[2].partition("\n\n")[0]
+    shown = [words for row in table.splitlines()[2:] for words in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
+    source = "".join(path.read_text() for path in (Path(__file__).parents[2] / "gateway").rglob("*.py"))
+    said = [re.sub(r"\d+$|initialize$", "", words) for words in shown]
+    assert len(said) > 10 and [words for words in said if words not in source] == []

@@ -75,7 +75,12 @@ def test_whoever_says_nothing_again_and_again_has_no_answer() -> None:
 def test_a_permission(line: str, granted: bool, reason: str | None) -> None:
     answer, board, _ = answered(PERMISSION, line)
     assert answer == DecidePermission(request_id="r", granted=granted, reason=reason)
-    assert board.shown == ["? Run it?", '? May the agent call calc {"a":1}']
+    assert board.shown == ["? Run it?", '  calc {"a":1}']
+
+
+def test_a_permission_that_nobody_has_put_into_words() -> None:
+    _, board, _ = answered(PermissionAsk(call=PERMISSION.call), "y")
+    assert board.shown == ['? May the agent call calc {"a":1}']
 
 
 def test_nobody_is_to_allow_what_they_have_not_seen() -> None:

@@ -230,8 +230,17 @@ def test_which_dialects_there_are_is_told(dragoman: Run) -> None:
 def test_a_server_that_is_not_there_is_one_line(dragoman: Run, name: str) -> None:
     result = dragoman("chat", "http://127.0.0.1:9/x", "--dialect", name, "--timeout", "5")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "http://127.0.0.1:9" in result.stderr
+    assert result.stderr.startswith("http://127.0.0.1:9 cannot be reached (")
+    assert result.stderr.endswith("; is it running, and is that its address?\n")
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_server_that_says_nothing_is_one_line(dragoman: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        result = dragoman("chat", f"http://127.0.0.1:{silent.getsockname()[1]}/aap", "--timeout", "0.3")
+    assert result.exit_code == 2
+    assert "took too long" in result.stderr
+    assert result.stderr.endswith("; is that its address? --timeout waits longer\n")
 
 
 @pytest.mark.parametrize("name", DIALECTS)
@@ -245,8 +254,24 @@ def test_a_server_of_another_kind_is_one_line(dragoman: Run, server: Running, na
 def test_whoever_forgot_the_path_is_told_the_usual_one(dragoman: Run, server: Running) -> None:
     result = dragoman("chat", server.address, "--dialect", "aap", "--timeout", "5")
     assert result.exit_code == 2
-    assert result.stderr.endswith(f"; is this where the dialect is, and is it this dialect? "
-                                  f"Dragoman has it at {server.address}/aap\n")
+    assert result.stderr.endswith(f"; is aap at this address? Dragoman has it at {server.address}/aap\n")
+
+
+@pytest.mark.parametrize("name", [name for name in DIALECTS if name != "aap"])
+def test_whoever_names_another_dialect_is_told_where_it_would_be(
+    dragoman: Run, server: Running, name: str,
+) -> None:
+    result = dragoman("chat", f"{server.address}/aap", "--dialect", name, "--timeout", "5")
+    assert result.exit_code == 2
+    usual = f"{server.address}{dialect(name).mount}"
+    assert result.stderr.endswith(f"; is {name} at this address? Dragoman has it at {usual}\n")
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_at_its_usual_path_a_dialect_need_not_be_named(server: Running, name: str) -> None:
+    words = words_for(server, name)[:2]
+    done = subprocess.run(program(words), input="hello\n", capture_output=True, text=True, timeout=40)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "You said: hello\n", "")
 
 
 @pytest.mark.parametrize("name", ["cas", "zenflux"])
@@ -268,12 +293,13 @@ def test_a_door_that_is_closed_is_one_line(dragoman: Run, tmp_path_factory: pyte
             assert len(result.stderr.splitlines()) == 1, name
 
 
-@pytest.mark.parametrize(("words", "told"), [
-    (["localhost:1", "--dialect", "aap"], "'localhost:1' is not an http or https address; write it as http://HOST:PORT/PATH\n"),
+@pytest.mark.parametrize("url", [
+    "localhost:1", "ftp://h/aap", "http://", "http:///aap", "http://[bad/aap", "http://h:99999/aap", "http://h:x/aap",
 ])
-def test_a_mistake_is_told(dragoman: Run, words: list[str], told: str) -> None:
-    result = dragoman("chat", *words)
-    assert (result.exit_code, result.stderr) == (2, told)
+def test_what_is_no_address_is_told(dragoman: Run, url: str) -> None:
+    result = dragoman("chat", url, "--dialect", "aap")
+    assert (result.exit_code, result.stderr) == (
+        2, f"'{url}' is not an http or https address; write it as http://HOST:PORT/PATH\n")
 
 
 def test_a_tool_that_is_not_there_is_told(dragoman: Run, server: Running) -> None:
@@ -281,6 +307,9 @@ def test_a_tool_that_is_not_there_is_told(dragoman: Run, server: Running) -> Non
     assert result.stderr == "--ask-before hammer: there is no such tool; the agent has: clock, calc, search\n"
     silent = dragoman(*words_for(server, "zenflux"), "--ask-before", "calc")
     assert silent.stderr == "--ask-before calc: there is no such tool; this server names no tools of its agent\n"
+    for name in sorted({*DIALECTS} - {*CLIENT_TOOLS}):
+        deaf = dragoman(*words_for(server, name), "--tool", "paint")
+        assert (deaf.exit_code, deaf.stderr) == (2, "--tool paint: this server takes no tools of its clients\n"), name
     nameless = dragoman(*words_for(server, "aap"), "--tool", "=x")
     assert nameless.stderr == "--tool '=x': say NAME, or NAME=WHAT IT DOES\n"
 
@@ -289,3 +318,4 @@ def test_help_has_an_example(dragoman: Run) -> None:
     result = dragoman("chat", "--help")
     assert result.exit_code == 0
     assert "Example: dragoman chat" in result.stdout
+    assert all(name in result.stdout for name in DIALECTS)

@@ -44,13 +44,14 @@ def test_a_variable_may_name_the_file(dragoman: Run, monkeypatch: pytest.MonkeyP
 
 
 def test_the_matrix_is_a_table(dragoman: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    losses = [["from / to", "speech", "song"], ["speech", "nothing", "[thinking], " + "very " * 40 + "long"]]
+    losses = [["from / to", "speech", "song"], ["speech", "nothing", "[thinking], usage, " + "very " * 40 + "long"]]
     monkeypatch.setattr(app, "matrix", lambda config: losses)
     result = dragoman("check", "--matrix")
     assert result.exit_code == 0
     lines = [line.split() for line in result.stdout.splitlines()]
     assert ["from", "/", "to", "speech", "song"] in lines
-    assert ["speech", "nothing", "[thinking],", *["very"] * 40, "long"] in lines
+    assert ["speech", "nothing", "[thinking],", "usage,", *["very"] * 40, "long"] in lines
+    assert result.stdout.endswith("\n\nusage: tokens spent\n"), "what the words in it mean, and no others"
 
 
 def test_mistakes_in_the_settings_hide_none_in_what_they_name(home: Path, dragoman: Run) -> None:
@@ -69,3 +70,15 @@ limits: {turn_seconds: soon}
         "config.yaml:1:1", "config.yaml:2:7", "config.yaml:4:9", "config.yaml:5:3", "config.yaml:7:19",
         "config.yaml:7:35", "config.yaml:8:24",
     ]
+
+
+@pytest.mark.parametrize("word", ["check", "serve"])
+def test_an_agent_whose_command_is_not_there_is_told_before_anybody_asks_it(
+    home: Path, dragoman: Run, word: str,
+) -> None:
+    (home / "config.yaml").write_text(
+        "dialects: {aap: }\nagents:\n  clerk:\n    backend: acp\n    settings: {command: no-such-clerk}\n")
+    result = dragoman(word)
+    assert result.exit_code == 2
+    assert result.stderr == ("config.yaml:5:25: command: there is no program 'no-such-clerk' on the PATH; "
+                             "install it, or write its path\n")

@@ -86,7 +86,7 @@ def test_nobody_there_is_one_message(dragoman: Run, url: str) -> None:
     assert "dragoman serve" in result.stderr
 
 
-@pytest.mark.parametrize("address", ["file:///etc/passwd", "localhost:80"])
+@pytest.mark.parametrize("address", ["file:///etc/passwd", "localhost:80", "http://[bad", "http://h:99999"])
 def test_only_http_is_asked(dragoman: Run, address: str) -> None:
     result = dragoman("replay", "sess_1", "--url", address)
     assert (result.exit_code, result.stderr) == (2, f"'{address}' is not an http or https address\n")

@@ -2,7 +2,8 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from random import Random
@@ -10,23 +11,24 @@ from random import Random
 import aiohttp
 
 from gateway.model import Record, decode
+from tests.cluster.excuses import unexcused
 from tests.cluster.wires import InTurn, Wire
 from tests.crash.clients import CLIENTS, Client, Watcher, World
-from tests.crash.history import Violation, judge
+from tests.crash.history import Violation, judge, times_settled, times_there
 from tests.crash.server import Server
 from tests.crash.tellings import telling
 from tests.redises import RedisServer
 
 LEASE = 1.5
 PATIENCE = 40.0
-SETTLED_SECONDS = 1.0
 
 
 class Fleet:
     """Servers by number; each has a line of its own to Redis, and a client can ask one of them or any."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, lease: float = LEASE) -> None:
         self.folder = folder
+        self.lease = lease
         self.redis = RedisServer(folder / "redis")
         self.servers: list[Server] = []
         self.wires: list[Wire] = []
@@ -45,7 +47,7 @@ class Fleet:
             self.wires.append(wire)
             self.servers.append(Server(
                 home, log=f"redis://127.0.0.1:{wire.port}/0", data=str(self.folder / "shared"),
-                limits={"lease_seconds": LEASE, "drain_seconds": 0.5}, **settings,
+                limits={"lease_seconds": self.lease, "drain_seconds": 0.5}, **settings,
             ))
             await asyncio.to_thread(self.servers[-1].start)
         for server in self.servers:
@@ -84,8 +86,10 @@ class Fleet:
 
 
 @asynccontextmanager
-async def fleet(folder: Path, number: int = 3, **settings: object) -> AsyncIterator[Fleet]:
-    made = Fleet(folder)
+async def fleet(
+    folder: Path, number: int = 3, *, lease: float = LEASE, **settings: object,
+) -> AsyncIterator[Fleet]:
+    made = Fleet(folder, lease)
     try:
         await made.start(number, **settings)
         yield made
@@ -107,6 +111,8 @@ class Talk:
         self.world = World(fleet.address, Random(seed), http)
         self.clients: list[Client] = [kind(self.world, n) for n in range(each) for kind in CLIENTS]
         self.watchers = [Watcher(self.world, "cas"), Watcher(self.world, "blade")]
+        self.tried_seconds = 2 * (2 * fleet.lease + 2)
+        """Twice as long as a server tries to pass a command on: what has not come by then does not come any more."""
         self._tasks: list[asyncio.Task[None]] = []
 
     async def begin(self) -> None:
@@ -142,18 +148,30 @@ class Talk:
                 task.result()
 
     async def settled(self) -> None:
-        """Until nothing comes any more: a request whose client was stopped may still be on its way to a writer."""
-        heads = list[int]()
-        async with asyncio.timeout(PATIENCE):
-            while heads != (now := [len(await self.records(client.session)) for client in self.clients]):
-                heads = now
-                await asyncio.sleep(SETTLED_SECONDS)
+        """Until nothing is in doubt: a request outlives its client, for as long as a server tries to pass it on."""
+        for client in self.clients:
+            async with asyncio.timeout(PATIENCE):
+                while self._in_doubt(client.session, await self.records(client.session)):  # noqa: ASYNC110
+                    await asyncio.sleep(0.05)
+
+    def _in_doubt(self, session: str, records: Sequence[Record]) -> bool:
+        """Whether something that was said or answered may yet come."""
+        history, since = self.world.history, time.monotonic() - self.tried_seconds
+        taken = {said.words for said in history.said if said.taken}
+        told = {answered.request_id for answered in history.answered if answered.taken}
+        return any(
+            one.words not in taken and not times_there(one.words, records)
+            for one in history.said if one.session == session and one.at > since
+        ) or any(
+            one.request_id not in told and not times_settled(one.request_id, records)
+            for one in history.answered if one.session == session and one.at > since
+        )
 
     async def verdict(self) -> list[Violation]:
         """Every session is fit for use, and every promise was kept; meanwhile a server had reason to refuse."""
         await self.stop()
         await self.settled()
-        self.world.found = [one for one in self.world.found if not _is_excused(one.words)]
+        refusals, self.world.found = self.world.found, []
         listening = [asyncio.create_task(client._quietly(client.listen())) for client in self.clients]
         async with asyncio.timeout(60):
             for client in self.clients:
@@ -162,22 +180,19 @@ class Talk:
         for task in listening:
             task.cancel()
         await asyncio.wait(listening)
+        judged = await self.judged()
+        return [*unexcused(refusals, self.world.history), *self.world.found, *judged]
+
+    async def judged(self) -> list[Violation]:
+        """What the judge says of all that was said and heard."""
         history = self.world.history
         for client in self.clients:
             history.logs[client.session] = await self.records(client.session)
         for session, stream in {(hearing.session, hearing.stream) for hearing in history.hearings}:
             history.tellings[session, stream] = telling(history.logs.get(session, ()), stream)
-        return [*self.world.found, *judge(history)]
+        return judge(history)
 
     async def records(self, session: str) -> list[Record]:
         async with self.world.http.get(self.world.url(f"/replay/{session}")) as answer:
             assert answer.status == 200, await answer.text()
             return [decode(line) for line in (await answer.read()).splitlines()]
-
-
-def _is_excused(words: str) -> bool:
-    """A refusal for want of Redis or of the server that holds a session; or of an answer that was given before, by a
-    client whose ear was at a server that slept, or who was not told that it was taken; or of a message while an earlier
-    one of the same client has begun, of which it heard nothing. That none is lost or said twice is judged."""
-    whys = ("cannot be reached", "overloaded", "OVERLOADED", "pending", "already has an active chat")
-    return any(why in words for why in whys)

@@ -11,6 +11,7 @@ from gateway.engine import House, Hub
 from gateway.ids import minting
 from gateway.log.redis import RedisLog
 from gateway.ports import Chunk, Subscription
+from gateway.storage import UNSEALED, Seal
 from gateway.storage.redis import Address, Redis
 from tests.house import CARD, Acting, Plain, Play, Watchman
 from tests.redises import redis_of_this_run
@@ -21,11 +22,11 @@ LEASE = 0.6
 class Replica:
     """One server's engine."""
 
-    def __init__(self, prefix: str, play: Play, **limits: float) -> None:
+    def __init__(self, prefix: str, play: Play, seal: Seal = UNSEALED, **limits: float) -> None:
         import time
 
         self.redis = Redis(Address.read(f"{redis_of_this_run().url}?prefix={prefix}"), lease=LEASE)
-        self.log = RedisLog(self.redis)
+        self.log = RedisLog(self.redis, seal=seal)
         self.watchman = Watchman()
         made = Limits().model_copy(update=limits)
         self.house = House(

@@ -1,7 +1,6 @@
 """Any server of several takes any command: it is done by the session's writer, once, and seen everywhere."""
 
 import asyncio
-from collections.abc import AsyncGenerator
 
 import pytest
 
@@ -9,50 +8,19 @@ from gateway.cluster.letters import Asked, Submit
 from gateway.errors import Busy, Conflict, Invalid, NotFound
 from gateway.model import (
     AnswerQuestion,
-    Choice,
     CloseReason,
     Interrupt,
     NoticePosted,
     Outcome,
-    Question,
-    QuestionAsk,
     SendMessage,
     SessionStatus,
     TurnEnded,
     TurnStarted,
 )
-from gateway.ports import Said, Turn
-from tests.cluster.replicas import LEASE, Replica, heard, replicas
+from tests.cluster.plays import HELLO, asking, ended, endless, made, quick
+from tests.cluster.replicas import LEASE, heard, replicas
 from tests.house import lawful
 from tests.served import until
-
-HELLO = SendMessage(content="hello")
-
-
-async def quick(turn: Turn) -> AsyncGenerator[Said, None]:
-    yield NoticePosted(topic="t", title="done")
-
-
-async def endless(turn: Turn) -> AsyncGenerator[Said, None]:
-    while True:
-        yield NoticePosted(topic="t", title="tick")
-        await asyncio.sleep(0.01)
-
-
-async def asking(turn: Turn) -> AsyncGenerator[Said, None]:
-    question = Question(question="which?", options=(Choice(label="a"), Choice(label="b")))
-    answers = await turn.ask(QuestionAsk(questions=(question,)))
-    yield NoticePosted(topic="t", title=type(answers[0]).__name__)
-
-
-async def made(one: Replica) -> str:
-    return (await one.sessions.create("ann", "agent")).session_id
-
-
-async def ended(one: Replica, session_id: str) -> None:
-    async with asyncio.timeout(10):
-        while (await one.sessions.get("ann", session_id)).status is not SessionStatus.IDLE:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
 
 
 async def test_a_command_is_done_by_the_writer_and_seen_by_whoever_passed_it_on() -> None:

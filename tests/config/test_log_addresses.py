@@ -28,7 +28,7 @@ def test_what_is_no_address_is_told_without_its_password(tmp_path: Path, log: st
     with pytest.raises(Problems) as told:
         load(tmp_path, log)
     words = str(told.value)
-    assert "that is no address of a" in words and "redis://HOST:PORT/DB" in words
+    assert "that is no address of a" in words and "write it as" in words
     assert "hush" not in words
 
 
@@ -41,7 +41,31 @@ def test_a_server_of_another_kind_is_not_known(tmp_path: Path, log: str) -> None
 
 
 def test_what_is_not_installed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.config.checks.find_spec", lambda name: None)
+    monkeypatch.setattr("gateway.config.addresses.find_spec", lambda name: None)
     with pytest.raises(Problems) as told:
         load(tmp_path, "redis://host")
     assert ".venv/bin/pip install -e '.[redis]'" in str(told.value)
+
+
+@pytest.mark.parametrize(("log", "told"), [
+    ("rediss://:hush@host/0?ssl_ca_cert=ca.pem", "has no 'ssl_ca_cert'; did you mean 'ssl_ca_certs'?"),
+    ("rediss://:hush@host/0?ssl_ca_certs=nowhere.pem",
+     "ssl_ca_certs: there is no file 'nowhere.pem'; it is looked for beside the config file"),
+    ("redis://:hush@host/0?ssl_ca_certs=ca.pem", "an address of a redis:// server has no 'ssl_ca_certs'"),
+    ("redis://:hush@host/zero", "the database of a redis:// server is a number"),
+    ("unix://:hush@/run/redis.sock?db=zero", "the database of a unix:// server is a number"),
+    ("unix://redis.sock", "write it as unix:///PATH?db=NUMBER, with three slashes"),
+])
+def test_what_an_address_cannot_say_is_told_at_its_line(tmp_path: Path, log: str, told: str) -> None:
+    (tmp_path / "ca.pem").write_text("")
+    with pytest.raises(Problems) as caught:
+        load(tmp_path, log)
+    words = str(caught.value)
+    assert f"{tmp_path}/config.yaml:3:6: " in words and told in words
+    assert "hush" not in words
+
+
+def test_files_of_an_address_are_looked_for_beside_the_settings(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("")
+    log = "rediss://host/0?ssl_ca_certs=ca.pem&ssl_check_hostname=no&prefix=mine"
+    assert load(tmp_path, log) == log

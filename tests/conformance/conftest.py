@@ -116,11 +116,13 @@ def blade() -> Suite:
 def examine_blade(blade: Suite) -> Examine:
     """Put the Blade suite, or the named requirements of it, to a server."""
 
-    async def run(server: BladeServer, *ids: str, within: float = 5.0, profile: object = None) -> Report:
+    async def run(
+        server: BladeServer, *ids: str, within: float = 5.0, profile: object = None, at_once: int = 4
+    ) -> Report:
         wanted = [item for item in blade.catalogue.requirements if not ids or item.id in ids]
         settings = profile or blade.read_profile()
         async with served(server) as url:
-            return await Runner(blade, Target(url, KEY, within, True), settings).run(wanted)  # type: ignore[arg-type]
+            return await Runner(blade, Target(url, KEY, within, True), settings, at_once).run(wanted)  # type: ignore[arg-type]
 
     return run
 

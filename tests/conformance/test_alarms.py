@@ -19,7 +19,7 @@ async def heard(watch: Watch) -> list[Round]:
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_nothing_is_held_against_correct_servers(dialect: str) -> None:
-    rounds = await heard(Watch(dialect, runs=0, jitter=0.02, within=30.0, with_liberties=False))
+    rounds = await heard(Watch(dialect, runs=0, jitter=0.02, within=30.0, with_liberties=False, at_once=16))
     assert [item.name for item in rounds] == ["run with up to 20 ms of delay"]
     assert [f"{item.name}: {words}" for item in rounds for words in item.alarms] == []
 

@@ -41,7 +41,7 @@ async def test_liberties_are_not_held_against_a_server(examine_blade: Examine, s
 
 
 async def test_what_the_seeds_say_is_enough_for_every_must(examine_blade: Examine) -> None:
-    report = await examine_blade(SeedsOnly(key=KEY), within=8.0)
+    report = await examine_blade(SeedsOnly(key=KEY), within=8.0, at_once=16)
     found = {item.requirement.id: (item.requirement.level, item.outcome) for item in report.findings}
     assert {name for name, (level, outcome) in found.items() if level is Level.MUST and is_bad(outcome)} == set()
     assert sum(level is not Level.MUST and is_bad(outcome) for level, outcome in found.values()) > 10

@@ -32,6 +32,8 @@ def test_a_server_that_conforms_gives_zero_and_all_reports(in_background: Serve,
     result = run("aap", url, "--key", KEY, *reports)
     assert result.exit_code == 0, result.output
     assert "conforms" in result.output
+    assert [line for line in result.stderr.splitlines() if "folder" in line] == [
+        f"made the folder {told.parent}", f"made the folder {wire}"], "those that were there are not told of"
     body = json.loads(told.read_text())
     assert len(body["requirements"]) == 40
     assert page.read_text().startswith("<!doctype html>")
@@ -166,7 +168,8 @@ def test_a_report_that_cannot_be_written_gives_two(in_background: Serve, tmp_pat
     url = in_background(ReferenceServer())
     result = run("aap", url, "--only", "AAP-META-01", "--report", str(tmp_path / "file" / "a.json"))
     assert result.exit_code == 2
-    assert "cannot write the report" in result.output
+    assert f"cannot write the report: the folder {tmp_path / 'file'} cannot be made: " in result.stderr
+    assert "--report takes another place" in result.stderr
 
 
 def test_help_has_an_example_and_the_module_runs() -> None:

@@ -149,6 +149,26 @@ async def test_what_must_be_tolerated_is_named_when_it_is_not() -> None:
     assert [alarm.name for alarm in alarms] == ["drop GET /meta 200 version"]
 
 
+def test_the_most_telling_cases_are_asked_first() -> None:
+    quick, thorough = "streaming.results_follow_their_calls", "modes.every_mode_tells_the_same"
+    judge = "tools.a_trusted_tool_runs_inline"
+    atlas = Atlas(Walk(), seconds={quick: 0.1, thorough: 0.3, judge: 0.2})
+    for path in ("", "text"):
+        atlas.visitors["sse text", path] |= {quick, thorough, judge}
+    atlas.judges["sse text"].add(judge)
+    hunter = Hunter(bench_of("aap"), read_orders("aap").model_copy(update={"watchers": (thorough,)}))
+    assert hunter.quarry(atlas, Flaw("drop", "sse text", "text")).cases == (judge, quick, thorough)
+    for flaw in (Flaw("alter", "sse text", "text"), Flaw("lose", "sse text"), Flaw("double", "sse text")):
+        assert hunter.quarry(atlas, flaw).cases == (thorough, quick, judge)
+
+
+@pytest.mark.parametrize("dialect", SETUPS)
+def test_watchers_are_cases_that_decide_a_must(dialect: str) -> None:
+    bench = bench_of(dialect)
+    assert read_orders(dialect).watchers
+    assert [name for name in read_orders(dialect).watchers if not bench.binds(bench.cases[name])] == []
+
+
 def test_the_last_killer_is_asked_first() -> None:
     memory = Memory()
     memory.note(Flaw("drop", "sse a", "x"), "late")

@@ -1,10 +1,11 @@
 """Somebody who asked in the wrong place, or was not let in, is told so in one line."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
-from conformance.kit.advice import advice
+from conformance.kit.advice import STRANGER, advice
 from conformance.kit.requirement import Level, Requirement
 from conformance.kit.verdict import CaseResult, Finding, Outcome, Report
 
@@ -45,3 +46,12 @@ def test_what_cannot_be_right_is_told(found: Report, has_key: bool, told: str) -
 ])
 def test_a_server_that_is_what_it_is_needs_no_advice(found: Report) -> None:
     assert advice(found, has_key=False) is None
+
+
+def test_an_agent_that_nobody_described_may_be_what_fails() -> None:
+    passed = CaseResult("b.case", "It is so.", (), Outcome.PASSED, 0.1, "")
+    failing = report(*[200] * 10)
+    mixed = replace(failing, results=(*failing.results, passed))
+    assert advice(mixed, has_key=False, has_profile=False) == STRANGER
+    assert advice(mixed, has_key=False, has_profile=True) is None
+    assert advice(report(*[200] * 10, outcome=Outcome.PASSED), has_key=False, has_profile=False) is None

@@ -52,6 +52,25 @@ def test_a_file_is_not_overwritten_unasked(tmp_path: Path) -> None:
     assert (tmp_path / "a.jsonl").read_text(encoding="utf-8") == "mine"
 
 
+def test_a_folder_that_is_missing_is_made_and_said(tmp_path: Path) -> None:
+    folder = tmp_path / "build" / "traffic"
+    with socket.socket() as taken:  # so that it ends by itself
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        words = ["--listen", f"127.0.0.1:{taken.getsockname()[1]}", "--overwrite"]
+        first, second = (run(record, "aap", "http://h", "--out", str(folder / "a.jsonl"), *words) for _ in range(2))
+    assert f"made the folder {folder}\n" in first.stderr and "made the folder" not in second.output
+    assert folder.is_dir()
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
+    for folder in (tmp_path / "file", tmp_path / "file" / "deep"):
+        result = run(record, "aap", "http://h", "--out", str(folder / "a.jsonl"))
+        assert result.exit_code == 2
+        assert f"the folder {folder} cannot be made: " in result.stderr and "--out takes another" in result.stderr
+
+
 def test_a_place_that_is_taken_is_said(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

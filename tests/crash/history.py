@@ -75,6 +75,8 @@ class Said(NamedTuple):
     session: str
     words: str
     taken: bool
+    at: float = 0.0
+    """When, by a clock that does not go back."""
 
 
 class Answered(NamedTuple):
@@ -84,6 +86,7 @@ class Answered(NamedTuple):
     session: str
     request_id: str
     taken: bool
+    at: float = 0.0
 
 
 @dataclass
@@ -205,11 +208,16 @@ def _waiting(session: str, records: Sequence[Record]) -> str | None:
 
 def of_said(said: Said, records: Sequence[Record]) -> Iterator[Violation]:
     """What was taken is there once; what may have been taken is not there twice."""
-    times = sum(_says(record, said.words) for record in records)
+    times = times_there(said.words, records)
     if times > 1:
         yield Violation(Kind.REPEATED, said.session, f"{said.words!r} was said once and is there {times} times")
     if said.taken and not times:
         yield Violation(Kind.LOST, said.session, f"{said.client} was told that {said.words!r} was taken")
+
+
+def times_there(words: str, records: Iterable[Record]) -> int:
+    """How often the log has the message with these words."""
+    return sum(_says(record, words) for record in records)
 
 
 def _says(record: Record, words: str) -> bool:
@@ -222,11 +230,15 @@ def _says(record: Record, words: str) -> bool:
 
 def of_answer(answered: Answered, records: Sequence[Record]) -> Iterator[Violation]:
     """An ask that was answered is settled, once."""
-    times = sum(isinstance(r.event, InputResolved) and r.event.request_id == answered.request_id for r in records)
+    times = times_settled(answered.request_id, records)
     if times > 1:
         yield Violation(Kind.REPEATED, answered.session, f"{answered.request_id} was settled {times} times")
     if answered.taken and not times:
         yield Violation(Kind.LOST, answered.session, f"{answered.client} was told {answered.request_id} is settled")
+
+
+def times_settled(request_id: str, records: Iterable[Record]) -> int:
+    return sum(isinstance(r.event, InputResolved) and r.event.request_id == request_id for r in records)
 
 
 # -- across a death ---------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """What all clients share that talk while servers die: a session that is driven, and a history that is written down."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -132,10 +133,10 @@ class Client:
         raise ConnectionError("refused")
 
     def said(self, words: str, taken: bool) -> None:
-        self.world.history.said.append(Said(self.name, self.session, words.split()[-1], taken))
+        self.world.history.said.append(Said(self.name, self.session, words.split()[-1], taken, time.monotonic()))
 
     def answered(self, ask: OpenAsk, taken: bool) -> None:
-        self.world.history.answered.append(Answered(self.name, self.session, ask.request_id, taken))
+        self.world.history.answered.append(Answered(self.name, self.session, ask.request_id, taken, time.monotonic()))
 
     # -- each dialect's own ---------------------------------------------------------------------------------------
 

@@ -43,3 +43,11 @@ def ended(records: list[Record]) -> TurnEnded:
     event = records[-1].event
     assert isinstance(event, TurnEnded)
     return event
+
+
+def deep(levels: int) -> dict[str, object]:
+    """JSON within JSON."""
+    value: dict[str, object] = {}
+    for _ in range(levels):
+        value = {"a": value}
+    return value

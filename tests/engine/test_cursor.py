@@ -1,6 +1,7 @@
 """A subscriber sees everything after its cursor, once and in order, however late or slow."""
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -10,8 +11,9 @@ from gateway.engine import channel as channel_module
 from gateway.engine import cursor as cursor_module
 from gateway.engine import feed as feed_module
 from gateway.engine.cursor import Cursor
+from gateway.log import MemoryLog
 from gateway.model import CloseReason, Record, SessionClosed
-from tests.engine.watching import post, read, silent
+from tests.engine.watching import Slow, post, read, silent
 from tests.house import Plain, Stage
 
 
@@ -191,3 +193,120 @@ async def test_a_reader_that_goes_leaves_nothing_waiting() -> None:
         cursor.close()
     assert len(stage.hub._feeds[session.view.session_id].waiters) == 1
     first.cancel()
+
+
+async def test_who_comes_while_the_log_is_ahead_of_the_news_is_told_nothing_twice() -> None:
+    log = Slow()
+    stage = Stage(silent, log=log)
+    session = await stage.session()
+    post(session, 2)
+    first = await stage.service.watch("", session.view.session_id, "plain")
+    assert await read(first) == [1, 2, 3]
+    log.quiet = True
+    post(session, 2)
+    second = await stage.service.watch("", session.view.session_id, "plain")
+    assert await read(second) == [1, 2, 3], "what is not told of yet is shown to nobody"
+    log.tell()
+    post(session)
+    assert await read(second) == await read(first) == [4, 5, 6]
+
+
+async def test_who_hears_of_a_deletion_from_the_log_first_is_told_of_it_all_the_same() -> None:
+    log = Slow()
+    stage = Stage(silent, log=log)
+    session = await stage.session()
+    post(session, 2)
+    cursor = await stage.service.watch("", session.view.session_id, "plain")
+    log.quiet = True
+    await stage.service.delete("", session.view.session_id)
+    reading = asyncio.create_task(read(cursor))
+    await asyncio.sleep(0)
+    log.tell()
+    assert await reading == [4]
+    assert await read(cursor) == []
+
+
+async def test_who_has_nothing_to_be_told_in_its_dialect_is_not_slow() -> None:
+    class Taciturn(Plain):
+        def feed(self, record: Record) -> tuple[bytes, ...]:
+            return super().feed(record) if record.seq in (1, 60) else ()
+
+    stage = Stage(silent, projector=lambda dialect, options: Taciturn(), max_lag_events=10)
+    session = await stage.session()
+    live = await stage.service.watch("", session.view.session_id, "plain")
+    assert await read(live) == [1]
+    reading = asyncio.create_task(read(live))
+    while session.view.head < 60:
+        post(session)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+    assert await reading == [60]
+    assert stage.watchman.cuts == 0
+
+
+async def test_who_is_gone_when_the_log_answers_does_not_read_along() -> None:
+    log = Slow()
+    stage = Stage(silent, log=log)
+    session = await stage.session()
+    staying = await stage.service.watch("", session.view.session_id, "plain")
+    assert await read(staying) == [1]
+    log.slow = True
+    going = await stage.service.watch("", session.view.session_id, "plain")
+    reading = asyncio.create_task(going.chunks())
+    await asyncio.sleep(0)
+    going.close()
+    log.may_read.set()
+    assert await reading == ()
+    [channel] = stage.hub._feeds[session.view.session_id].channels.values()
+    assert channel.readers == {staying}
+
+
+async def test_what_a_reader_was_given_stays_as_it_is() -> None:
+    stage = Stage(silent)
+    session = await stage.session()
+    slow, quick = [await stage.service.watch("", session.view.session_id, "plain", after=1) for _ in range(2)]
+    waiting = [asyncio.create_task(cursor.chunks()) for cursor in (slow, quick)]
+    await asyncio.sleep(0)
+    post(session)
+    given, _ = await asyncio.gather(*waiting)
+    post(session)
+    assert await read(quick) == [3]
+    assert [chunk.seq for chunk in given] == [2]
+    assert await read(slow) == [3]
+
+
+async def test_who_has_had_all_of_a_long_session_waits_for_what_comes_next() -> None:
+    """Its projector must see the session from the start, which takes several pages; there is nothing to tell of it."""
+    class Patient(MemoryLog):
+        pages = 0
+
+        async def read(self, session_id: str, after: int = 0, limit: int | None = None) -> Sequence[Record]:
+            self.pages += 1
+            assert self.pages < 10, "what was read is read again and again"
+            return await super().read(session_id, after, limit)
+
+    log = Patient()
+    stage = Stage(silent, log=log)
+    session = await stage.session()
+    post(session, 2 * cursor_module.PAGE)
+    cursor = await stage.service.watch("", session.view.session_id, "plain", after=session.view.head)
+    reading = asyncio.create_task(read(cursor))
+    await asyncio.sleep(0)
+    assert (reading.done(), log.pages) == (False, 3)
+    post(session)
+    assert await reading == [session.view.head]
+
+
+async def test_who_waits_is_not_slow_however_much_comes_at_once() -> None:
+    log = Slow()
+    stage = Stage(silent, log=log, max_lag_events=10)
+    session = await stage.session()
+    cursor = await stage.service.watch("", session.view.session_id, "plain")
+    assert await read(cursor) == [1]
+    reading = asyncio.create_task(read(cursor))
+    await asyncio.sleep(0)
+    log.quiet = True
+    post(session, 50)
+    log.tell()
+    assert await reading == list(range(2, 52))
+    assert stage.watchman.cuts == 0

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from gateway.errors import Conflict, NotFound
+from gateway.log import MemoryLog
 from gateway.model import (
     ROOT,
     BlockDelta,
@@ -15,6 +16,7 @@ from gateway.model import (
     CloseReason,
     MessageEnded,
     MessageStarted,
+    Record,
     ScopeOpened,
     ScopeStatus,
     ScopeStatusChanged,
@@ -23,8 +25,9 @@ from gateway.model import (
     StopReason,
     TurnEnded,
 )
-from gateway.ports import Said, Scoped, Turn
+from gateway.ports import Said, Scoped, SessionHead, Turn
 from tests.house import Stage, lawful, refolded
+from tests.served import until
 
 
 async def forking(turn: Turn) -> AsyncGenerator[Said, None]:
@@ -153,3 +156,52 @@ async def test_the_list_can_be_walked_in_both_directions() -> None:
     for attempt in (stage.service.head("bob", made[0]), stage.service.head("ann", "sess_none")):
         with pytest.raises(NotFound):
             await attempt
+
+
+class Late(MemoryLog):
+    """A log that is looked into, and takes what is `held`, only when it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_look, self.stored = asyncio.Event(), asyncio.Event()
+        self.held: list[Record] | None = None
+
+    async def head(self, session_id: str) -> SessionHead | None:
+        await self.may_look.wait()
+        return await super().head(session_id)
+
+    def append(self, record: Record) -> None:
+        if self.held is None:
+            super().append(record)
+        else:
+            self.held.append(record)
+
+    async def settled(self, session_id: str, seq: int) -> None:
+        if self.held is not None:
+            await self.stored.wait()
+
+    def store(self) -> None:
+        held, self.held = self.held or [], None
+        for record in held:
+            self.append(record)
+        self.stored.set()
+
+
+async def test_who_waited_for_a_session_that_was_let_go_again_gets_the_one_that_is_at_hand() -> None:
+    """Two of the same session would both write its log, each under the same numbers."""
+    log = Late()
+    stage = Stage(patient, log=log, sessions_at_hand=1)
+    one, two, _ = [(await stage.session()).view.session_id for _ in range(3)]
+    log.held = []
+    updating = [asyncio.create_task(stage.service.update("", session_id, title="Trip")) for session_id in (one, two)]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    log.may_look.set()  # both come at once, and the second takes the place of the first
+    await until(lambda: len(log.held or ()) == 2)
+    updating.append(asyncio.create_task(stage.service.update("", one, title="Journey")))
+    await until(lambda: len(log.held or ()) == 3)
+    log.store()
+    async with asyncio.timeout(30):
+        await asyncio.gather(*updating)
+    assert [record.seq for record in await log.read(one)] == [1, 2, 3]
+    assert (await stage.service.get("", one)).title == "Journey"

@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 import pytest
+from structlog.testing import capture_logs
 
-from gateway.errors import Busy, Conflict, GatewayError, Invalid, NotPending, Overloaded
+from gateway.errors import BackendFailed, Busy, Conflict, GatewayError, Invalid, NotPending, Overloaded
 from gateway.model import (
     Answer,
     BlockEnded,
@@ -232,3 +233,31 @@ async def test_time_never_goes_back_in_a_session() -> None:
     session.submit([SendMessage(content="go")])
     await stage.until(session, TurnSuspended)
     lawful(await stage.records(session))
+
+
+async def broken(turn: Turn) -> AsyncGenerator[Said, None]:
+    """Finds its upstream gone."""
+    yield MessageStarted(message_id="m1")
+    raise BackendFailed("http://10.0.0.1 cannot be reached (Connection refused)")
+
+
+async def test_the_journal_says_why_a_turn_failed() -> None:
+    """Some dialects tell their clients only that it did."""
+    stage = Stage(broken)
+    session = await stage.session()
+    with capture_logs() as told:
+        session.submit([SendMessage(content="go")])
+        await stage.until(session, TurnEnded)
+    [entry] = [one for one in told if one["event"] == "turn ended"]
+    assert (entry["log_level"], entry["agent"], entry["fault"]) == ("warning", "agent", "backend")
+    assert entry["why"] == "http://10.0.0.1 cannot be reached (Connection refused)"
+
+
+async def test_an_interrupt_for_another_turn_makes_no_room_for_a_message() -> None:
+    stage = Stage(patient)
+    session = await stage.session()
+    session.submit([SendMessage(content="go")])
+    head = session.view.head
+    with pytest.raises(Busy):
+        session.submit([Interrupt(turn_id="turn_other"), SendMessage(content="me")])
+    assert session.view.head == head

@@ -6,9 +6,11 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from gateway.errors import NotFound, Overloaded, TooLarge
-from gateway.model import MessageStarted, Role, SeedMessage, SendMessage
+from gateway.log import MemoryLog
+from gateway.model import Interrupt, MessageStarted, Role, SeedMessage, SendMessage
 from gateway.ports import Said, Turn
 from tests.house import Stage
+from tests.served import until
 
 
 async def patient(turn: Turn) -> AsyncGenerator[Said, None]:
@@ -100,3 +102,54 @@ async def test_a_session_knows_its_agent_and_its_turns() -> None:
     assert stage.service.start_of_turn(session_id, session.view.head) == 2
     assert stage.service.start_of_turn(session_id, 0) == 0
     assert stage.service.start_of_turn("sess_none", 9) == 0
+
+
+async def test_who_leaves_after_its_turn_leaves_the_next_one_alone() -> None:
+    stage = Stage(patient)
+    stage.house.cancel_on_leave = True
+    session = await stage.session()
+    first = session.submit([SendMessage(content="go")])
+    session.submit([Interrupt(), SendMessage(content="once more")])
+    head = session.view.head
+    assert first.turn_id is not None
+    await stage.service.leave("", session.view.session_id, first.turn_id)
+    assert (session.view.head, stage.service.running) == (head, 1), "nobody is said to have interrupted anything"
+
+
+async def test_who_leaves_while_nothing_can_be_stored_is_told_nothing() -> None:
+    stage = Stage(patient)
+    stage.house.cancel_on_leave = True
+    session = await stage.session()
+    receipt = session.submit([SendMessage(content="go")])
+    assert receipt.turn_id is not None
+    stage.house.log.trouble = Overloaded("full")  # type: ignore[misc]
+    await stage.service.leave("", session.view.session_id, receipt.turn_id)
+    assert stage.service.running == 1
+
+
+async def test_a_client_that_hangs_up_does_not_leave_a_session_half_deleted() -> None:
+    class Slow(MemoryLog):
+        may_forget = asyncio.Event()
+
+        async def forget(self, session_id: str) -> None:
+            await self.may_forget.wait()
+            await super().forget(session_id)
+
+    log, put_away = Slow(), list[str]()
+
+    async def after(session_id: str) -> None:
+        put_away.append(session_id)
+
+    stage = Stage(patient, log=log)
+    stage.house.after_delete.append(after)
+    session_id = (await stage.session()).view.session_id
+    deleting = asyncio.create_task(stage.service.delete("", session_id))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    deleting.cancel()
+    await asyncio.wait([deleting])
+    with pytest.raises(NotFound):
+        await stage.service.get("", session_id)
+    log.may_forget.set()
+    await until(lambda: put_away)
+    assert (put_away, stage.service.at_hand, len(stage.service)) == ([session_id], 0, 0)

@@ -10,33 +10,43 @@ from hypothesis import strategies as st
 from gateway.errors import BackendFailed, RateLimited
 from gateway.model import (
     ROOT,
+    AnyAsk,
     BlockDelta,
     BlockEnded,
     BlockKind,
     BlockStarted,
+    ContinuationAsk,
+    Fault,
     FaultCode,
     FaultRaised,
     InputResolved,
     Interrupt,
     MessageEnded,
     MessageStarted,
+    NoticePosted,
     Outcome,
     PermissionAsk,
+    Question,
+    QuestionAsk,
     Record,
     Resolution,
+    RollbackAsk,
     ScopeOpened,
     SendMessage,
     StopReason,
     ToolCall,
     ToolReturned,
+    TurnEnded,
     TurnResumed,
     TurnStarted,
     Usage,
     Withdraw,
+    decode,
+    encode,
 )
 from gateway.ports import Said, Scoped
 from gateway.ports import Turn as TurnPort
-from tests.engine.playing import HELLO, ended, played
+from tests.engine.playing import HELLO, deep, ended, played
 from tests.house import Stage, names
 from tests.streams import backend_turns
 
@@ -226,3 +236,56 @@ async def test_asking_in_the_middle_of_a_message_is_a_fault() -> None:
         await turn.ask(PermissionAsk(call=CALL))
 
     assert ended(await played(play)).outcome is Outcome.FAILED
+
+
+async def test_a_backend_that_breaks_before_its_first_word_breaks_its_turn() -> None:
+    class Broken:
+        def run(self, turn: TurnPort) -> AsyncGenerator[Said, None]:
+            raise RuntimeError("no such model")
+
+        async def close(self) -> None:
+            """Nothing to put away."""
+
+    async def never(turn: TurnPort) -> AsyncGenerator[Said, None]:
+        return
+        yield
+
+    stage = Stage(never)
+    stage.house.backends = {"agent": Broken()}
+    session = await stage.session()
+    session.submit([SendMessage(content="go")])
+    await stage.until(session, TurnEnded)
+    records = await stage.records(session)
+    assert names(records)[2:] == ["turn.started", "fault.raised", "turn.ended"]
+    assert ended(records).outcome is Outcome.FAILED
+
+
+UNWRITABLE: list[AnyAsk] = [
+    QuestionAsk(questions=(Question(question="half of a pair: \ud83d"),)),
+    QuestionAsk(questions=(Question(question=7),)),  # type: ignore[arg-type]
+    RollbackAsk(task_id="t", options=({"deep": deep(500)},)),
+    RollbackAsk(task_id="t", options=({"at": object()},)),
+]
+
+
+@pytest.mark.parametrize("ask", UNWRITABLE)
+async def test_what_cannot_be_written_cannot_be_asked(ask: AnyAsk) -> None:
+    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+        await turn.ask(ContinuationAsk(turn=1, message="fine"), ask)
+        yield NoticePosted(topic="t", title="never")
+
+    records = await played(play)
+    assert names(records)[2:] == ["turn.started", "fault.raised", "turn.ended"]
+    fault = ended(records).fault
+    assert fault is not None
+    assert fault.code is FaultCode.BACKEND
+
+
+async def test_a_fault_with_words_that_cannot_be_written_is_told_with_others() -> None:
+    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+        raise RateLimited("too fast: \ud83d", details={"deep": deep(1000)})
+        yield
+
+    records = await played(play)
+    assert ended(records).fault == Fault(code=FaultCode.RATE_LIMITED, message="too fast: ?", retryable=True)
+    assert [decode(encode(record)) for record in records] == records

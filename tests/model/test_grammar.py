@@ -82,6 +82,9 @@ def speak(*said: Event | tuple[Event, str]) -> Grammar:
     ([START, M1], MessageEnded(message_id="m2"), "of message m2 inside message m1"),
     ([START, M1], text("x"), "in_message"),
     ([START, M1, TEXT], text("x", block="b2"), "not the open block"),
+    ([START, M1, TEXT], json("x"), "delta of tool_use b1, which is not the open block"),
+    ([START, M1, TEXT], BlockDelta(block_id="b1", message_id="m2", kind=BlockKind.TEXT, delta="x"),
+     "of message m2 inside message m1"),
     ([START, M1, TEXT, text("x")], end_text("y"), "do not add up"),
     ([START, M1, TEXT, text("x")], BlockEnded(block_id="b1", message_id="m1", kind=BlockKind.THINKING, text="x"),
      "not the open block"),
@@ -118,6 +121,16 @@ def test_a_breach_is_named_and_changes_nothing(lawful: list, breach: Event | tup
     with pytest.raises(GrammarError, match=law):
         grammar.check(event, scope_id)
     assert (grammar.turn, set(grammar.scopes), set(grammar.calls), set(grammar.asks)) == before
+
+
+@pytest.mark.parametrize("odd", [
+    text("x", block="b2"), json("x"), BlockDelta(block_id="b1", message_id="m2", kind=BlockKind.TEXT, delta="x"),
+])
+def test_words_are_taken_together_only_if_all_belong_there(odd: BlockDelta) -> None:
+    grammar = speak(START, M1, TEXT)
+    assert not grammar.take_words([text("a"), odd])
+    assert grammar.take_words([text("a"), text("b")])
+    grammar.check(end_text("ab"))
 
 
 def test_two_voices_may_interleave() -> None:

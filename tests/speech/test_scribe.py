@@ -140,6 +140,20 @@ def test_two_calls_with_one_id_are_two_calls() -> None:
     lawful(said)
 
 
+def test_a_key_that_is_used_again_stands_for_another_block() -> None:
+    """Also while the block before it waits to be told."""
+    teller = scribe()
+    said = [*teller.words("text", "hello"), *teller.call(0, ToolCall(call_id="c1", name="one"))]
+    said += [*teller.arguments(0, '{"a":1}'), *teller.call(0, ToolCall(call_id="c2", name="two"))]
+    said += [*teller.arguments(0, '{"b":2}'), *teller.words("more", "and"), *teller.end("more")]
+    said += [*teller.words("more", "so on"), *teller.end(0), *teller.arguments(0, "late"), *teller.finish()]
+    lawful(said)
+    assert wholes(said) == [
+        ("text", "hello"), ("tool_use", ("one", {"a": 1})), ("tool_use", ("two", {"b": 2})), ("text", "and"),
+        ("text", "so on"),
+    ]
+
+
 @pytest.mark.parametrize("written", ["{\"a\": ", "[1]", "nonsense", "\"text\""])
 def test_a_call_whose_input_is_no_object_is_torn(written: str) -> None:
     hand = scribe()

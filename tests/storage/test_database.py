@@ -277,3 +277,29 @@ async def test_the_file_is_free_again_after_a_server_has_gone(tmp_path: Path) ->
     for _ in range(2):
         async with opened(tmp_path / "a.db"):
             pass
+
+
+async def test_who_has_more_to_write_because_of_the_trouble_does_not_hurry_the_next_try(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Troubled(Telling):
+        def failed(self, why: GatewayError) -> None:
+            super().failed(why)
+            database.stir()
+
+    database = Database(tmp_path / "a.db", again=60)
+    source = Troubled()
+    database.attach(source)
+    await database.open()
+    fill_up(database)
+    source.works.append(large("x"))
+    database.stir()
+    later = list[float]()
+    with monkeypatch.context() as patch:
+        await asyncio.sleep(0)
+        patch.setattr(database._loop, "call_later", lambda seconds, act: later.append(seconds))
+        async with asyncio.timeout(30):
+            while not source.told:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+    assert later == [60]
+    await database.close()

@@ -168,7 +168,7 @@ async def test_a_server_that_keeps_nothing_is_refused_where_a_disk_is_asked_for(
 
     async def newer(commands: object) -> list[object]:
         replies = await ask_all(commands)  # type: ignore[arg-type]
-        return [[[b"waitaof"]], *replies[1:]] if len(replies) == 4 else replies
+        return [[[b"waitaof"]], *replies[1:]] if len(replies) == 5 else replies
 
     redis._writing.ask_all = newer  # type: ignore[method-assign, assignment]
     await redis.open()

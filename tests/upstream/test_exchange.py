@@ -11,7 +11,9 @@ from gateway.upstream import Cut, Unreachable, exchange
 from gateway.upstream.exchange import Exchange
 from gateway.upstream.failures import Cut as CutItself
 from tests.ports import free_port
-from tests.upstream.serving import Server, raw, says, serving
+from tests.served import until
+from tests.upstream.counting import LOOPS, Make, answer, counting, request, run
+from tests.upstream.serving import raw, says, serving
 
 PATIENCE = {"first": 30.0, "idle": 30.0, "total": 30.0}
 CLOSES = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
@@ -22,19 +24,14 @@ def exchange_with(url: str, headers: Mapping[str, str] | None = None) -> Exchang
     return Exchange(URL(url), "there", headers or {}, connect_seconds=30, ssl=None)
 
 
-async def asked(there: Exchange, url: str, headers: Mapping[str, str] | None = None) -> bytes:
-    async with there.opened("POST", URL(url), {"a": 1}, headers or {}, **PATIENCE) as wire:
-        body = b""
+async def asked(
+    there: Exchange, url: str, headers: Mapping[str, str] | None = None, *, body: object = None, again: bool = True,
+) -> bytes:
+    async with there.opened("POST", URL(url), body or {"a": 1}, headers or {}, again=again, **PATIENCE) as wire:
+        said = b""
         while piece := await wire.body():
-            body += piece
-        return body
-
-
-async def gone(server: Server, there: Exchange) -> None:
-    """Until the wire at rest has heard that the server left."""
-    async with asyncio.timeout(30):
-        while any(wire.is_open for wire in there._resting):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+            said += piece
+        return said
 
 
 async def test_a_wire_is_used_again_and_closed_with_the_exchange() -> None:
@@ -62,7 +59,7 @@ async def test_a_wire_that_the_server_has_closed_is_not_used() -> None:
         there = exchange_with(server.url)
         for _ in range(3):
             assert await asked(there, server.url) == b"hi"
-            await gone(server, there)
+            await until(lambda: not there._resting)
         assert server.connections == 3
         there.close()
 
@@ -75,6 +72,55 @@ async def test_a_wire_that_is_closed_as_it_is_used_is_exchanged_for_another() ->
         assert await asked(there, server.url) == b"there"
         assert (len(server.asked), server.connections) == (3, 2)
         there.close()
+
+
+async def test_what_may_have_been_taken_is_not_asked_again_where_that_does_harm() -> None:
+    async with serving(says(b"hi"), raw(), says(b"there")) as server:
+        there = exchange_with(server.url)
+        assert await asked(there, server.url) == b"hi"
+        with pytest.raises(Cut):
+            await asked(there, server.url, again=False)
+        assert len(server.asked) == 2
+        there.close()
+
+
+async def test_what_was_answered_in_part_is_not_asked_again() -> None:
+    for part in (b"H", CLOSES[:20], b"HTTP/1.1 100 Continue\r\n\r\n"):
+        async with serving(says(b"hi"), raw(part), says(b"there")) as server:
+            there = exchange_with(server.url)
+            assert await asked(there, server.url) == b"hi"
+            with pytest.raises(Cut):
+                await asked(there, server.url)
+            assert len(server.asked) == 2
+            there.close()
+
+
+@LOOPS
+def test_what_was_never_sent_whole_is_asked_again(make: Make) -> None:
+    """Whoever hangs up in the middle of a request cannot have taken it."""
+    connections, bodies = list[int](), list[int]()
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(len(connections))
+        if len(connections) == 1:
+            await request(reader)
+            writer.write(answer(b"hi"))
+            await reader.readuntil(b"\r\n\r\n")
+            writer.transport.abort()
+        else:
+            bodies.append(len((await request(reader))[1]))
+            writer.write(answer(b"there"))
+
+    async def work() -> None:
+        async with counting(talk) as server:
+            there = exchange_with(server.url)
+            assert await asked(there, server.url) == b"hi"
+            assert await asked(there, server.url, body="x" * 30_000_000, again=False) == b"there"
+            assert (len(connections), bodies) == (2, [30_000_002])
+            there.close()
+            await server.all_gone()
+
+    run(make, work())
 
 
 async def test_a_new_wire_that_is_closed_is_a_failure() -> None:
@@ -91,12 +137,69 @@ async def test_a_wire_at_rest_is_closed_after_a_while(monkeypatch: pytest.Monkey
     async with serving(says(b"hi")) as server:
         there = exchange_with(server.url)
         assert await asked(there, server.url) == b"hi"
-        async with asyncio.timeout(30):
-            while there._resting:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        await until(lambda: not there._resting)
         assert await asked(there, server.url) == b"hi"
         assert server.connections == 2
         there.close()
+
+
+async def test_only_so_many_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "MOST_AT_REST", 3)
+    async with counting(one_after_the_other) as server:
+        there = exchange_with(server.url)
+        assert await asyncio.gather(*(asked(there, server.url) for _ in range(8))) == [b"hi"] * 8
+        assert (server.connections, len(there._resting), len(there._wires)) == (8, 3, 3)
+        await until(lambda: server.open == 3)
+        assert await asyncio.gather(*(asked(there, server.url) for _ in range(3))) == [b"hi"] * 3
+        assert server.connections == 8
+        there.close()
+        await server.all_gone()
+
+
+async def test_a_wire_that_rests_and_is_closed_by_the_server_is_forgotten() -> None:
+    async with serving(raw(CLOSES)) as server:
+        there = exchange_with(server.url)
+        assert await asked(there, server.url) == b"hi"
+        await until(lambda: not there._wires and not there._resting)
+
+
+# -- who is reached, and how ------------------------------------------------------------------------------------------
+
+async def one_after_the_other(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while True:
+        await request(reader)
+        writer.write(answer(b"hi"))
+
+
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"])
+async def test_no_proxy_of_the_environment_is_asked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with counting(one_after_the_other) as server, counting(one_after_the_other) as proxy:
+        monkeypatch.setenv(name, proxy.url)
+        there = exchange_with(server.url)
+        assert await asked(there, server.url) == b"hi"
+        assert (server.connections, proxy.connections) == (1, 0)
+        there.close()
+
+
+async def test_an_address_of_the_newer_kind() -> None:
+    seen = list[bytes]()
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        seen.append((await request(reader))[0])
+        writer.write(answer(b"hi"))
+
+    async with counting(talk, host="::1") as server:
+        there = exchange_with(server.url)
+        assert await asked(there, server.url) == b"hi"
+        assert b"\r\nhost: %b\r\n" % server.url.removeprefix("http://").encode() in seen[0]
+        there.close()
+
+
+@pytest.mark.parametrize("host", ["a..b", "x" * 64 + ".test"])
+async def test_a_name_that_no_host_can_have(host: str) -> None:
+    with pytest.raises(BackendFailed, match="is no address") as caught:
+        await asked(exchange_with(f"http://{host}/"), f"http://{host}/")
+    assert not caught.value.retryable
 
 
 async def test_nobody_there() -> None:
@@ -128,23 +231,3 @@ async def test_what_is_sent() -> None:
         "host": server.url.removeprefix("http://"), "accept": "text/event-stream", "accept-encoding": "identity",
         "user-agent": "mine", "x-mine": "2", "content-type": "application/json", "content-length": "7",
     }
-
-
-@pytest.mark.parametrize(("url", "host"), [
-    ("http://example.com/x", "example.com"), ("http://example.com:80/x", "example.com"),
-    ("https://example.com:80/x", "example.com:80"), ("http://[::1]:8080/x", "[::1]:8080"),
-    ("http://b\u00fccher.example/x", "xn--bcher-kva.example"),
-])
-def test_which_host_is_named(url: str, host: str) -> None:
-    assert b"\r\nhost: %b\r\n" % host.encode() in exchange_with(url)._request("GET", URL(url), None, {})
-
-
-def test_a_name_in_the_address_is_sent_as_such() -> None:
-    request = exchange_with("http://ann:s%3Acret@example.com/")._request("GET", URL("http://example.com/"), None, {})
-    assert b"authorization: Basic YW5uOnM6Y3JldA==\r\n" in request and b"content-length" not in request
-
-
-@pytest.mark.parametrize("headers", [{"X-A": "1\r\nX-B: 2"}, {"X-A\n": "1"}, {"X-A": "\0"}])
-def test_a_header_is_one_line(headers: dict[str, str]) -> None:
-    with pytest.raises(BackendFailed, match="line break"):
-        exchange_with("http://example.com/", headers)

@@ -5,8 +5,6 @@ import socket
 import ssl
 import tracemalloc
 from contextlib import aclosing
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from typing import Any
 
 import pytest
@@ -15,7 +13,7 @@ import trustme
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited, TimedOut
 from gateway.model import FaultCode
 from gateway.upstream import Patience, SseEvent, Upstream
-from gateway.upstream.complaints import QUOTED, reason_of, seconds_of, words_of
+from gateway.upstream.complaints import QUOTED
 from tests.upstream.serving import END, Answer, Server, chunk, hangs, head, raw, says, serving, stream
 
 KEY = "sk-a-key-that-nobody-may-see"
@@ -69,29 +67,6 @@ async def test_who_leaves_early_closes_the_connection() -> None:
             assert (await anext(events)).data == "1"
         async with asyncio.timeout(10):
             await server.gone.wait()
-        await upstream.close()
-
-
-async def test_json_is_asked_for_and_read() -> None:
-    async with serving(says(b'{"a": 1}'), says(b""), says(b"<html>", kind="text/html")) as server:
-        upstream = Upstream(server.url)
-        assert await upstream.json("GET", "/", query={"q": "1"}) == {"a": 1}
-        assert await upstream.json("POST", "/", {"b": 2}) is None
-        with pytest.raises(BackendFailed, match="not JSON"):
-            await upstream.json("GET", "/")
-        await upstream.close()
-    assert server.asked[0].path == "/?q=1"
-
-
-async def test_only_a_get_is_asked_again_for_json() -> None:
-    async with serving(says(b"", 503, Retry_After="0"), says(b"1")) as server:
-        upstream = Upstream(server.url)
-        with pytest.raises(Overloaded):
-            await upstream.json("POST", "/", {})
-        await upstream.close()
-    async with serving(says(b"", 503, Retry_After="0"), says(b"1")) as server:
-        upstream = Upstream(server.url)
-        assert await upstream.json("GET", "/") == 1
         await upstream.close()
 
 
@@ -264,26 +239,3 @@ async def test_a_key_in_an_answer_is_blotted_out() -> None:
 
 def test_a_name_has_no_password_and_no_path() -> None:
     assert Upstream("https://me:secret@example.org:8443/v1?key=1").name == "https://example.org:8443"
-
-
-# -- words of complaints ----------------------------------------------------------------------------------------------
-
-def test_how_long_a_header_asks_to_wait() -> None:
-    assert seconds_of("12") == 12
-    assert seconds_of("") is None and seconds_of("soon") is None and seconds_of("-1") is None
-    assert seconds_of("Wed, 21 Oct 2015 07:28:00 GMT") == 0
-    later = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
-    assert seconds_of(later) in range(60, 91)
-
-
-@pytest.mark.parametrize(("body", "words"), [
-    ("plain", "plain"), ({"error": {"message": "deep"}}, "deep"), ({"error": "flat"}, "flat"),
-    ({"detail": "there"}, "there"), ({"message": "here"}, "here"), ([1], ""), ({}, ""), ({"error": {"message": 7}}, ""),
-])
-def test_where_a_complaint_has_its_words(body: Any, words: str) -> None:
-    assert words_of(body) == words
-
-
-def test_a_reason_is_the_operating_systems() -> None:
-    assert reason_of(OSError(111, "Connection refused")) == "Connection refused"
-    assert reason_of(ValueError()) == "ValueError"

@@ -11,55 +11,12 @@ import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.errors import BackendFailed, GatewayError, TimedOut
-from gateway.upstream import Cut
-from gateway.upstream.wire import HELD, LONGEST_HEAD, Wire
+from gateway.upstream import Wire
+from tests.upstream.ends import CHUNKED, COUNTED, TALK, Ends
 from tests.upstream.serving import END, chunk, head
 
-TALK = b"data: one\n\ndata: zw\xc3\xb6lf\n\n"
-CHUNKED = head() + chunk(TALK[:9]) + chunk(TALK[9:]) + END
-COUNTED = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(TALK) + TALK
 ANNOUNCED = b"HTTP/1.1 100 Continue\r\nX-Early: 1\r\n\r\n" + COUNTED
 ZIPPED = head(Content_Encoding="gzip") + chunk(gzip.compress(TALK)) + END
-
-
-class Line:
-    """The far end of a wire: what was written to it, and whether it is read."""
-
-    def __init__(self) -> None:
-        self.written, self.is_paused, self.is_cut = b"", False, False
-
-    def write(self, data: bytes) -> None:
-        self.written += data
-
-    def pause_reading(self) -> None:
-        self.is_paused = True
-
-    def resume_reading(self) -> None:
-        self.is_paused = False
-
-    def abort(self) -> None:
-        self.is_cut = True
-
-
-class Ends:
-    """A wire and its far end, with a request on its way."""
-
-    def __init__(self, **patience: float) -> None:
-        self.rested: list[Wire] = []
-        self.line, self.wire = Line(), Wire("there", asyncio.get_running_loop(), self.rested.append)
-        self.wire.connection_made(self.line)  # type: ignore[arg-type]  # as much of a transport as is used
-        self.ask(**patience)
-
-    def ask(self, first: float = 30.0, idle: float = 30.0, total: float = 30.0) -> None:
-        self.wire.ask(b"GET / HTTP/1.1\r\n\r\n", first=first, idle=idle, total=total)
-
-    async def heard(self) -> bytes:
-        await self.wire.head()
-        body = b""
-        while piece := await self.wire.body():
-            body += piece
-        return body
 
 
 async def told(pieces: list[bytes], *, closes: bool = False) -> tuple[int, bytes, bool]:
@@ -126,80 +83,6 @@ async def test_one_answer_after_the_other() -> None:
     assert ends.line.written.count(b"GET / HTTP/1.1") == 4
 
 
-# -- what goes wrong --------------------------------------------------------------------------------------------------
-
-async def failure(*pieces: bytes, loses: bool = False) -> GatewayError:
-    ends = Ends()
-    for piece in pieces:
-        ends.wire.data_received(piece)
-    if loses:
-        ends.wire.connection_lost(ConnectionResetError())
-    with pytest.raises(GatewayError) as caught:
-        await ends.heard()
-    ends.wire.leave()
-    assert not ends.rested and not ends.wire.is_open
-    return caught.value
-
-
-@pytest.mark.parametrize("answer", [b"SSH-2.0-OpenSSH_9.2\r\n", head() + b"not a length\r\n", b"\0" * 100])
-async def test_what_is_no_http(answer: bytes) -> None:
-    error = await failure(answer)
-    assert isinstance(error, Cut) and "no HTTP" in error.message
-
-
-@pytest.mark.parametrize("before", [b"", CHUNKED[:20], CHUNKED[:-5], COUNTED[:-3], b"HTTP/1.1 200 OK\r\n\r\nda"])
-async def test_a_connection_that_breaks(before: bytes) -> None:
-    assert isinstance(await failure(*([before] if before else []), loses=True), Cut)
-
-
-async def test_what_came_before_a_break_is_heard() -> None:
-    ends = Ends()
-    ends.wire.data_received(CHUNKED[:-5])
-    ends.wire.connection_lost(None)
-    await ends.wire.head()
-    assert await ends.wire.body() == TALK
-    with pytest.raises(Cut):
-        await ends.wire.body()
-
-
-async def test_a_head_without_end() -> None:
-    error = await failure(b"HTTP/1.1 200 OK\r\n", *[b"X-More: " + b"x" * 4000 + b"\r\n"] * (LONGEST_HEAD // 4000 + 1))
-    assert isinstance(error, BackendFailed) and "head of more than" in error.message
-
-
-async def test_an_encoding_that_nobody_asked_for() -> None:
-    error = await failure(head(Content_Encoding="br") + chunk(b"\x0b\x02\x80"))
-    assert "'br'" in error.message
-    assert "cannot be read" in (await failure(head(Content_Encoding="gzip") + chunk(b"this is no gzip at all"))).message
-
-
-@pytest.mark.parametrize(("patience", "before", "words"), [
-    ({"first": 0.02}, b"", "took too long"),
-    ({"first": 0.02}, head(), "took too long"),
-    ({"idle": 0.02}, head() + chunk(TALK), "took too long"),
-    ({"total": 0.02}, head() + chunk(TALK), "longer than 0.02 seconds in all"),
-], ids=["head", "body", "pause", "total"])
-async def test_every_wait_has_an_end(patience: dict[str, float], before: bytes, words: str) -> None:
-    ends = Ends(**patience)
-    if before:
-        ends.wire.data_received(before)
-    with pytest.raises(TimedOut, match=words):
-        await asyncio.wait_for(ends.heard(), 30)
-    assert ends.line.is_cut
-
-
-async def test_who_takes_nothing_is_sent_nothing_more() -> None:
-    ends = Ends()
-    ends.wire.data_received(head())
-    sent = 0
-    while not ends.line.is_paused:
-        ends.wire.data_received(chunk(b"x" * 10_000))
-        sent += 10_000
-        assert sent < 2 * HELD
-    assert len(await ends.wire.body()) == sent
-    assert not ends.line.is_paused
-
-
 # -- on a real connection, on either loop -----------------------------------------------------------------------------
 
 async def over_a_socket() -> tuple[bytes, bool, bool]:
@@ -213,7 +96,8 @@ async def over_a_socket() -> tuple[bytes, bool, bool]:
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     port, loop, rested = server.sockets[0].getsockname()[1], asyncio.get_running_loop(), list[Wire]()
-    _, wire = await loop.create_connection(lambda: Wire("there", loop, rested.append), "127.0.0.1", port)
+    _, wire = await loop.create_connection(
+        lambda: Wire("there", loop, rested.append, set[Wire]().add), "127.0.0.1", port)
     said = b""
     for _ in range(2):
         wire.ask(b"GET / HTTP/1.1\r\n\r\n", first=30, idle=30, total=30)

@@ -1,14 +1,14 @@
 """Bodies are read within limits and checked; replies are JSON."""
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import orjson
 import pytest
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.errors import Invalid
 from gateway.model import StopReason, TextPart
-from gateway.web import parse, reply
+from gateway.web import loads, parse, reply
 
 
 class Body(BaseModel):
@@ -37,12 +37,50 @@ def test_a_refusal_names_the_field(body: bytes, told: str, param: str | None) ->
     assert refused.value.param == param
 
 
+class Text(BaseModel):
+    type: Literal["text"]
+    text: str
+
+
+class Picture(BaseModel):
+    type: Literal["picture"]
+    url: str
+
+
+class Letter(BaseModel):
+    content: str | list[Annotated[Text | Picture, Field(discriminator="type")]]
+
+
+@pytest.mark.parametrize(("content", "param"), [
+    (7, "content"),
+    ([{"type": "text"}], "content.0.text"),
+    ([{"type": "text", "text": 7}], "content.0.text"),
+    ([{"type": "text", "text": "x"}, {"type": "film"}], "content.1"),
+    ([{"type": "picture", "url": None}], "content.0.url"),
+])
+def test_a_field_is_named_as_the_client_sent_it(content: Any, param: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        parse(orjson.dumps({"content": content}), Letter)
+    assert refused.value.param == param
+    assert all(told.startswith(f"{param}: ") for told in refused.value.message.split("; "))
+
+
 def test_what_comes_in_can_go_out_again() -> None:
     class Anything(BaseModel):
         value: Any
 
     taken = parse(b'{"value":123456789012345678901234567890}', Anything)
     assert orjson.loads(orjson.dumps(taken.value)) == pytest.approx(1.2345678901234568e29)
+
+
+@pytest.mark.parametrize("levels", [200, 1000])
+def test_what_is_nested_too_deep_to_go_out_again_does_not_get_in(levels: int) -> None:
+    body = '{"name":' + '{"a":' * levels + "1" + "}" * levels + "}"
+    with pytest.raises(Invalid, match="not JSON: nested too deep"):
+        parse(body.encode(), Body)
+    with pytest.raises(orjson.JSONDecodeError, match="nested too deep"):
+        loads(body)
+    assert loads('{"name":"[[[[{{{{"}') == {"name": "[[[[{{{{"}
 
 
 def test_a_reply_may_hold_structs_and_enums() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.web.parting import PORTION, UNSENT_BYTES, closing, farewell, hold_little, portions
+from gateway.web.parting import PORTION, SYSTEM, UNSENT_BYTES, closing, farewell, hold_little, portions
 
 
 def over(cut_at: int | None = None, *, leaving: bool = False) -> Any:
@@ -41,9 +41,9 @@ def test_much_is_told_in_portions(count: int) -> None:
     assert parts, "there is always a last one"
 
 
-def test_the_system_is_asked_to_keep_little() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as wire:
-        hold_little(SimpleNamespace(get_extra_info=lambda name: wire))  # type: ignore[arg-type]
-        assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT) == UNSENT_BYTES
-    hold_little(None)
-    hold_little(SimpleNamespace(get_extra_info=lambda name: None))  # type: ignore[arg-type]
+def test_whoever_comes_in_has_what_the_door_was_given() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        hold_little([door], 1.5)
+        with socket.create_connection(door.getsockname()), door.accept()[0] as wire:
+            assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT) == UNSENT_BYTES
+            assert wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == SYSTEM * 1500

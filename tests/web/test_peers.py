@@ -1,10 +1,12 @@
 """One client of Socket.IO, without a socket: it is told no more at once than it takes, and cut if it takes nothing."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from gateway.ports import Chunk
 from gateway.web import Peer, parted
 
 
@@ -72,3 +74,36 @@ async def test_who_has_left_is_told_nothing_more() -> None:
     with pytest.raises(ConnectionResetError, match="has left"):
         await wire.hear(5)
     assert wire.taken == [] and not wire.is_cut
+
+
+class Following:
+    """A subscription to a session in which nothing happens."""
+
+    cut_at: int | None = None
+    leaving = False
+
+    def __init__(self) -> None:
+        self.is_open = True
+
+    async def chunks(self) -> Sequence[Chunk]:
+        await asyncio.Event().wait()
+        return ()
+
+    def cut(self) -> None:
+        """It is not slow."""
+
+    def close(self) -> None:
+        self.is_open = False
+
+
+async def test_what_is_not_followed_any_more_before_it_began_is_closed_too() -> None:
+    peer, one, two = Peer(Wire(8), "sid", "transport", "ann"), Following(), Following()
+    peer.follow("sess_1", "all", one)
+    peer.follow("sess_1", "all", two)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert (one.is_open, two.is_open) == (False, True)
+    peer.unfollow_all()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert not two.is_open

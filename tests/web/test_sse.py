@@ -55,6 +55,15 @@ async def test_frames_come_in_order_after_a_first_comment(aiohttp_client: Aiohtt
     assert rest == b"a\n\nb\n\nc\n\nd\n\n"
 
 
+async def test_a_head_is_answered_without_a_body(aiohttp_client: AiohttpClient) -> None:
+    given = Given([chunk(1, b"a\n\n")])
+    client = await aiohttp_client(serving(given))
+    for _ in range(2):
+        response = await client.head("/")
+        assert (response.status, response.content_type, await response.read()) == (200, "text/event-stream", b"")
+    assert b"a\n\n" in await (await client.get("/")).read(), "nothing was taken, and the connection is as it was"
+
+
 async def test_a_turns_stream_ends_where_the_turn_yields(aiohttp_client: AiohttpClient) -> None:
     given = Given([chunk(1, b"a\n\n"), chunk(2, b"b\n\n", yields=True), chunk(3, b"c\n\n")])
     client = await aiohttp_client(serving(given, until_yield=True))

@@ -141,11 +141,22 @@ class BladeView:
         return later[0]
 
     def is_touched(self, session: str, start: int, end: int) -> bool:
-        names = ("chat:send", "chat:stop", "chat:compact")
-        sent = [it for link in self.links for it in link.sent(*names) if _session(it) == session]
-        posted = [it for it in self.tape.exchanges if f"/sessions/{session}" in it.path and it.method != "GET"]
-        orders = [*(it.order for it in sent), *(it.order for it in posted)]
-        return any(start < order < end for order in orders)
+        """Whether anything was sent to the session between these moments."""
+        posted = [it.order for it in self._changes if f"/sessions/{session}" in it.path]
+        return any(start < order < end for order in (*self._told.get(session, ()), *posted))
+
+    @cached_property
+    def _told(self) -> dict[str, list[int]]:
+        """When each session was told to do something."""
+        found: dict[str, list[int]] = {}
+        for link in self.links:
+            for packet in link.sent("chat:send", "chat:stop", "chat:compact"):
+                found.setdefault(_session(packet), []).append(packet.order)
+        return found
+
+    @cached_property
+    def _changes(self) -> list[Exchange]:
+        return [it for it in self.tape.exchanges if it.method != "GET"]
 
     @cached_property
     def looks(self) -> list[tuple[Exchange, Body]]:

@@ -42,13 +42,13 @@ class Bench:
         async with served(self.setup.wrong(fault)) as url:
             yield url
 
-    async def put(self, name: str, url: str, within: float) -> CaseResult:
-        """What one case finds at this address."""
+    async def put(self, name: str, url: str, within: float, clears: bool = True) -> CaseResult:
+        """What one case finds at this address, whether or not it clears away afterwards."""
         case = self.cases[name]
         suite = replace(self.suite, cases=(case,))
         wanted = [self._requirements[item] for item in case.requirements]
-        runner = Runner(suite, Target(url, KEY, within, allow_destructive=True), self._profile, 1)
-        return (await runner.run(wanted)).results[0]
+        target = Target(url, KEY, within, allow_destructive=True, is_disposable=not clears)
+        return (await Runner(suite, target, self._profile, 1).run(wanted)).results[0]
 
     def binds(self, case: Case) -> bool:
         """Whether the case decides a MUST."""

@@ -48,6 +48,11 @@ class Flaw:
         return FAMILY[self.kind]
 
     @property
+    def has_shape(self) -> bool:
+        """Whether a schema could mind it: not where messages are sound, and only their order or a value is wrong."""
+        return self.family not in ("event", "number", "page") and self.kind not in ("alter", "status")
+
+    @property
     def channel(self) -> str:
         """The channel, where the place is a message of a stream or a socket."""
         return self.place.partition(" ")[0]

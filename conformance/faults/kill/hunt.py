@@ -69,7 +69,7 @@ class Memory:
 
 
 def _about(flaw: Flaw) -> tuple[tuple[str, str], ...]:
-    return (flaw.kind, flaw.place), ("", flaw.place), (flaw.kind, flaw.channel)
+    return (flaw.kind, flaw.place), (flaw.family, flaw.place), (flaw.kind, flaw.channel)
 
 
 class Hunter:
@@ -82,10 +82,17 @@ class Hunter:
         self._memory = Memory()
 
     def quarry(self, atlas: Atlas, flaw: Flaw) -> Quarry:
-        """The flaw with the MUST cases that come by: those that hold the place to a schema first, then the quick."""
-        judges = atlas.judges.get(flaw.place, set())
+        """The flaw with the MUST cases that come by: the most telling first, then the quick."""
+        telling = self._telling(atlas, flaw)
         come = [name for name in visitors(atlas, flaw) if self._bench.binds(self._bench.cases[name])]
-        return Quarry(flaw, tuple(sorted(come, key=lambda name: (name not in judges, atlas.seconds[name], name))))
+        order = sorted(come, key=lambda name: (telling.get(name, len(telling)), atlas.seconds[name], name))
+        return Quarry(flaw, tuple(order))
+
+    def _telling(self, atlas: Atlas, flaw: Flaw) -> dict[str, int]:
+        """Those that hold the place to a schema, all alike; where no schema could mind, the watchers in their order."""
+        if flaw.has_shape:
+            return dict.fromkeys(atlas.judges.get(flaw.place, ()), 0)
+        return {name: place for place, name in enumerate(self._orders.watchers)}
 
     async def hunt(self, quarry: Quarry) -> Catch:
         """Put case after case until one fails."""
@@ -105,9 +112,9 @@ class Hunter:
 
     async def _put(self, name: str, url: str) -> CaseResult:
         """What a case finds; a failure that took a whole wait may be this machine's and is tried again, slower."""
-        result = await self._bench.put(name, url, self._within)
+        result = await self._bench.put(name, url, self._within, clears=False)
         if result.outcome is Outcome.FAILED and result.seconds >= self._within:
-            return await self._bench.put(name, url, self._within * CONFIRMING)
+            return await self._bench.put(name, url, self._within * CONFIRMING, clears=False)
         return result
 
     def _caught(
@@ -125,7 +132,7 @@ class Hunter:
         killer, remark, tried = None, "", 0
         for case in dict.fromkeys((*fault.cases, *others)):
             async with self._bench.wrong(fault) as url:
-                result = await self._bench.put(case, url, PATIENT)
+                result = await self._bench.put(case, url, PATIENT, clears=False)
             tried += 1
             if result.outcome is Outcome.FAILED:
                 killer, remark = killer or result.name, remark or result.remark

@@ -68,6 +68,8 @@ class Orders(_Part):
     held: dict[str, str] = {}
     """Places (globs) and the schema they are held to, beside those the cases were seen to hold them to."""
     rules: tuple[Rule, ...] = ()
+    watchers: tuple[str, ...] = ()
+    """Cases that look at the order of messages and at their values: who hunts such flaws asks them first."""
 
     @property
     def walk(self) -> Walk:

@@ -57,16 +57,16 @@ class Plan:
     def expecting(self, expectation: Expectation) -> list[Flaw]:
         return [flaw for flaw in self.chosen if flaw.expectation is expectation]
 
-    def pieces(self, with_free: bool = False) -> list[Piece]:
+    def pieces(self, with_free: bool = False, size: int = PIECE) -> list[Piece]:
         """The work, cut up; flaws of one place stay together."""
         hunter = Hunter(bench_of(self.dialect), read_orders(self.dialect))
         wanted = [flaw for flaw in self.chosen if flaw.expectation is Expectation.BREAKS or with_free]
         hunted = [flaw for flaw in wanted if flaw.expectation is not Expectation.TOLERATED]
         quarries = [hunter.quarry(self.atlas, flaw) for flaw in sorted(hunted, key=lambda flaw: flaw.place)]
         return [
-            *(Piece(self.dialect, quarries=tuple(part)) for part in _cut(quarries)),
-            *(Piece(self.dialect, trials=tuple(part)) for part in _cut(self._trials())),
-            *(Piece(self.dialect, by_hand=tuple(part)) for part in _cut(self.hands)),
+            *(Piece(self.dialect, quarries=tuple(part)) for part in _cut(quarries, size)),
+            *(Piece(self.dialect, trials=tuple(part)) for part in _cut(self._trials(), size)),
+            *(Piece(self.dialect, by_hand=tuple(part)) for part in _cut(self.hands, size)),
         ]
 
     def _trials(self) -> list[Trial]:
@@ -107,5 +107,5 @@ def _is_meant(name: str, only: Sequence[str]) -> bool:
     return any(fnmatchcase(name, glob) for glob in only)
 
 
-def _cut(items: Sequence[T]) -> list[Sequence[T]]:
-    return [items[start : start + PIECE] for start in range(0, len(items), PIECE)]
+def _cut(items: Sequence[T], size: int) -> list[Sequence[T]]:
+    return [items[start : start + size] for start in range(0, len(items), size)]

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import multiprocessing
+import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
@@ -58,12 +59,12 @@ async def done(piece: Piece, within: float, at_once: int) -> tuple[list[Catch], 
 
 
 async def run_here(wish: Wish) -> list[Matrix]:
-    """All in this process."""
+    """All in this process, and each kind of work in one piece: between pieces, all wait for the slowest."""
     found = []
     for dialect in wish.dialects:
         plan = make_plan(dialect, await learned(dialect, wish.at_once), wish.only, wish.sample)
         matrix = Matrix(plan, is_whole=wish.is_whole)
-        for piece in plan.pieces(wish.with_free):
+        for piece in plan.pieces(wish.with_free, sys.maxsize):
             matrix.add(*await done(piece, wish.within, wish.at_once))
         found.append(matrix)
     return found

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from gateway.backends.command import seen_from
 from gateway.backends.kind import Kind
 from gateway.model import AgentCard, Capabilities
 from gateway.ports import Backend
@@ -13,7 +14,8 @@ from .settings import AcpSettings
 
 
 def _make(settings: Mapping[str, Any], base: Path) -> Backend:
-    return AcpBackend(AcpSettings.model_validate(settings), base.resolve())
+    home = base.resolve()
+    return AcpBackend(AcpSettings.model_validate(settings, context=seen_from(home)), home)
 
 
 KIND = Kind(

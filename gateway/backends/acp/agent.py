@@ -45,12 +45,12 @@ Shape = TypeVar("Shape")
 
 
 class Place:
-    """One session at the agent: its folder, and where what it says goes while a turn runs."""
+    """One session at the agent: which of ours it serves, its folder, and where what it says goes while a turn runs."""
 
-    __slots__ = ("folder", "inbox", "session_id")
+    __slots__ = ("folder", "inbox", "serves", "session_id")
 
-    def __init__(self, session_id: str, folder: Folder) -> None:
-        self.session_id, self.folder = session_id, folder
+    def __init__(self, session_id: str, serves: str, folder: Folder) -> None:
+        self.session_id, self.serves, self.folder = session_id, serves, folder
         self.inbox: Inbox | None = None
 
 
@@ -106,16 +106,26 @@ class Agent:
     def place(self, session_id: str) -> Place | None:
         return self._places.get(session_id)
 
-    async def open(self, folder: Folder, mcp_servers: Sequence[dict[str, Any]]) -> Place:
+    async def open(self, serves: str, folder: Folder, mcp_servers: Sequence[dict[str, Any]]) -> Place:
         wanted = {"cwd": str(folder.path), "mcpServers": list(mcp_servers)}
         told = await self._peer.request("session/new", wanted, self._settings.answer_seconds)
-        return self._remember(Place(shaped("session/new", told, Opened).session_id, folder))
+        return self._remember(Place(shaped("session/new", told, Opened).session_id, serves, folder))
 
-    async def load(self, session_id: str, folder: Folder, mcp_servers: Sequence[dict[str, Any]]) -> Place:
+    async def load(
+        self, session_id: str, serves: str, folder: Folder, mcp_servers: Sequence[dict[str, Any]],
+    ) -> Place:
         """Take up a session of an earlier process; what the agent repeats of it is passed over."""
         wanted = {"sessionId": session_id, "cwd": str(folder.path), "mcpServers": list(mcp_servers)}
         await self._peer.request("session/load", wanted, self._settings.answer_seconds)
-        return self._remember(Place(session_id, folder))
+        return self._remember(Place(session_id, serves, folder))
+
+    async def leave(self, serves: str) -> None:
+        """Our session is gone for good; an agent that can close sessions may put its own away."""
+        for place in [place for place in self._places.values() if place.serves == serves]:
+            self.forget(place)
+            if self.about.can_close:
+                wanted = {"sessionId": place.session_id}
+                await self._peer.request("session/close", wanted, self._settings.cancel_seconds)
 
     def forget(self, place: Place) -> None:
         self._places.pop(place.session_id, None)

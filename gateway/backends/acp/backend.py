@@ -57,10 +57,8 @@ class AcpBackend:
         await asyncio.gather(*self._removing)
 
     async def forget(self, session_id: str) -> None:
-        """The session is gone, and its folder with it, unless the operator has said where folders are to be."""
-        if "root" in self._settings.model_fields_set:
-            return
-        removal = asyncio.create_task(self._remove(session_id), name=f"folder of {session_id}")
+        """The session is gone, and with it the agent's own and the folder."""
+        removal = asyncio.create_task(self._remove(session_id), name=f"removal of {session_id}")
         self._removing.add(removal)
         removal.add_done_callback(self._removing.discard)
         if session_id not in self._turns:
@@ -71,7 +69,20 @@ class AcpBackend:
         with suppress(TimeoutError):
             async with asyncio.timeout(self._settings.cancel_seconds + LINGER_SECONDS), self._turn(session_id):
                 pass
-        folder = self._root / _as_name(session_id)
+        await self._close_there(session_id)
+        if "root" not in self._settings.model_fields_set:  # where the operator has named it, folders are the operator's
+            await self._remove_folder(self._root / _as_name(session_id))
+
+    async def _close_there(self, session_id: str) -> None:
+        agent = self._keeper.running
+        if agent is None:
+            return
+        try:
+            await agent.leave(session_id)
+        except GatewayError as error:
+            log.warning("the agent did not close a session", session=session_id, why=error.message)
+
+    async def _remove_folder(self, folder: Path) -> None:
         try:
             await asyncio.to_thread(shutil.rmtree, folder)
         except FileNotFoundError:
@@ -114,10 +125,10 @@ class AcpBackend:
         wanted = servers(turn.settings.mcp_servers, agent.about.mcp_transports)
         if known is not None and agent.about.can_load:
             try:
-                return await agent.load(known, folder, wanted), False
+                return await agent.load(known, turn.session_id, folder, wanted), False
             except Refused as error:
                 log.warning("the agent does not take up its session again", session=turn.session_id, why=error.message)
-        return await agent.open(folder, wanted), True
+        return await agent.open(turn.session_id, folder, wanted), True
 
     # -- a turn there -------------------------------------------------------------------------------------------------
 

@@ -42,6 +42,8 @@ class Peer:
         self._waiting: dict[Id, Answered] = {}
         self._number = 0
         self._writing = asyncio.Lock()
+        self._garbage = 0
+        """So many lines in a row were no messages."""
         self.broken: GatewayError | None = None
         """Why nothing more will be heard."""
         self._reading = asyncio.create_task(self._read(), name=f"reading from {child.pid}")
@@ -63,7 +65,7 @@ class Peer:
                 await self._write(written(id=number, method=method, params=params))
                 return result_of(method, await answer)
         except TimeoutError:
-            raise TimedOut(f"the agent did not answer {method} within {seconds:g} seconds") from None
+            raise TimedOut(f"the agent did not answer {method} within {seconds:g} seconds{self._odd()}") from None
         finally:
             self._waiting.pop(number, None)
 
@@ -106,15 +108,14 @@ class Peer:
     # -- hearing --------------------------------------------------------------------------------------------------
 
     async def _read(self) -> None:
-        garbage = 0
         try:
             while chunk := await self._child.stdout.read(65536):
                 for line in self._lines.feed(chunk):
                     message = read(line)
-                    garbage = 0 if message is not None else garbage + 1
+                    self._garbage = 0 if message is not None else self._garbage + 1
                     if message is not None:
                         await self._take(message)
-                    elif garbage > MOST_GARBAGE:
+                    elif self._garbage > MOST_GARBAGE:
                         raise BackendFailed("the agent writes nothing but garbage to its standard output")
                     else:
                         log.debug("the agent wrote a line that is no message", process=self._child.pid, size=len(line))
@@ -126,6 +127,10 @@ class Peer:
         finally:
             self._break(BackendFailed("the agent is no longer heard"))
         await self._child.end()
+
+    def _odd(self) -> str:
+        """What a program that speaks something else, or logs to the wrong place, should be told."""
+        return ", but wrote lines that are no messages; is it an agent of the protocol?" if self._garbage else ""
 
     async def _take(self, message: Message) -> None:
         if message.method is not None:

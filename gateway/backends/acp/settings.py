@@ -1,19 +1,19 @@
 """What config.yaml may say of an agent that is a child process: its command, where it works, how long to wait."""
 
 from pathlib import Path
-from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
+from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt
 
+from gateway.backends.command import Command
 from gateway.backends.secret import Secret
 
 
 class AcpSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    command: Annotated[str, Field(min_length=1)]
-    args: tuple[str, ...] = ()
     env: dict[str, Secret] = {}
+    command: Command
+    args: tuple[str, ...] = ()
     root: Path = Path("data/acp")
     auth_method: str | None = None
     start_seconds: PositiveFloat = 30

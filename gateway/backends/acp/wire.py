@@ -98,10 +98,15 @@ class McpCapabilities(_Camel, frozen=True, kw_only=True):
     sse: bool | None = None
 
 
+class SessionCapabilities(_Camel, frozen=True, kw_only=True):
+    close: Any = None
+
+
 class Capabilities(_Camel, frozen=True, kw_only=True):
     load_session: bool | None = None
     prompt_capabilities: PromptCapabilities | None = None
     mcp_capabilities: McpCapabilities | None = None
+    session_capabilities: SessionCapabilities | None = None
 
 
 class Initialized(_Camel, frozen=True, kw_only=True):
@@ -114,6 +119,12 @@ class Initialized(_Camel, frozen=True, kw_only=True):
     @property
     def can_load(self) -> bool:
         return bool(self.agent_capabilities and self.agent_capabilities.load_session)
+
+    @property
+    def can_close(self) -> bool:
+        """Any object says so, an empty one too."""
+        told = self.agent_capabilities and self.agent_capabilities.session_capabilities
+        return isinstance(told and told.close, dict)
 
     @property
     def takes_images(self) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import HttpUrl, PositiveInt
 
+from gateway.backends.command import seen_from
 from gateway.backends.kind import Kind
 from gateway.backends.loop import ModelBackend
 from gateway.backends.loop_service import Asking
@@ -51,7 +52,7 @@ CARD = AgentCard(
 
 
 def _make(settings: Mapping[str, Any], base: Path) -> Backend:
-    return ModelBackend(CARD, AnthropicSettings.model_validate(settings), Messages(), base)
+    return ModelBackend(CARD, AnthropicSettings.model_validate(settings, context=seen_from(base)), Messages(), base)
 
 
 KIND = Kind(make=_make, card=CARD, settings=AnthropicSettings)

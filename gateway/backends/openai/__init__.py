@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import HttpUrl
 
+from gateway.backends.command import seen_from
 from gateway.backends.kind import Kind
 from gateway.backends.loop import ModelBackend
 from gateway.backends.loop_service import Asking
@@ -53,7 +54,7 @@ CARD = AgentCard(
 
 
 def _make(settings: Mapping[str, Any], base: Path) -> Backend:
-    return ModelBackend(CARD, OpenaiSettings.model_validate(settings), ChatCompletions(), base)
+    return ModelBackend(CARD, OpenaiSettings.model_validate(settings, context=seen_from(base)), ChatCompletions(), base)
 
 
 KIND = Kind(make=_make, card=CARD, settings=OpenaiSettings)

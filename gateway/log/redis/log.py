@@ -180,10 +180,10 @@ class RedisLog(Reading):
                 given += entry_of(session_id, self._tokens.get(session_id, "-"), batch[session_id], self.seal)
             calls.append(("append", given))
         replies = await self.redis.change_all(calls, *self._sync(batch))
+        self._check_sync(replies[len(calls):])
         self.redis.worked()
         self._count = replies[len(calls) - 1][0]
         told = [one for reply in replies[:len(calls)] for one in reply[1:]]
-        self._check_sync(replies[len(calls):])
         for session_id, (outcome, head) in zip(ids, told, strict=True):
             await self._told(session_id, batch[session_id], outcome.decode(), int(head))
 
@@ -216,6 +216,8 @@ class RedisLog(Reading):
             self._heads[session_id] = records[-1].seq
         self.on_commit(records)
         self._waiting.tell(session_id, records[-1].seq)
+        if session_id not in self._tokens and not left:
+            self._waiting.refuse(session_id, Lost(TAKEN))  # what came after these was dropped when we let go
 
     async def _fenced(self, session_id: str, records: list[Record]) -> None:
         """Somebody else writes. What an earlier try has stored before that is in the log, and the rest is not."""

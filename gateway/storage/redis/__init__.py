@@ -1,8 +1,9 @@
 """One Redis server that many of ours share."""
 
 from .address import Address
-from .line import Command, Line, Refusal, Unreachable
+from .line import Command, Line, Refusal
 from .listener import Listener
+from .reaching import Unreachable
 from .store import LEASE, Redis, Reset
 
 __all__ = ["LEASE", "Address", "Command", "Line", "Listener", "Redis", "Refusal", "Reset", "Unreachable"]

@@ -1,12 +1,14 @@
 """Where a Redis server is, as the settings write it; and how that may be told without its password."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from redis.asyncio.connection import AbstractConnection, Connection, parse_url
 
 PREFIX = "dragoman"
+FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 
 
 @dataclass(frozen=True)
@@ -18,11 +20,15 @@ class Address:
     shown: str
 
     @classmethod
-    def read(cls, written: str) -> "Address":
-        """From `redis://host:port/db?prefix=word`, also `rediss://` and `unix://`; raises `ValueError`."""
+    def read(cls, written: str, base: Path = Path()) -> "Address":
+        """From `redis://host:port/db?prefix=word`, also `rediss://` and `unix://`; raises `ValueError`.
+
+        Files that it names are seen from `base`.
+        """
         parts = urlsplit(written)
         words = dict(parse_qsl(parts.query))
         prefix = words.pop("prefix", PREFIX)
+        words |= {word: str(base / words[word]) for word in FILES if word in words}
         url = parts._replace(query=urlencode(words)).geturl()
         parse_url(url)
         place = parts.path if parts.scheme == "unix" else f"{parts.hostname}:{parts.port or 6379}{parts.path}"

@@ -10,9 +10,8 @@ from hiredis import pack_command
 from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import NoScriptError, OutOfMemoryError, ReadOnlyError, RedisError, ResponseError
 
-from gateway.errors import Overloaded
-
 from .address import Address
+from .reaching import Unreachable, unreachable
 
 Command = tuple[str | bytes | int | float, ...]
 KINDS: dict[type[Exception], str] = {NoScriptError: "NOSCRIPT", OutOfMemoryError: "OOM", ReadOnlyError: "READONLY"}
@@ -27,10 +26,6 @@ def packed(command: Command) -> bytes:
         plain = (word.encode(errors="surrogatepass") if isinstance(word, str) else word for word in command)
         words = pack_command(tuple(plain))  # type: ignore[arg-type]
     return words
-
-
-class Unreachable(Overloaded):
-    """The server cannot be reached just now, or does not take what it is given."""
 
 
 class Refusal(Exception):
@@ -75,7 +70,7 @@ class Line:
         """What waits for a reply is bounded by who asks; a write never waits, so nobody who leaves breaks it off."""
         connection = self._connection
         if connection is None or connection._writer is None:
-            raise Unreachable(self._gone("the connection was lost"))
+            raise self._gone("the connection was lost")
         loop = asyncio.get_running_loop()
         replies = [loop.create_future() for _ in commands]
         self._waiting.extend(replies)
@@ -85,7 +80,7 @@ class Line:
                 return [await reply for reply in replies]
         except TimeoutError:
             self._drop(connection, "it does not answer")
-            raise Unreachable(self._gone("it does not answer")) from None
+            raise self._gone("it does not answer") from None
 
     async def _connect(self) -> None:
         async with self._connecting:
@@ -98,7 +93,7 @@ class Line:
             except (RedisError, OSError, TimeoutError) as error:
                 with suppress(RedisError, OSError, TimeoutError):
                     await connection.disconnect(nowait=True)
-                raise Unreachable(self._gone(str(error) or "it does not answer")) from None
+                raise self._gone(error) from None
             self._connection = connection
             self._reading = asyncio.create_task(self._read(connection), name="redis replies")
             if self._greet is not None:
@@ -141,15 +136,15 @@ class Line:
         waiting, self._waiting = self._waiting, deque()
         for waiter in waiting:
             if not waiter.done():
-                waiter.set_exception(Unreachable(self._gone(why)))
+                waiter.set_exception(self._gone(why))
                 waiter.exception()
         if self._reading is not None and self._reading is not asyncio.current_task():
             self._reading.cancel()
         if (writer := connection._writer) is not None:
             writer.transport.abort()
 
-    def _gone(self, why: str) -> str:
-        return f"Redis at {self._address.shown} cannot be reached: {why}"
+    def _gone(self, why: BaseException | str) -> Unreachable:
+        return unreachable(self._address.shown, why)
 
     async def close(self) -> None:
         if (connection := self._connection) is not None:

@@ -11,7 +11,8 @@ from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import RedisError
 
 from .address import Address
-from .line import Unreachable, packed
+from .line import packed
+from .reaching import unreachable
 
 log = structlog.get_logger("dragoman.redis")
 
@@ -62,7 +63,7 @@ class Listener:
             async with asyncio.timeout(self._seconds):
                 await asyncio.shield(known)
         except TimeoutError:
-            raise Unreachable(f"Redis at {self._address.shown} cannot be reached: it does not answer") from None
+            raise unreachable(self._address.shown, "it does not answer") from None
 
     def ignore(self, channel: str) -> None:
         if self._channels.pop(channel, None) is not None:

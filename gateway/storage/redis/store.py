@@ -11,7 +11,8 @@ from gateway.errors import GatewayError, Overloaded
 
 from ..opening import Unusable
 from .address import Address
-from .line import Command, Line, Refusal, Unreachable
+from .line import Command, Line, Refusal
+from .reaching import Unreachable
 from .scripts import scripts
 
 log = structlog.get_logger("dragoman.redis")
@@ -57,7 +58,8 @@ class Redis:
             version, self.epoch = await self._begin()
         except (Unreachable, Refusal) as error:
             await self.close()
-            raise Unusable(f"log: {error}; start it, or name another server or log in `log:`") from None
+            hint = getattr(error, "hint", Unreachable.hint)
+            raise Unusable(f"log: {error}; {hint}") from None
         except Unusable:
             await self.close()
             raise
@@ -75,6 +77,7 @@ class Redis:
     async def _check_durability(self) -> None:
         replies = await self._writing.ask_all([
             ("COMMAND", "INFO", "WAITAOF"), ("INFO", "server"), ("INFO", "persistence"), ("INFO", "memory"),
+            ("CONFIG", "GET", "appendfsync"),
         ])
         words = _told(*replies[1:])
         if self._fsync and not (isinstance(replies[0], list) and replies[0] and replies[0][0]):
@@ -87,6 +90,11 @@ class Redis:
             raise Unusable(
                 f"durability: fsync needs `appendonly yes`, and {self.address.shown} has it off; switch it on, or set "
                 f"`durability: normal`"
+            )
+        if self._fsync and replies[4] == [b"appendfsync", b"no"]:  # not everybody may ask for it
+            raise Unusable(
+                f"durability: fsync needs `appendfsync everysec` or `always`, and {self.address.shown} has `no`, with "
+                f"which it never tells what is on its disk; change it, or set `durability: normal`"
             )
         if words.get("maxmemory_policy", "noeviction") != "noeviction":
             log.warning("Redis may throw sessions away when its memory is full; set maxmemory-policy noeviction",

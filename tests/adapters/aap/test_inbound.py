@@ -196,3 +196,11 @@ def test_seeds_become_history() -> None:
         SeedMessage(role=Role.ASSISTANT, content=(TextPart(text="hello"),)),
         SeedMessage(role=Role.TOOL, content="42", call_id="call_7"),
     ]
+
+
+def test_nothing_is_named_twice() -> None:
+    tools = [{"name": "calc"}, {"name": "calc", "trust": True}]
+    with pytest.raises(GatewayError, match="'calc' is named twice"):
+        inbound.settings_of(wire.NewSession.model_validate({"agent": {"name": "agent", "tools": tools}}))
+    with pytest.raises(GatewayError, match="'call_1' is answered twice"):
+        commands({"messages": [tool("a"), tool("b")]}, view(ClientToolAsk(call=CALL)))

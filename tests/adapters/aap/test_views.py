@@ -32,7 +32,7 @@ def read(body: object) -> dict:
 
 
 def entry(role: Role, content: object, **more: object) -> Entry:
-    return Entry(role=role, content=content, seq=1, at=0, turn_id="t", **more)  # type: ignore[arg-type]
+    return Entry(role=role, content=content, seq=1, at=0, **{"turn_id": "t", **more})  # type: ignore[arg-type]
 
 
 def session(settings: Settings, **card: object) -> dict:
@@ -106,3 +106,19 @@ def test_what_aap_cannot_say_of_an_agent_is_left_out_as_in_the_stream() -> None:
         entry(Role.ASSISTANT, (TextPart(text="psst"),), scope_id="kid"),
     ])
     assert told == [{"role": "assistant", "content": [{"type": "text", "text": "![image](https://x.test/p.png)"}]}]
+
+
+def test_a_seed_without_words_stays_in_history() -> None:
+    empty = [entry(Role.ASSISTANT, "", turn_id=None), entry(Role.ASSISTANT, (), turn_id=None)]
+    assert views.messages(AAP, empty) == [{"role": "assistant", "content": ""}, {"role": "assistant", "content": []}]
+    assert views.messages(AAP, [entry(Role.ASSISTANT, (), turn_id="t")]) == []
+
+
+def test_the_results_of_calls_that_were_given_up_stand_before_what_gave_them_up() -> None:
+    told = views.messages(AAP, [
+        entry(Role.USER, "go", turn_id="t1"), entry(Role.USER, "never mind", turn_id="t2"),
+        entry(Role.TOOL, "no", call_id="c1", turn_id="t1"), entry(Role.TOOL, "no", call_id="c2", turn_id="t1"),
+        entry(Role.TOOL, "yes", call_id="c3", turn_id="t2"),
+    ])
+    assert [(m["role"], m.get("toolCallId")) for m in told] == [
+        ("user", None), ("tool", "c1"), ("tool", "c2"), ("user", None), ("tool", "c3")]

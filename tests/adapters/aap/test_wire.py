@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from adapters.aap.wire import AapSettings, NewSession, NewTurn
+from adapters.aap.wire import AapSettings, NewSession, NewTurn, ServerToolRef, ToolUseBlock
 
 SESSION: dict[str, Any] = {
     "agent": {"name": "demo", "tools": [{"name": "clock", "trust": True}], "options": {"mood": "plain"}},
@@ -104,3 +104,15 @@ def test_a_page_has_a_size() -> None:
     assert AapSettings().page_size == 50
     with pytest.raises(ValidationError):
         AapSettings(page_size=0)
+
+
+def test_a_null_is_a_member_that_is_not_there() -> None:
+    made = NewSession.model_validate(
+        {"agent": {"name": "a", "tools": [{"name": "t", "trust": None}]}, "messages": None, "tools": None})
+    assert (made.messages, made.tools, made.agent.tools) == ([], [], [ServerToolRef(name="t")])
+    said = {"messages": [{"role": "user", "content": "x"}], "stream": None, "agent": None, "tools": None}
+    assert NewTurn.model_validate(said).stream == "none"
+    with pytest.raises(ValidationError):
+        NewSession.model_validate({"agent": {"name": None}})
+    kept = ToolUseBlock.model_validate({"type": "tool_use", "toolCallId": "c", "name": "n", "input": {"a": None}})
+    assert kept.input == {"a": None}

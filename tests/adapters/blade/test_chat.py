@@ -389,6 +389,7 @@ BAD: list[tuple[Any, str]] = [
     ({"session_id": "$"}, "Missing session_id or message"),
     ({"session_id": "$", "message": ""}, "Missing session_id or message"),
     ({"session_id": "$", "message": []}, "Missing session_id or message"),
+    ({"session_id": "$", "message": None}, "Missing session_id or message"),
     ({"session_id": "sess_nobody", "message": "hi"}, "Access denied"),
     ({"session_id": "$", "message": 7}, "message"),
     ({"session_id": "$", "message": [{"type": "video"}]}, "message"),
@@ -415,6 +416,13 @@ async def test_what_cannot_be_understood_is_told_to_the_one_who_said_it(served: 
         await client.chat(session, "still here")
         await watching.until(lambda: watching.page.chats)
         assert watching.page.errors == []
+
+
+async def test_half_of_a_character_is_told_as_one_that_is_missing(client: Talker) -> None:
+    session = await client.session()
+    await client.sio.eio.send(f'2["chat:send",{{"session_id":"{session}","message":"cut \\ud83d"}}]')
+    await client.until(lambda: client.page.chats)
+    assert client.page.text == "You said: cut \ufffd"
 
 
 async def test_one_chat_at_a_time(served: Served, client: Talker) -> None:

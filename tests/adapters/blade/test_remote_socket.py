@@ -10,8 +10,7 @@ from aiohttp import web
 from adapters.blade import remote_following
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited, TimedOut
 from gateway.model import Outcome, Settings, StopReason
-from gateway.upstream import Cut, Ended, Opening, Patience
-from gateway.upstream.http import Unreachable
+from gateway.upstream import Cut, Ended, Opening, Patience, Unreachable
 from tests.adapters.blade.heard import Ear
 from tests.adapters.blade.impostor import OPEN, SESSION, Guest, Script, impostor, mute, rude, send_bytes
 from tests.adapters.blade.remote_talk import HASTE, PATIENCE, remote, talk

@@ -119,6 +119,13 @@ def test_an_answer_that_does_not_fit(event: dict[str, Any], refusal: type[Except
         command(event)
 
 
+def test_a_call_is_answered_once() -> None:
+    answer = {"type": "user.custom_tool_result", "custom_tool_use_id": TOLD["client_tool"], "content": "x"}
+    events = checked(SentEvents, {"events": [answer, answer]}).events
+    with pytest.raises(NotPending, match=f"'{TOLD['client_tool']}' is answered twice"):
+        commands_of(events, waiting(), CARD, table("cas"))
+
+
 def content(*blocks: dict[str, Any]) -> Any:
     return command({"type": "user.message", "content": list(blocks)}).content
 

@@ -35,6 +35,7 @@ def house(monkeypatch: pytest.MonkeyPatch) -> Any:
     ("a.txt", "/data/a.txt"), ("/data/a.txt", "/data/a.txt"), ("a/../b", "/data/b"), ("./a//b/", "/data/a/b"),
     ("/data/x/../y", "/data/y"), ("//data//z", "/data/z"), ("data/x", "/data/data/x"), ("...", "/data/..."),
     ("x" * 506, "/data/" + "x" * 506),
+    ("/data/" + "./" * 300 + "a", "/data/a"),
 ])
 def test_a_path_is_put_under_data(given: str, path: str) -> None:
     assert normalised(given) == path

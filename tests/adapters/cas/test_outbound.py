@@ -16,6 +16,7 @@ from gateway.model import (
     BlockKind,
     BlockStarted,
     Choice,
+    ClientToolAsk,
     CloseReason,
     Compact,
     ContinuationAsk,
@@ -365,3 +366,12 @@ def test_every_room_of_the_projector_names_its_own_cues_once() -> None:
     assert {cue for room in rooms for cue in room} < set(CUES)
     assert {*asking.NAMES, *threads.NAMES} < set(NAMES)
     assert isinstance(projector(table("cas"), ""), voice.Voice)
+
+
+def test_a_result_is_kept_as_blocks_of_text() -> None:
+    call = ToolCall(call_id="c", name="mine", origin=ToolOrigin.CLIENT)
+    given = (TextPart(text="see"), ImagePart(url="https://x/a.png"), FilePart(name="f", file_id="file_1"))
+    texts = [{"type": "text", "text": words} for words in ("see", "![image](https://x/a.png)", "[f](file_1)")]
+    play = Cas() >> InputRequested(request_id="a", ask=ClientToolAsk(call=call), call_id="c")
+    (play >> accepted(ReturnResult(request_id="a", content=given))
+        << said("user.custom_tool_result", custom_tool_use_id="evt_1_1", content=texts, is_error=False))

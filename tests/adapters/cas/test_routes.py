@@ -65,6 +65,8 @@ async def test_the_snapshot_of_an_agent_stays_when_the_agent_changes(cas: Client
     ({"environment": None}, None),
     ({"environment": {"name": "x"}}, "environment.config"),
     ({"environment": "env_none"}, None),
+    ({"environment": {"config": "cloud"}}, "environment.config"),
+    ({"environment": {"config": [{}]}}, "environment.config"),
     ({"title": 7}, "title"),
     ({"metadata": {str(n): "v" for n in range(17)}}, "metadata"),
     ({"metadata": {"k" * 65: "v"}}, "metadata"),
@@ -79,6 +81,7 @@ async def test_the_snapshot_of_an_agent_stays_when_the_agent_changes(cas: Client
     ({"environment_variables": "1A=b"}, "environment_variables"),
     ({"environment_variables": ["A=b"]}, "environment_variables"),
     ({"initial_events": [{"type": "user.interrupt"}]}, "initial_events.0"),
+    ({"initial_events": [{"type": "user.message", "content": "a"}] * 2}, "initial_events"),
 ])
 async def test_a_new_session_that_makes_no_sense_is_refused(cas: Client, body: Any, param: str | None) -> None:
     whole = {"agent": "agent_demo", "environment": {"config": {"type": "cloud"}}, **body}
@@ -279,6 +282,13 @@ async def test_a_session_may_begin_with_events(cas: Client) -> None:
     async with cas.listening(made["id"]) as stream:
         heard = await stream.until("session.status_idle")
     assert [frame.type for frame in heard][:3] == ["user.define_outcome", "user.message", "session.status_running"]
+
+
+async def test_the_head_of_a_stream_has_no_body(cas: Client) -> None:
+    session = await cas.session()
+    for path in (f"/sessions/{session}/events/stream", f"/sessions/{session}/events"):
+        assert await cas.call("HEAD", path, Accept="text/event-stream") == (200, None)
+        assert (await cas.ok("GET", f"/sessions/{session}"))["id"] == session, "the connection is as it was"
 
 
 async def test_other_peoples_sessions_do_not_exist(tmp_path: Path) -> None:

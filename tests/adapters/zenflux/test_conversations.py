@@ -89,6 +89,17 @@ async def test_what_was_said_is_what_was_streamed(tmp_path: Path) -> None:
         assert page["next_cursor"] is None
 
 
+async def test_blocks_are_stored_in_the_order_of_their_indexes(tmp_path: Path) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        for words in ("/provider-tool", "/provider-tool /tool clock hello", "/image /think hello", "/fork hello"):
+            chat.events.clear()
+            run = await chat.run(words)
+            page = await client.call("GET", f"/conversations/{run.conversation_id}/messages")
+            begun = [event["data"]["content_block"] for event in chat.events if event["type"] == "content_start"]
+            stored = [block for one in page["messages"][1:] for block in one["content"]]
+            assert [block["type"] for block in stored] == [block["type"] for block in begun], words
+
+
 async def test_pages_go_back_from_the_newest(tmp_path: Path) -> None:
     async with talking(tmp_path) as client, client.chat() as chat:
         run = await chat.run("one")

@@ -17,6 +17,7 @@ from gateway.model import (
     SessionView,
     TextPart,
     ToolCall,
+    ToolOrigin,
     ToolUsePart,
 )
 from tests.tables import table
@@ -59,6 +60,21 @@ def test_results_are_in_the_message_that_follows_or_in_the_last_of_their_run() -
         ("cmd_1", "hi"), ("m1", ["text", "tool_use"]), ("m2", ["tool_result", "text"]),
         ("cmd_2", "more"), ("m3", ["tool_use", "tool_result"]), ("cmd_3", "last"), ("msg_9", ["tool_result"]),
     ]
+
+
+@pytest.mark.parametrize("multi_message", [True, False])
+def test_what_the_provider_ran_came_back_within_its_message(multi_message: bool) -> None:
+    looks = [ToolUsePart(call=ToolCall(call_id=name, name="look", origin=ToolOrigin.PROVIDER)) for name in ("a", "b")]
+    found = [entry(Role.TOOL, "2", call_id=name, origin=ToolOrigin.PROVIDER) for name in ("a", "b")]
+    seen = view(said("m1", looks[0], TextPart(text="x"), looks[1], CALL), *found, result(),
+                said("m2", TextPart(text="y")))
+    first = ["server_tool_use", "tool_result", "text", "server_tool_use", "tool_result", "tool_use"]
+    then = ["tool_result", "text"]
+    assert shown(seen, multi_message=multi_message) == (
+        [("m1", first), ("m2", then)] if multi_message else [("m1", first + then)])
+    told = spelled(table("zenflux"), seen, messages_of(seen, multi_message=multi_message))
+    assert [block["tool_use_id"] for one in told for block in one["content"] if "tool_use_id" in block] == [
+        "a", "b", "call_1"]
 
 
 def test_a_run_is_one_message_where_that_is_wanted() -> None:

@@ -21,8 +21,7 @@ from gateway.model import (
     StopReason,
     Withdraw,
 )
-from gateway.upstream import Asked, Ended, Heard, Opening
-from gateway.upstream.http import Unreachable
+from gateway.upstream import Asked, Ended, Heard, Opening, Unreachable
 from tests.adapters.zenflux.ears import facts, lawful
 from tests.adapters.zenflux.lines import API, SHORT, Stranger, Talking, remote, stranger
 from tests.breaking import free_port

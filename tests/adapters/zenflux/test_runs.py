@@ -70,6 +70,15 @@ async def test_chat_at_once(tmp_path: Path) -> None:
         assert info["status"] == "completed"
 
 
+async def test_chat_at_once_that_fails_says_why(tmp_path: Path) -> None:
+    async with talking(tmp_path) as client:
+        told = await client.call("POST", "/chat", json={"message": "/fail", "userId": "local", "stream": False})
+        assert told["status"] == "failed"
+        assert told["error"]["message"] == "The demo agent broke in the middle of a sentence, as it was told to."
+        body = {"message": "hello", "userId": "local", "conversationId": told["conversation_id"], "stream": False}
+        assert "error" not in await client.call("POST", "/chat", json=body)
+
+
 async def test_chat_at_once_that_takes_too_long_goes_on(tmp_path: Path) -> None:
     async with talking(tmp_path, zenflux={"sync_seconds": 0.2}) as client:
         told = await client.call("POST", "/chat", json={"message": "/slow 10", "userId": "local", "stream": False})

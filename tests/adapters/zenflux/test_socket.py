@@ -78,6 +78,19 @@ async def test_without_streaming_each_block_is_one_delta(tmp_path: Path) -> None
         assert run.deltas == len(run.blocks)
 
 
+async def test_null_is_as_good_as_nothing(tmp_path: Path) -> None:
+    nothing = dict.fromkeys(("conversation_id", "agent_id", "stream", "background_tasks", "files", "variables"))
+    async with talking(tmp_path) as client, client.chat() as chat:
+        assert (await chat.run("/slow 3", **nothing)).status == "completed"
+        assert sum(envelope["type"] == "content_delta" for envelope in chat.events) > 2
+
+
+async def test_half_of_a_character_is_told_as_one_that_is_missing(tmp_path: Path) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        run = await chat.run("cut \ud83d", stream=False)
+        assert run.words("text") == ["You said: cut \ufffd"]
+
+
 async def test_a_second_message_stops_the_run_before_it(tmp_path: Path) -> None:
     async with talking(tmp_path) as client, client.chat() as chat:
         first = await chat.send("/slow 400")
@@ -333,6 +346,30 @@ async def test_a_title_is_the_first_words_where_the_client_asks_for_one(tmp_path
         assert run.other("conversation_delta") == [{"conversation_id": run.conversation_id, "title": "/slow 1 a "}]
         named = await chat.run("/title The trip", conversation_id=run.conversation_id, background_tasks=tasks)
         assert named.other("conversation_delta")[0]["title"] == "The trip"
+
+
+@pytest.mark.parametrize("title", [None, "", "新对话"])
+async def test_a_run_that_is_over_in_no_time_tells_its_title_too(tmp_path: Path, title: str | None) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        query = {"user_id": "local"} if title is None else {"user_id": "local", "title": title}
+        made = await client.call("POST", "/conversations", params=query)
+        assert made["title"] == "新对话"
+        run = await chat.run("hello", conversation_id=made["id"], background_tasks=["title_generation"])
+        assert run.other("conversation_delta") == [{"conversation_id": made["id"], "title": "hello"}]
+        again = await chat.run("hello again", conversation_id=made["id"], background_tasks=["title_generation"])
+        assert again.other("conversation_delta") == []
+
+
+async def test_a_message_that_is_refused_gives_no_title(tmp_path: Path) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat, client.chat() as other:
+        begun = await chat.send("/slow 400")
+        refused = await other.ask(
+            "chat.send", message="hello", user_id="local", conversation_id=begun["conversation_id"],
+            background_tasks=["title_generation"],
+        )
+        assert refused["error"]["code"] == "SESSION_BUSY"
+        assert (await client.call("GET", f"/conversations/{begun['conversation_id']}"))["title"] == "新对话"
+        await chat.ask("chat.abort", session_id=begun["session_id"])
 
 
 async def test_every_directive_is_told_in_order(tmp_path: Path) -> None:

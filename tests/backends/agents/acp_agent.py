@@ -160,6 +160,8 @@ STEPS = {
 def initialize(params: dict[str, Any]) -> dict[str, Any]:
     abilities = {"loadSession": "--load" in FLAGS, "promptCapabilities": {"image": "--images" in FLAGS},
                  "mcpCapabilities": {"http": True}}
+    if "--closes" in FLAGS:
+        abilities["sessionCapabilities"] = {"close": {}}
     return {"protocolVersion": 7 if "--seven" in FLAGS else 1, "agentCapabilities": abilities, "authMethods": []}
 
 
@@ -174,6 +176,7 @@ METHODS = {
     "authenticate": lambda params: {},
     "session/new": lambda params: {"sessionId": f"{os.getpid()}-{next(SESSIONS)}"},
     "session/load": load,
+    "session/close": lambda params: {},
 }
 
 
@@ -188,6 +191,8 @@ def take(message: dict[str, Any]) -> None:
     elif method == "session/prompt":
         given = message["id"], params["sessionId"], params["prompt"]
         threading.Thread(target=prompt, args=given, daemon=True).start()
+    elif method == "session/close" and "--clings" in FLAGS:
+        write(id=message["id"], error={"code": -32603, "message": "it is mine"})
     elif method == "session/new" and "--poor" in FLAGS:
         write(id=message["id"], error={"code": -32000, "message": "Authentication required"})
     else:

@@ -168,8 +168,11 @@ async def test_a_model_uses_the_tools_of_several_servers(address: str) -> None:
     assert [event.delta for event in turn.all(ToolOutput)] == ["half way\n"] and back["d"][0] == "there"
 
 
-async def test_a_turn_goes_on_without_a_server_that_cannot_be_used() -> None:
-    turn, asked = await talked("openai", [says("Done.")], mcp={"gone": {"command": "/no/such/program"}})
+async def test_a_turn_goes_on_without_a_server_that_cannot_be_used(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_text("#!/no/such/interpreter\n")
+    program.chmod(0o755)
+    turn, asked = await talked("openai", [says("Done.")], mcp={"gone": {"command": str(program)}})
     [notice] = turn.all(NoticePosted)
     assert notice.level == "warning" and "'gone'" in notice.title
     assert turn.text == "Done." and "tools" not in asked.asked[0].json

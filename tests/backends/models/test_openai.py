@@ -414,7 +414,7 @@ async def test_a_key_in_the_answer_is_blotted_out() -> None:
     ({"tools": ["clokc"]}, "no built-in tool 'clokc'"), ({"urll": "x"}, "urll"), ({"max_steps": 0}, "max_steps"),
     ({"mcp": {"x": {}}}, "a command or a url"),
     ({"mcp": {"x": {"url": "http://h", "args": ["a"]}}}, "belong to a command"),
-    ({"mcp": {"x": {"command": "c", "key": "k"}}}, "belong to a url"), ({"key": "$NO_SUCH_VARIABLE"}, "no variable"),
+    ({"mcp": {"x": {"command": "sh", "key": "k"}}}, "belong to a url"), ({"key": "$NO_SUCH_VARIABLE"}, "no variable"),
 ])
 def test_mistakes_in_the_settings(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(ValidationError, match=words):

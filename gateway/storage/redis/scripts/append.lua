@@ -12,6 +12,7 @@ local function turn(id, key, now)
   if now == '1' then
     redis.call('ZADD', P .. 'open', redis.call('HGET', key, 'ordinal'), id)
     redis.call('SADD', P .. 'open:' .. me, id)
+    redis.call('SADD', P .. 'replicas', me) -- a writer that was thought dead is looked after again
   else
     redis.call('ZREM', P .. 'open', id)
     redis.call('SREM', P .. 'open:' .. me, id)

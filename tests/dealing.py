@@ -1,0 +1,32 @@
+"""The order of the tests: each worker is first given an equal part, and begins with its share of the longest."""
+
+import pytest
+
+LONGEST = {
+    "test_kill_sample": 60,
+    "test_deaths": 40,
+    "test_slow_clients": 40,
+    "test_fleet": 20,
+    "test_alarms": 20,
+    "test_conforming": 20,
+}
+"""Files whose tests take longest, and how many seconds, roughly: what is begun last is waited for by all."""
+
+
+def dealt(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
+    """The items in an order that makes as many parts as there are workers; the same for all of them."""
+    hands: list[list[pytest.Item]] = [[] for _ in range(workers)]
+    for item in sorted(items, key=_seconds, reverse=True):
+        if _seconds(item):
+            min(hands, key=lambda hand: sum(map(_seconds, hand))).append(item)
+    short = [item for item in items if not _seconds(item)]
+    order: list[pytest.Item] = []
+    for place, hand in enumerate(hands):
+        room = max(0, (len(items) - len(order)) // (workers - place) - len(hand))
+        order += [*hand, *short[:room]]
+        del short[:room]
+    return order + short
+
+
+def _seconds(item: pytest.Item) -> int:
+    return LONGEST.get(item.path.stem, 0)

@@ -1,0 +1,332 @@
+"""The engine under moves nobody planned: whoever watches is told what the log has, once, in order, and all of it."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Coroutine, Sequence
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from gateway.engine import Cursor
+from gateway.engine import channel as channel_module
+from gateway.engine import cursor as cursor_module
+from gateway.engine import feed as feed_module
+from gateway.errors import GatewayError
+from gateway.log import MemoryLog
+from gateway.model import (
+    ROOT,
+    BlockDelta,
+    BlockEnded,
+    BlockKind,
+    CloseReason,
+    ContinuationAsk,
+    ContinueTurn,
+    Interrupt,
+    Record,
+    SendMessage,
+    Turn,
+    Voice,
+)
+from gateway.ports import Outbound, Said, Scoped, Telling
+from gateway.ports import Turn as TurnPort
+from tests.house import Plain, Stage, lawful, refolded
+from tests.streams import ENGINES, Walk
+from tests.tables import DIALECTS, dialect, table
+
+READINGS = ("plain", *sorted(DIALECTS))
+
+
+class Grouped(MemoryLog):
+    """A log that stores what it has taken when it is told to, and tells of what it has stored some time after that."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.taken: list[Record] = []
+        self.stored: list[Record] = []
+        self._told: dict[str, int] = {}
+        self._news = asyncio.Event()
+
+    def append(self, record: Record) -> None:
+        self.taken.append(record)
+
+    def append_words(self, records: Sequence[Record]) -> None:
+        self.taken += records
+
+    def store(self) -> None:
+        tell, self.on_commit = self.on_commit, lambda records: None
+        for record in self.taken:
+            super().append(record)
+        self.on_commit, self.stored, self.taken = tell, [*self.stored, *self.taken], []
+
+    def tell(self) -> None:
+        records, self.stored = self.stored, []
+        for session_id in dict.fromkeys(record.session_id for record in records):
+            of_one = [record for record in records if record.session_id == session_id]
+            self._told[session_id] = of_one[-1].seq
+            self.on_commit(of_one)
+        self._news.set()
+        self._news = asyncio.Event()
+
+    async def settled(self, session_id: str, seq: int) -> None:
+        while self._told.get(session_id, 0) < seq:
+            await self._news.wait()
+
+    def died(self) -> None:
+        """What was not stored is gone; what was is all there is."""
+        self.taken, self.stored = [], []
+        self._told = {session_id: records[-1].seq for session_id, records in self._records.items()}
+
+
+class Watcher:
+    """Somebody who reads when they like, and may stop in the middle of it."""
+
+    def __init__(self, reading: str, after: int, cursor: Cursor) -> None:
+        self.reading, self.after, self.cursor = reading, after, cursor
+        self.frames: list[bytes] = []
+        self._task: asyncio.Task[Any] | None = None
+
+    async def read(self) -> bool:
+        """Whether something came at once."""
+        task = self._task = self._task or asyncio.create_task(self.cursor.chunks())
+        await settle()
+        if not task.done():
+            return False
+        self._task = None
+        self.frames += [frame for chunk in task.result() for frame in chunk.frames]
+        return bool(task.result())
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await settle()
+            if not self._task.cancelled():
+                self.frames += [frame for chunk in self._task.result() for frame in chunk.frames]
+            self._task = None
+
+
+async def settle() -> None:
+    for _ in range(12):
+        await asyncio.sleep(0)
+
+
+class World:
+    """One session, whoever watches it, and an agent that says its lines when it is prompted."""
+
+    def __init__(self, scripts: list[list[Said]]) -> None:
+        self.scripts = scripts
+        self.prompts: asyncio.Queue[tuple[str, int]] = asyncio.Queue()
+        self.log = Grouped()
+        self.watchers: list[Watcher] = []
+        self.gone: list[Watcher] = []
+        self.works: list[asyncio.Task[Any]] = []
+        self.session_id = ""
+        self.begin()
+
+    def begin(self) -> None:
+        self.stage = Stage(self.play, log=self.log, projector=self.projector)
+        self.stage.house.cancel_on_leave = True
+        self.stage.hub.start_of = self.start_of
+        self.service = self.stage.service
+
+    @staticmethod
+    def projector(name: str, options: str) -> Outbound:
+        return Plain() if name == "plain" else dialect(name).outbound(table(name), options)
+
+    def start_of(self, session_id: str, name: str, cursor: int) -> int:
+        if name in ("plain", "zenflux") or dialect(name).needs == "session":
+            return 0  # a stream of ZenFlux is of one turn; who watches several has read from the start
+        return self.service.start_of_turn(session_id, cursor)
+
+    async def play(self, turn: TurnPort) -> AsyncGenerator[Telling, None]:
+        lines = self.scripts.pop(0) if self.scripts else []
+        while lines:
+            what, number = await self.prompts.get()
+            if what == "ask":
+                await turn.ask(*[ContinuationAsk(turn=1, message="?") for _ in range(number % 2 + 1)])
+            some, lines = lines[:number + 1], lines[number + 1:]
+            if what == "say":
+                for one in some:
+                    yield one
+            elif what == "together":
+                yield some
+
+    # -- moves ----------------------------------------------------------------------------------------------------
+
+    def start(self, work: Coroutine[Any, Any, Any]) -> None:
+        async def done() -> None:
+            with suppress(GatewayError):
+                await work
+
+        self.works.append(asyncio.create_task(done()))
+
+    async def move(self, what: str, number: int) -> None:
+        if what in ("say", "together", "ask") and self.prompts.empty():
+            if what != "ask" or self._may_ask():
+                self.prompts.put_nowait((what, number))
+        elif what in ("send", "answer", "interrupt", "title", "leave"):
+            self.command(what)
+        elif what == "store":
+            self.log.store()
+        elif what == "tell":
+            self.log.tell()
+        elif what == "wait":
+            self.stage.now += number / 10
+        elif what == "die":
+            await self.die()
+        else:
+            await self.watch(what, number)
+        await asyncio.sleep(0)
+
+    def _may_ask(self) -> bool:
+        session = self.service._sessions[self.session_id]
+        return session.grammar.turn is Turn.RUNNING and not session.grammar.calls and all(
+            scope.voice is Voice.QUIET for scope in session.grammar.scopes.values())
+
+    def command(self, what: str) -> None:
+        view = self.service._sessions[self.session_id].view
+        if what == "send":
+            self.start(self.service.submit("", self.session_id, [SendMessage(content="go")]))
+        elif what == "interrupt":
+            self.start(self.service.submit("", self.session_id, [Interrupt()]))
+        elif what == "title":
+            self.start(self.service.update("", self.session_id, title="new"))
+        elif what == "leave":
+            self.start(self.service.leave("", self.session_id, view.turn_id or "turn_before"))
+        for request_id in list(view.asks) if what == "answer" else ():
+            answer = ContinueTurn(request_id=request_id)
+            self.start(self.service.submit("", self.session_id, [answer]))
+            self.start(self.service.submit("", self.session_id, [answer]))
+
+    async def watch(self, what: str, number: int) -> None:
+        if what == "open":
+            reading, session = READINGS[number % len(READINGS)], self.service._sessions[self.session_id]
+            after = session.safe * number // 12
+            options = dialect(reading).plain if reading != "plain" else ""
+            cursor = await self.service.watch("", self.session_id, reading, options, after=after)
+            self.watchers.append(Watcher(reading, after, cursor))
+        elif self.watchers:
+            watcher = self.watchers[number % len(self.watchers)]
+            if what == "read":
+                await watcher.read()
+            else:
+                await watcher.stop()
+            if what == "close":
+                self.part(watcher)
+
+    def part(self, watcher: Watcher) -> None:
+        watcher.cursor.close()
+        self.watchers.remove(watcher)
+        self.gone.append(watcher)
+
+    async def die(self) -> None:
+        """The server is killed, and another one comes up."""
+        for watcher in list(self.watchers):
+            await watcher.stop()
+            self.part(watcher)
+        for work in self.works:
+            work.cancel()
+        await settle()
+        for session in self.service._sessions.values():
+            if session.run is not None:
+                session.run.abandon()
+        await settle()
+        self.log.died()
+        self.begin()
+        recovering = asyncio.create_task(self.service.recover())
+        await self.through()
+        await recovering
+        await self.service.get("", self.session_id)
+
+    async def through(self) -> None:
+        """All that was said is stored and told."""
+        await settle()
+        while self.log.taken or self.log.stored:
+            self.log.store()
+            self.log.tell()
+            await settle()
+
+    # -- the end --------------------------------------------------------------------------------------------------
+
+    async def check(self) -> None:
+        await self.through()
+        if self.service._sessions[self.session_id].run is not None:
+            self.command("interrupt")
+        self.stage.now += 10
+        self.start(self.service.close("", self.session_id, CloseReason.TERMINATED))
+        await self.through()
+        session = self.service._sessions[self.session_id]
+        records = list(await self.log.read(self.session_id))
+        assert session.safe == session.view.head == len(records)
+        assert lawful(records).turn is Turn.IDLE
+        assert refolded(session.view, records) == session.view
+        for watcher in self.watchers:
+            while await watcher.read():
+                pass
+            assert watcher.frames == await self.told(watcher), watcher.reading
+            assert not watcher.cursor.open
+        for watcher in self.gone:
+            assert watcher.frames == (await self.told(watcher))[:len(watcher.frames)], watcher.reading
+        assert self.stage.hub.subscribers == 0
+        assert not self.stage.hub.watched
+        assert all(work.done() for work in self.works)
+
+    async def told(self, watcher: Watcher) -> list[bytes]:
+        options = dialect(watcher.reading).plain if watcher.reading != "plain" else ""
+        chunks = self.service.read("", self.session_id, watcher.reading, options, after=watcher.after)
+        return [frame async for chunk in chunks for frame in chunk.frames]
+
+
+@st.composite
+def scripts(draw: Any) -> list[list[Said]]:
+    """What the agent says in each of its turns, with ids that come once."""
+    walk, told = Walk(draw), []
+    for _ in range(draw(st.integers(1, 3))):
+        before = len(walk.records)
+        walk.turn(draw(st.integers(5, 20)), suspend=False)
+        own = [record for record in walk.records[before:] if not isinstance(record.event, ENGINES)]
+        told.append([said for record in own for said in _wordy(record, draw(st.integers(0, 6)))])
+    return told
+
+
+def _wordy(record: Record, more: int) -> list[Said]:
+    """The same, a text with so many words more before its end."""
+    event, said = record.event, list[Said]()
+    if isinstance(event, BlockEnded) and event.kind is BlockKind.TEXT:
+        words = [f"{number} " for number in range(more)]
+        said += [
+            BlockDelta(block_id=event.block_id, message_id=event.message_id, kind=event.kind, delta=word)
+            for word in words
+        ]
+        event = replace(event, text=(event.text or "") + "".join(words))
+    said.append(event)
+    return said if record.scope_id == ROOT else [Scoped(record.scope_id, one) for one in said]
+
+
+MOVES = st.tuples(
+    st.sampled_from([
+        *["say", "together"] * 4, *["send", "ask", "answer"] * 2, "interrupt", "title", "leave",
+        *["store", "tell", "open"] * 3, *["read"] * 6, "stop", "wait", "close", "die",
+    ]),
+    st.integers(0, 12),
+)
+
+
+@settings(max_examples=150)
+@given(scripts(), st.lists(MOVES, min_size=40, max_size=120))
+async def test_whoever_watches_is_told_what_the_log_has(script: list[list[Said]], moves: list[tuple[str, int]]) -> None:
+    with pytest.MonkeyPatch.context() as patch:  # small bounds are soon reached
+        patch.setattr(feed_module, "WINDOW", 4)
+        patch.setattr(channel_module, "KEPT_CHUNKS", 4)
+        patch.setattr(channel_module, "KEPT_BYTES", 4000)
+        patch.setattr(cursor_module, "PAGE", 5)
+        world = World(script)
+        creating = asyncio.create_task(world.service.create("", "agent"))
+        await world.through()
+        world.session_id = (await creating).session_id
+        world.command("send")
+        for what, number in moves:
+            await world.move(what, number)
+        await world.check()

@@ -1,0 +1,101 @@
+"""What was compressed is what it was, wherever it is cut; what is broken, or far too much, is noticed."""
+
+import gzip
+import zlib
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.errors import BackendFailed, GatewayError
+from gateway.upstream import Cut
+from gateway.upstream.unpacking import AT_ONCE, Unpacking, unpacking
+
+TALK = b"data: one\n\ndata: zw\xc3\xb6lf\n\n" * 20
+
+
+def bare(said: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return packer.compress(said) + packer.flush()
+
+
+PACKED = {
+    "gzip": gzip.compress(TALK), "x-gzip": gzip.compress(TALK[:9]) + gzip.compress(TALK[9:]),
+    " GZIP ": gzip.compress(TALK) + b"\0" * 30, "deflate": zlib.compress(TALK), "Deflate": bare(TALK),
+}
+"""In one piece, in two, with something after it; and of the other kind, as it should be and as some have it."""
+
+
+def unpacked(encoding: str, *pieces: bytes) -> bytes:
+    body, said = unpacking("there", encoding), b""
+    assert body is not None
+    for piece in pieces:
+        body.feed(piece)
+        while more := body.take():
+            said += more
+    body.end()
+    return said
+
+
+@pytest.mark.parametrize("encoding", PACKED)
+@given(places=st.lists(st.integers(0, 10_000), max_size=12))
+def test_a_body_is_the_same_wherever_it_is_cut(encoding: str, places: list[int]) -> None:
+    packed = PACKED[encoding]
+    edges = [0, *sorted({place % len(packed) for place in places}), len(packed)]
+    assert unpacked(encoding, *(packed[start:end] for start, end in pairwise(edges) if end > start)) == TALK
+
+
+@pytest.mark.parametrize("encoding", PACKED)
+def test_a_body_byte_by_byte(encoding: str) -> None:
+    packed = PACKED[encoding]
+    assert unpacked(encoding, *(packed[at:at + 1] for at in range(len(packed)))) == TALK
+
+
+@pytest.mark.parametrize("encoding", PACKED)
+def test_every_part_is_there_however_little_is_taken_at_a_time(encoding: str) -> None:
+    body, said = unpacking("there", encoding), b""
+    assert body is not None
+    body.feed(PACKED[encoding])
+    while more := body.take(7):
+        assert len(more) <= 7
+        said += more
+    body.end()
+    assert said == TALK
+
+
+def test_a_body_that_grows_past_all_measure_is_had_in_pieces() -> None:
+    body = Unpacking("there", "gzip")
+    body.feed(gzip.compress(b"\0" * 20 * AT_ONCE))
+    assert [len(body.take()) for _ in range(21)] == [*[AT_ONCE] * 20, 0]
+    body.end()
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+def test_an_end_that_is_missing_is_missed(encoding: str) -> None:
+    assert unpacked(encoding) == b"", "nothing at all is a body, too"
+    for cut in (1, len(PACKED[encoding]) // 2, len(PACKED[encoding]) - 1):
+        with pytest.raises(Cut, match="the end of what it compressed is missing"):
+            unpacked(encoding, PACKED[encoding][:cut])
+
+
+@pytest.mark.parametrize("packed", [
+    b"this is no gzip at all", PACKED["gzip"][:-6] + b"wrong!", PACKED["gzip"] * 2 + b"\x1fx!",
+])
+def test_what_cannot_be_read(packed: bytes) -> None:
+    with pytest.raises(GatewayError, match="there broke"):
+        unpacked("gzip", packed)
+
+
+@pytest.mark.parametrize("encoding", ["br", "zstd", "gzip, gzip"])
+def test_an_encoding_that_nobody_asked_for(encoding: str) -> None:
+    body = unpacking("there", encoding)
+    assert body is not None and body.take() == b""
+    body.end()
+    with pytest.raises(BackendFailed, match=f"'{encoding}', which was not asked for"):
+        body.feed(b"x")
+
+
+@pytest.mark.parametrize("encoding", ["", "identity", " Identity"])
+def test_what_is_not_compressed_is_read_as_it_is(encoding: str) -> None:
+    assert unpacking("there", encoding) is None
