@@ -40,11 +40,15 @@ def record(
 
     if dialect not in dialects():
         raise _unusable(f"there is no dialect {dialect!r}; there is: {', '.join(dialects())}")
-    if not url.startswith(("http://", "https://")):
+    try:
+        target = URL(url.rstrip("/"))
+        is_address = target.origin().scheme in ("http", "https")
+    except ValueError:
+        is_address = False
+    if not is_address:
         raise _unusable(f"{url!r} is not an http or https address")
     host, port = _place(listen)
     with _file(out, overwrite) as file:
-        target = URL(url.rstrip("/"))
         recorder = Recorder(file, dialect, target, Redactor(secret or []))
         try:
             asyncio.run(_record(target, recorder, host, port))

@@ -173,10 +173,14 @@ class Talk:
         await self.settled()
         refusals, self.world.found = self.world.found, []
         listening = [asyncio.create_task(client._quietly(client.listen())) for client in self.clients]
-        async with asyncio.timeout(60):
-            for client in self.clients:
-                await client.resume()
-                await client.finish()
+        try:
+            async with asyncio.timeout(60):
+                for client in self.clients:
+                    await client.resume()
+                    await client.finish()
+        except Exception as error:
+            error.add_note(f"the servers say:\n{self.fleet.errors()[-20_000:]}")
+            raise
         for task in listening:
             task.cancel()
         await asyncio.wait(listening)

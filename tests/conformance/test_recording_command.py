@@ -35,6 +35,8 @@ def run(function: Callable[..., None], *words: str) -> Result:
     [
         (["nova", "http://h"], "there is no dialect 'nova'"),
         (["aap", "localhost:8080"], "is not an http or https address"),
+        (["aap", "http://[h"], "'http://[h' is not an http or https address"),
+        (["aap", "http://h:99999"], "'http://h:99999' is not an http or https address"),
         (["aap", "http://h", "--listen", "8099"], "say HOST:PORT"),
         (["aap", "http://h", "--listen", "h:port"], "say HOST:PORT"),
     ],

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from msgspec.structs import replace
 
 from gateway.errors import GatewayError, Overloaded
 from gateway.log.redis import Lost, RedisLog
@@ -60,6 +61,19 @@ async def test_who_is_not_the_writer_any_more_stores_nothing() -> None:
             log.append(note("s", 2))
         with pytest.raises(Lost):
             await log.settled("s", 2)
+
+
+async def test_what_cannot_be_written_at_all_stops_nobody_else() -> None:
+    async with opened() as log:
+        lost: list[str] = []
+        log.on_lost = lost.append
+        await put(log, created("s"))
+        log.append(replace(note("s", 2), event=object()))  # type: ignore[arg-type]
+        with pytest.raises(Lost):
+            await log.settled("s", 2)
+        assert lost == ["s"]
+        await put(log, created("t"), note("t", 2))
+        assert [record.seq for record in await log.read("t")] == [1, 2]
 
 
 async def test_the_new_writer_goes_on_where_the_old_one_was() -> None:

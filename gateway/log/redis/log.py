@@ -163,6 +163,11 @@ class RedisLog(Reading):
                     if self._closing:
                         return
                     await asyncio.sleep(min(AGAIN, self.redis.patience / 2))
+                except Exception:  # one session must not keep all the others from being stored
+                    lost = tuple(self._leaving)
+                    log.exception("something could not be stored; its sessions are read again", sessions=len(lost))
+                    for session_id in lost:
+                        self._dropped(session_id)
 
     def _gather(self) -> bool:
         for session_id, records in self._pending.items():
