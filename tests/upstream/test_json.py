@@ -14,7 +14,7 @@ from tests.upstream.serving import chunk, head, raw, says, serving
 
 ONCE = Patience(attempts=1)
 BODY = b'{"a": "\xc3\xbc"}'
-ZIPPED = gzip.compress(BODY)
+ZIPPED = gzip.compress(BODY, mtime=0)
 EARLY = b"HTTP/1.1 103 Early Hints\r\nContent-Encoding: gzip\r\n\r\n"
 
 

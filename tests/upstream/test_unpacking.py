@@ -21,8 +21,8 @@ def bare(said: bytes) -> bytes:
 
 
 PACKED = {
-    "gzip": gzip.compress(TALK), "x-gzip": gzip.compress(TALK[:9]) + gzip.compress(TALK[9:]),
-    " GZIP ": gzip.compress(TALK) + b"\0" * 30, "deflate": zlib.compress(TALK), "Deflate": bare(TALK),
+    "gzip": gzip.compress(TALK, mtime=0), "x-gzip": gzip.compress(TALK[:9], mtime=0) + gzip.compress(TALK[9:], mtime=0),
+    " GZIP ": gzip.compress(TALK, mtime=0) + b"\0" * 30, "deflate": zlib.compress(TALK), "Deflate": bare(TALK),
 }
 """In one piece, in two, with something after it; and of the other kind, as it should be and as some have it."""
 
@@ -81,7 +81,7 @@ def test_an_end_that_is_missing_is_missed(encoding: str) -> None:
 
 @pytest.mark.parametrize("packed", [
     b"this is no gzip at all", PACKED["gzip"][:-6] + b"wrong!", PACKED["gzip"] * 2 + b"\x1fx!",
-])
+], ids=["no gzip", "a wrong sum", "more that is none"])
 def test_what_cannot_be_read(packed: bytes) -> None:
     with pytest.raises(GatewayError, match="there broke"):
         unpacked("gzip", packed)

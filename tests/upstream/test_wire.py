@@ -16,7 +16,7 @@ from tests.upstream.ends import CHUNKED, COUNTED, TALK, Ends
 from tests.upstream.serving import END, chunk, head
 
 ANNOUNCED = b"HTTP/1.1 100 Continue\r\nX-Early: 1\r\n\r\n" + COUNTED
-ZIPPED = head(Content_Encoding="gzip") + chunk(gzip.compress(TALK)) + END
+ZIPPED = head(Content_Encoding="gzip") + chunk(gzip.compress(TALK, mtime=0)) + END
 
 
 async def told(pieces: list[bytes], *, closes: bool = False) -> tuple[int, bytes, bool]:
