@@ -1,7 +1,7 @@
-"""Ids, minted in one place."""
+"""Ids, minted in one place, and looked through for repetitions."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import count
 
 Mint = Callable[[str], str]
@@ -17,3 +17,13 @@ def minting(stem: str | None = None) -> Mint:
 def unguessable(prefix: str) -> str:
     """An id that nobody can count up to: sessions, files, keys."""
     return f"{prefix}_{secrets.token_hex(12)}"
+
+
+def repeated(names: Iterable[str]) -> str | None:
+    """The first that stands there a second time."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None

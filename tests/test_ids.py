@@ -1,6 +1,6 @@
 """Ids are minted in one place; tests can count."""
 
-from gateway.ids import minting, unguessable
+from gateway.ids import minting, repeated, unguessable
 
 
 def test_ids_count_up_from_a_stem() -> None:
@@ -16,3 +16,8 @@ def test_nobody_can_count_up_to_a_session() -> None:
     made = {unguessable("sess") for _ in range(1000)}
     assert len(made) == 1000
     assert all(one.startswith("sess_") and len(one) == 29 for one in made)
+
+
+def test_what_stands_there_a_second_time_is_found() -> None:
+    assert repeated(iter(["a", "b", "c", "b", "a"])) == "b"
+    assert repeated(["a", "b"]) is None

@@ -1,11 +1,12 @@
 """AAP, inward: validated requests in, settings and commands out. No clock, no socket."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
 from gateway.errors import Conflict, Invalid, Unsupported
+from gateway.ids import repeated
 from gateway.model import (
     AgentCard,
     AnyCommand,
@@ -62,16 +63,10 @@ def commands_of(body: wire.NewTurn, view: SessionView, card: AgentCard, table: T
     users = [message for message in body.messages if isinstance(message, wire.UserMessage)]
     if users and len(body.messages) > 1:
         raise Invalid("messages: send one user message, or answers to pending calls, not both", param="messages")
-    _check_once(message.toolCallId for message in body.messages if not isinstance(message, wire.UserMessage))
+    answered = (message.toolCallId for message in body.messages if not isinstance(message, wire.UserMessage))
+    if (call_id := repeated(answered)) is not None:
+        raise Conflict(f"call '{call_id}' is answered twice")
     return [*_configured(body, view), *(_command(message, view, card, table) for message in body.messages)]
-
-
-def _check_once(call_ids: Iterable[str]) -> None:
-    seen: set[str] = set()
-    for call_id in call_ids:
-        if call_id in seen:
-            raise Conflict(f"call '{call_id}' is answered twice")
-        seen.add(call_id)
 
 
 def _configured(body: wire.NewTurn, view: SessionView) -> list[AnyCommand]:
@@ -124,13 +119,10 @@ def _result(message: wire.ToolMessage, ask: OpenAsk, card: AgentCard, table: Tab
 
 # -- pieces -----------------------------------------------------------------------------------------------------------
 
-def _permissions(tools: Iterable[wire.ServerToolRef]) -> dict[str, Permission]:
-    chosen: dict[str, Permission] = {}
-    for tool in tools:
-        if tool.name in chosen:
-            raise Invalid(f"agent.tools: '{tool.name}' is named twice", param="agent.tools")
-        chosen[tool.name] = Permission.ALLOW if tool.trust else Permission.ASK
-    return chosen
+def _permissions(tools: Sequence[wire.ServerToolRef]) -> dict[str, Permission]:
+    if (name := repeated(tool.name for tool in tools)) is not None:
+        raise Invalid(f"agent.tools: '{name}' is named twice", param="agent.tools")
+    return {tool.name: Permission.ALLOW if tool.trust else Permission.ASK for tool in tools}
 
 
 def _specs(tools: Iterable[wire.ToolSpecIn]) -> tuple[ToolSpec, ...]:

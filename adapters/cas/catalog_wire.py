@@ -4,6 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
+from gateway.ids import repeated
+
 MAX_KEYS, MAX_KEY, MAX_VALUE = 16, 64, 512
 MAX_TOOLS, MAX_SYSTEM = 128, 100_000
 
@@ -126,8 +128,7 @@ class AgentFields(Wire):
     @field_validator("tools")
     @classmethod
     def _named_once(cls, tools: list[Any] | None) -> list[Any] | None:
-        names = [tool.name for tool in tools or [] if isinstance(tool, CustomTool)]
-        twice = next((name for name in names if names.count(name) > 1), None)
+        twice = repeated(tool.name for tool in tools or [] if isinstance(tool, CustomTool))
         if twice is not None:
             raise ValueError(f"there are two custom tools '{twice}'")
         return tools

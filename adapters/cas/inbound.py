@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.errors import Invalid, NotPending, Unsupported
+from gateway.ids import repeated
 from gateway.model import (
     AgentCard,
     AnyCommand,
@@ -40,13 +41,9 @@ def check_first(events: Sequence[Any], card: AgentCard, table: Table) -> None:
 
 
 def _check_once(events: Sequence[Any]) -> None:
-    seen: set[str] = set()
-    for event in events:
-        answered = getattr(event, "tool_use_id", None) or getattr(event, "custom_tool_use_id", None)
-        if answered in seen:
-            raise NotPending(f"'{answered}' is answered twice.")
-        if answered:
-            seen.add(answered)
+    named = (getattr(event, "tool_use_id", None) or getattr(event, "custom_tool_use_id", None) for event in events)
+    if (answered := repeated(filter(None, named))) is not None:
+        raise NotPending(f"'{answered}' is answered twice.")
 
 
 def told_as(view: SessionView, ask: OpenAsk) -> str:
