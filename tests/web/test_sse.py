@@ -55,6 +55,22 @@ async def test_frames_come_in_order_after_a_first_comment(aiohttp_client: Aiohtt
     assert rest == b"a\n\nb\n\nc\n\nd\n\n"
 
 
+async def test_the_comment_does_not_wait_for_the_first_frame(aiohttp_client: AiohttpClient) -> None:
+    class Later(Given):
+        said = asyncio.Event()
+
+        async def chunks(self) -> Sequence[Chunk]:
+            await self.said.wait()
+            return await super().chunks()
+
+    given = Later([chunk(1, b"a\n\n", yields=True)])
+    client = await aiohttp_client(serving(given, until_yield=True))
+    async with asyncio.timeout(30), client.get("/") as response:
+        assert await response.content.readline() == b": open\n"
+        given.said.set()
+        assert await response.read() == b"\na\n\n"
+
+
 async def test_a_head_is_answered_without_a_body(aiohttp_client: AiohttpClient) -> None:
     given = Given([chunk(1, b"a\n\n")])
     client = await aiohttp_client(serving(given))
