@@ -1,47 +1,64 @@
-# Dragoman. `make run` serves; `make test` proves; `make bench` measures; `make lint` reads;
-# `make kill` damages correct servers and looks whether the examiners notice (ARGS=--help says more);
-# `make crash` kills a server again and again under load and looks whether anything was lost (ARGS="--kills 300").
-# `make soak` works a server for ten minutes and looks whether it grows (ARGS="--minutes 1").
-PYTHON ?= python3
-VENV   := .venv
-BIN    := $(VENV)/bin
-ARGS   ?=
+# Dragoman. `make help` lists the targets.
+PYTHON  ?= python3
+WORKERS ?= 3
+ARGS    ?=
+ROOM    ?=
+# The environment is .venv. If an interpreter is named and .venv has another version of Python, it is .venv-<version>.
+VENV    := .venv
+ifneq ($(origin PYTHON),file)
+  VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
+  ifeq ($(VERSION),)
+    $(error "$(PYTHON)" cannot be run; name an interpreter, as in: make PYTHON=python3.12 $(MAKECMDGOALS))
+  endif
+  ifeq ($(wildcard .venv/bin/python$(VERSION)),)
+    ifneq ($(wildcard .venv/bin/python),)
+      VENV := .venv-$(VERSION)
+    endif
+  endif
+endif
+BIN     := $(VENV)/bin
 # What is compiled once is not compiled again by each of the many processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test lint bench soak kill crash clean
+.PHONY: run test prove lint bench soak kill crash venv clean help
 
 # Ctrl-C and SIGTERM reach the server through make, which waits for its end.
-run: $(VENV)/.run
+run: $(VENV)/.run       ## serve the demo agent, or what ARGS name (ARGS="--config my.yaml")
 	@exec $(BIN)/dragoman serve $(ARGS)
 
-# What reads the sources reads them beside the tests: it keeps one processor busy for a while, and the tests another.
-test: $(VENV)/.test
-	@{ $(BIN)/ruff check . && $(BIN)/mypy; } & lint=$$!; $(BIN)/pytest -n 3 --dist worksteal $(ARGS); tested=$$?; \
-	wait $$lint && exit $$tested
+test: $(VENV)/.test     ## lint, types and tests in four minutes; ROOM=engine: of one room; PYTHON=python3.13; ARGS: for pytest
+	@exec $(BIN)/python -m tests --workers $(if $(ROOM),0,$(WORKERS)) $(if $(ROOM),--room $(ROOM)) -- $(ARGS)
 
-lint: $(VENV)/.test
+prove: $(VENV)/.test    ## what takes long, measures or starts many processes (ARGS="--list", "--sample", "--only NAME", "--help")
+	@exec $(BIN)/python -m tests.prove $(ARGS)
+
+lint: $(VENV)/.test     ## ruff and mypy
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 
-bench: $(VENV)/.test
+bench: $(VENV)/.test    ## what the gateway costs, measured against a bare handler (ARGS=--help)
 	@$(BIN)/python -m bench $(ARGS)
 
-soak: $(VENV)/.test
+soak: $(VENV)/.test     ## work a server for ten minutes and look whether it grows (ARGS="--minutes 1")
 	@$(BIN)/python -m bench.soak $(ARGS)
 
-kill: $(VENV)/.test
+kill: $(VENV)/.test     ## damage correct servers in every way and look whether the examiners notice (ARGS=--help)
 	@$(BIN)/python -m conformance.faults.kill $(ARGS)
 
-crash: $(VENV)/.test
-	@$(BIN)/python -m tests.crash $(ARGS)
+crash: $(VENV)/.test    ## kill a server again and again under load and look whether anything was lost (ARGS="--kills 300")
+	@$(BIN)/python -m tests.prove.crash $(ARGS)
 
-clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
+venv: $(VENV)/.test     ## make the environment and install what the tests need; nothing is run
+
+clean:                  ## remove environments, caches and logs
+	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .prove build *.egg-info
+
+help:                   ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 8
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Dragoman needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
-	@echo "making $(VENV)"
+	@echo "making $(VENV)$(if $(filter .venv,$(VENV)),, for Python $(VERSION); .venv has another version and stays as it is)"
 	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.run: $(VENV)/bin/python pyproject.toml

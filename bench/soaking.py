@@ -156,7 +156,8 @@ class Crowd:
 
             sio.on("*", hear)
             await sio.connect(self.address, wait_timeout=PATIENCE, transports=["websocket"])
-            await sio.call("session:subscribe", {"session_id": made, "after_sequence": last}, timeout=PATIENCE)
+            wanted = {"session_id": made, "after_sequence": last, "resume": True}
+            await sio.call("session:subscribe", wanted, timeout=PATIENCE)
             for _ in range(2):
                 over.clear()
                 await sio.call("chat:send", {"session_id": made, "message": self.random.choice(TALK)}, timeout=PATIENCE)

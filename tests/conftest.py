@@ -1,9 +1,10 @@
 """What all tests share: a quiet journal, and property tests without a stopwatch."""
 
+import asyncio
 import gc
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -12,11 +13,18 @@ from aiohttp import web_app
 from hypothesis import HealthCheck, settings
 
 from gateway import parts
-from tests.dealing import dealt
-from tests.tables import load_once
+from tests.simulation import SimulatedLoop
+from tests.support.dialect_tables import load_once
+from tests.support.longest_first import dealt
 
 settings.register_profile("dragoman", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("dragoman")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Tests run in simulated time: waits cost nothing, and a test that would hang says so at once."""
+    return {"simulated": SimulatedLoop}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

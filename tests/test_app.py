@@ -9,7 +9,7 @@ import yaml
 from gateway.app import check, matrix
 from gateway.config import load_config
 from gateway.parts import load_parts
-from tests.served import PLAIN, serving
+from tests.support.gateway_server import PLAIN, serving
 
 
 def settings(folder: Path, **more: object) -> Path:

@@ -1,56 +1,34 @@
-"""Our own server before every examiner there is: no MUST and no SHOULD fails, and nothing is left untested."""
+"""Our own server before every examiner there is: no MUST and no SHOULD fails, and nothing is left untested.
 
-import json
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+As processes of their own, for all dialects: `make prove ARGS="--only conform"`.
+"""
+
 from pathlib import Path
 
 import pytest
-import yaml
 
+from conformance.kit.reports import writer
+from conformance.kit.runner import Runner
+from conformance.kit.suite import Target, load_suite
+from conformance.kit.verdict import Outcome
 from gateway.resources import KeyStore
-from tests.tables import DIALECTS, dialect
-from tests.test_serving import Running, running
-
-ROOT = Path(__file__).parents[1]
-QUICK = {"zenflux": {"tick_seconds": 1}}
-"""Settings that save the examiners a wait."""
-AT_THE_ORIGIN = ("blade", "zenflux")
-WITHOUT_KEYS = ("zenflux",)
-"""Its clients have no place for a key, and its examiner asks that none be wanted."""
-
-
-@contextmanager
-def examined(folder: Path, auth: str) -> Iterator[tuple[Running, str]]:
-    """All dialects at once, and a key."""
-    key = KeyStore(folder / "data").add("examiner")
-    dialects = {name: QUICK.get(name, {}) for name in DIALECTS}
-    with running(folder, auth=auth, dialects=dialects) as served:
-        yield served, key
-
-
-def profile(name: str, folder: Path) -> Path:
-    """The examiners' own profile, with our shorter waits."""
-    told = yaml.safe_load((ROOT / f"conformance/{name}/profile.yaml").read_text())
-    if name == "zenflux":
-        told["heartbeat"] = QUICK["zenflux"]["tick_seconds"]
-    (folder / "profile.yaml").write_text(yaml.safe_dump(told))
-    return folder / "profile.yaml"
+from tests.support.conformance.own_server import SETTINGS, address, assert_that_we_conform, auth, profile
+from tests.support.dialect_tables import DIALECTS
+from tests.support.gateway_server import serving
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_we_conform(name: str, tmp_path: Path) -> None:
-    with examined(tmp_path, "none" if name in WITHOUT_KEYS else "keys") as (served, key):
-        address = served.address + ("" if name in AT_THE_ORIGIN else dialect(name).mount)
-        done = subprocess.run(
-            [sys.executable, "-m", "gateway", "conform", name, address, "--key", key, "--profile",
-             str(profile(name, tmp_path)), "--report", str(tmp_path / "report.json"), "--allow-destructive"],
-            capture_output=True, text=True, timeout=55, cwd=ROOT,
-        )
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
-    report = json.loads((tmp_path / "report.json").read_text())
-    troubled = [one["id"] for one in report["requirements"] if one["outcome"] in ("failed", "not testable")]
-    assert troubled == []
-    assert key not in done.stdout + (tmp_path / "report.json").read_text()
+async def test_we_conform(name: str, tmp_path: Path) -> None:
+    suite, key = load_suite(name), KeyStore(tmp_path / "data").add("examiner")
+    async with serving(tmp_path, auth=auth(name), dialects=SETTINGS) as served:
+        target = Target(address(name, served.address), key, allow_destructive=True)
+        runner = Runner(suite, target, suite.read_profile(profile(name, tmp_path)))
+        report = await runner.run(suite.catalogue.requirements)
+    troubled = [item for item in report.findings if item.outcome in (Outcome.FAILED, Outcome.NOT_TESTABLE)]
+    assert {item.requirement.id: item.grave[0].remark for item in troubled} == {}
+    assert report.exit_code == 0
+    assert key not in writer("json")(report)
+
+
+def test_we_conform_when_it_is_typed(tmp_path: Path) -> None:
+    assert_that_we_conform("aap", tmp_path)

@@ -29,12 +29,12 @@ from gateway.model import (
     parts_of,
     text_of,
 )
-from tests.adapters.aap import reader as aap
-from tests.adapters.blade.reader import Page
-from tests.adapters.cas import reader as cas
-from tests.adapters.zenflux import reader as zenflux
-from tests.served import Served, serving, until
-from tests.tables import DIALECTS
+from tests.support.adapters import aap_reader as aap
+from tests.support.adapters import cas_reader as cas
+from tests.support.adapters import zenflux_reader as zenflux
+from tests.support.adapters.blade_reader import Page
+from tests.support.dialect_tables import DIALECTS
+from tests.support.gateway_server import Served, serving, until
 
 DIRECTIVES = [
     "hello", "/think why", "/tool clock", '/tool calc {"expression": "6*7"} well', '/tool search {"query": "dragoman"}',

@@ -3,7 +3,6 @@
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +10,9 @@ import pytest
 import yaml
 
 from conformance.aap.profile import AapProfile
-from tests.tables import DIALECTS
-from tests.test_serving import Running, running
+from tests.support.dialect_tables import DIALECTS
+from tests.support.server_process import Running, running
+from tests.support.warm_process import for_shells
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -44,8 +44,8 @@ def test_a_session_shown_is_a_session_had(page: Path, server: Running) -> None:
         known: dict[str, str] = {}
         for command, printed in session:
             command = _ours(command, known).replace(OURS, server.address)
-            command = command.replace(".venv/bin/dragoman", f"{sys.executable} -m gateway")
-            done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=30, cwd=ROOT)
+            command = command.replace(".venv/bin/dragoman", f"{for_shells()} -m gateway")
+            done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, cwd=ROOT)
             assert done.returncode == 0, done.stderr + done.stdout
             if printed:
                 _same(printed, done.stdout, known)
@@ -68,14 +68,14 @@ def test_the_agent_of_the_readme_answers(tmp_path: Path) -> None:
     [agents] = blocks(ROOT / "README.md", "yaml")
     with running(tmp_path, **yaml.safe_load(agents)) as served:
         lines = [line.strip() for line in served.greeting if "curl" in line]
-        done = subprocess.run(["bash", "-c", "\n".join(lines)], capture_output=True, text=True, timeout=20, check=True)
+        done = subprocess.run(["bash", "-c", "\n".join(lines)], capture_output=True, text=True, timeout=60, check=True)
         assert 'data: {"delta":"hello! "}' in done.stdout
         assert done.stdout.rstrip().endswith('data: {"stopReason":"end_turn"}')
 
 
 def test_the_conform_command_of_the_readme_passes(server: Running, tmp_path: Path) -> None:
     [command] = [line for block in blocks(ROOT / "README.md", "sh") for line in block.splitlines() if "conform" in line]
-    command = command.replace(OURS, server.address).replace(".venv/bin/dragoman", f"{sys.executable} -m gateway")
+    command = command.replace(OURS, server.address).replace(".venv/bin/dragoman", f"{for_shells()} -m gateway")
     done = subprocess.run(["bash", "-c", command.replace("report.html", str(tmp_path / "report.html"))],
                           capture_output=True, text=True, timeout=60, cwd=ROOT)
     assert done.returncode == 0, done.stdout
@@ -93,8 +93,8 @@ def test_the_workflow_of_the_docs_has_a_command_that_begins(tmp_path: Path) -> N
         (tmp_path / name).write_text(text)
     steps = yaml.safe_load(workflow)["jobs"]["aap"]["steps"]
     [command] = [step["run"] for step in steps if "conform" in step.get("run", "")]
-    command = command.replace("dragoman", f"{sys.executable} -m gateway").replace("8080", "1")
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=30, cwd=tmp_path,
+    command = command.replace("dragoman", f"{for_shells()} -m gateway").replace("8080", "1")
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, cwd=tmp_path,
                           env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert done.returncode == 2
     assert "cannot be reached" in done.stderr, done.stdout + done.stderr
@@ -131,7 +131,7 @@ def test_links_lead_to_a_heading(page: Path) -> None:
 
 
 def test_the_settings_of_the_dialects_are_documented() -> None:
-    from tests.tables import DIALECTS, dialect
+    from tests.support.dialect_tables import DIALECTS, dialect
 
     for name in DIALECTS:
         text, shape = (ROOT / f"docs/{name}.md"), dialect(name).settings

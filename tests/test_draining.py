@@ -1,6 +1,8 @@
 """SIGTERM with clients of all dialects at once: nothing new is begun, nothing is torn, everybody is told what to do."""
 
 import asyncio
+import gc
+import os
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,14 +13,51 @@ import aiohttp
 import orjson
 import pytest
 import socketio
+import yaml
 
-from tests.adapters.zenflux.client import soon
-from tests.breaking import Mortal, blocks, mortal
-from tests.served import until
-from tests.test_serving import Running
+from gateway import serving
+from gateway.config import load_config
+from tests.support.broken_connections import blocks
+from tests.support.dialect_tables import DIALECTS
+from tests.support.gateway_server import PLAIN, until
 
 CAS = "/api/v1/cloud/sessions"
 NEW_CAS = {"agent": "agent_demo", "environment": {"config": {"type": "cloud"}}}
+
+
+class Server:
+    """What `dragoman serve` runs, in the loop of the test: it hears the signals of this process."""
+
+    address = "http://127.0.0.1:18900"
+
+    def __init__(self, folder: Path, **limits: float) -> None:
+        self._file = folder / "config.yaml"
+        settings = {**PLAIN, "dialects": {name: {} for name in DIALECTS}, "port": 18900, "limits": limits}
+        self._file.write_text(yaml.safe_dump(settings))
+
+    async def start(self) -> None:
+        greeted = asyncio.Event()
+        self._running = asyncio.create_task(
+            serving.run(load_config(self._file), watch=False, announce=lambda line: greeted.set()))
+        await greeted.wait()
+
+    def terminate(self) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    async def ended(self) -> int:
+        return await asyncio.wait_for(self._running, 60)
+
+
+@asynccontextmanager
+async def server_in_loop(folder: Path, **limits: float) -> AsyncIterator[Server]:
+    thresholds, server = gc.get_threshold(), Server(folder, **limits)
+    await server.start()
+    try:
+        yield server
+    finally:
+        server._running.cancel()
+        await asyncio.gather(server._running, return_exceptions=True)
+        gc.set_threshold(*thresholds)
 
 
 class Talk:
@@ -33,13 +72,11 @@ class Talk:
         self.body += piece
 
     async def until(self, words: bytes) -> None:
-        async with asyncio.timeout(20):
-            while words not in self.body:
-                assert not self.over.is_set(), self.body[-2000:]
-                await asyncio.sleep(0.01)
+        await until(lambda: words in self.body or self.over.is_set())
+        assert words in self.body, self.body[-2000:]
 
     async def ended(self) -> bytes:
-        await asyncio.wait_for(self.over.wait(), 20)
+        await asyncio.wait_for(self.over.wait(), 60)
         return self.body
 
 
@@ -121,9 +158,9 @@ class Clients:
 
 
 @asynccontextmanager
-async def clients(server: Mortal) -> AsyncIterator[Clients]:
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=40)) as http:
-        all_of_them = Clients(server.server.address, http)
+async def clients(server: Server) -> AsyncIterator[Clients]:
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=120)) as http:
+        all_of_them = Clients(server.address, http)
         try:
             yield all_of_them
         finally:
@@ -132,10 +169,6 @@ async def clients(server: Mortal) -> AsyncIterator[Clients]:
             await asyncio.gather(*all_of_them.tasks, return_exceptions=True)
             for sio in all_of_them.sios:
                 await sio.shutdown()
-
-
-async def ended(server: Running) -> int:
-    return await asyncio.to_thread(server.process.wait, 30)
 
 
 async def all_talking(them: Clients, words: str) -> dict[str, Talk]:
@@ -153,34 +186,33 @@ async def all_talking(them: Clients, words: str) -> dict[str, Talk]:
 
 
 async def test_turns_finish_and_those_who_merely_watch_are_sent_away_at_once(tmp_path: Path) -> None:
-    with mortal(tmp_path, limits={"drain_seconds": 30}) as server:
-        async with clients(server) as them:
-            waiting = await them.session()
-            asked = await them.aap(waiting, "/permit").ended()
-            call = orjson.loads(blocks(asked)[-2].partition(b"data: ")[2])["toolCallId"]
-            answer = {"messages": [{"role": "tool_permission", "toolCallId": call, "granted": True}]}
-            idle = {"cas": them.cas((await them.post(CAS, NEW_CAS))[2]["id"]), "cas, waiting": them.cas(waiting),
-                    "zenflux": await them.zenflux(), "zenflux, waiting": await them.zenflux("/continue"),
-                    "blade": await them.blade()}
-            await idle["zenflux, waiting"].until(b"long_running_confirm")
-            await idle["cas, waiting"].until(b"requires_action")
-            busy = await all_talking(them, "/slow 60")
-            server.server.process.send_signal(signal.SIGTERM)
+    async with server_in_loop(tmp_path, drain_seconds=30) as server, clients(server) as them:
+        waiting = await them.session()
+        asked = await them.aap(waiting, "/permit").ended()
+        call = orjson.loads(blocks(asked)[-2].partition(b"data: ")[2])["toolCallId"]
+        answer = {"messages": [{"role": "tool_permission", "toolCallId": call, "granted": True}]}
+        idle = {"cas": them.cas((await them.post(CAS, NEW_CAS))[2]["id"]), "cas, waiting": them.cas(waiting),
+                "zenflux": await them.zenflux(), "zenflux, waiting": await them.zenflux("/continue"),
+                "blade": await them.blade()}
+        await idle["zenflux, waiting"].until(b"long_running_confirm")
+        await idle["cas, waiting"].until(b"requires_action")
+        busy = await all_talking(them, "/slow 60")
+        server.terminate()
 
-            for talk in idle.values():
-                await talk.ended()
-            assert not any(talk.over.is_set() for talk in busy.values()), "the others go on"
-            assert b"\nretry: 1000\n" in idle["cas"].body and b"\nretry: 1000\n" in idle["cas, waiting"].body
-            assert (idle["zenflux"].code, idle["zenflux, waiting"].code) == (1012, 1012)
-            await _refuses_all_that_is_new(them, waiting, answer)
+        for talk in idle.values():
+            await talk.ended()
+        assert not any(talk.over.is_set() for talk in busy.values()), "the others go on"
+        assert b"\nretry: 1000\n" in idle["cas"].body and b"\nretry: 1000\n" in idle["cas, waiting"].body
+        assert (idle["zenflux"].code, idle["zenflux, waiting"].code) == (1012, 1012)
+        await _refuses_all_that_is_new(them, waiting, answer)
 
-            await _all_told_to_the_end(busy)
-            assert await ended(server.server) == 0
+        await _all_told_to_the_end(busy)
+        assert await server.ended() == 0
 
-            await asyncio.to_thread(server.start)
-            await until(lambda: all(sio.connected for sio in them.sios))
-            status, _, body = await them.post(f"/aap/sessions/{waiting}/turns", answer)
-            assert (status, body["stopReason"]) == (200, "end_turn"), "what waited has waited on"
+        await server.start()
+        await until(lambda: all(sio.connected for sio in them.sios))
+        status, _, body = await them.post(f"/aap/sessions/{waiting}/turns", answer)
+        assert (status, body["stopReason"]) == (200, "end_turn"), "what waited has waited on"
 
 
 async def _refuses_all_that_is_new(them: Clients, session: str, answer: Any) -> None:
@@ -223,12 +255,12 @@ async def _all_told_to_the_end(busy: dict[str, Talk]) -> None:
 
 
 async def test_turns_that_do_not_finish_are_ended_in_every_dialect(tmp_path: Path) -> None:
-    with mortal(tmp_path, limits={"drain_seconds": 0.3}) as server:
+    async with server_in_loop(tmp_path, drain_seconds=0.3) as server:
         async with clients(server) as them:
             busy = await all_talking(them, "/slow 10000")
-            server.server.process.send_signal(signal.SIGTERM)
+            server.terminate()
             bodies = {name: await talk.ended() for name, talk in busy.items()}
-            assert await ended(server.server) == 0
+            assert await server.ended() == 0
         assert bodies["aap"].endswith(b'event: turn_stop\ndata: {"stopReason":"error"}\n\n')
         told = blocks(bodies["cas"])
         assert b"session.error" in told[-3] and b"session.status_idle" in told[-2] and told[-1] == b"retry: 1000\n"
@@ -239,16 +271,16 @@ async def test_turns_that_do_not_finish_are_ended_in_every_dialect(tmp_path: Pat
 
 
 async def test_a_second_signal_is_a_hurry(tmp_path: Path) -> None:
-    with mortal(tmp_path, limits={"drain_seconds": 3600}) as server:
-        async with clients(server) as them:
-            talk = them.aap(await them.session(), "/slow 10000")
-            await talk.until(b"text_delta")
-            server.server.process.send_signal(signal.SIGTERM)
-            await soon(lambda: _drains(them))
-            assert not talk.over.is_set()
-            server.server.process.send_signal(signal.SIGTERM)
-            assert await ended(server.server) == 0
-            assert (await talk.ended()).endswith(b'data: {"stopReason":"error"}\n\n'), "ended, not torn"
+    async with server_in_loop(tmp_path, drain_seconds=3600) as server, clients(server) as them:
+        talk = them.aap(await them.session(), "/slow 10000")
+        await talk.until(b"text_delta")
+        server.terminate()
+        await asyncio.sleep(1)
+        assert await _drains(them)
+        assert not talk.over.is_set()
+        server.terminate()
+        assert await server.ended() == 0
+        assert (await talk.ended()).endswith(b'data: {"stopReason":"error"}\n\n'), "ended, not torn"
 
 
 async def _drains(them: Clients) -> bool:

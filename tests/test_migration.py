@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 import yaml
 
-from tests.served import serving, until
-from tests.tables import DIALECTS
+from tests.support.dialect_tables import DIALECTS
+from tests.support.gateway_server import reachable_from_outside, serving, until
 
 PAGE = (Path(__file__).parents[1] / "docs" / "migration.md").read_text()
 AGENT = '''
@@ -42,8 +42,8 @@ async def test_the_walk(tmp_path: Path) -> None:
         settings["agents"]["old"]["settings"]["url"] = old.url("/api")
         settings["dialects"] = {name: {} for name in settings["dialects"]}
         del settings["port"]
-        async with serving(tmp_path / "new", **settings) as new:
-            script = block("sh", "GATEWAY=").replace("GATEWAY=http://127.0.0.1:18901", f"GATEWAY={new.address}")
+        async with serving(tmp_path / "new", **settings) as new, reachable_from_outside(new) as address:
+            script = block("sh", "GATEWAY=").replace("GATEWAY=http://127.0.0.1:18901", f"GATEWAY={address}")
             told = await asyncio.to_thread(run, script)
             report = tmp_path / "new" / "data" / "shadow.jsonl"
             await until(lambda: report.exists() and report.read_bytes().count(b"\n") == 2)

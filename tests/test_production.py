@@ -30,6 +30,6 @@ def test_nginx_takes_the_settings_that_are_shown(tmp_path: Path) -> None:
         f"pid {tmp_path}/nginx.pid;\nevents {{}}\nhttp {{\naccess_log off;\n{port}\n}}\n")
     done = subprocess.run(
         [nginx, "-t", "-c", str(tmp_path / "nginx.conf"), "-e", str(tmp_path / "errors"), "-p", str(tmp_path)],
-        capture_output=True, text=True, timeout=20,
+        capture_output=True, text=True, timeout=60,
     )
     assert done.returncode == 0, done.stderr

@@ -10,7 +10,8 @@ import aiohttp
 import pytest
 
 from gateway.resources import Scheduler
-from tests.served import Served, serving, until
+from tests.simulation.loop import EPOCH
+from tests.support.gateway_server import Served, serving, until
 
 CAS, BLADE = "/api/v1/cloud", "/api"
 DIALECTS = {"cas": {}, "blade": {}, "zenflux": {}, "aap": {}}
@@ -87,11 +88,12 @@ async def make_one_of_each(talk: Talk) -> list[str]:
 
 
 async def test_one_of_each_is_there_again(tmp_path: Path) -> None:
-    async with talking(tmp_path) as talk:
+    """While the clock stands still: the agents of the settings are as old as their server."""
+    async with talking(tmp_path, clock=lambda: EPOCH) as talk:
         paths = await make_one_of_each(talk)
         before = {path: await talk.read(path) for path in paths}
         assert "s3cret" not in repr(before)
-    async with talking(tmp_path) as talk:
+    async with talking(tmp_path, clock=lambda: EPOCH) as talk:
         assert {path: await talk.read(path) for path in paths} == before
         (credential,) = await talk.served.gateway.resources.list("credential", "")
         assert credential.secrets == {"token": "s3cret-token"}

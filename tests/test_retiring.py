@@ -7,7 +7,7 @@ from gateway.model import SendMessage, SessionStatus
 from gateway.parts import load_parts
 from gateway.ports import Turn
 from gateway.speech import Speech
-from tests.served import serving, until
+from tests.support.gateway_server import serving, until
 
 
 class Noted:

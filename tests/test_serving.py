@@ -1,64 +1,21 @@
 """The process: it greets with lines that work, reloads on SIGHUP, and ends well."""
 
-import asyncio
-import os
 import re
 import signal
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.served import PLAIN
-
-PROGRAM = [sys.executable, "-c", "from gateway.cli import main; main()"]
-
-
-class Running:
-    """A server in a process of its own."""
-
-    def __init__(self, process: subprocess.Popen[str], greeting: list[str], errors: Path) -> None:
-        self.process = process
-        self.greeting = greeting
-        self.errors = errors
-        found = re.search(r"http://[\d.]+:\d+", greeting[0])
-        assert found, greeting
-        self.address = found[0]
-
-    def end(self, number: signal.Signals = signal.SIGINT) -> int:
-        self.process.send_signal(number)
-        return self.process.wait(20)
-
-
-@contextmanager
-def running(folder: Path, *words: str, **settings: object) -> Iterator[Running]:
-    file, errors = folder / "config.yaml", folder / "errors.txt"
-    file.write_text(yaml.safe_dump({**PLAIN, "port": 0, **settings}))
-    with errors.open("w") as told:
-        process = subprocess.Popen(
-            [*PROGRAM, "serve", "--config", str(file), *words], stdout=subprocess.PIPE, stderr=told, text=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )
-        try:
-            assert process.stdout is not None
-            greeting = []
-            while not greeting or not greeting[-1].lstrip().startswith("curl -sN"):
-                line = process.stdout.readline()
-                assert line, f"it ended: {errors.read_text()}"
-                greeting.append(line.rstrip("\n"))
-            yield Running(process, greeting, errors)
-        finally:
-            process.kill()
-            process.wait(20)
-            process.stdout.close()
+from tests.support import warm_process
+from tests.support.gateway_server import PLAIN
+from tests.support.server_process import PROGRAM, running
+from tests.support.warm_process import for_shells
 
 
 def curl(address: str) -> str:
-    return subprocess.run(["curl", "-s", address], capture_output=True, text=True, timeout=20, check=True).stdout
+    return subprocess.run(["curl", "-s", address], capture_output=True, text=True, timeout=60, check=True).stdout
 
 
 def test_the_lines_it_greets_with_work_when_pasted(tmp_path: Path) -> None:
@@ -73,7 +30,7 @@ def test_the_lines_it_greets_with_work_when_pasted(tmp_path: Path) -> None:
         assert done.stdout.rstrip().endswith('data: {"stopReason":"end_turn"}')
         [chat] = [line.strip() for line in server.greeting if " chat " in line]
         assert chat.startswith("dragoman ")
-        command = chat.replace("dragoman", f"{sys.executable} -m gateway", 1)
+        command = chat.replace("dragoman", f"{for_shells()} -m gateway", 1)
         said = subprocess.run(["bash", "-c", f"echo hello | {command}"], capture_output=True, text=True, timeout=60)
         assert (said.returncode, said.stdout) == (0, "You said: hello\n"), said.stderr
         assert server.end() == 0
@@ -84,7 +41,7 @@ def test_it_ends_with_zero_in_the_middle_of_a_turn(tmp_path: Path, number: signa
     with running(tmp_path, limits={"drain_seconds": 0.1}) as server:
         session = re.search(r"sess_\w+", subprocess.run(
             ["curl", "-s", f"{server.address}/aap/sessions", "-d", '{"agent":{"name":"demo"}}'],
-            capture_output=True, text=True, timeout=20, check=True).stdout)
+            capture_output=True, text=True, timeout=60, check=True).stdout)
         assert session
         body = '{"stream":"delta","messages":[{"role":"user","content":"/slow 10000"}]}'
         stream = subprocess.Popen(
@@ -94,33 +51,29 @@ def test_it_ends_with_zero_in_the_middle_of_a_turn(tmp_path: Path, number: signa
         assert stream.stdout.readline().startswith(":")
         assert server.end(number) == 0
         rest = stream.stdout.read()
-        stream.wait(20)
+        stream.wait(60)
         stream.stdout.close()
         assert rest.rstrip().endswith('data: {"stopReason":"error"}'), "the stream was ended, not torn"
 
 
-async def test_it_reads_its_settings_again_on_hangup(tmp_path: Path) -> None:
+def test_it_reads_its_settings_again_on_hangup(tmp_path: Path) -> None:
     with running(tmp_path) as server:
         file = tmp_path / "config.yaml"
         good = yaml.safe_load(file.read_text())
         good["agents"]["demo"]["title"] = "Anew"
 
-        async def hang_up(text: str, told: str) -> None:
+        def hang_up(text: str, told: str) -> str:
             file.write_text(text)
             server.process.send_signal(signal.SIGHUP)
-            for _ in range(200):
-                if told in server.errors.read_text():
-                    return
-                await asyncio.sleep(0.05)
-            raise AssertionError(f"{told!r} was not said; {server.errors.read_text()}")
+            return server.until_told(told)
 
-        await hang_up(yaml.safe_dump(good), '"reloaded"')
+        hang_up(yaml.safe_dump(good), '"reloaded"')
         assert '"title":"Anew"' in curl(f"{server.address}/aap/meta")
-        await hang_up("dialects: {aap: }\nagents: {demo: {backend: demmo}}\n", "there is no backend")
-        assert "not reloaded" in server.errors.read_text()
+        told = hang_up("dialects: {aap: }\nagents: {demo: {backend: demmo}}\n", "there is no backend")
+        assert "not reloaded" in told
         assert '"title":"Anew"' in curl(f"{server.address}/aap/meta"), "what was in force stays so"
         good["host"] = "127.0.0.2"
-        await hang_up(yaml.safe_dump(good), "'host' cannot change while the server runs")
+        hang_up(yaml.safe_dump(good), "'host' cannot change while the server runs")
         assert server.end() == 0
 
 
@@ -128,7 +81,7 @@ def test_a_wrong_table_is_exit_code_two_without_a_traceback(tmp_path: Path) -> N
     (tmp_path / "over.yaml").write_text("frames:\n  turn.startd: []\n  nope: []\n")
     file = tmp_path / "config.yaml"
     file.write_text(yaml.safe_dump({**PLAIN, "port": 0, "mappings": {"aap": "over.yaml"}}))
-    done = subprocess.run([*PROGRAM, "serve", "--config", str(file)], capture_output=True, text=True, timeout=20)
+    done = warm_process.run([*PROGRAM, "serve", "--config", str(file)])
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
         f"{tmp_path}/over.yaml:2:3: nobody raises a cue 'turn.startd'; did you mean 'turn.started'?",

@@ -10,7 +10,7 @@ from gateway.log.redis import RedisLog
 from gateway.resources import MemoryAnswers, MemoryResources, SqliteAnswers, SqliteResources
 from gateway.resources.redis import RedisAnswers, RedisResources
 from gateway.stores import stores
-from tests.redises import redis_of_this_run
+from tests.support.redis_server import redis_of_this_run
 
 
 def databases(folder: Path) -> list[str]:

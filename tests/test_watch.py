@@ -14,7 +14,7 @@ from gateway.errors import Conflict
 from gateway.marks import Place, Problem, Problems
 from gateway.watch import Files, attempt, keep_current
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 class Reloads:

@@ -26,7 +26,6 @@ from gateway.model import (
     ToolSpec,
     ToolUsePart,
     meant_by,
-    text_of,
 )
 from mappings.language import Table
 
@@ -111,7 +110,7 @@ def _result(message: wire.ToolMessage, ask: OpenAsk, card: AgentCard, table: Tab
     content, given = _content(message.content, card), {"request_id": ask.request_id}
     if ask.ask.kind == "client_tool":
         return table.command("message.tool", **given, content=content)
-    meant = meant_by(ask.ask, text_of(content))
+    meant = meant_by(ask.ask, content)
     if meant is not None:
         return table.command(f"answer.{ask.ask.kind}", **given, **meant)
     raise Invalid(f"call '{message.toolCallId}' waits for a tool_permission message, not for a result")

@@ -55,12 +55,12 @@ class AapRoutes:
         page, more = await self.house.sessions.list(
             request[OWNER], before=before, limit=self.house.settings.page_size,
         )
-        told = [views.session(self.house.table, view, self.house.agent(view.agent)) for view in page]
+        told = [views.session(self.house.table, view, self.house.shown_agent(view)) for view in page]
         return reply(self.house.table.object("sessions", sessions=told, next=cursor_of(more)))
 
     async def get(self, request: web.Request) -> web.Response:
         view = await self.house.sessions.get(request[OWNER], request.match_info["id"])
-        return reply(views.session(self.house.table, view, self.house.agent(view.agent)))
+        return reply(views.session(self.house.table, view, self.house.shown_agent(view)))
 
     async def delete(self, request: web.Request) -> web.Response:
         await self.house.sessions.delete(request[OWNER], request.match_info["id"])
@@ -71,7 +71,7 @@ class AapRoutes:
         kind = request.query.get("type")
         if kind not in ("full", "compacted"):
             raise Invalid("type: say 'full' or 'compacted'", param="type")
-        if kind not in self.house.agent(view.agent).capabilities.history:
+        if kind not in self.house.shown_agent(view).capabilities.history:
             raise NotFound(f"agent '{view.agent}' keeps no {kind} history")
         entries = [*(view.entries if kind == "full" else view.compacted), *await handed_in(self.house, view)]
         return reply(views.history(self.house.table, kind, entries, view.asks.values()))
@@ -80,7 +80,7 @@ class AapRoutes:
         session_id, house = request.match_info["id"], self.house
         view = await house.sessions.get(request[OWNER], session_id)
         body = await read_as(request, NewTurn)
-        commands = inbound.commands_of(body, view, house.agent(view.agent), house.table)
+        commands = inbound.commands_of(body, view, house.agent_of(view), house.table)
         receipt = await house.sessions.submit(request[OWNER], session_id, commands)
         if not receipt.begun:
             return self._still_waiting(body.stream)
@@ -110,7 +110,7 @@ class AapRoutes:
         return web.Response(status=204)
 
     def _mode(self, request: web.Request, view: SessionView) -> str:
-        mode, card = request.query.get("stream", "delta"), self.house.agent(view.agent)
+        mode, card = request.query.get("stream", "delta"), self.house.shown_agent(view)
         if mode not in ("delta", "message") or mode not in card.capabilities.streaming:
             raise Unsupported(f"agent '{card.name}' does not stream as '{mode[:64]}'")
         return mode

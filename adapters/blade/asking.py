@@ -33,6 +33,8 @@ NOTHING = "none"
 
 Selections = dict[str, tuple[int, ...]]
 Custom = dict[str, str]
+Words = str | list[str]
+InWords = str | list[Words] | dict[str, Words]
 
 
 def asks_itself(call: ToolCall) -> bool:
@@ -105,6 +107,31 @@ def _only(question: Question, selections: Selections, custom: Custom) -> tuple[i
     if picks and not 0 <= picks[0] < len(question.options):
         raise Invalid(f"question 0 has no choice {picks[0]}; it has {len(question.options)}")
     return (picks[0] if picks else None), words
+
+
+def picks_in(questions: Sequence[Question], answer: InWords) -> tuple[Selections, Custom]:
+    """The picks of an answer in words: a word that is a choice's label picks it, others are the person's own."""
+    selections, custom = Selections(), Custom()
+    for number, question in enumerate(questions):
+        said = _words_for(number, question, answer, len(questions))
+        labels = {choice.label.lower(): at for at, choice in enumerate(question.options)}
+        words = [said] if isinstance(said, str) else said
+        if picks := tuple(labels[word.lower()] for word in words if word.lower() in labels):
+            selections[str(number)] = picks
+        if own := ", ".join(word for word in words if word and word.lower() not in labels):
+            custom[str(number)] = own
+    return selections, custom
+
+
+def _words_for(number: int, question: Question, answer: InWords, of: int) -> Words:
+    if isinstance(answer, str):
+        return answer
+    if isinstance(answer, list) and of == 1:  # all that is listed is about the only question
+        return [word for one in answer for word in ([one] if isinstance(one, str) else one)]
+    if isinstance(answer, list):
+        return answer[number] if number < len(answer) else ""
+    names = (str(number), question.header or "", question.question)
+    return next((answer[name] for name in names if name in answer), "")
 
 
 # -- and from answers to picks ----------------------------------------------------------------------------------------

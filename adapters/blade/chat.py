@@ -6,14 +6,14 @@ from typing import Any
 import orjson
 
 from gateway.errors import Busy, Conflict, GatewayError, Invalid, NotFound, TooLarge
-from gateway.model import SECRETS, FilePart, SessionStatus
+from gateway.model import SECRETS, FilePart, SessionStatus, SessionView
 from gateway.ports import Receipt
 from gateway.upstream import mended
 from gateway.web import Context, Later, Peer, checked, dumps, loads
 
 from . import inbound
 from .ending import ending
-from .ledger import run_id_of
+from .ledger import run_id_of, seq_of
 from .outbound import RAW, number_of, place_of
 from .wire import ChatSend, Subscribe
 
@@ -34,7 +34,7 @@ class Chat:
         try:
             return await handler(self, peer, said)
         except GatewayError as error:
-            return await self._refuse(peer, said, error)
+            return await self.refuse(peer, error, said)
 
     async def gone(self, peer: Peer) -> None:
         """Chats go on without the client, which may come back."""
@@ -44,7 +44,7 @@ class Chat:
     async def subscribe(self, peer: Peer, said: dict[str, Any]) -> Any:
         body = checked(Subscribe, said)
         manner = " ".join(filter(None, (self.house.settings.manner, RAW if body.event_format == "raw" else "")))
-        await self._follow(peer, body.session_id, manner, body.after_sequence)
+        await self._follow(peer, body.session_id, manner, body.after_sequence if body.resume else None)
         return self.house.table.object("ack", session_id=body.session_id)
 
     async def unsubscribe(self, peer: Peer, said: dict[str, Any]) -> Any:
@@ -67,10 +67,18 @@ class Chat:
     async def stop(self, peer: Peer, said: dict[str, Any]) -> Any:
         session_id, house = _session_of(said), self.house
         view = await house.sessions.get(peer.owner, session_id)
-        if view.status is SessionStatus.IDLE or inbound.is_stale(said.get("chat_run_id"), view):
+        if view.status is SessionStatus.IDLE or not await self._is_under_way(view, said.get("chat_run_id")):
             return house.table.object("ack.idle", session_id=session_id)
         await house.sessions.submit(peer.owner, session_id, [house.table.command("chat.stop")])
         return house.table.object("ack.stopped", session_id=session_id)
+
+    async def _is_under_way(self, view: SessionView, run_id: Any) -> bool:
+        """Whether a client means a chat of the turn that runs or waits; one that names none does."""
+        if run_id is None:
+            return True
+        seq = seq_of(view.session_id, run_id)
+        records = await self.house.sessions.records(view.owner, view.session_id, seq - 1, 1) if seq else ()
+        return any(record.seq == seq and record.turn_id == view.turn_id for record in records)
 
     async def compact(self, peer: Peer, said: dict[str, Any]) -> Any:
         session_id = _session_of(said)
@@ -99,7 +107,7 @@ class Chat:
         if view.status is SessionStatus.RUNNING:
             raise Busy("Session already has an active chat")
         files = [await self._store(owner, upload) for upload in inbound.uploads_of(body.message)]
-        content = inbound.content_of(body.message, files, house.agent(view.agent))
+        content = inbound.content_of(body.message, files, house.agent_of(view))
         env = view.private(house.dialect).get(SECRETS, {})
         return await house.sessions.submit(owner, session_id, [inbound.message_of(body, content, env, house.table)])
 
@@ -116,19 +124,22 @@ class Chat:
     async def _follow(self, peer: Peer, session_id: str, manner: str, after: int | None = None) -> None:
         """From now on; or from where the client left off, which is a number of an event it has had."""
         view = await self.house.sessions.get(peer.owner, session_id)
+        if after is None and peer.follows(session_id) == manner:
+            return
         place = view.head if after is None else place_of(after)
         subscription = await self.house.sessions.watch(
             peer.owner, session_id, self.house.dialect, manner, after=min(place, view.head),
         )
         peer.follow(session_id, manner, subscription, None if after is None else lambda frame: number_of(frame) > after)
 
-    async def _refuse(self, peer: Peer, said: dict[str, Any], error: GatewayError) -> Any:
-        table = self.house.table
-        names = {"session_id": said.get("session_id"), "stream_sequence": None, "run_id": None,
-                 "message": error.message, "code": error.code, "detail": error.details}
-        frames = table.speaker("json").cue(cue_of(error), None, names)
-        await peer.send(frames)
-        return table.object("ack.refused", message=error.message, code=table.word("fault", error.code))
+    async def refuse(self, peer: Peer, error: GatewayError, said: Any = None) -> Any:
+        """Say what cannot be done, in an event and in the acknowledgement; both name it alike."""
+        table, kind = self.house.table, refusal_of(error)
+        refusal = table.object(kind, message=error.message, code=error.code, detail=error.details)
+        session_id = said.get("session_id") if isinstance(said, dict) and kind not in UNNAMED else None
+        names = {"session_id": session_id, "stream_sequence": None, "run_id": None, "refusal": refusal}
+        await peer.send(table.speaker("json").cue("refused" if session_id else "refused.request", None, names))
+        return table.object("ack.refused", refusal=refusal)
 
 
 class WrongAnswer(Invalid):
@@ -138,12 +149,16 @@ class WrongAnswer(Invalid):
         super().__init__(error.message, param="askuser_answer")
 
 
-def cue_of(error: GatewayError) -> str:
+UNNAMED = ("refusal.missing", "refusal.access")
+"""Refusals that are about the request, not about a session."""
+
+
+def refusal_of(error: GatewayError) -> str:
     """Which of Blade's refusals an error is."""
     if error is Unsaid:
-        return "refused.missing"
-    named = ((NotFound, "refused.access"), (Busy, "refused.busy"), (WrongAnswer, "refused.answer"))
-    return next((cue for kind, cue in named if isinstance(error, kind)), "refused")
+        return "refusal.missing"
+    named = ((NotFound, "refusal.access"), (Busy, "refusal.busy"), (WrongAnswer, "refusal.answer"))
+    return next((refusal for kind, refusal in named if isinstance(error, kind)), "refusal")
 
 
 Unsaid = Invalid("Missing session_id or message")

@@ -95,7 +95,7 @@ class Calls(Voices):
 
     def _over(self, call: HeardCall, **result: Any) -> list[Heard]:
         said: list[Heard] = [*self._go_on(call), *(
-            event for voice in self._forked(call.wire_id) for event in self._close(voice)
+            event for voice in self._forked(call) for event in self._close(voice)
         )]
         call.is_over = True
         made, scribe = call.made, call.turn.voice.scribe
@@ -115,7 +115,7 @@ class Calls(Voices):
             return []
         call.is_waiting = False
         self._pending.pop(call.wire_id, None)
-        children = [event for voice in self._forked(call.wire_id) for event in self._block(voice, False)]
+        children = [event for voice in self._forked(call) for event in self._block(voice, False)]
         return [*children, *(self._status(call, ToolStatus.RUNNING) if is_running else [])]
 
     # -- asking ---------------------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ class Calls(Voices):
             return []
         call.is_waiting = True
         said: list[Heard] = [*self._status(call, ToolStatus.AWAITING_INPUT)]
-        children = self._forked(call.wire_id)
+        children = self._forked(call)
         if children or isinstance(call.facts.get("pending_question_ref"), dict):
             return [*said, *(event for voice in children for event in self._block(voice, True))]
         asked = Asked(ask=self._ask(call), ref=call.wire_id, scope_id=call.turn.voice.scope_id)

@@ -162,8 +162,13 @@ class Turns(Calls):
         """What a whole turn has beyond what was told: words by their place among all words of their kind."""
         said: list[Heard] = []
         before, seen = Counter[BlockKind](), Counter[str]()
+        calls = objects_of(body.get("tool_calls"), "the tool calls of a turn")
+        known = {text(call.get("id")): call for call in calls}
         for block in objects_of(body.get("blocks"), "the blocks of a turn"):
-            name = text(block.get("type"))
+            name, about = text(block.get("type")), known.get(text(block.get("tool_call_id")))
+            if name in CALLS and about is not None:  # the place of a call, which is listed
+                said += self._told(turn, about, final=final)
+                continue
             if name not in WORDS:
                 seen[name] += 1
                 said += self._piece(turn, name, block) if seen[name] > turn.pieces[name] else []
@@ -173,9 +178,9 @@ class Turns(Calls):
             before[kind] += len(content)
             said += self._words(turn, kind, content[had:], is_new=not had)
             turn.lengths[kind] = len(content)
-        for call in objects_of(body.get("tool_calls"), "the tool calls of a turn"):
+        for call in calls:
             said += self._told(turn, call, final=final)
-        return said
+        return [*self._open(turn.voice), *said] if said else []  # its caller may have been told first to be done
 
 
 def _stop(turn: HeardTurn, status: str, outcome: Outcome) -> StopReason:

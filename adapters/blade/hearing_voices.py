@@ -117,9 +117,15 @@ class Voices:
             title=optional_text(made.input.get("description")) if made else None,
         ))]
 
-    def _forked(self, wire_id: str) -> list[Voice]:
-        """The sub-agents that a call brought about and that are at work."""
-        return [voice for voice in self._voices.values() if voice.fork == wire_id and voice.is_open]
+    def _forked(self, call: HeardCall) -> list[Voice]:
+        """The sub-agents that a call brought about and that are at work; never those that make the call."""
+        makers = {ROOT}
+        maker = call.turn.voice
+        while maker.scope_id not in makers:
+            makers.add(maker.scope_id)
+            maker = self._voices[maker.parent]
+        return [voice for scope_id, voice in self._voices.items()
+                if voice.fork == call.wire_id and voice.is_open and scope_id not in makers]
 
     def _block(self, voice: Voice, is_blocked: bool) -> list[Said]:
         """A sub-agent waits for people, or goes on."""

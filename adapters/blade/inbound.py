@@ -12,7 +12,7 @@ from gateway.model import AgentCard, AnyCommand, AnyPart, Content, FilePart, Ima
 from mappings.language import Table
 
 from . import wire
-from .asking import answer_bindings
+from .asking import answer_bindings, picks_in, questions_of
 from .turns import call_id_of
 
 MESSAGES = {
@@ -49,7 +49,13 @@ def answer_of(body: wire.ChatSend, view: SessionView, table: Table) -> AnyComman
     assert answer is not None
     found = pending(answer.tool_call_id, view)
     selections = {number: tuple(picks) for number, picks in answer.selections.items()}
-    given = answer_bindings(found, selections, {number: said for number, said in answer.custom.items() if said})
+    custom = {number: said for number, said in answer.custom.items() if said}
+    if answer.answer is not None:
+        selections, custom = picks_in(questions_of(found.ask), answer.answer)
+    for number, picks in selections.items():
+        if len(set(picks)) < len(picks):
+            raise Invalid(f"question {number} names a choice twice: {list(picks)}")
+    given = answer_bindings(found, selections, custom)
     if found.ask.kind == "question":
         given["message"] = _words(body.message)
     return table.command(f"answer.{found.ask.kind}", request_id=found.request_id, **given)
@@ -110,12 +116,3 @@ def _part(part: Any, stored: Iterator[FilePart], card: AgentCard) -> AnyPart:
         kind = card.image_kind(part.image_url.url)
         raise Unsupported(f"agent '{card.name}' does not take images by {kind} address")
     return ImagePart(url=part.image_url.url)
-
-
-# -- a running chat ---------------------------------------------------------------------------------------------------
-
-def is_stale(run_id: Any, view: SessionView) -> bool:
-    """Whether a client means a chat that is over; one that names none means the one that runs."""
-    number = str(run_id).rpartition("_")[2] if isinstance(run_id, str) else ""
-    starts = view.turn_starts
-    return number.isdecimal() and len(starts) > 1 and int(number) < starts[-2]

@@ -28,9 +28,11 @@ from gateway.model import (
     Record,
     Role,
     ScopeOpened,
+    ScopeStatusChanged,
     SendMessage,
     SessionCompacted,
     SessionCreated,
+    SessionRewound,
     SessionStatus,
     SessionUpdated,
     ToolReturned,
@@ -46,7 +48,7 @@ from . import asking
 from .pieces import blocks_of
 from .questions import Questions
 from .telling import Cue, Cues
-from .turns import Block, loop_of, open_last
+from .turns import Block, open_last
 from .wire import BlockType
 
 DIALECT = "blade"
@@ -71,6 +73,13 @@ def run_id_of(session_id: str, seq: int) -> str:
     return f"chat_{session_id.rpartition('_')[2]}_{seq}"
 
 
+def seq_of(session_id: str, run_id: Any) -> int:
+    """Where the command stands that began a chat of this name; 0 if no chat of the session is called so."""
+    number = run_id.rpartition("_")[2] if isinstance(run_id, str) else ""
+    seq = int(number) if number.isascii() and number.isdecimal() and len(number) < 16 else 0
+    return seq if run_id == run_id_of(session_id, seq) else 0
+
+
 class Ledger(Questions):
     """The state of one session's telling; iterate over what `take` gives."""
 
@@ -80,6 +89,10 @@ class Ledger(Questions):
         self._accepted: list[tuple[Record, AnyCommand]] = []
         self._fault: tuple[Fault, float, int] | None = None
         self._replay_state: Any = None
+        self._past = 0
+        """How many turns there were when the turn of the house began."""
+        self._summed_up: list[tuple[int, int]] = []
+        """Where each summary stands, and how many turns it and those before it take the place of."""
 
     def take(self, record: Record) -> Cues:
         if self._holding or self._fault is not None:
@@ -138,8 +151,16 @@ class Ledger(Questions):
 
     def _compacted(self, record: Record, event: SessionCompacted) -> Cues:
         turn = self._entry(event.compaction_id, record, Role.SYSTEM)
-        turn.compaction = event
+        self._places.pop()  # a summary is no part of what is summed up
+        past = self._past if record.turn_id is not None else len(self._places)
+        turn.compaction, turn.archived = event, past - (self._summed_up[-1][1] if self._summed_up else 0)
+        self._summed_up.append((record.seq, past))
         yield from self._whole(turn, [])
+
+    def _rewound(self, record: Record, event: SessionRewound) -> Cues:
+        self._places = [seq for seq in self._places if seq <= event.to_seq]
+        self._summed_up = [one for one in self._summed_up if one[0] <= event.to_seq]
+        return iter(())
 
     def _notice(self, record: Record, event: NoticePosted) -> Cues:
         yield Cue("notice", None, {"event": event})
@@ -147,10 +168,6 @@ class Ledger(Questions):
     def _custom(self, record: Record, event: CustomEvent) -> Cues:
         if event.topic == FILES_CHANGED:
             yield Cue("files.changed", None, {"file_path": event.payload.get("file_path")})
-
-    def _forked(self, record: Record, event: ScopeOpened) -> Cues:
-        self._loops[record.scope_id] = loop_of(record.scope_id, event.parent, event.call_id, event.title)
-        return iter(())
 
     # -- a chat begins --------------------------------------------------------------------------------------------
 
@@ -164,6 +181,8 @@ class Ledger(Questions):
     def _begin(self, record: Record, event: Event) -> Cues:
         """With what people said to begin it; an answer goes on with the chat that asked."""
         accepted, self._accepted = self._accepted, []
+        if isinstance(event, TurnStarted):
+            self._past = len(self._places)
         run_id = run_id_of(record.session_id, (accepted[-1][0] if accepted else record).seq)
         sent = next((command for _, command in accepted if isinstance(command, SendMessage)), None)
         if sent is not None:
@@ -173,7 +192,7 @@ class Ledger(Questions):
         else:
             self.chat = Chat(run_id)
         self.last_words = self.last_words if sent is None else ""
-        self.resumed = True
+        self.resumed, self.has_failed_tool = True, False
         yield Cue("chat.started")
         for said, command in accepted:
             yield from self._said(said, command)
@@ -224,6 +243,8 @@ class Ledger(Questions):
 
     def _pause(self, pending: "list[str] | tuple[str, ...]") -> Cues:
         self.resumed = False
+        for turn in open_last(self._turns.values()):
+            yield from self._end_again(turn)
         first = next((self._asks[request_id] for request_id in pending if request_id in self._asks), None)
         yield Cue("chat.paused", None, {"call": first.call if first else None})
 
@@ -234,6 +255,7 @@ class Ledger(Questions):
             elif turn.state is SessionStatus.SUSPENDED:
                 turn.state = event.outcome
                 yield from self._patch("patch.status", turn)
+            yield from self._end_again(turn)
             if turn.state is Outcome.FAILED and event.fault is not None:
                 turn.failure = event.fault.message
         yield from self._farewell(event)
@@ -241,10 +263,10 @@ class Ledger(Questions):
         self._forget()
 
     def _farewell(self, event: TurnEnded) -> Cues:
-        """A chat that was paused ends once more, unless somebody has gone on to another: theirs is not over."""
+        """A chat ends once: one that was paused is over already."""
         if event.fault is not None:
             yield Cue("fault.fatal", None, {"fault": event.fault})
-        if self.resumed or not self._accepted:
+        if self.resumed:
             self.resumed = False
             yield Cue(f"chat.{event.outcome}", None, {"event": event})
 
@@ -253,6 +275,7 @@ _STEPS: dict[type[Event], Callable[[Ledger, Record, Any], Iterator[Cue]]] = {
     SessionCreated: Ledger._created,
     SessionUpdated: Ledger._updated,
     SessionCompacted: Ledger._compacted,
+    SessionRewound: Ledger._rewound,
     NoticePosted: Ledger._notice,
     CustomEvent: Ledger._custom,
     InputAccepted: Ledger._command,
@@ -270,5 +293,6 @@ _STEPS: dict[type[Event], Callable[[Ledger, Record, Any], Iterator[Cue]]] = {
     ToolStatusChanged: Ledger._status,
     ToolReturned: Ledger._returned,
     ScopeOpened: Ledger._forked,
+    ScopeStatusChanged: Ledger._scope_status,
     FaultRaised: Ledger._broke,
 }

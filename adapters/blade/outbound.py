@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from gateway.model import NoticePosted, Record, SessionCreated, TurnEnded
+from gateway.model import NoticePosted, Outcome, Record, SessionCreated, StopReason, TurnEnded
 from gateway.web import parted
 from mappings.language import Table
 
@@ -46,11 +46,8 @@ CUES: dict[str, tuple[str, ...]] = {
     "fault.fatal": ("fault",),
     "fault.passing": ("fault",),
     "raw": ("type", "payload"),
-    "refused": ("message", "code", "detail"),
-    "refused.missing": (),
-    "refused.access": (),
-    "refused.busy": (),
-    "refused.answer": ("message",),
+    "refused": ("refusal",),
+    "refused.request": ("refusal",),
 }
 NAMES = {"*": ("session_id", "stream_sequence", "run_id")}
 
@@ -155,7 +152,13 @@ class Projector:
 
     def _over(self, cue: Cue) -> dict[str, Any]:
         event: TurnEnded = cue.names["event"]
-        return {"result": self._result(event), "stop_reason": event.stop_reason, "duration_ms": event.duration_ms}
+        return {"result": self._result(event), "stop_reason": self._stop(event), "duration_ms": event.duration_ms}
+
+    def _stop(self, event: TurnEnded) -> StopReason | None:
+        """Why it ended; a failure has a word if there were too many steps, or the error of a tool was the end."""
+        stop = event.stop_reason
+        has_word = stop is StopReason.MAX_STEPS or (stop is StopReason.ERROR and self._ledger.has_failed_tool)
+        return stop if has_word or event.outcome is not Outcome.FAILED else None
 
     def _result(self, event: TurnEnded) -> Any:
         """What a headless chat ends with: the agent's last words, the value that was asked for, or what went wrong."""

@@ -19,6 +19,7 @@ from gateway.model import (
 from . import asking
 from .telling import Cue, Cues, Telling
 from .turns import Call, Reference, Turn, call_id_of
+from .wire import BlockType
 
 
 @dataclass(slots=True)
@@ -67,14 +68,14 @@ class Questions(Telling):
         loop = self._loops.get(asked.scope_id)
         while loop is not None and loop.loop_id != ROOT:
             reference = Reference(loop.loop_id, asked.call.id, loop.title)
-            yield from self._set(loop.call_id or "", ToolStatus.AWAITING_INPUT, reference)
+            yield from self._set(loop.call_id, ToolStatus.AWAITING_INPUT, reference)
             loop = self._loops.get(loop.parent)
 
     def _sink(self, asked: Asked) -> Cues:
         """And goes on with it."""
         loop = self._loops.get(asked.scope_id)
         while loop is not None and loop.loop_id != ROOT:
-            yield from self._set(loop.call_id or "", ToolStatus.PENDING)
+            yield from self._set(loop.call_id, ToolStatus.PENDING)
             loop = self._loops.get(loop.parent)
 
     def _withdrawn(self, asked: Asked) -> Cues:
@@ -94,8 +95,7 @@ class Questions(Telling):
             else:
                 asked.call.over, asked.call.status = True, ToolStatus.DONE
                 asked.call.content = asking.in_words(asked.call.questions or (), *picks)
-                yield from self._patch("patch.result", asked.turn, call=asked.call)
+                yield from self._about_call("patch.result", asked.turn, asked.call, BlockType.TOOL_RESULT)
         yield from self._sink(asked)
         if asked.own and not asked.turn.waiting and asked.turn.state is SessionStatus.SUSPENDED:
-            asked.turn.state = Outcome.COMPLETED
-            yield from self._patch("patch.status", asked.turn)
+            yield from self._complete(asked.turn)

@@ -36,7 +36,7 @@ class ArchiveRoutes:
         view = await self.house.sessions.get(request[OWNER], request.match_info["id"])
         records = await self.house.sessions.records(view.owner, view.session_id)
         space = self.workspaces.of(view.session_id)
-        draft = await asyncio.to_thread(space.draft)
+        draft = space.draft()
         try:
             await asyncio.to_thread(pack, draft, records, space, self.house.clock())
         except BaseException:

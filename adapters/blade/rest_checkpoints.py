@@ -31,9 +31,10 @@ class CheckpointRoutes:
 
     async def listed(self, request: web.Request) -> web.Response:
         view = await self._view(request)
+        marks = [(f"{PREFIX}{mark.seq}", mark) for mark in view.checkpoints]
         return reply([
-            views.checkpoint(self.house.table, f"{PREFIX}{mark.seq}", mark, _last(view, mark), _preview(view, mark))
-            for mark in view.checkpoints
+            views.checkpoint(self.house.table, name, mark, _last(view, mark), _preview(view, mark), marks[-1][0])
+            for name, mark in marks
         ])
 
     async def rewind(self, request: web.Request) -> web.Response:

@@ -1,6 +1,7 @@
 """Blade's bodies beside chat, as the table spells them."""
 
 from collections.abc import Iterable, Mapping
+from posixpath import normpath
 from typing import Any
 
 from gateway.model import AnyEvent, Checkpoint, InputAccepted, MessageStarted, SendMessage
@@ -11,6 +12,7 @@ from mappings.language import Table
 from .turns import renamed
 
 _KEY = ("id", "name", "masked", "created_at", "last_used_at", "plaintext")
+_ITEM = ("name", "size", "path", "changed_at")
 
 OBJECTS: Mapping[str, tuple[str, ...]] = {
     "ok": (),
@@ -22,8 +24,8 @@ OBJECTS: Mapping[str, tuple[str, ...]] = {
     "memories": ("items", "total"),
     "key": _KEY,
     "key.created": (*_KEY, "key"),
-    "folder": ("name", "size"),
-    "file": ("name", "size"),
+    "folder": _ITEM,
+    "file": _ITEM,
     "file.written": ("path",),
     "file.path": ("path",),
     "deleted": ("path",),
@@ -31,7 +33,7 @@ OBJECTS: Mapping[str, tuple[str, ...]] = {
     "file.refused": ("path", "error"),
     "share": ("token", "url", "expires_at"),
     "share.revoked": (),
-    "checkpoint": ("checkpoint_id", "turn_id", "sequence", "created_at", "preview"),
+    "checkpoint": ("checkpoint_id", "leaf_id", "turn_id", "sequence", "created_at", "preview"),
     "rewound": ("checkpoint_id", "session_id"),
     "checked_out": ("checkpoint_id", "position", "messages"),
     "import.preview": ("session_id", "intent", "agent", "exported_at", "records", "messages", "files"),
@@ -89,16 +91,22 @@ def _key(found: IssuedKey) -> dict[str, Any]:
 
 # -- files ------------------------------------------------------------------------------------------------------------
 
-def item(table: Table, found: Item) -> Any:
-    return table.object("folder" if found.is_folder else "file", name=found.name, size=found.size)
+def item(table: Table, found: Item, folder: str) -> Any:
+    return table.object(
+        "folder" if found.is_folder else "file", name=found.name, size=found.size,
+        path=normpath(f"{folder}/{found.name}").lstrip("/"), changed_at=found.changed_at,
+    )
 
 
 # -- checkpoints ------------------------------------------------------------------------------------------------------
 
-def checkpoint(table: Table, checkpoint_id: str, mark: Checkpoint, message_id: str | None, preview: str) -> Any:
+def checkpoint(
+    table: Table, checkpoint_id: str, mark: Checkpoint, message_id: str | None, preview: str, leaf_id: str,
+) -> Any:
     return table.object(
-        "checkpoint", checkpoint_id=checkpoint_id, turn_id=renamed("turn", message_id) if message_id else None,
-        sequence=mark.entries, created_at=mark.at, preview=preview,
+        "checkpoint", checkpoint_id=checkpoint_id, leaf_id=leaf_id,
+        turn_id=renamed("turn", message_id) if message_id else None, sequence=mark.entries, created_at=mark.at,
+        preview=preview,
     )
 
 

@@ -4,11 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-
-class Wire(BaseModel):
-    """Types are taken literally; members nobody knows are ignored."""
-
-    model_config = ConfigDict(strict=True, extra="ignore")
+from .wire import Wire
 
 
 class Query(BaseModel):

@@ -45,8 +45,8 @@ class WorkspaceRoutes:
         self.workspaces = Workspaces(context.data / "workspaces")
 
     async def listed(self, request: web.Request) -> web.Response:
-        space = await self._space(request)
-        return reply([views.item(self.house.table, item) for item in await _on_disk(space.items, _path(request))])
+        space, path = await self._space(request), _path(request)
+        return reply([views.item(self.house.table, item, path) for item in await _on_disk(space.items, path)])
 
     async def get(self, request: web.Request) -> web.StreamResponse:
         space = await self._space(request)

@@ -168,8 +168,10 @@ class BladeRoutes:
         if view.status is SessionStatus.CLOSED:
             return False
         prefix, words = request.query.get("template_id_prefix", ""), request.query.get("q", "")
-        template = view.private(self.house.dialect).get("template_id") or ""
-        return template.startswith(prefix) and words.lower() in (view.title or "").lower()
+        kept, solution = view.private(self.house.dialect), request.query.get("solution_id")
+        if solution and kept.get("solution_id") != solution:
+            return False
+        return (kept.get("template_id") or "").startswith(prefix) and words.lower() in (view.title or "").lower()
 
 
 def _kept(body: wire.NewSession) -> dict[str, Any]:

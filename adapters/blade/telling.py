@@ -14,7 +14,11 @@ from gateway.model import (
     Outcome,
     Record,
     Role,
+    ScopeOpened,
+    ScopeStatus,
+    ScopeStatusChanged,
     SessionStatus,
+    StopReason,
     ToolCall,
     ToolReturned,
     ToolStatus,
@@ -25,9 +29,12 @@ from gateway.model import (
 
 from .asking import asks_itself
 from .pieces import data_block, meta_blocks
-from .turns import Block, Call, Loop, Reference, Turn, TurnState, call_id_of
+from .turns import Block, Call, Loop, Reference, Turn, TurnState, call_id_of, loop_of
+from .wire import BlockType
 
 NOTHING: dict[str, Any] = {}
+FORK = "Agent"
+"""The tool that brings sub-agents about."""
 
 
 class Cue(NamedTuple):
@@ -50,11 +57,15 @@ class Telling:
         self.resumed = False
         """Whether somebody listens to a chat just now."""
         self.last_words = ""
+        self.has_failed_tool = False
+        """Whether the last thing the agent had was the error of a tool."""
         self._loops: dict[str, Loop] = {ROOT: Loop()}
         self._turns: dict[str, Turn] = {}
         self._callers: dict[str, Turn] = {}
         self._calls: dict[str, Call] = {}
         self._holding: list[Turn] = []
+        self._places: list[int] = []
+        """Where in the log each turn of the conversation stands."""
 
     def _forget(self) -> None:
         """The turn of the house is over, and with it all that could still change."""
@@ -87,22 +98,25 @@ class Telling:
 
     # -- turns ----------------------------------------------------------------------------------------------------
 
-    def _entry(self, key: str, record: Record, role: Role) -> Turn:
-        loop = self._loops.get(record.scope_id) or Loop()
-        turn = Turn(key, self.entries, loop, record.scope_id, role, record.at, record.seq)
+    def _entry(self, key: str, record: Record, role: Role, scope_id: str | None = None) -> Turn:
+        scope_id = scope_id or record.scope_id
+        loop = self._loops.get(scope_id) or Loop()
+        turn = Turn(key, self.entries, loop, scope_id, role, record.at, record.seq)
         self.entries += 1
+        self._places.append(record.seq)
         return turn
 
     def _whole(self, turn: Turn, blocks: list[Block]) -> Cues:
         """A turn that is over as soon as it is there."""
         turn.blocks, turn.state, turn.closed = blocks, Outcome.COMPLETED, True
         yield Cue("turn.opened", turn)
-        yield Cue("turn.closed", turn)
+        yield from self._end(turn)
 
     def _message(self, record: Record, event: MessageStarted) -> Cues:
         for turn in list(self._turns.values()):  # the agent goes on: what was cancelled did not end the turn
             if turn.scope_id == record.scope_id and not turn.closed and not turn.waiting and turn.spoken:
                 yield from self._close(turn, turn.spoken, record)
+        self.has_failed_tool = False
         turn = self._entry(event.message_id, record, event.role)
         turn.model, turn.context_window = event.model, event.context_window or turn.context_window
         self._turns[event.message_id] = turn
@@ -123,9 +137,25 @@ class Telling:
         yield from self._words(turn)
         turn.state, turn.closed = state, True
         turn.duration_ms = turn.duration_ms or round((record.at - turn.started_at) * 1000)
+        turn.loop.last_words = turn.text or turn.loop.last_words
         if turn.scope_id == ROOT and turn.text:
             self.last_words = turn.text
+        yield from self._end(turn)
+
+    def _end(self, turn: Turn) -> Cues:
+        turn.ended_at = turn.patches
         yield Cue("turn.closed", turn)
+
+    def _end_again(self, turn: Turn) -> Cues:
+        """A turn that waited for a person changes after its end: for those who look at ends only, it ends once more."""
+        if turn.closed and turn.patches > turn.ended_at:
+            yield from self._end(turn)
+
+    def _complete(self, turn: Turn) -> Cues:
+        """All that a turn waited for has come."""
+        turn.state = Outcome.COMPLETED
+        yield from self._patch("patch.status", turn)
+        yield from self._end_again(turn)
 
     # -- blocks ---------------------------------------------------------------------------------------------------
 
@@ -170,14 +200,57 @@ class Telling:
         turn.patches += 1
         yield Cue("patch.block", turn, {"block": block, "index": len(turn.blocks) - 1})
 
+    # -- sub-agents -----------------------------------------------------------------------------------------------
+
+    def _forked(self, record: Record, event: ScopeOpened) -> Cues:
+        """A sub-agent's turns stand below a call: the one that brought it about or, if there is none, one made here."""
+        loop = self._loops[record.scope_id] = loop_of(record.scope_id, event.parent, event.call_id, event.title)
+        if loop.call_id in self._calls:
+            return
+        turn = next((turn for turn in reversed(self._turns.values())
+                     if turn.scope_id == event.parent and not turn.closed), None)
+        if turn is None:
+            turn = self._turns[record.scope_id] = self._entry(record.scope_id, record, Role.ASSISTANT, event.parent)
+            turn.spoken = Outcome.COMPLETED
+            yield Cue("turn.opened", turn)
+        about = {"description": event.title or event.agent or "sub-agent"}
+        yield from self._make(turn, loop.call_id, Call(call_id_of(loop.call_id), FORK, input=about, is_made_here=True))
+
+    def _scope_status(self, record: Record, event: ScopeStatusChanged) -> Cues:
+        """The call that was made for a sub-agent comes back when it and those it called have done their work."""
+        scope_id, loop = record.scope_id, self._loops.get(record.scope_id)
+        if loop is None or event.status is not ScopeStatus.ENDED:
+            return
+        loop.ended = event.stop_reason or StopReason.END_TURN
+        while loop is not None and loop.ended and all(
+            other.ended for other in self._loops.values() if other.parent == scope_id and other.loop_id != ROOT
+        ):
+            yield from self._come_back(loop, loop.ended, record)
+            scope_id, loop = loop.parent, self._loops.get(loop.parent)
+
+    def _come_back(self, loop: Loop, stop_reason: StopReason, record: Record) -> Cues:
+        call = self._calls.get(loop.call_id)
+        if call is None or not call.is_made_here or call.over:
+            return
+        if stop_reason is StopReason.INTERRUPTED:
+            yield from self._set(loop.call_id, ToolStatus.CANCELLED)
+        is_error = stop_reason is StopReason.ERROR
+        yield from self._returned(record, ToolReturned(
+            call_id=loop.call_id, content=loop.last_words, is_error=is_error))
+
     # -- calls ----------------------------------------------------------------------------------------------------
 
     def _make(self, turn: Turn, key: str, call: Call) -> Cues:
         yield from self._words(turn)
         turn.calls[key] = self._calls[key] = call
-        turn.size += call.size
         self._callers[key] = turn
-        yield from self._patch("patch.call", turn, call=call)
+        yield from self._about_call("patch.call", turn, call, BlockType.TOOL_USE)
+
+    def _about_call(self, cue: str, turn: Turn, call: Call, place: BlockType) -> Cues:
+        """A call that is made, or its result; it has its place among the words, of which no patch of its own tells."""
+        turn.blocks.append(Block(place, call, call))
+        turn.size += 2 * call.size
+        yield from self._patch(cue, turn, call=call)
 
     def _status(self, record: Record, event: ToolStatusChanged) -> Cues:
         """That a call waits for a person is told by what it asks."""
@@ -203,10 +276,10 @@ class Telling:
         yield from self._words(turn)
         call.over = True
         if call.status is not ToolStatus.CANCELLED:
+            self.has_failed_tool = event.is_error
             call.status, call.reference = ToolStatus.ERROR if event.is_error else ToolStatus.DONE, None
             call.content, call.meta, call.duration_ms = event.content, event.meta, event.duration_ms
-            turn.size += call.size
-            yield from self._patch("patch.result", turn, call=call)
+            yield from self._about_call("patch.result", turn, call, BlockType.TOOL_RESULT)
             for block in meta_blocks(call):
                 yield from self._piece(turn, block)
         yield from self._settle(turn, record)
@@ -218,5 +291,4 @@ class Telling:
         if not turn.closed and not turn.was_cancelled:
             yield from self._close(turn, turn.spoken, record)
         elif turn.closed and turn.state is SessionStatus.SUSPENDED and self.resumed:
-            turn.state = Outcome.COMPLETED
-            yield from self._patch("patch.status", turn)
+            yield from self._complete(turn)

@@ -14,6 +14,7 @@ from gateway.model import (
     Role,
     SessionCompacted,
     SessionStatus,
+    StopReason,
     ToolStatus,
     Usage,
 )
@@ -39,7 +40,7 @@ def renamed(prefix: str, house_id: str) -> str:
     return house_id if house_id.startswith(f"{prefix}_") else f"{prefix}_{stem or house_id}"
 
 
-_OURS = ("msg_", "call_", "ask_", "cmd_", "cmp_")
+_OURS = ("msg_", "call_", "ask_", "cmd_", "cmp_", "scope_")
 
 
 def call_id_of(house_id: str) -> str:
@@ -54,18 +55,20 @@ class Loop:
     fork: str | None = None
     parent: str = ROOT
     title: str | None = None
-    call_id: str | None = None
+    call_id: str = ""
+    last_words: str = ""
+    ended: StopReason | None = None
 
 
 def loop_of(scope_id: str, parent: str, call_id: str | None, title: str | None) -> Loop:
-    """A sub-agent that no call brought about is told apart from the agent by its own name."""
+    """A sub-agent that no call brought about gets one that is called as its scope is."""
     name = f"agent:{crc32(scope_id.encode()):08x}"
-    return Loop(name, call_id_of(call_id) if call_id else name, parent, title, call_id)
+    return Loop(name, call_id_of(call_id or scope_id), parent, title, call_id or scope_id)
 
 
 @dataclass(slots=True)
 class Block:
-    """A piece of a turn; words grow, anything else is whole."""
+    """A piece of a turn; words grow, anything else is whole. The place of a call or its result holds the call."""
 
     type: str
     content: Any
@@ -97,6 +100,8 @@ class Call:
     duration_ms: int | None = None
     reference: Reference | None = None
     over: bool = False
+    is_made_here: bool = False
+    """The agent did not make it: a sub-agent came without one."""
 
     @property
     def size(self) -> int:
@@ -124,11 +129,15 @@ class Turn:
     calls: dict[str, Call] = field(default_factory=dict)
     memory_refs: Any = None
     compaction: SessionCompacted | None = None
+    archived: int = 0
+    """How many turns a summary takes the place of."""
     failure: str | None = None
     patches: int = 0
     spoken: Outcome | None = None
     """How its message came out, once that is over; its calls may still be."""
     closed: bool = False
+    ended_at: int = 0
+    """How many patches its last end has taken in."""
     growing: Block | None = None
     held: list[str] = field(default_factory=list)
     held_size: int = 0

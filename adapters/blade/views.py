@@ -13,6 +13,7 @@ from mappings.language import Table
 
 from .ledger import Ledger
 from .turns import Block, Call, Turn
+from .wire import BlockType
 
 _TURN = (
     "id", "sequence", "turn_id", "loop_id", "role", "status", "blocks", "tool_calls", "model", "usage", "duration_ms",
@@ -25,6 +26,7 @@ _SESSION = (
     "id", "intent", "status", "created_at", "updated_at", "user_id", "solution_id", "biz_role_id", "model", "shared",
     "is_pinned", "memory_enabled", "is_persistent", "replay_state",
 )
+_REFUSAL = ("message", "code", "detail")
 
 OBJECTS: dict[str, tuple[str, ...]] = {
     "turn": _TURN,
@@ -33,6 +35,7 @@ OBJECTS: dict[str, tuple[str, ...]] = {
     "turn.compaction.listed": ("turn", "failure"),
     "usage": ("usage",),
     "block": ("type", "content", "call"),
+    "declaration": ("call", "input"),
     "tool_call": ("call", "name", "title", "arguments", "result", "reference"),
     "reference": ("reference",),
     "parts": ("content",),
@@ -61,7 +64,8 @@ OBJECTS: dict[str, tuple[str, ...]] = {
     "ack.chat": ("session_id", "run_id"),
     "ack.stopped": ("session_id",),
     "ack.idle": ("session_id",),
-    "ack.refused": ("message", "code"),
+    "ack.refused": ("refusal",),
+    **dict.fromkeys(("refusal", "refusal.missing", "refusal.access", "refusal.busy", "refusal.answer"), _REFUSAL),
 }
 
 
@@ -83,7 +87,7 @@ def turn(table: Table, told: Turn) -> Any:
     saved = 1 - summed.tokens_after / summed.tokens_before if summed.tokens_before else 0.0
     return table.object(
         "turn.compaction", **fields, compaction_id=summed.compaction_id, preview=summed.preview, summary=summed.summary,
-        archived=summed.archived, tokens_before=summed.tokens_before, tokens_after=summed.tokens_after,
+        archived=told.archived, tokens_before=summed.tokens_before, tokens_after=summed.tokens_after,
         saved_ratio=min(1.0, max(0.0, round(saved, 4))), trigger=summed.trigger,
     )
 
@@ -93,7 +97,15 @@ def status(table: Table, told: Turn) -> str:
 
 
 def block(table: Table, one: Block) -> Any:
-    return table.object("block", type=one.type, content=one.content, call=_about(one.call))
+    return table.object("block", type=one.type, content=_content(table, one), call=_about(one.call))
+
+
+def _content(table: Table, one: Block) -> Any:
+    if not isinstance(one.content, Call):
+        return one.content
+    if one.type == BlockType.TOOL_RESULT:
+        return result(table, one.content)
+    return table.object("declaration", call=_about(one.content), input=arguments(table, one.content))
 
 
 def _about(call: Call | None) -> dict[str, Any] | None:

@@ -3,7 +3,10 @@
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+from .asking import InWords
 
 
 class BladeSettings(BaseModel):
@@ -48,10 +51,19 @@ class BlockType(StrEnum):
 BLOCK_TYPES = frozenset(map(str, BlockType))
 
 
+def _known(value: Any) -> Any:
+    if value:
+        raise PydanticCustomError("anonymous", "there is no anonymous use here; leave it out")
+    return value
+
+
 class Wire(BaseModel):
     """Types are taken literally; members nobody knows are ignored, and null is as good as absent where it may be."""
 
     model_config = ConfigDict(strict=True, extra="ignore")
+
+    anonymous: Annotated[Any, AfterValidator(_known)] = Field(default=None, exclude=True)
+    """Who sends this wants not to be known to the agent or to others: nothing to be ignored."""
 
 
 def _empty(value: Any) -> Any:
@@ -94,9 +106,11 @@ Pick = Annotated[int, Field(strict=True)]
 
 
 class AskUserAnswer(Wire):
-    tool_call_id: str
+    tool_call_id: str = Field(validation_alias=AliasChoices("tool_call_id", "prompt_id"))
     selections: Annotated[dict[str, list[Pick]], BeforeValidator(_keyed)] = {}
     custom: Annotated[dict[str, str], BeforeValidator(_keyed)] = {}
+    answer: InWords | None = None
+    """In words, as later clients give it: one text, or words for each question in order or by number or name."""
 
 
 class ChatSend(Wire):

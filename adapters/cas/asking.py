@@ -4,6 +4,7 @@ from typing import Any
 
 from gateway.model import (
     ANSWERS,
+    HOW_TO_ANSWER,
     ROOT,
     AnswerQuestion,
     AnyPart,
@@ -29,20 +30,22 @@ from gateway.model import (
     in_words,
 )
 
+from .inbound import told_by_call
 from .previews import SILENCE, Frames
 from .reading import thread_id_of
 from .turn import Pending
 from .voice import Voice
 
-OUTCOME = "define_outcome"
+OUTCOME, SYSTEM = "define_outcome", "system_message"
 
 CUES = {
     "outcome.defined": ("outcome_id", "fields"),
+    "system.said": ("fields",),
     "continuation.settled": ("answers", "words", "is_error"),
 }
 NAMES = {
     "input.accepted": ("answers", "decision", "words", "content"),
-    "input.requested": ("questions",),
+    "input.requested": ("questions", "how_to_answer"),
 }
 
 
@@ -63,20 +66,22 @@ class Asking(Voice):
 
     def _custom(self, record: Record, command: CustomCommand) -> Frames:
         """What other dialects have of their own is not told."""
-        if command.name != OUTCOME or not self._heard(ROOT):
+        if command.name not in (OUTCOME, SYSTEM) or not self._heard(ROOT):
             return SILENCE
+        if command.name == SYSTEM:
+            return self._say(record, "system.said", fields=command.payload)
         own = f"outc_{record.event_id.removeprefix('evt_')}"
         return self._say(record, "outcome.defined", fields=command.payload,
                          outcome_id=command.payload.get("outcome_id") or own)
 
     def _requested(self, record: Record, event: InputRequested) -> Frames:
-        told = self.turn.calls.get(event.call_id or "") if event.variant in ("permission", "client_tool") else None
+        told = self.turn.calls.get(event.call_id or "") if told_by_call(event.ask) else None
         self.turn.asks[event.request_id] = Pending(told or record.event_id, event.ask, record.scope_id)
-        if not self._heard(record.scope_id):
+        if (told and isinstance(event.ask, QuestionAsk)) or not self._heard(record.scope_id):
             return SILENCE
         asked = as_call(event.ask, event.request_id) if isinstance(event.ask, QuestionAsk) else None
         questions = asked.input["questions"] if asked else None
-        return self._say(record, questions=questions)
+        return self._say(record, questions=questions, how_to_answer=HOW_TO_ANSWER)
 
     def _resolved(self, record: Record, event: InputResolved) -> Frames:
         pending = self.turn.asks.pop(event.request_id, None)
@@ -92,7 +97,7 @@ def _answer_names(command: Any, pending: Pending) -> dict[str, Any]:
         yes = command.granted if isinstance(command, DecidePermission) else command.proceed
         return {"decision": Permission.ALLOW if yes else Permission.DENY}
     if isinstance(command, AnswerQuestion) and isinstance(pending.ask, QuestionAsk):
-        return {"words": in_words(pending.ask, command)}
+        return {"content": _in_texts(command.said or in_words(pending.ask, command))}
     if isinstance(command, ReturnResult):
         return {"content": _in_texts(command.content)}
     return {"words": command.option or ""} if isinstance(command, RollBack) else {"words": ""}

@@ -18,9 +18,6 @@ from .catalog_wire import AgentChange, AgentRef, ModelChoice, NewAgent
 
 KIND = "agent"
 PLAIN = re.compile(r"[A-Za-z0-9._-]{1,100}")
-ALWAYS = 0.0
-"""When a configured agent was made: it has always been there."""
-
 PLAIN_WORDS = ("name", "description", "system")
 OWN_WORDS = ("model", "tools", "mcp_servers", "skills")
 
@@ -153,5 +150,5 @@ class Agents:
         }
         return Resource(
             kind=KIND, resource_id=configured_id(card.name), owner=self.owner, ordinal=ordinal, version=1,
-            created_at=ALWAYS, updated_at=ALWAYS, body=body,
+            created_at=self.house.started_at, updated_at=self.house.started_at, body=body,
         )

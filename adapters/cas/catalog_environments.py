@@ -36,7 +36,7 @@ class Environments(Shelf):
         return views.environment(self.house.table, found)
 
     async def found(self, request: web.Request) -> Resource:
-        return _default(request[OWNER]) if _is_default(request) else await super().found(request)
+        return _default(self.house, request[OWNER]) if _is_default(request) else await super().found(request)
 
     async def update(self, request: web.Request) -> web.Response:
         _must_be_changeable(request)
@@ -62,15 +62,15 @@ def _must_be_changeable(request: web.Request) -> None:
 
 async def found_environment(context: Context, owner: str, resource_id: str) -> Resource:
     if resource_id == DEFAULT:
-        return _default(owner)
+        return _default(context, owner)
     return await context.resources.get(Environments.kind, owner, resource_id)
 
 
-def _default(owner: str) -> Resource:
+def _default(context: Context, owner: str) -> Resource:
     body = {"name": "Default", "description": None, "metadata": {}, "config": _config(EnvironmentConfig())}
     return Resource(
-        kind=Environments.kind, resource_id=DEFAULT, owner=owner, ordinal=0, version=1, created_at=0.0,
-        updated_at=0.0, body=body,
+        kind=Environments.kind, resource_id=DEFAULT, owner=owner, ordinal=0, version=1,
+        created_at=context.started_at, updated_at=context.started_at, body=body,
     )
 
 

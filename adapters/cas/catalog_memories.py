@@ -1,22 +1,28 @@
 """CAS's memory stores and the memories in them: texts by path."""
 
 import asyncio
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Any
 from weakref import WeakValueDictionary
 
 from aiohttp import web
 
-from gateway.errors import Conflict, Invalid
+from gateway.errors import Conflict, Invalid, NotFound
 from gateway.ports import Resource
-from gateway.web import OWNER
+from gateway.web import OWNER, reply
 
 from . import catalog_views as views
 from .catalog_memories_wire import MemoryChange, MemoryStoreChange, NewMemory, NewMemoryStore
-from .catalog_shelf import Draft, Shelf, held_metadata
+from .catalog_shelf import Draft, Shelf, finding, held_metadata
+from .filters import between
+from .paging import asked_of, envelope, listed
 
 MAX_MEMORIES = 2000
 """How many memories a store holds."""
+
+Version = tuple[int, Resource]
+"""A version of a memory, and its place among those of its store."""
 
 ALONE: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 """By store: whoever looks whether a path is free takes it before the next one looks."""
@@ -72,10 +78,47 @@ class Memories(Shelf):
     async def shown(self, request: web.Request, found: Resource) -> Any:
         """A list shows where memories are; one by itself shows what it says, unless asked otherwise."""
         one = "id" in request.match_info or request.method == "POST"
-        view = request.query.get("view") or ("full" if one else "basic")
-        if view not in ("basic", "full"):
-            raise Invalid("view: say 'basic' or 'full'", param="view")
-        return views.memory(self.house.table, found, whole=view == "full")
+        return views.memory(self.house.table, found, whole=_view(request, "full" if one else "basic") == "full")
+
+    async def versions(self, request: web.Request) -> web.Response:
+        """The versions of all the memories of a store, newest first; those of a deleted memory are gone with it."""
+        store, query = await self.parent(request), request.query
+        memories = await self.some(request[OWNER], parent=store, limit=MAX_MEMORIES)
+        found = [version for memory in memories if query.get("memory_id") in (None, "", memory.resource_id)
+                 for version in await self.house.resources.versions(self.kind, request[OWNER], memory.resource_id)]
+        rows = [*enumerate(sorted(found, key=lambda one: (one.updated_at, one.ordinal, one.version)), 1)]
+        operation, in_time, shown = query.get("operation"), between(query), self._version_view(request, "basic")
+
+        async def fetch(*, after: int | None, before: int | None, limit: int, oldest_first: bool) -> Sequence[Version]:
+            some = [row for row in rows if (after or 0) < row[0] < (before or len(rows) + 1)]
+            return (some if oldest_first else some[::-1])[:limit]
+
+        async def find(version_id: str) -> Version:
+            for row in rows:
+                if views.version_id(row[1]) == version_id:
+                    return row
+            raise NotFound(version_id)
+
+        page = await listed(
+            asked_of(query), fetch, place_of=lambda row: row[0], find=find,
+            keep=lambda row: operation in (None, "", views.operation(row[1])) and in_time(row[1].updated_at),
+        )
+        return reply(envelope(self.house.table, page, [shown(row[1]) for row in page.items]))
+
+    async def version(self, request: web.Request) -> web.Response:
+        store, version_id = await self.parent(request), request.match_info["version"]
+        memory, _, number = version_id.removeprefix("memver_").rpartition("_")
+        with finding("Memory version", version_id):
+            if not (number.isascii() and number.isdigit() and len(number) < 10):
+                raise NotFound(version_id)
+            found = await self.house.resources.get(self.kind, request[OWNER], f"{self.prefix}_{memory}", int(number))
+            if found.parent != store or views.version_id(found) != version_id:
+                raise NotFound(version_id)
+        return reply(self._version_view(request, "full")(found))
+
+    def _version_view(self, request: web.Request, otherwise: str) -> Callable[[Resource], Any]:
+        whole = _view(request, otherwise) == "full"
+        return lambda found: views.memory_version(self.house.table, found, whole=whole)
 
     def wanted(self, request: web.Request, found: Resource) -> bool:
         path: str = found.body["path"]
@@ -94,6 +137,13 @@ class Memories(Shelf):
             raise Conflict(f"path: there is a memory at '{path}' already", param="path")
         if len(there) >= MAX_MEMORIES:
             raise Conflict(f"a memory store holds {MAX_MEMORIES} memories, and this one is full")
+
+
+def _view(request: web.Request, otherwise: str) -> str:
+    view = request.query.get("view") or otherwise
+    if view not in ("basic", "full"):
+        raise Invalid("view: say 'basic' or 'full'", param="view")
+    return view
 
 
 def _alone(request: web.Request) -> asyncio.Lock:

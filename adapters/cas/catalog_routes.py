@@ -32,6 +32,7 @@ def _routes(context: Context, at: str) -> list[web.RouteDef]:
         *shelf_routes(f"{at}/agents", agents),
         web.get(f"{at}/agents/{{id}}/versions", agents.versions),
         web.get(f"{at}/models", agents.models),
+        web.get(f"{at}/models/{{id}}", agents.model),
         *shelf_routes(f"{at}/environments", Environments(context)),
         web.post(f"{at}/files", files.create),
         web.get(f"{at}/files", files.listed),
@@ -41,8 +42,11 @@ def _routes(context: Context, at: str) -> list[web.RouteDef]:
         web.get(f"{at}/file-links/{{link}}", linked(context.files)),
         *shelf_routes(f"{at}/vaults", Vaults(context)),
         *shelf_routes(f"{at}/vaults/{{parent}}/credentials", Credentials(context)),
+        web.post(f"{at}/vaults/{{parent}}/credentials/{{id}}/mcp_oauth_validate", Credentials(context).validate),
         *shelf_routes(f"{at}/memory_stores", MemoryStores(context)),
         *shelf_routes(f"{at}/memory_stores/{{parent}}/memories", Memories(context))[:-1],
+        web.get(f"{at}/memory_stores/{{parent}}/memory_versions", Memories(context).versions),
+        web.get(f"{at}/memory_stores/{{parent}}/memory_versions/{{version}}", Memories(context).version),
     ]
 
 
@@ -88,6 +92,12 @@ class AgentShelf(Shelf):
         """The configured agents, as models to choose from; there are never so many that they need pages."""
         told = [views.model(self.house.table, name, card) for name, card in models(self.house.agents).items()]
         return reply(envelope(self.house.table, Listed(told, False, None), told))
+
+    async def model(self, request: web.Request) -> web.Response:
+        name, known = request.match_info["id"], models(self.house.agents)
+        if name not in known:
+            raise NotFound(f"Model '{name}' was not found.")
+        return reply(views.model(self.house.table, name, known[name]))
 
     async def archive(self, request: web.Request) -> web.Response:
         await self._changeable(request)

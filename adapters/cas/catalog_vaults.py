@@ -7,7 +7,7 @@ from pydantic import BaseModel, SecretStr
 
 from gateway.errors import Invalid
 from gateway.ports import Resource
-from gateway.web import checked
+from gateway.web import checked, reply
 
 from . import catalog_views as views
 from .catalog_shelf import Draft, Shelf, held_metadata
@@ -57,6 +57,12 @@ class Credentials(Shelf):
 
     async def shown(self, request: web.Request, found: Resource) -> Any:
         return views.credential(self.house.table, found)
+
+    async def validate(self, request: web.Request) -> web.Response:
+        found = await self.found(request)
+        if found.body["auth"]["type"] != "mcp_oauth":
+            raise Invalid(f"Credential '{found.resource_id}' is of type {found.body['auth']['type']}, not mcp_oauth.")
+        return reply(views.validation(self.house.table, found, self.house.clock()))
 
 
 # -- what is secret and what is not -----------------------------------------------------------------------------------

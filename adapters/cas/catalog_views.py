@@ -22,6 +22,8 @@ OBJECTS: Mapping[str, tuple[str, ...]] = {
     "credential": (*_KEPT, "vault_id", "name", "auth"),
     "memory_store": (*_KEPT, "name", "description", "status", "entries", "bytes"),
     "memory": (*_KEPT, "store_id", "version_id", "path", "content", "sha256", "size"),
+    "memory_version": ("id", "memory_id", "store_id", "operation", "path", "content", "sha256", "size", "created_at"),
+    "credential.validation": ("id", "vault_id", "has_refresh_token", "at"),
     **{f"deleted.{kind}": ("id",) for kind in (
         "agent", "environment", "file", "vault", "credential", "memory_store", "memory",
     )},
@@ -91,6 +93,33 @@ def memory(table: Table, found: Resource, *, whole: bool) -> Any:
     """`whole` shows what is remembered, and not only where."""
     body = found.body
     return table.object(
-        "memory", **kept(found), store_id=found.parent, version_id=f"memver_{found.resource_id[4:]}_{found.version}",
+        "memory", **kept(found), store_id=found.parent, version_id=version_id(found),
         path=body["path"], content=body["content"] if whole else None, sha256=body["sha256"], size=body["size"],
+    )
+
+
+def version_id(found: Resource) -> str:
+    """The id of one version of a memory."""
+    return f"memver_{found.resource_id[4:]}_{found.version}"
+
+
+def operation(found: Resource) -> str:
+    """What made this version of a memory."""
+    return "created" if found.version == 1 else "modified"
+
+
+def memory_version(table: Table, found: Resource, *, whole: bool) -> Any:
+    body = found.body
+    return table.object(
+        "memory_version", id=version_id(found), memory_id=found.resource_id, store_id=found.parent,
+        operation=operation(found), path=body["path"], content=body["content"] if whole else None,
+        sha256=body["sha256"], size=body["size"], created_at=found.updated_at,
+    )
+
+
+def validation(table: Table, found: Resource, at: float) -> Any:
+    """What is known of a credential without trying it out: no address that a client names is fetched here."""
+    renews = any(place.endswith("refresh_token") for place in found.secrets)
+    return table.object(
+        "credential.validation", id=found.resource_id, vault_id=found.parent, has_refresh_token=renews, at=at,
     )

@@ -6,17 +6,18 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
-from gateway.errors import Busy, Conflict, NotFound
+from gateway.errors import Busy, Conflict, Invalid, NotFound
 from gateway.model import ROOT, AgentCard, SessionView
 from gateway.web import OWNER, Context
 
-from . import views
-from .catalog import agent_snapshot
+from . import inbound, views, wire
+from .catalog import agent_snapshot, check_file
 from .catalog_agents import configured_id
 from .history import History
 from .mounts import Mounts, shown_mount
 from .paging import Listed, asked_of, listed
 from .reading import Previewed, reading_for, thread_id_of
+from .stream_start import StreamStart
 
 T = TypeVar("T")
 
@@ -40,13 +41,14 @@ class Desk:
 
     def __init__(self, context: Context) -> None:
         self.house = context
+        self.stream_start = StreamStart(context)
 
     async def session(self, request: web.Request) -> SessionView:
         with spoken(request.match_info["session"]):
             return await self.house.sessions.get(request[OWNER], request.match_info["session"])
 
     def card(self, view: SessionView) -> AgentCard:
-        return self.house.agent(view.agent)
+        return self.house.agent_of(view)
 
     async def agent(self, view: SessionView) -> Mapping[str, Any]:
         """The snapshot taken when the session was made or, where it was made elsewhere, its agent as it is now."""
@@ -60,6 +62,16 @@ class Desk:
 
     def agent_id(self, view: SessionView) -> str:
         return str(view.private(self.house.dialect).get("agent_id") or configured_id(view.agent))
+
+    async def check_files(self, owner: str, events: Sequence[Any], field: str) -> None:
+        """Refuse events that name a file which is not there; `field` is where in the body they stand."""
+        for at, block in inbound.blocks_of(events):
+            if isinstance(source := getattr(block, "source", None), wire.FileSource):
+                try:
+                    await check_file(self.house, owner, source.file_id)
+                except Invalid as error:
+                    param = f"{field}.{at}.source.file_id"
+                    raise Invalid(f"{param}: {error.message}", param=param) from None
 
     async def page_of(
         self, request: web.Request, rows: Sequence[T], *, place_of: Callable[[T], int], id_of: Callable[[T], str],

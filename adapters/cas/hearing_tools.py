@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from gateway.model import AnyPart, CustomEvent, FilePart, Permission, ToolCall, ToolOrigin
+from gateway.model import AnyPart, CustomEvent, FilePart, Permission, QuestionAsk, ToolCall, ToolOrigin
 from gateway.ports import Said
 
 from .hearing_asks import Asks, ask_of
@@ -28,10 +28,18 @@ class Tools:
         self.asks = Asks()
         self._threads = threads
         self._files: dict[str, FilePart] = {}
+        self._questions: set[str] = set()
+        """The calls that were told by their questions; a server may tell what came of them beside the answers."""
+        self._answers: dict[str, Told] = {}
 
     def called(self, told: Told, voice: Voice) -> list[Said]:
         call, scope_id = _call(told), voice.scribe.pen.scope_id
         ask = ask_of(call, [*voice.scribe.open_calls.values()])
+        if isinstance(ask, QuestionAsk) and ask.call is None and voice.scribe.pen.in_message:
+            call = replace(call, origin=ToolOrigin.BUILTIN)  # the agent's own, and told by its question alone
+            self.asks.told(told.id, replace(ask, call=call), scope_id)
+            self._questions.add(told.id)
+            return voice.call(call)
         if ask is not None and told.id:
             self.asks.told(told.id, ask, scope_id)
             return []
@@ -42,9 +50,18 @@ class Tools:
         """Also what a client returned: CAS says it once, when it is handed in."""
         call_id = next((told.text(name) for name in RESULT_OF if told.text(name)), "")
         self.asks.settled(call_id)
+        if call_id in self._questions and told.type == "user.custom_tool_result":
+            self._answers[call_id] = told
+            return []
+        self._answers.pop(call_id, None)
         voice = self._threads.voice_of_call(call_id) or self._threads.voice(told)
         content = whole(tuple(map(self._filed, told.content())))
         return voice.returned(call_id, content, is_error=told.body.get("is_error") is True)
+
+    def answered(self) -> list[Said]:
+        """The results of questions that the server has left to who answered them."""
+        self._questions, answers = set(), [*self._answers.values()]
+        return [said for told in answers for said in self.returned(told)]
 
     def _filed(self, part: AnyPart) -> AnyPart:
         """A file in a result, with what was told of it when it was delivered."""

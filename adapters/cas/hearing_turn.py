@@ -77,7 +77,7 @@ class HeardTurn:
         return self._end(StopReason.ERROR)
 
     def close(self, outcome: Outcome, stop: StopReason, usage: Usage = NOTHING) -> list[Heard]:
-        said: list[Heard] = [*self._finish_all(usage, outcome)]
+        said: list[Heard] = [*self._finish_all(usage, outcome), *self._tools.answered()]
         said += [event for voice in self.threads.voices.values() for event in voice.abandoned(UNFINISHED)]
         said += self.threads.close(stop)
         said += self._tools.left_over()

@@ -151,6 +151,8 @@ class Voice:
         """The line was cut: what is previewed is not trusted to go on where it stopped, and waits for its event."""
         self._kinds = dict.fromkeys(self._kinds)
         for preview in self._raw.values():
+            if not preview.muted and not preview.said:
+                self._raw_blocks = None  # its words come with its event: those of later blocks must not come before
             preview.muted = True
 
     # -- words, block by block: `incremental_streaming_enabled` ---------------------------------------------------

@@ -1,11 +1,15 @@
 """What is mounted into a session: files and repositories, checked, put where they belong, and shown again."""
 
 import posixpath
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
-from gateway.errors import Invalid, NotFound
+from pydantic import SecretStr
+
+from gateway.errors import Conflict, Invalid, NotFound
 from gateway.ids import unguessable
 from gateway.ports import Resource
 from gateway.web import Context, checked
@@ -16,6 +20,7 @@ from .wire import FileResource, GithubResource, MemoryResource
 
 KIND, PREFIX = "session_resource", "sesr"
 HOME = "/data"
+SCHEMES = ("https", "http", "ssh", "git")
 MOST, ALL = 512, 100_000
 """How long a path may be, and more than a session can have."""
 
@@ -34,17 +39,18 @@ async def mount_of(house: Context, owner: str, given: dict[str, Any], at: str = 
     if kind == "file":
         return await _file(house, owner, checked(FileResource, given, at), at)
     if kind == "github_repository":
-        return _repository(checked(GithubResource, given, at))
+        return _repository(checked(GithubResource, given, at), at)
     if kind == "memory_store":
         return await _memory(house, owner, checked(MemoryResource, given, at), at)
     raise _refusal(at, "type", f"'{kind}' is none of 'file', 'github_repository' and 'memory_store'")
 
 
 async def _file(house: Context, owner: str, said: FileResource, at: str) -> Mount:
-    if said.path is not None and said.mount_path is not None and said.path != said.mount_path:
-        raise _refusal(at, "mount_path", "it is another word for path, and the two differ")
-    given = said.path if said.path is not None else said.mount_path
-    path = normalised(said.file_id if given is None else given, at, "path" if said.mount_path is None else "mount_path")
+    named = {"path": said.path, "mount_path": said.mount_path}
+    paths = [normalised(given, at, word) for word, given in named.items() if given is not None]
+    if len(set(paths)) > 1:
+        raise _refusal(at, "mount_path", f"it is another word for path, and the two differ: {' and '.join(paths)}")
+    path = paths[0] if paths else normalised(said.file_id, at)
     try:
         await check_file(house, owner, said.file_id)
     except Invalid as error:
@@ -54,8 +60,8 @@ async def _file(house: Context, owner: str, said: FileResource, at: str) -> Moun
 
 def normalised(given: str, at: str = "", word: str = "path") -> str:
     """An absolute path under `/data/`; a relative one is taken from there."""
-    if not given or "\0" in given:
-        raise _refusal(at, word, "a path is needed")
+    if not given or not given.isprintable():
+        raise _refusal(at, word, "a path of printable characters is needed")
     path = posixpath.normpath("/" + posixpath.join(HOME, given).lstrip("/"))
     if not path.startswith(f"{HOME}/"):
         raise _refusal(at, word, f"it must lie under {HOME}/")
@@ -72,10 +78,30 @@ async def _memory(house: Context, owner: str, said: MemoryResource, at: str) -> 
     return Mount(said.model_dump())
 
 
-def _repository(said: GithubResource) -> Mount:
-    token = said.authorization_token
-    body = {"type": said.type, "url": said.url, "mount_path": said.mount_path, "checkout": said.checkout}
-    return Mount(body, {"authorization_token": token.get_secret_value()} if token else {})
+def _repository(said: GithubResource, at: str) -> Mount:
+    """The credentials of an address are kept as its token: no address is given back with them."""
+    try:
+        url = urlsplit(said.url)
+        has_host = bool(url.hostname) and url.port != 0
+    except ValueError:
+        has_host = False
+    if not has_host or url.scheme not in SCHEMES or re.search(r"[^!-~]", said.url):
+        raise _refusal(at, "url", "the address of a repository is needed, such as https://host/owner/name")
+    given = said.authorization_token.get_secret_value() if said.authorization_token else None
+    token = given or unquote(url.password or url.username or "")
+    shown = url._replace(netloc=url.netloc.rpartition("@")[2]).geturl()
+    body = {"type": said.type, "url": shown, "mount_path": said.mount_path, "checkout": said.checkout}
+    return Mount(body, {"authorization_token": token} if token else {})
+
+
+def check_paths(mounts: Sequence[Mount]) -> None:
+    """Refuse two files at one path."""
+    taken: set[str] = set()
+    for number, mount in enumerate(mounts):
+        path = mount.body.get("path")
+        if path in taken:
+            raise _refusal(f"resources.{number}", "path", f"another file is mounted at '{path}'")
+        taken |= {path} if path else set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +126,25 @@ class Mounts:
             raise NotFound(f"Resource '{mount_id}' was not found.")
         return found
 
+    async def add_alone(self, mount: Mount) -> Resource:
+        """Add it, unless a file is mounted at its path."""
+        path = mount.body.get("path")
+        if path is not None and any(one.body.get("path") == path for one in await self.all()):
+            raise Conflict(f"path: another file is mounted at '{path}'", param="path")
+        return await self.add(mount)
+
     async def add(self, mount: Mount) -> Resource:
         return await self.house.resources.create(
             KIND, self.owner, mount.body, secrets=mount.secrets, parent=self.session_id,
             resource_id=unguessable(PREFIX),
         )
+
+    async def renew(self, mount_id: str, token: SecretStr) -> Resource:
+        found = await self.get(mount_id)
+        if found.body["type"] != "github_repository":
+            raise _refusal("", "authorization_token", f"a resource of type {found.body['type']} has none")
+        secrets = {"authorization_token": token.get_secret_value()}
+        return await self.house.resources.update(KIND, self.owner, mount_id, found.body, secrets=secrets)
 
     async def remove(self, mount_id: str) -> None:
         await self.get(mount_id)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gateway.model import (
+    HOW_TO_ANSWER,
     BlockDelta,
     BlockEnded,
     BlockKind,
@@ -24,6 +25,7 @@ from gateway.model import (
     ToolReturned,
     TurnStarted,
     TurnSuspended,
+    asks_people,
     in_markdown,
     parts_of,
     shown,
@@ -44,6 +46,7 @@ CUES = {
     "call.provider": ("call",),
     "call.mcp": ("call", "server"),
     "call.client": ("call",),
+    "call.question": ("call", "how_to_answer"),
     "artifact.delivered": ("file",),
     **asking.CUES,
     **threads.CUES,
@@ -150,6 +153,8 @@ class Projector(Asking, Threads):
         if event.torn or event.call is None or not self._heard(record.scope_id):
             return SILENCE
         call = event.call
+        if asks_people(call):
+            return self._say(record, "call.question", block.event_id, call=call, how_to_answer=HOW_TO_ANSWER)
         return self._say(record, f"call.{call.origin}", block.event_id, call=call, server=call.server or call.name)
 
     def _returned(self, record: Record, event: ToolReturned) -> Frames:

@@ -92,9 +92,10 @@ def flag(query: Mapping[str, str], name: str) -> bool:
 
 def _limit(query: Mapping[str, str]) -> int:
     said = query.get("limit") or str(LIMIT)
-    if not (said.isascii() and said.isdigit() and len(said) < 10 and 1 <= int(said) <= MOST):
-        raise Invalid(f"limit: a number from 1 to {MOST}", param="limit")
-    return int(said)
+    digits = said.lstrip("0")
+    if not (digits.isascii() and digits.isdigit()):
+        raise Invalid(f"limit: a number from 1 to {MOST}; more is taken as {MOST}", param="limit")
+    return min(int(digits[:9]), MOST)
 
 
 def _ascending(query: Mapping[str, str], otherwise: bool) -> bool:

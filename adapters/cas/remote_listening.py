@@ -1,7 +1,6 @@
 """CAS, heard over the wire: one turn at a server, over as many connections as it takes."""
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
@@ -54,7 +53,7 @@ class Listening:
         """Until the turn has ended, or waits for people."""
         failures = 0
         while True:
-            since, reached, tried = time.monotonic(), self._reached, True
+            since, reached, tried = asyncio.get_running_loop().time(), self._reached, True
             error: GatewayError = Cut(f"{self._upstream.name} ended the stream before the turn had ended")
             try:
                 async with aclosing(self._connection()) as frames:
@@ -67,7 +66,7 @@ class Listening:
                 tried = False
             except (Cut, TimedOut) as failed:
                 error = failed
-            lasted = isinstance(error, Cut) and time.monotonic() - since > FLEETING
+            lasted = isinstance(error, Cut) and asyncio.get_running_loop().time() - since > FLEETING
             failures = 0 if lasted or self._reached != reached else failures + 1
             is_final = tried or isinstance(error, TimedOut) or failures >= self._upstream.patience.attempts
             if failures and is_final:

@@ -30,7 +30,7 @@ INTERRUPT: Sent = {"type": "user.interrupt"}
 
 
 def message(command: SendMessage) -> Sent:
-    return {"type": "user.message", "content": content(command.content)}
+    return {"type": "user.message", "content": _blocks(command.content)}
 
 
 def answer(asked: Asked, given: Answer) -> Sent:
@@ -60,10 +60,6 @@ def _result(asked: Asked, given: Answer) -> Sent:
 
 
 # -- content ----------------------------------------------------------------------------------------------------------
-
-def content(said: Content) -> str | list[Sent]:
-    return said if isinstance(said, str) else [*_parts(said)]
-
 
 def _blocks(said: Content) -> list[Sent]:
     return [*_parts((TextPart(text=said),) if isinstance(said, str) else said)]

@@ -1,26 +1,30 @@
 """CAS's HTTP handlers for sessions and what is mounted into them: each parses, asks the house, answers."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from aiohttp import web
 
-from gateway.errors import Conflict, NotFound
+from gateway.errors import Conflict, Invalid, NotFound
 from gateway.model import PRIVATE, SECRETS, CloseReason, Interrupt, SessionStatus, SessionView, shown
 from gateway.web import OWNER, Context, Idempotency, checked, limited, read_as, reply
 
 from . import inbound
 from .catalog import agent_snapshot, catalog_routes, check_memory_store, check_vault, environment_of
+from .catalog_environments import DEFAULT, found_environment
 from .desk import Desk, spoken
 from .filters import between, words
-from .mounts import Mount, mount_of, shown_mount
+from .mounts import Mount, check_paths, mount_of, shown_mount
 from .paging import Listed, asked_of, envelope, flag, listed
 from .routes_events import event_routes
 from .session_agent import change_of, kept_with
 from .variables import refuse_variables, variables_of
 from .views import status
-from .wire import Anything, MetadataWhole, NewSession, SessionChange
+from .wire import Anything, MetadataWhole, NewSession, ResourceChange, SessionChange
 
+SELF = "self_hosted"
+CHANGEABLE = "title, metadata, agent, environment_variables and vault_ids can change, and resources under …/resources"
 Row = tuple[int, SessionView]
 """A session and its place in the list."""
 
@@ -49,6 +53,7 @@ def _session_routes(cas: "SessionRoutes", at: str) -> list[web.RouteDef]:
         web.post(f"{one}/resources", cas.mount),
         web.get(f"{one}/resources", cas.mounts),
         web.get(f"{one}/resources/{{resource}}", cas.mounted),
+        web.post(f"{one}/resources/{{resource}}", cas.remount),
         web.delete(f"{one}/resources/{{resource}}", cas.unmount),
     ]
 
@@ -68,6 +73,7 @@ class SessionRoutes:
         variables, mounts = variables_of(body.environment_variables), await self._mounts(owner, body)
         choice = await agent_snapshot(house, owner, body.agent)
         inbound.check_first(body.initial_events or [], house.agent(choice.agent), house.table)
+        await self.desk.check_files(owner, body.initial_events or [], "initial_events")
         own = await self._environment(owner, body, variables) | {
             "agent": choice.snapshot, "agent_id": choice.agent_id, "agent_version": choice.version,
             SECRETS: variables, "vault_ids": body.vault_ids or [],
@@ -80,17 +86,25 @@ class SessionRoutes:
         return reply(await self._begun(view, mounts, body), 201)
 
     async def _mounts(self, owner: str, body: NewSession) -> list[Mount]:
-        for vault_id in body.vault_ids or []:
-            await check_vault(self.house, owner, vault_id)
+        await self._check_vaults(owner, body.vault_ids or [])
         for store_id in body.memory_store_ids or []:
             await check_memory_store(self.house, owner, store_id)
         given = enumerate(body.resources or [])
-        return [await mount_of(self.house, owner, one, f"resources.{number}") for number, one in given]
+        mounts = [await mount_of(self.house, owner, one, f"resources.{number}") for number, one in given]
+        check_paths(mounts)
+        return mounts
+
+    async def _check_vaults(self, owner: str, vault_ids: Sequence[str]) -> None:
+        for vault_id in vault_ids:
+            try:
+                await check_vault(self.house, owner, vault_id)
+            except Invalid as error:
+                raise Invalid(f"vault_ids: {error.message}", param="vault_ids") from None
 
     async def _environment(self, owner: str, body: NewSession, variables: dict[str, str]) -> dict[str, Any]:
         """An environment that is described here is made last, when nothing can be refused any more."""
         inline = body.environment.get("config") if isinstance(body.environment, dict) else None
-        if isinstance(inline, dict) and inline.get("type") == "self_hosted":
+        if isinstance(inline, dict) and inline.get("type") == SELF:
             refuse_variables(variables)
         chosen = await environment_of(self.house, owner, body.model_dump(include={"environment_id", "environment"}))
         if chosen.self_hosted:
@@ -149,15 +163,34 @@ class SessionRoutes:
         view, change = await self.desk.session(request), await read_as(request, SessionChange)
         if view.closed is not None:
             raise Conflict(f"Session '{view.session_id}' is {view.closed} and cannot be changed.")
+        if change.fixed is not None:
+            raise Invalid(f"{change.fixed}: an update cannot change it; {CHANGEABLE}", param=change.fixed)
         metadata = None if change.metadata is None else self._changed(view, change.metadata)
+        own = await self._own_changes(view, change)
         if change.agent is not None:
             agent = await change_of(self.desk, view, change.agent)
             await self.house.sessions.submit(view.owner, view.session_id, [agent.settings])
+            own["agent"] = agent.snapshot
+        if own:
             held = view.shown_metadata if metadata is None else metadata
-            metadata = held | kept_with(view, self.house.dialect, agent.snapshot)
+            metadata = held | kept_with(view, self.house.dialect, own)
         if change.title is not None or metadata is not None:
             await self.house.sessions.update(view.owner, view.session_id, title=change.title, metadata=metadata)
         return reply(await self.desk.shown(view))
+
+    async def _own_changes(self, view: SessionView, change: SessionChange) -> dict[str, Any]:
+        """What changes of that part of a session that only this dialect has."""
+        own: dict[str, Any] = {}
+        if change.vault_ids is not None:
+            await self._check_vaults(view.owner, change.vault_ids)
+            own["vault_ids"] = change.vault_ids
+        if change.environment_variables is not None:
+            own[SECRETS] = variables_of(change.environment_variables)
+            environment_id = view.private(self.house.dialect).get("environment_id") or DEFAULT
+            with suppress(NotFound):  # one that was deleted since has no rules any more
+                if (await found_environment(self.house, view.owner, environment_id)).body["config"]["type"] == SELF:
+                    refuse_variables(own[SECRETS])
+        return own
 
     def _changed(self, view: SessionView, given: dict[str, str | None]) -> dict[str, Any]:
         old = view.shown_metadata if self.house.settings.metadata == "merge" else {}
@@ -191,7 +224,7 @@ class SessionRoutes:
         if view.closed is not None:
             raise Conflict(f"Session '{view.session_id}' is {view.closed} and cannot be changed.")
         mount = await mount_of(self.house, view.owner, given.model_dump())
-        return reply(shown_mount(self.house.table, await self.desk.mounts(view).add(mount)), 201)
+        return reply(shown_mount(self.house.table, await self.desk.mounts(view).add_alone(mount)), 201)
 
     async def mounts(self, request: web.Request) -> web.Response:
         view = await self.desk.session(request)
@@ -205,6 +238,12 @@ class SessionRoutes:
         view = await self.desk.session(request)
         found = await self.desk.mounts(view).get(request.match_info["resource"])
         return reply(shown_mount(self.house.table, found))
+
+    async def remount(self, request: web.Request) -> web.Response:
+        """Renew the token of a repository; nothing else of what is mounted can change."""
+        view, change = await self.desk.session(request), await read_as(request, ResourceChange)
+        mounts, mount_id = self.desk.mounts(view), request.match_info["resource"]
+        return reply(shown_mount(self.house.table, await mounts.renew(mount_id, change.authorization_token)))
 
     async def unmount(self, request: web.Request) -> web.Response:
         view, mount_id = await self.desk.session(request), request.match_info["resource"]

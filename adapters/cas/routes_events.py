@@ -46,6 +46,7 @@ class EventRoutes:
         if view.closed is not None:
             raise Conflict(f"Session '{view.session_id}' is {view.closed} and takes no more events.")
         commands = inbound.commands_of(body.events, view, self.desk.card(view), self.house.table)
+        await self.desk.check_files(view.owner, body.events, "events")
         with spoken(view.session_id):
             receipt = await self.house.sessions.submit(request[OWNER], view.session_id, commands)
         events = await self.desk.history(view, as_list=True).of_records(receipt.records)
@@ -64,20 +65,15 @@ class EventRoutes:
 
     async def stream(self, request: web.Request) -> web.StreamResponse:
         view = await self.desk.session(request)
-        history = self.desk.history(view, self.desk.scope(request, view), _deltas(request), as_list=False)
-        cursor = _cursor(request)
-        after, reading = await history.resumed(cursor)
-        if cursor is None and self._starts_at_the_tail(request):
-            after = view.head
+        scope_id, start = self.desk.scope(request, view), self.desk.stream_start
+        history = self.desk.history(view, scope_id, _deltas(request), as_list=False)
+        after, reading = await history.resumed(cursor := _cursor(request))
+        if cursor is None:
+            after = await start.after(view, scope_id, request.query.get("stream_start"))
         return await self.house.stream_session(
             request, view.session_id, reading.word, after=after, comment=self.house.settings.heartbeat,
+            told=start.told(view.session_id, scope_id),
         )
-
-    def _starts_at_the_tail(self, request: web.Request) -> bool:
-        said = request.query.get("stream_start") or self.house.settings.stream_start
-        if said not in ("replay", "tail"):
-            raise Invalid("stream_start: say 'replay' or 'tail'", param="stream_start")
-        return bool(said == "tail")
 
     # -- threads --------------------------------------------------------------------------------------------------
 

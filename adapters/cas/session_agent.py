@@ -42,7 +42,7 @@ async def change_of(desk: Desk, view: SessionView, given: dict[str, Any]) -> Cha
     return Change(Configure(settings=settings), {**await desk.agent(view), **told})
 
 
-def kept_with(view: SessionView, dialect: str, snapshot: dict[str, Any]) -> dict[str, Any]:
-    """The part of the metadata that no client is shown, with this agent in it."""
+def kept_with(view: SessionView, dialect: str, changes: dict[str, Any]) -> dict[str, Any]:
+    """The part of the metadata that no client is shown, with these changes in it."""
     private = view.metadata.get(PRIVATE) or {}
-    return {PRIVATE: {**private, dialect: {**view.private(dialect), "agent": snapshot}}}
+    return {PRIVATE: {**private, dialect: {**view.private(dialect), **changes}}}

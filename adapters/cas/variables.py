@@ -38,10 +38,10 @@ def _entries(given: str) -> list[str]:
 
 
 def _entry(entry: str) -> tuple[str, str]:
-    name, equals, value = entry.removesuffix("\r").partition("=")
+    name, equals, value = entry.removesuffix("\r").lstrip().partition("=")
     if not equals:
         raise _refusal(f"'{_short(name.strip())}' has no value; write KEY=VALUE")
-    return name.strip(), value
+    return name, value
 
 
 def _check(name: str, value: str) -> None:

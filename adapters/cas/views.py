@@ -11,6 +11,7 @@ from gateway.model import (
     ScopeView,
     SessionStatus,
     SessionView,
+    StopReason,
     event_id_of,
 )
 from mappings.language import Table
@@ -38,7 +39,7 @@ OBJECTS = {
         "id", "session_id", "parent_id", "agent_id", "agent_name", "agent_version", "model", "name", "role", "status",
         "stop_reason", "caused_by", *_TIMES,
     ),
-    "stop.end_turn": (),
+    "stop.turn": ("why",),
     "stop.archive": (),
     "stop.requires_action": ("event_ids",),
     "sent": ("events",),
@@ -109,7 +110,11 @@ def _stop_of_session(table: Table, view: SessionView) -> Any:
         return table.object("stop.archive")
     if view.status is SessionStatus.SUSPENDED:
         return table.object("stop.requires_action", event_ids=[told_as(view, ask) for ask in view.asks.values()])
-    return {} if view.status is SessionStatus.RUNNING else table.object("stop.end_turn")
+    return {} if view.status is SessionStatus.RUNNING else _stop(table, view.ended.stop_reason if view.ended else None)
+
+
+def _stop(table: Table, why: StopReason | None) -> Any:
+    return table.object("stop.turn", why=why or StopReason.END_TURN)
 
 
 def _child(table: Table, view: SessionView, scope: ScopeView) -> dict[str, Any]:
@@ -131,4 +136,4 @@ def _stop_of_scope(table: Table, view: SessionView, scope: ScopeView) -> Any:
         return table.object("stop.requires_action", event_ids=asked)
     if scope.status is ScopeStatus.ARCHIVED:
         return table.object("stop.archive")
-    return {} if scope.status is ScopeStatus.RUNNING else table.object("stop.end_turn")
+    return {} if scope.status is ScopeStatus.RUNNING else _stop(table, scope.stop_reason)

@@ -12,8 +12,8 @@ class CasSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    stream_start: Literal["replay", "tail"] = "replay"
-    """What a stream without a cursor begins with: all that was said, or what comes next."""
+    stream_start: Literal["turn", "tail", "replay"] = "turn"
+    """Where a stream without a cursor begins: the newest turn no stream has carried, what comes next, or the start."""
     metadata: Literal["replace", "merge"] = "replace"
     """Whether an update puts new metadata in the place of the old, or into it (null takes a key away)."""
     heartbeat: str = Field("heartbeat", pattern=r"^[^\r\n]{0,64}$")
@@ -63,7 +63,15 @@ class DocumentBlock(Wire):
 
 
 Block = Annotated[TextBlock | ImageBlock | DocumentBlock, Field(discriminator="type")]
-Blocks = Annotated[list[Block], Field(min_length=1)]
+
+
+def _with_words(blocks: list[Any]) -> list[Any]:
+    if all(isinstance(block, TextBlock) and not block.text for block in blocks):
+        raise ValueError("words, a picture or a document are needed; all the blocks are empty")
+    return blocks
+
+
+Blocks = Annotated[list[Block], AfterValidator(_with_words)]
 
 
 # -- events -----------------------------------------------------------------------------------------------------------
@@ -95,10 +103,25 @@ class DefineOutcome(Open):
     type: Literal["user.define_outcome"]
 
 
+class ToolResult(Wire):
+    """The result of a tool that the client carries out, under the name that self-hosted environments have for it."""
+
+    type: Literal["user.tool_result"]
+    tool_use_id: str
+    content: str | list[Block] | None = None
+    is_error: bool | None = None
+
+
+class SystemMessage(Wire):
+    type: Literal["system.message"]
+    content: list[TextBlock] = Field(min_length=1)
+
+
 UserEvent = Annotated[
-    UserMessage | UserInterrupt | ToolConfirmation | CustomToolResult | DefineOutcome, Field(discriminator="type"),
+    UserMessage | UserInterrupt | ToolConfirmation | CustomToolResult | ToolResult | DefineOutcome | SystemMessage,
+    Field(discriminator="type"),
 ]
-FirstEvent = Annotated[UserMessage | DefineOutcome, Field(discriminator="type")]
+FirstEvent = Annotated[UserMessage | DefineOutcome | SystemMessage, Field(discriminator="type")]
 
 
 class SentEvents(Wire):
@@ -120,6 +143,10 @@ class GithubResource(Wire):
     mount_path: str | None = Field(None, max_length=512)
     checkout: dict[str, Any] | None = None
     authorization_token: SecretStr | None = None
+
+
+class ResourceChange(Wire):
+    authorization_token: SecretStr = Field(min_length=1)
 
 
 def _id_or_object(value: Any) -> Any:
@@ -169,6 +196,20 @@ class SessionChange(Wire):
     title: str | None = Field(None, max_length=512)
     metadata: MetadataChange | None = None
     agent: dict[str, Any] | None = None
+    environment_variables: Annotated[Any, AfterValidator(_words_or_object)] | None = None
+    vault_ids: list[Name] | None = None
+    # What a session was made with cannot be changed, and is refused by its name.
+    status: Any = None
+    resources: Any = None
+    environment: Any = None
+    environment_id: Any = None
+    memory_store_ids: Any = None
+
+    @property
+    def fixed(self) -> str | None:
+        """The first word, if any, of what cannot be changed."""
+        fixed = ("status", "resources", "environment", "environment_id", "memory_store_ids")
+        return next((word for word in fixed if word in self.model_fields_set), None)
 
 
 class MetadataWhole(Wire):

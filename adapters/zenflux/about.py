@@ -43,6 +43,13 @@ class About:
         kind, provider = request.query.get("type", ""), request.query.get("provider", "")
         return self._reply(views.models(self.house.table, self.house.agents, kind, provider))
 
+    async def providers(self, request: web.Request) -> web.Response:
+        """The later front end wants the list itself; models are the agents' own affair here."""
+        return reply([])
+
+    async def embedding_status(self, request: web.Request) -> web.Response:
+        return self._reply(self.house.table.object("embedding_status"))
+
     # -- health ---------------------------------------------------------------------------------------------------
 
     @public

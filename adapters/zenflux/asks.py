@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import orjson
+
 from gateway.model import (
     AnyAsk,
     ClientToolAsk,
@@ -11,6 +13,7 @@ from gateway.model import (
     Question,
     QuestionAsk,
     RollbackAsk,
+    ToolCall,
     call_of,
 )
 from mappings.language import Table
@@ -34,6 +37,11 @@ def rollback_options(ask: RollbackAsk, *, objects: bool) -> list[Any]:
     return list(ask.options) if objects else [label_of(option) for option in ask.options]
 
 
+def option_ids(ask: RollbackAsk) -> list[str]:
+    """By these an option can be chosen, whatever it is called."""
+    return [str(option.get("id", label_of(option))) for option in ask.options]
+
+
 def label_of(option: dict[str, Any]) -> str:
     words = [str(option[key]) for key in ("label", "action", "target") if option.get(key)]
     return ": ".join(words) or str(option.get("id", option))
@@ -54,9 +62,17 @@ def _shown(ask: AnyAsk) -> tuple[str, str, list[str]]:
 
 
 def _description(ask: AnyAsk, question: str) -> str:
+    """What a person has to know beside the question: above all what a tool is going to be called with."""
+    if isinstance(ask, PermissionAsk):
+        return _written(ask.call)
     if isinstance(ask, ClientToolAsk):
-        return f"The agent calls {ask.call.name}, a tool of its client: answer with its result."
-    return (ask.error if isinstance(ask, RollbackAsk) else None) or question
+        return f"The agent calls a tool of its client: {_written(ask.call)}. Answer with its result."
+    error = ask.error if isinstance(ask, RollbackAsk) else None
+    return error if error and error != question else ""
+
+
+def _written(call: ToolCall) -> str:
+    return f"{call.name} {orjson.dumps(call.input).decode()}"
 
 
 def _questions(table: Table, ask: AnyAsk) -> list[Any] | None:

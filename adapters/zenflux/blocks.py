@@ -1,4 +1,4 @@
-"""Words, pictures and costs as ZenFlux shows them, in the stream and in stored messages alike."""
+"""Words, pictures, costs and faults as ZenFlux shows them, in the stream and in stored messages alike."""
 
 from mimetypes import guess_type
 from typing import Any
@@ -6,7 +6,18 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from gateway.model import BlockEnded, BlockKind, Content, ImagePart, TextPart, Usage, in_markdown, parts_of
+from gateway.model import (
+    BlockEnded,
+    BlockKind,
+    Content,
+    Fault,
+    FaultCode,
+    ImagePart,
+    TextPart,
+    Usage,
+    in_markdown,
+    parts_of,
+)
 from mappings.language import Table
 
 ANY_IMAGE = "image/*"
@@ -66,3 +77,9 @@ def bill(table: Table, usage: Usage, *, llm_calls: int, model: str, latency: flo
     return table.object(
         "usage", usage=usage, total=total, latency=round(latency, 3), llm_calls=llm_calls, model=model,
     )
+
+
+def code_of(fault: Fault) -> FaultCode:
+    """What went wrong: an agent that broke by itself broke inside; only one that was not reached is away."""
+    broke = fault.code is FaultCode.BACKEND and not fault.retryable
+    return FaultCode.INTERNAL if broke else fault.code

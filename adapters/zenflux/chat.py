@@ -4,13 +4,16 @@ import asyncio
 from collections.abc import AsyncIterator, Coroutine
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from gateway.errors import NotFound
+from gateway.errors import Invalid, NotFound
 from gateway.model import (
     AnyCommand,
     FilePart,
+    InputAccepted,
+    Outcome,
     Record,
+    SendMessage,
     SessionCreated,
     SessionUpdated,
     SessionView,
@@ -53,6 +56,8 @@ class Begun:
     view: SessionView
     before: SessionView
     receipt: Receipt
+    named: str | None
+    """What the client calls its message, if it does."""
 
     @property
     def run_id(self) -> str:
@@ -62,7 +67,16 @@ class Begun:
     @property
     def message_id(self) -> str:
         """What the person said; the reply's id is the model's to give."""
-        return self.receipt.records[0].event.command_id  # type: ignore[union-attr]  # of the message, or of the start
+        begun: InputAccepted | TurnStarted = self.receipt.records[0].event  # type: ignore[assignment]
+        return self.named or begun.command_id
+
+
+class Over(NamedTuple):
+    """A run that is over, or is about to be: how it ended, and when."""
+
+    run_id: str
+    outcome: Outcome
+    at: float
 
 
 class Chats:
@@ -78,6 +92,8 @@ class Chats:
         card = self.house.agents.get(agent)
         if card is None:
             raise NoAgent(f"there is no agent '{agent}'")
+        if view is not None and body.message_id in {entry.message_id for entry in view.entries if body.message_id}:
+            raise Invalid(f"message_id: there is a message '{body.message_id}' here already", param="message_id")
         stored = {one: await self._file(owner, one) for one in {f.file_id for f in body.files or []} if one}
         command = inbound.message_of(body, card, stored, self.house.table)
         return Wish(owner, body, agent, view, command)
@@ -91,15 +107,17 @@ class Chats:
         title = self._title_of(wish.body, view)
         submitting = sessions.submit(wish.owner, view.session_id, [wish.command])
         receipt = await (submitting if title is None else self._entitled(wish, view, title, submitting))
-        return Begun(view, before, receipt)
+        return Begun(view, before, receipt, wish.body.message_id or None)
 
     async def begun(self, owner: str, run_id: str) -> Begun:
         """A run that was begun before, as `begin` gave it."""
         view = await self.find(owner, run_id)
-        before = SessionView(session_id=view.session_id)
+        before, named = SessionView(session_id=view.session_id), None
         async for record in self._records(owner, view.session_id):
+            if isinstance(record.event, InputAccepted) and isinstance(record.event.command, SendMessage):
+                named = record.event.command.message_id
             if isinstance(record.event, TurnStarted) and record.turn_id == run_id:
-                return Begun(view, before, Receipt(run_id, (record,), record.seq - 1, begun=True))
+                return Begun(view, before, Receipt(run_id, (record,), record.seq - 1, begun=True), named)
             if isinstance(record.event, SessionCreated | SessionUpdated):
                 before.apply(record)
         raise NotFound(f"there is no session '{run_id}'")
@@ -142,13 +160,16 @@ class Chats:
         views.run_entries(view, run_id)
         return view
 
-    async def stop(self, owner: str, run_id: str) -> SessionView:
+    async def stop(self, owner: str, run_id: str) -> Over:
         """End a run; one that is over stays as it is."""
         view = await self.find(owner, run_id)
-        if view.turn_id == run_id:
-            command = self.house.table.command("chat.abort", session_id=run_id)
-            await self.house.sessions.submit(owner, view.session_id, [command])
-        return view
+        outcome = views.run_outcome(view, run_id)
+        if outcome is not None:
+            end = views.run_end(view, run_id)
+            return Over(run_id, outcome, end.at if end else view.updated_at)
+        command = self.house.table.command("chat.abort", session_id=run_id)
+        await self.house.sessions.submit(owner, view.session_id, [command])
+        return Over(run_id, Outcome.INTERRUPTED, self.house.clock())
 
     def is_of(self, view: SessionView, user_id: str | None) -> bool:
         """Whether a conversation is this user's; one made elsewhere names nobody, and is the local user's too."""

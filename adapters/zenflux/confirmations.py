@@ -43,14 +43,14 @@ class Confirmations:
         if not asks:
             return self._gone()
         await self._settle(request, view, asks[0], body.response)
-        return self._reply({"request_id": asks[0].request_id, "response": body.response}, "响应已提交")
+        return self._reply({"request_id": asks[0].request_id, "response": body.response})
 
     async def cancel(self, request: web.Request) -> web.Response:
         view, asks = await self._asked(request)
         if not asks:
             return self._gone()
         await self._settle(request, view, asks[0], inbound.CANCEL[0])
-        return self._reply({"request_id": asks[0].request_id}, "请求已取消")
+        return self._reply({"request_id": asks[0].request_id})
 
     async def _settle(self, request: web.Request, view: SessionView, ask: OpenAsk, response: object) -> None:
         answer = inbound.answer_of(ask, response, self.house.table)
@@ -74,5 +74,5 @@ class Confirmations:
     def _gone(self) -> web.Response:
         return reply(self.house.table.object("refusal", code=GONE, message="the request has expired"), GONE)
 
-    def _reply(self, data: object, message: str = "success") -> web.Response:
-        return reply(views.wrapped(self.house.table, data, message))
+    def _reply(self, data: object) -> web.Response:
+        return reply(views.wrapped(self.house.table, data))

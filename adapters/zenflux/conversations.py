@@ -69,20 +69,25 @@ class Conversations:
     # -- what was said --------------------------------------------------------------------------------------------
 
     async def messages(self, request: web.Request) -> web.Response:
-        """The newest, or the oldest, or those before one; in the order in which they were said."""
+        """The oldest first, or the newest first; before a cursor, the last ones in order of time."""
         view, (limit, offset) = await self._found(request), params.page(request, 50, 200)
-        said, newest = self._messages(view), params.one_of(request, "order", "desc", "asc") == "desc"
-        total, end = len(said), _end(said, request.query.get("before_cursor"))
-        if newest:
+        said, newest = self._messages(view), params.one_of(request, "order", "asc", "desc") == "desc"
+        before = request.query.get("before_cursor")
+        total, end = len(said), _end(said, before)
+        back = newest or bool(before)
+        if back:
             end = max(0, end - offset)
             start = max(0, end - limit)
         else:
             start, end = min(offset, end), min(offset + limit, end)
-        shown, more = said[start:end], start > 0 if newest else end < total
+        shown, more = said[start:end], start > 0 if back else end < total
+        cursor = shown[0].id if shown and more and back else None
+        if newest and not before:
+            shown.reverse()
         return self._reply({
             "conversation_id": view.session_id, "conversation_metadata": view.shown_metadata,
             "messages": history.spelled(self.house.table, view, shown), "total": total, "limit": limit,
-            "offset": offset, "has_more": more, "next_cursor": shown[0].id if shown and start > 0 else None,
+            "offset": offset, "has_more": more, "next_cursor": cursor,
         })
 
     async def preload(self, request: web.Request) -> web.Response:

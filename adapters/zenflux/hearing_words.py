@@ -52,13 +52,15 @@ def origin_of(word: str) -> ToolOrigin | None:
 
 
 def fault_of(error: Any) -> Fault:
+    """A server that fails by itself, for whatever reason, is an agent that broke; one that is away may be back soon."""
     said = error if isinstance(error, dict) else {"message": error}
     known = reading("fault", FaultCode, FaultCode.INTERNAL, FaultCode.OVERLOADED)
     code = known.get(str(said.get("type")), FaultCode.INTERNAL)
-    retryable = said.get("retryable")
+    retryable, away = said.get("retryable"), code is FaultCode.BACKEND
     return Fault(
-        code=code, message=text(said.get("message")) or "the server did not say what went wrong",
-        retryable=retryable if isinstance(retryable, bool) else code.is_passing,
+        code=FaultCode.BACKEND if code is FaultCode.INTERNAL else code,
+        message=text(said.get("message")) or "the server did not say what went wrong",
+        retryable=retryable if isinstance(retryable, bool) else away or code.is_passing,
     )
 
 

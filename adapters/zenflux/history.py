@@ -53,9 +53,10 @@ class Message:
 
 
 def messages_of(view: SessionView, *, multi_message: bool) -> list[Message]:
-    """Oldest first; results of tools are in the message that follows them, or else in the last one of their run.
+    """Oldest first; a result stands in the message of its call, or else in the last one of its run.
 
-    What the model's provider ran came back within the message that called it.
+    The stream may tell a result in the message that follows; but a page that is loaded again shows a call as running if
+    its result is in another message.
     """
     return _Grouping(multi_message).group(entry for entry in view.entries if entry.scope_id == ROOT)
 
@@ -66,22 +67,19 @@ class _Grouping:
     def __init__(self, multi_message: bool) -> None:
         self.multi_message = multi_message
         self.messages: list[Message] = []
-        self.results: list[Entry] = []
+        self.callers: dict[tuple[str | None, str | None], Message] = {}
         self.count = 0
 
     def group(self, entries: Iterable[Entry]) -> list[Message]:
         for entry in entries:
             self.count += 1
-            if self.results and entry.turn_id != self.results[0].turn_id:
-                self._leave_results()
             if entry.role is Role.USER:
-                self._leave_results()
                 self._open(entry).add(entry)
             elif entry.role is Role.TOOL:
-                self._take_result(entry)
+                caller = self.callers.get((entry.turn_id, entry.call_id)) or self._current(entry)
+                (caller or self._open(entry)).add(entry)
             elif entry.role is Role.ASSISTANT:
                 self._say(entry)
-        self._leave_results()
         return self.messages
 
     def _open(self, entry: Entry) -> Message:
@@ -94,27 +92,14 @@ class _Grouping:
     def _say(self, entry: Entry) -> None:
         message = self._current(entry) if not self.multi_message else None
         message = message or self._open(entry)
-        for said in (*self.results, entry):
-            message.add(said)
-        self.results = []
-
-    def _take_result(self, entry: Entry) -> None:
-        message = self._current(entry) if entry.origin is ToolOrigin.PROVIDER else None
-        if message is not None:
-            message.add(entry)
-        else:
-            self.results.append(entry)
+        message.add(entry)
+        for part in parts_of(entry.content):
+            if isinstance(part, ToolUsePart):
+                self.callers[entry.turn_id, part.call.call_id] = message
 
     def _current(self, entry: Entry) -> Message | None:
         last = self.messages[-1] if self.messages else None
         return last if last and last.role is Role.ASSISTANT and last.turn_id == entry.turn_id else None
-
-    def _leave_results(self) -> None:
-        if self.results:
-            message = self._current(self.results[0]) or self._open(self.results[0])
-            for result in self.results:
-                message.add(result)
-            self.results = []
 
 
 # -- in words of the wire ---------------------------------------------------------------------------------------------

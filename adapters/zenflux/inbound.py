@@ -1,6 +1,6 @@
 """ZenFlux, inward: validated messages in, commands out. No clock, no socket."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -20,11 +20,11 @@ from gateway.model import (
 )
 from mappings.language import Table, UnknownWord
 
-from .asks import REJECT, label_of
+from .asks import REJECT, label_of, option_ids
 from .wire import ChatSend, FileReference
 
 MESSAGES = {
-    "chat.send": ("content", "variables"),
+    "chat.send": ("content", "variables", "message_id"),
     "chat.abort": ("session_id",),
     "confirm.permission": ("request_id", "response", "reason"),
     "confirm.question": ("request_id", "selections", "custom"),
@@ -46,7 +46,8 @@ def message_of(body: ChatSend, card: AgentCard, stored: Stored, table: Table) ->
         raise Invalid("message: say something, or bring a file", param="message")
     said = [TextPart(text=body.message)] if body.message else []
     content: Content = (*said, *files) if files else body.message
-    return table.command("chat.send", content=content, variables=body.variables or {})
+    return table.command(
+        "chat.send", content=content, variables=body.variables or {}, message_id=body.message_id or None)
 
 
 def _file(reference: FileReference, card: AgentCard, stored: Stored) -> AnyPart:
@@ -93,7 +94,7 @@ def _verdict(ask: OpenAsk, response: Any, table: Table) -> AnyCommand:
 
 def option_of(ask: RollbackAsk, chosen: Any) -> str | None:
     """The id of an option that was named by its id, its words or its number; the first, if none was."""
-    ids = [str(option.get("id", label_of(option))) for option in ask.options]
+    ids = option_ids(ask)
     if chosen is None or _word(chosen) in ("approve", "confirm", "yes"):
         return ids[0] if ids else None
     if type(chosen) is int and 0 <= chosen < len(ids):
@@ -105,19 +106,30 @@ def option_of(ask: RollbackAsk, chosen: Any) -> str | None:
 
 
 def _answers(ask: QuestionAsk, response: Any) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
-    """Chosen options and free text, both by question number."""
+    """Chosen options and free text, both by question number; a number is that of an option, from 0 on."""
     selections: dict[str, tuple[int, ...]] = {}
     custom: dict[str, str] = {}
     for number, value in _by_question(ask, response).items():
-        labels = [choice.label.casefold() for choice in ask.questions[number].options]
-        said = value if isinstance(value, list) else [value]
-        picks = [labels.index(_text(one).casefold()) for one in said if _text(one).casefold() in labels]
-        free = [_text(one) for one in said if _text(one).casefold() not in labels]
+        labels = [choice.label for choice in ask.questions[number].options]
+        folded = [label.casefold() for label in labels]
+        said = [_named(labels, one) for one in (value if isinstance(value, list) else [value])]
+        picks = [folded.index(one.casefold()) for one in said if one.casefold() in folded]
+        free = [one for one in said if one.casefold() not in folded]
         if picks:
             selections[str(number)] = tuple(dict.fromkeys(picks))
         if free:
             custom[str(number)] = ", ".join(free)
     return selections, custom
+
+
+def _named(labels: Sequence[str], said: Any) -> str:
+    """The words of an answer; where there are options, a number stands for the words of one."""
+    if type(said) is not int or not labels:
+        return _text(said)
+    if not 0 <= said < len(labels):
+        raise Invalid(f"response: there is no option {said}; they are numbered from 0 to {len(labels) - 1}",
+                      param="response")
+    return labels[said]
 
 
 def _by_question(ask: QuestionAsk, response: Any) -> dict[int, Any]:

@@ -25,6 +25,8 @@ class Manner(Struct, frozen=True, kw_only=True, omit_defaults=True):
     rollback_objects: bool = False
     untitled: str = "新对话"
     title: str | None = None
+    message_id: str | None = None
+    """What the client calls the message that began the run, if it does."""
     user_id: str = LOCAL
     created_at: float = 0.0
     metadata: dict[str, Any] = {}
@@ -41,17 +43,20 @@ def from_word(word: str) -> Manner:
     return _decode(word) if word else Manner()
 
 
-def on_socket(settings: ZenfluxSettings, view: SessionView, *, stream: bool = True) -> str:
+def on_socket(
+    settings: ZenfluxSettings, view: SessionView, message_id: str | None = None, *, stream: bool = True,
+) -> str:
     """Frames for a chat socket, merged; or each block as a whole."""
     return as_word(_manner(
-        settings, view, multi_message=settings.multi_message, whole=not stream,
+        settings, view, message_id=message_id, multi_message=settings.multi_message, whole=not stream,
         throttle=settings.throttle_ms / 1000,
     ))
 
 
-def as_events(settings: ZenfluxSettings, view: SessionView) -> str:
+def as_events(settings: ZenfluxSettings, view: SessionView, message_id: str | None = None) -> str:
     """Server-sent events: one message for the whole run, because a reader leaves at its end; nothing is merged."""
-    return as_word(_manner(settings, view, framing="sse", multi_message=False, throttle=0.0))
+    return as_word(_manner(
+        settings, view, message_id=message_id, framing="sse", multi_message=False, throttle=0.0))
 
 
 def _manner(settings: ZenfluxSettings, view: SessionView, **form: Any) -> Manner:

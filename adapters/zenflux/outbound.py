@@ -26,6 +26,7 @@ from gateway.model import (
     SessionUpdated,
     StopReason,
     ToolReturned,
+    Topic,
     TurnEnded,
     TurnStarted,
     Usage,
@@ -34,8 +35,8 @@ from gateway.model import (
 from gateway.ports import Outbound
 from mappings.language import Table
 
-from .asks import confirmation, rollback_options
-from .blocks import as_text, bill, in_words, picture, whole_of
+from .asks import confirmation, option_ids, rollback_options
+from .blocks import as_text, bill, code_of, in_words, picture, whole_of
 from .manner import Manner, from_word, user_of
 from .throttle import DeltaThrottle, Merged
 from .voice import NAMES as EVERYWHERE
@@ -55,7 +56,7 @@ CUES = {
     "result.opened": ("index", "call_id", "is_error"),
     "stopped": ("index",),
     "rollback.done": (),
-    "run.failed": ("fault",),
+    "run.failed": ("fault", "code"),
     "run.stopped": ("reason",),
     "run.conversation": ("outcome",),
     "run.ended": ("outcome", "duration_ms"),
@@ -63,11 +64,11 @@ CUES = {
 }
 NAMES = {
     "*": EVERYWHERE,
-    "turn.started": ("user_id",),
+    "turn.started": ("user_id", "message_id"),
     "message.annotated": ("words",),
     "block.started": ("index",),
     "block.ended": ("index",),
-    "input.requested": ("request", "options"),
+    "input.requested": ("request", "options", "option_ids"),
 }
 WAITING = (StopReason.TOOL_USE, StopReason.NEEDS_INPUT)
 SHOWN = (BlockKind.TEXT, BlockKind.THINKING, BlockKind.TOOL_USE)
@@ -108,6 +109,7 @@ class Run:
         self.spoken = False
         self.changes: list[tuple[str, dict[str, Any]]] = []
         self.usage, self.spent, self.llm_calls, self.model = Usage(), Usage(), 0, ""
+        self.billed = False
 
     # -- in and out -----------------------------------------------------------------------------------------------
 
@@ -187,7 +189,7 @@ class Run:
     def _started(self, record: Record, event: TurnStarted) -> None:
         self._reset(record)
         self.voice.begin(record.turn_id or "", self.manner.framing)
-        self._tell(record, user_id=self.user_id)
+        self._tell(record, user_id=self.user_id, message_id=self.manner.message_id or event.command_id)
         self._say(
             "conversation.opened", record, title=self.title or self.manner.untitled, created_at=self.created_at,
             metadata=self.metadata,
@@ -199,7 +201,7 @@ class Run:
             self._give_results(record)
         self._tell_changes(record)
         if event.fault is not None:
-            self._say("run.failed", record, fault=event.fault)
+            self._say("run.failed", record, fault=event.fault, code=code_of(event.fault))
         if self.voice.reply_id is not None:
             self._close(record, event, silent=event.fault is not None)
         if event.outcome is Outcome.INTERRUPTED:
@@ -214,7 +216,7 @@ class Run:
     # -- messages -------------------------------------------------------------------------------------------------
 
     def _message_started(self, record: Record, event: MessageStarted) -> None:
-        self.model, self.llm_calls = event.model or self.model, self.llm_calls + 1
+        self.model, self.llm_calls, self.billed = event.model or self.model, self.llm_calls + 1, False
         if self.voice.reply_id is not None and self.manner.multi_message:
             self._close(record, self.ended)
         self.ended = None
@@ -228,6 +230,8 @@ class Run:
             self._close(record, event)
 
     def _annotated(self, record: Record, event: MessageAnnotated) -> None:
+        if event.topic is Topic.BILLING:
+            self.billed = isinstance(event.content, dict) and "total_tokens" in event.content
         self._tell(record, words=as_text(event.content))
 
     def _speaking(self, record: Record, message_id: str | None = None) -> None:
@@ -240,11 +244,14 @@ class Run:
             self._tell_changes(record)
 
     def _close(self, record: Record, end: MessageEnded | TurnEnded | None, *, silent: bool = False) -> None:
-        """What the message cost, and its end; where nothing is to follow, what the run has cost so far."""
+        """What the message cost, and its end; where nothing is to follow, what the run has cost so far.
+
+        An agent that has told by itself what its run costs knows better, and two bills might not agree.
+        """
         if end is not None and not silent:
             spent = self.table.object("spent", stop_reason=end.stop_reason, usage=self.spent)
             self._say("message.usage", record, spent=spent)
-            if end.stop_reason not in WAITING:
+            if end.stop_reason not in WAITING and not self.billed:
                 self._say("message.billing", record, bill=self._bill(record.at))
         self._say("message.closed", record)
         self.voice.reply_id, self.ended, self.spent = None, None, Usage()
@@ -308,12 +315,13 @@ class Run:
         self.asked[event.request_id] = type(ask)
         if isinstance(ask, RollbackAsk):
             options = rollback_options(ask, objects=self.manner.rollback_objects)
-            self._tell(record, options=options, request=None)
+            self._tell(record, options=options, option_ids=option_ids(ask), request=None)
         elif isinstance(ask, ContinuationAsk):
-            self._tell(record, options=None, request=None)
+            self._tell(record, options=None, option_ids=None, request=None)
         else:
             self._speaking(record)
-            self._tell(record, options=None, request=confirmation(self.table, _open(record, event), record.session_id))
+            request = confirmation(self.table, _open(record, event), record.session_id)
+            self._tell(record, options=None, option_ids=None, request=request)
 
     def _resolved(self, record: Record, event: InputResolved) -> None:
         kind = self.asked.pop(event.request_id, None)

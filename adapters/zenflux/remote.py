@@ -32,7 +32,7 @@ from .hearing_words import members, text
 from .manner import NAME
 from .params import MAX_TITLE
 from .remote_about import data_of
-from .remote_answers import SETTLED, deliver
+from .remote_answers import CONFIRMATION, Call, deliver, status_of
 from .remote_listening import USER, Listening, kind_of
 from .remote_socket import Sockets
 from .remote_talk import Talk
@@ -111,8 +111,9 @@ class ZenfluxRemote:
         async def deliver_all() -> None:
             if not talk.request_id:
                 await talk.resume()
-            for (asked, answer), ref in zip(answers, refs, strict=True):
-                await deliver(self._upstream, asked.ask, ref, answer, alone=len(refs) == 1)
+            told = [partial(deliver, self._upstream, asked.ask, ref, answer, alone=len(refs) == 1)
+                    for (asked, answer), ref in zip(answers, refs, strict=True)]
+            talk.owed = [tell for tell in told if not await tell()]
 
         async with aclosing(self._heard(talk, deliver_all)) as heard:
             async for one in heard:
@@ -125,11 +126,10 @@ class ZenfluxRemote:
         await self._leave(session_id)
         if not run_id:
             return
-        try:
-            await self._upstream.json("POST", f"/session/{run_id}/stop")
-        except GatewayError as error:
-            if (error.details or {}).get("upstream_status") not in SETTLED:
-                raise
+        await status_of(self._upstream, Call("POST", f"/session/{run_id}/stop"))
+        for ref in talk.asked if talk is not None else ():
+            if ref.request_id and not ref.precise:  # the stop may not reach a run that waits for an answer
+                await status_of(self._upstream, Call("DELETE", f"{CONFIRMATION}/{ref.request_id}"))
 
     async def _heard(self, talk: Talk, begin: Callable[[], Awaitable[None]]) -> AsyncGenerator[Heard, None]:
         """What the run says from there on; its connection is kept if it waits, and closed otherwise."""
@@ -139,12 +139,13 @@ class ZenfluxRemote:
             await begin()
             async with aclosing(self._listening.hear(talk)) as heard:
                 async for one in heard:
-                    self._remember(session_id, talk.run_id)
                     yield self._blotted(one) if isinstance(one, Ended) else one
             waits = not talk.over
         finally:
             if self._talks.get(session_id) is talk:
                 del self._talks[session_id]
+            if talk.run_id:
+                self._remember(session_id, talk.run_id)
             if waits:
                 await self._park(talk)
             else:

@@ -27,7 +27,8 @@ from .hearing_words import table
 from .inbound import answer_of
 
 CONFIRMATION = "/human-confirmation"
-SETTLED = (404, 410)
+UNKNOWN = 404
+SETTLED = (UNKNOWN, 410)
 """What was asked is settled already, or has expired."""
 
 
@@ -39,26 +40,30 @@ class Call(Struct, frozen=True):
     body: Any = None
 
 
-async def deliver(upstream: Upstream, ask: AnyAsk, ref: Ref, answer: Answer, *, alone: bool) -> None:
-    """Tell the server; where somebody else has settled it, there is nothing to tell.
+async def deliver(upstream: Upstream, ask: AnyAsk, ref: Ref, answer: Answer, *, alone: bool) -> bool:
+    """Tell the server; False if it does not know what is answered here, and may not know it yet.
 
-    A server that does not say of its asks what they are may know the only one by its run alone.
+    A server that does not say of its asks what they are may know the only one by its run alone, and may tell its client
+    that it asks before it takes answers. With any other server, what it does not know was settled by somebody else.
     """
     call = call_for(ask, ref, answer)
-    if await _said(upstream, call) or ref.precise or not alone or ref.request_id in ("", ref.run):
-        return
-    if call.path.startswith(CONFIRMATION):
-        await _said(upstream, Call(call.method, f"{CONFIRMATION}/{ref.run}", call.body))
+    status = await status_of(upstream, call)
+    known_by_run = call.path.startswith(CONFIRMATION) and alone and ref.request_id not in ("", ref.run)
+    if status in SETTLED and not ref.precise and known_by_run:
+        status = await status_of(upstream, Call(call.method, f"{CONFIRMATION}/{ref.run}", call.body))
+    return status != UNKNOWN or ref.precise or not call.path.startswith(CONFIRMATION)
 
 
-async def _said(upstream: Upstream, call: Call) -> bool:
+async def status_of(upstream: Upstream, call: Call) -> int | None:
+    """None if the server has taken it, else how it said that there is nothing to take."""
     try:
         await upstream.json(call.method, call.path, call.body)
     except GatewayError as error:
-        if (error.details or {}).get("upstream_status") in SETTLED:
-            return False
-        raise
-    return True
+        status: int | None = (error.details or {}).get("upstream_status")
+        if status not in SETTLED:
+            raise
+        return status
+    return None
 
 
 def call_for(ask: AnyAsk, ref: Ref, answer: Answer) -> Call:

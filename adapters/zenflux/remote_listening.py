@@ -37,6 +37,8 @@ class Listening:
 
     def __init__(self, upstream: Upstream, sockets: Sockets) -> None:
         self._upstream, self._sockets = upstream, sockets
+        self._ends_silently = False
+        """Whether the last run that was heard to its end was not said to be over, as some servers do it."""
 
     async def hear(self, talk: Talk) -> AsyncGenerator[Heard, None]:
         """Until the run is over, or waits for people."""
@@ -45,6 +47,7 @@ class Listening:
         while not talk.over:
             try:
                 heard = talk.take(await self._next(talk, deadline))
+                self._ends_silently = self._ends_silently and not talk.over
             except Quiet:
                 if talk.expecting:
                     return
@@ -67,14 +70,16 @@ class Listening:
         patience, left = self._upstream.patience, deadline - _now()
         limit = patience.idle if talk.begun else patience.first_byte
         wait = min(left, limit - talk.silence)
-        graceful = (talk.expecting or talk.hearing.closing) and talk.grace < wait
-        wait = talk.grace if graceful else wait
+        closing = talk.hearing.closing
+        grace = talk.grace(soon=bool(talk.owed) or (closing and self._ends_silently))
+        graceful = (talk.expecting or closing or talk.owed) and grace < wait
+        wait = grace if graceful else wait
         try:
             frame = await talk.line.next(wait)
         except TimeoutError:
             talk.silence += wait
             if graceful:
-                talk.grace *= 2
+                talk.quiets += 1
                 raise Quiet from None
             if talk.silence >= limit:
                 raise TimedOut(f"{self._upstream.name} has said nothing for {limit:g} seconds") from None
@@ -83,10 +88,23 @@ class Listening:
         return frame
 
     async def _after_silence(self, talk: Talk) -> list[Heard]:
-        """Some servers end a run without saying so; whether it goes on, its state tells."""
-        if talk.hearing.decided or not await self._goes_on(talk.run_id):
+        """Some servers end a run without saying so; whether it goes on, its state tells.
+
+        A run that still waits, though it was answered, had told its question before it took answers.
+        """
+        if talk.owed and await self._waits(talk.run_id):
+            talk.owed = [tell for tell in talk.owed if not await tell()]
+        if talk.hearing.decided or (talk.hearing.closing and not await self._goes_on(talk.run_id)):
+            self._ends_silently = True
             return talk.conclude()
         return []
+
+    async def _waits(self, run_id: str) -> bool:
+        """Whether anything of the run waits for people; of a server that cannot say so we do not know better."""
+        try:
+            return bool(await self.pending(run_id))
+        except GatewayError:
+            return True
 
     async def _goes_on(self, run_id: str) -> bool:
         try:
@@ -137,7 +155,9 @@ class Listening:
         if run_id is not None or talk.before is None:
             return run_id
         path = f"/conversations/{talk.session_id}/messages"
-        messages = listed(data_of(await self._upstream.json("GET", path, query={"limit": str(NEWEST)})), "messages")
+        query = {"limit": str(NEWEST), "order": "desc"}
+        found = listed(data_of(await self._upstream.json("GET", path, query=query)), "messages")
+        messages = sorted(found, key=lambda one: text(one.get("created_at")))  # servers differ in what desc means
         runs = [text(members(one.get("metadata")).get("session_id")) for one in messages]
         newest = next((run for run in reversed(runs) if run), "")
         return newest if newest != talk.before else None

@@ -1,5 +1,6 @@
 """One run that we began at a server, as far as it was heard: each event once, and nobody else's."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from gateway.errors import BackendFailed, GatewayError, Overloaded
@@ -13,6 +14,8 @@ from .remote_socket import Line
 
 GRACE = 2.0
 """Seconds of silence after which we ask whether more is to come, where there may be no more."""
+SOON = 0.1
+"""The same where more is hardly to come, or where the server has to be told something again."""
 
 
 class Lost(BackendFailed):
@@ -32,7 +35,9 @@ class Talk:
         """Why the run had to be taken up again, while it is not known whether it can be."""
         self.stalls = 0
         """How often it was taken up again without hearing anything new."""
-        self.silence, self.grace = 0.0, GRACE
+        self.silence, self.quiets = 0.0, 0
+        self.owed: list[Callable[[], Awaitable[bool]]] = []
+        """Answers to questions that the server did not know yet; each tells it again, and says whether it was taken."""
         self.before: str | None = None
         """The run before this one; None where that is not known."""
         self.over = False
@@ -58,7 +63,11 @@ class Talk:
 
     def rest(self) -> None:
         """Something was said: silence begins anew."""
-        self.silence, self.grace = 0.0, GRACE
+        self.silence, self.quiets = 0.0, 0
+
+    def grace(self, *, soon: bool) -> float:
+        """Seconds until we ask, longer each time that nothing came of it."""
+        return (SOON if soon else GRACE) * (1 << self.quiets)
 
     def take(self, body: Any) -> list[Heard]:
         if not isinstance(body, dict):

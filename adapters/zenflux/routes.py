@@ -10,6 +10,7 @@ from .about import About
 from .confirmations import Confirmations
 from .conversations import Conversations
 from .runs import Runs
+from .scheduled_tasks import ScheduledTasks
 from .unbuilt import unbuilt
 
 
@@ -20,6 +21,7 @@ def routes(context: Context) -> Iterable[web.RouteDef]:
         *_of_conversations(Conversations(context), at),
         *_of_confirmations(Confirmations(context), at),
         *_about(About(context), at),
+        *_of_tasks(ScheduledTasks(context), f"{at}/scheduled-tasks"),
         *unbuilt(context),
     ]
 
@@ -34,6 +36,7 @@ def _of_runs(runs: Runs, at: str) -> list[web.RouteDef]:
         web.post(f"{at}/session/{{id}}/stop", runs.stop),
         web.post(f"{at}/session/{{id}}/confirm_continue", runs.confirm_continue),
         web.post(f"{at}/session/{{id}}/rollback", runs.rollback),
+        web.get(f"{at}/session/{{id}}/rollback/preview", runs.preview),
     ]
 
 
@@ -60,11 +63,24 @@ def _of_confirmations(confirmations: Confirmations, at: str) -> list[web.RouteDe
     ]
 
 
+def _of_tasks(tasks: ScheduledTasks, at: str) -> list[web.RouteDef]:
+    return [
+        web.get(at, tasks.listed),
+        web.get(f"{at}/{{id}}", tasks.get),
+        web.delete(f"{at}/{{id}}", tasks.delete),
+        web.post(f"{at}/{{id}}/resume", tasks.resume),
+        web.post(f"{at}/{{id}}/pause", tasks.pause),
+        web.post(f"{at}/{{id}}/cancel", tasks.pause),
+    ]
+
+
 def _about(about: About, at: str) -> list[web.RouteDef]:
     return [
         web.post(f"{at}/files/upload", about.upload),
         web.get(f"{at}/files/{{id}}", about.download),
         web.get(f"{at}/models", about.models),
+        web.get(f"{at}/models/providers/supported", about.providers),
+        web.get(f"{at}/settings/embedding-status", about.embedding_status),
         web.get("/health", about.health),
         web.get("/health/live", about.live),
         web.get("/health/metrics", about.metrics),

@@ -12,7 +12,7 @@ from gateway.model import ContinuationAsk, OpenAsk, RollbackAsk
 from gateway.web import OWNER, Context, converse, dumps, read_as, read_bytes, reply
 
 from . import inbound, views
-from .asks import label_of
+from .asks import label_of, option_ids, rollback_options
 from .chat import Begun, Chats
 from .manner import as_events
 from .socket import ChatSocket
@@ -44,7 +44,7 @@ class Runs:
         body = await read_as(request, ChatRequest)
         wish = await self.chats.check(request[OWNER], body)
         run = await self.chats.begin(wish)
-        manner = as_events(self.settings, run.before)
+        manner = as_events(self.settings, run.before, run.named)
         if not body.stream:
             return await self._at_once(request, run, manner)
         ping = b"data: " + dumps(self.house.table.object("ping")) + b"\n\n"
@@ -63,14 +63,12 @@ class Runs:
     # -- by id ----------------------------------------------------------------------------------------------------
 
     async def stop(self, request: web.Request) -> web.Response:
-        run_id = request.match_info["id"]
-        await self.chats.stop(request[OWNER], run_id)
-        return self._reply(self.house.table.object("stop", run_id=run_id, at=self.house.clock()), "Session 已停止")
+        over = await self.chats.stop(request[OWNER], request.match_info["id"])
+        return self._reply(self.house.table.object("stop", **over._asdict()))
 
     async def end(self, request: web.Request) -> web.Response:
-        run_id = request.match_info["id"]
-        await self.chats.stop(request[OWNER], run_id)
-        return self._reply(self.house.table.object("end", run_id=run_id, at=self.house.clock()))
+        over = await self.chats.stop(request[OWNER], request.match_info["id"])
+        return self._reply(self.house.table.object("end", **over._asdict()))
 
     async def get(self, request: web.Request) -> web.Response:
         run_id = request.match_info["id"]
@@ -98,17 +96,30 @@ class Runs:
             await self.house.sessions.submit(request[OWNER], view.session_id, [answer])
         return self._reply({"session_id": run_id, "action": action})
 
+    async def preview(self, request: web.Request) -> web.Response:
+        """What can be gone back to; which files that changes is the agent's to know, and is not told."""
+        ask = (await self._rollback_ask(request)).ask
+        assert isinstance(ask, RollbackAsk), "that is what was looked for"
+        options = rollback_options(ask, objects=self.settings.rollback_objects)
+        return self._reply(self.house.table.object(
+            "preview", run_id=request.match_info["id"], ask=ask, options=options, option_ids=option_ids(ask)))
+
     async def rollback(self, request: web.Request) -> web.Response:
         chosen = (await _optional(request, Rollback)).option
-        ask, run_id = await self._pending(request, RollbackAsk), request.match_info["id"]
-        if ask is None or not isinstance(ask.ask, RollbackAsk):
-            raise NotFound(f"session '{run_id}' has nothing to roll back to")
-        view = await self.chats.find(request[OWNER], run_id)
-        option = inbound.option_of(ask.ask, chosen)
-        answer = self.house.table.command("confirm.rollback", request_id=ask.request_id, option=option)
+        found, run_id = await self._rollback_ask(request), request.match_info["id"]
+        ask, view = found.ask, await self.chats.find(request[OWNER], run_id)
+        assert isinstance(ask, RollbackAsk), "that is what was looked for"
+        option = inbound.option_of(ask, chosen)
+        answer = self.house.table.command("confirm.rollback", request_id=found.request_id, option=option)
         await self.house.sessions.submit(request[OWNER], view.session_id, [answer])
-        labels = [label_of(one) for one in ask.ask.options if str(one.get("id", label_of(one))) == option]
+        labels = [label_of(one) for one, name in zip(ask.options, option_ids(ask), strict=True) if name == option]
         return self._reply({"session_id": run_id, "messages": labels})
+
+    async def _rollback_ask(self, request: web.Request) -> OpenAsk:
+        ask = await self._pending(request, RollbackAsk)
+        if ask is None:
+            raise NotFound(f"session '{request.match_info['id']}' has nothing to roll back to")
+        return ask
 
     async def _pending(self, request: web.Request, kind: type) -> OpenAsk | None:
         run_id = request.match_info["id"]
@@ -116,8 +127,8 @@ class Runs:
         asks = (ask for ask in view.asks.values() if ask.turn_id == run_id and isinstance(ask.ask, kind))
         return next(asks, None)
 
-    def _reply(self, data: object, message: str = "success") -> web.Response:
-        return reply(views.wrapped(self.house.table, data, message))
+    def _reply(self, data: object) -> web.Response:
+        return reply(views.wrapped(self.house.table, data))
 
 
 async def _optional(request: web.Request, model: type[M]) -> M:

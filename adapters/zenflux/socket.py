@@ -1,25 +1,37 @@
 """The chat socket: requests in, responses and the frames of runs out; one run at a time, one after the other."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
 import orjson
 
 from gateway.errors import Busy, GatewayError, Invalid
+from gateway.model import ROOT, FaultCode, Role
 from gateway.upstream import mended
 from gateway.web import Rest, Socket, checked, dumps, loads
 
 from .chat import Begun, Chats, NoAgent, NoConversation
 from .manner import on_socket
+from .outbound import WAITING
 from .wire import ChatAbort, ChatSend, SessionResume
 
+Act = Callable[[str, Any], Awaitable[None]]
+TURNAROUND = 20.0
+"""Seconds that a message waits for a run that has said message_stop; clients wait 30 for the response."""
+HEAD = 4096
+"""So many bytes of a frame that cannot be read are searched for its id."""
+TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,]|[^\s"\[\]{}:,]+')
+PUNCTUATION = (":", ",")
+BRACKETS = {"{": 1, "[": 1, "}": -1, "]": -1}
 CODES: dict[type[GatewayError], str] = {NoAgent: "AGENT_NOT_FOUND", NoConversation: "CONVERSATION_NOT_FOUND"}
 
 
 class ChatSocket:
-    """One client. What cannot be understood is passed over; what can be, and is wrong, is refused; nothing hangs up."""
+    """One client. What is no request is passed over; a request that is wrong is refused; nothing hangs up."""
 
     def __init__(self, chats: Chats, owner: str, socket: Socket) -> None:
         self._chats = chats
@@ -28,14 +40,19 @@ class ChatSocket:
         self._socket = socket
         self._run: Begun | None = None
         self._task: asyncio.Task[None] | None = None
-        self._methods: dict[str, Callable[[str, Any], Awaitable[None]]] = {
+        self._order = asyncio.Lock()
+        self._waiting: set[asyncio.Task[None]] = set()
+        self._methods: dict[str, Act] = {
             "chat.send": self._send, "chat.abort": self._abort, "session.resume": self._resume,
         }
 
     async def hear(self, frame: bytes) -> None:
         try:
             said = read(frame)
-        except ValueError:
+        except ValueError as error:
+            if (request_id := request_id_in(frame)) is not None:
+                code = self._house.table.word("fault@code", FaultCode.INVALID)
+                await self._say("refused", id=request_id, code=code, message=f"the frame is not JSON: {error}")
             return
         kind = said.get("type") if isinstance(said, dict) else None
         if kind == "ping":
@@ -44,13 +61,18 @@ class ChatSocket:
             await self._answer(said)
 
     async def quiet(self) -> None:
-        if self._task is not None:
-            await asyncio.wait([self._task])
+        while running := self._running:
+            await asyncio.wait(running)
 
     async def gone(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        while running := self._running:
+            for task in running:
+                task.cancel()
+            await asyncio.wait(running)
+
+    @property
+    def _running(self) -> set[asyncio.Task[None]]:
+        return {*self._waiting, *([self._task] if self._task is not None and self._is_telling else [])}
 
     # -- requests -------------------------------------------------------------------------------------------------
 
@@ -63,22 +85,54 @@ class ChatSocket:
         if act is None:
             await self._say("refused", id=request_id, code="METHOD_NOT_FOUND", message=f"unknown method: {method}")
             return
+        await self._do(request_id, act, params)
+
+    async def _do(self, request_id: Any, act: Act, params: Any) -> None:
         try:
             if not isinstance(params, dict):
                 raise Invalid("params: an object is wanted", param="params")
-            await act(request_id, params)  # type: ignore[arg-type]  # an id that is a number is given back as one
+            await act(request_id, params)  # an id that is a number is given back as one
         except GatewayError as error:
             code = CODES.get(type(error)) or self._house.table.word("fault@code", error.code)
             await self._say("refused", id=request_id, code=code, message=error.message)
 
     async def _send(self, request_id: str, params: dict[str, Any]) -> None:
-        """Whoever speaks while the agent does interrupts it; the response comes before the first frame of the run."""
+        """Whoever speaks while the agent does interrupts it, unless the agent may be taken to have finished."""
+        checked(ChatSend, params)
+        if not self._order.locked() and not await self._seems_over():
+            await self._begin(request_id, params)
+            return
+        waiting = asyncio.create_task(self._send_later(request_id, params), name=f"socket, {request_id} waits")
+        self._waiting.add(waiting)
+        waiting.add_done_callback(self._waiting.discard)
+
+    async def _send_later(self, request_id: str, params: dict[str, Any]) -> None:
+        """Other requests are heard meanwhile: the run can be stopped, and is after a while."""
+        with suppress(ConnectionResetError):
+            async with self._order:
+                if self._task is not None and await self._seems_over():
+                    await asyncio.wait([self._task], timeout=TURNAROUND)
+                await self._do(request_id, self._begin, params)
+
+    async def _seems_over(self) -> bool:
+        """Whether a message of the run has ended, and with it, for many clients, the run; while nobody is asked."""
+        run = self._run
+        if run is None or not self._is_telling or not self._house.settings.multi_message:
+            return False
+        view = await self._house.sessions.get(self._owner, run.view.session_id)
+        said = {entry.message_id: entry.stop_reason for entry in (*view.entries, *view.speaking.values())
+                if entry.turn_id == run.run_id and entry.scope_id == ROOT and entry.role is Role.ASSISTANT}
+        stopped = len(said) > 1 or any(reason not in (None, *WAITING) for reason in said.values())
+        return stopped and not view.asks
+
+    async def _begin(self, request_id: str, params: dict[str, Any]) -> None:
+        """The response comes before the first frame of the run."""
         body = checked(ChatSend, params)
         wish = await self._chats.check(self._owner, body)
         await self._interrupt()
         async with self._socket.speaking() as send:
             run = self._run = await self._chats.begin(wish)
-            manner = on_socket(self._house.settings, run.before, stream=body.stream)
+            manner = on_socket(self._house.settings, run.before, run.named, stream=body.stream)
             await send((dumps(self._house.table.object(
                 "accepted", id=request_id, run_id=run.run_id, session_id=run.view.session_id,
                 message_id=run.message_id,
@@ -88,8 +142,8 @@ class ChatSocket:
     async def _abort(self, request_id: str, params: dict[str, Any]) -> None:
         run_id = checked(ChatAbort, params).session_id
         async with self._socket.speaking() as send:
-            await self._chats.stop(self._owner, run_id)
-            payload = self._house.table.object("stop", run_id=run_id, at=self._house.clock())
+            over = await self._chats.stop(self._owner, run_id)
+            payload = self._house.table.object("stop", **over._asdict())
             await send((dumps(self._house.table.object("stopped", id=request_id, payload=payload)),))
 
     async def _resume(self, request_id: str, params: dict[str, Any]) -> None:
@@ -99,7 +153,7 @@ class ChatSocket:
         if self._is_telling:
             raise Busy("this connection tells a session already; wait for its end, or open another one")
         run = await self._chats.begun(self._owner, body.session_id)
-        manner = on_socket(self._house.settings, run.before, stream=body.stream)
+        manner = on_socket(self._house.settings, run.before, run.named, stream=body.stream)
         await self._check(run, manner, body.after_seq)
         self._run = run
         await self._say(
@@ -150,3 +204,22 @@ def read(frame: bytes) -> Any:
         return loads(frame)
     except orjson.JSONDecodeError:
         return loads(mended(frame.decode()))
+
+
+def request_id_in(frame: bytes) -> str | int | None:
+    """The id of a request whose frame as a whole cannot be read, if it stands near the frame's beginning."""
+    depth, name, before = 0, "", ""
+    found: dict[str, str] = {}
+    for token in TOKENS.findall(frame[:HEAD].decode(errors="replace")):
+        if token in BRACKETS:
+            depth += BRACKETS[token]
+        elif depth == 1 and before == ":":
+            found.setdefault(name, token)
+        elif depth == 1 and token not in PUNCTUATION:
+            name = token
+        before = token
+    try:
+        request_id = orjson.loads(found.get('"id"', "null"))
+    except orjson.JSONDecodeError:
+        return None
+    return request_id if found.get('"type"') == '"req"' and type(request_id) in (str, int) else None

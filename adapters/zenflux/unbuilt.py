@@ -60,11 +60,20 @@ UNBUILT = {
 """Methods by path, in an order in which no path hides another."""
 
 
+NO_AGENTS = ("/agents/default-data-path",)
+"""What the later front end asks for, and could be taken for the name of an agent."""
+
+
 def unbuilt(context: Context) -> Iterator[web.RouteDef]:
+    async def miss(request: web.Request) -> web.Response:
+        raise web.HTTPNotFound
+
     async def refuse(request: web.Request) -> web.Response:
         message = f"{request.method} {request.path} is not served by this gateway"
         return reply(context.table.object("refusal", code=NOT_IMPLEMENTED, message=message), NOT_IMPLEMENTED)
 
+    for path in NO_AGENTS:
+        yield web.get(f"{context.mount}{path}", miss)
     for path, methods in UNBUILT.items():
         for method in methods.split():
             yield web.route(method, f"{context.mount}{path}", refuse)

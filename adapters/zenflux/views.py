@@ -7,8 +7,10 @@ from gateway.errors import NotFound
 from gateway.model import (
     ROOT,
     AgentCard,
+    Checkpoint,
     DataPart,
     Entry,
+    Outcome,
     Role,
     SessionView,
     Usage,
@@ -19,11 +21,11 @@ from gateway.ports import Resource
 from mappings.language import Table
 
 from .asks import confirmation
-from .blocks import bill
+from .blocks import bill, code_of
 from .manner import user_of
 
 OBJECTS = {
-    "reply": ("message", "data", "flat"),
+    "reply": ("data", "flat"),
     "refusal": ("code", "message"),
     "accepted": ("id", "run_id", "session_id", "message_id"),
     "resumed": ("id", "run_id", "session_id", "message_id", "after_seq"),
@@ -50,14 +52,19 @@ OBJECTS = {
         "preview", "status",
     ),
     "run": ("run_id", "session_id", "message_id", "message", "content", "status", "error", "usage", "pending"),
-    "trouble": ("fault",),
-    "stop": ("run_id", "at"),
-    "end": ("run_id", "at"),
+    "trouble": ("fault", "code"),
+    "stop": ("run_id", "outcome", "at"),
+    "end": ("run_id", "outcome", "at"),
+    "preview": ("run_id", "ask", "options", "option_ids"),
     "preload": ("session_id", "count", "oldest", "updated_at", "limit"),
     "summary": ("session_id", "title", "count", "created_at", "updated_at", "summary", "last"),
     "found": ("conversation", "where", "snippet"),
     "file": ("file_id", "name", "size", "media_type", "url", "path", "created_at"),
     "model": ("name", "title", "provider", "agents"),
+    "scheduled_task": (
+        "id", "user_id", "title", "prompt", "cron", "status", "since", "count", "next_at", "last_at", "session_id",
+    ),
+    "embedding_status": (),
     "health": ("status", "version", "at"),
     "metrics": ("metrics", "at"),
 }
@@ -65,9 +72,9 @@ PREVIEW = 50
 RUNNING = "running"
 
 
-def wrapped(table: Table, data: Any, message: str = "success") -> Any:
+def wrapped(table: Table, data: Any) -> Any:
     """The wrapper; the keys of an object stand beside it as well, for readers that expect no wrapper."""
-    return table.object("reply", message=message, data=data, flat=data if isinstance(data, dict) else None)
+    return table.object("reply", data=data, flat=data if isinstance(data, dict) else None)
 
 
 # -- conversations ----------------------------------------------------------------------------------------------------
@@ -109,14 +116,21 @@ def _is_plan(part: Any) -> bool:
     return isinstance(part, DataPart) and part.type.startswith("plan")
 
 
-def run_status(table: Table, view: SessionView, run_id: str) -> str:
-    """How a run ended; of one before the last, what its last message tells."""
+def run_outcome(view: SessionView, run_id: str) -> Outcome | None:
+    """How a run ended; None if it has not."""
     if view.turn_id == run_id:
-        return RUNNING
-    last = view.entries[-1].turn_id if view.entries else None
-    told = [entry.outcome for entry in view.entries if entry.turn_id == run_id and entry.outcome is not None]
-    outcome = view.ended.outcome if view.ended and last == run_id else told[-1] if told else "completed"
-    return table.word("outcome", outcome)
+        return None
+    end = run_end(view, run_id)
+    return end.ended.outcome if end and end.ended else Outcome.COMPLETED
+
+
+def run_end(view: SessionView, run_id: str) -> Checkpoint | None:
+    return next((mark for mark in view.checkpoints if mark.turn_id == run_id), None)
+
+
+def run_status(table: Table, view: SessionView, run_id: str) -> str:
+    outcome = run_outcome(view, run_id)
+    return RUNNING if outcome is None else table.word("outcome", outcome)
 
 
 def run_result(table: Table, view: SessionView, run_id: str) -> Any:
@@ -130,7 +144,7 @@ def run_result(table: Table, view: SessionView, run_id: str) -> Any:
         "run", run_id=run_id, session_id=view.session_id, message_id=said[0].message_id if said else None,
         message=text_of(entries[0].content) if entries else "", status=run_status(table, view, run_id),
         content="".join(text_of(entry.content) for entry in said),
-        error=table.object("trouble", fault=fault) if fault else None,
+        error=table.object("trouble", fault=fault, code=code_of(fault)) if fault else None,
         usage=bill(
             table, usage, llm_calls=len(said), model=(said[-1].model or "") if said else "", latency=latency,
         ),

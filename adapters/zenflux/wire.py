@@ -52,6 +52,7 @@ class ChatSend(Wire):
     message: str = ""
     user_id: str = Field(min_length=1, max_length=256)
     conversation_id: str | None = None
+    message_id: str | None = Field(None, max_length=128)
     agent_id: str | None = None
     stream: Wanted = True
     background_tasks: list[str] | None = None
@@ -84,6 +85,9 @@ class ChatRequest(ChatSend):
         "local", min_length=1, max_length=256, validation_alias=AliasChoices("user_id", "userId"),
     )
     conversation_id: str | None = _either("conversation_id", "conversationId")
+    message_id: str | None = Field(
+        None, max_length=128, validation_alias=AliasChoices("message_id", "messageId"),
+    )
     agent_id: str | None = _either("agent_id", "agentId", "intent_id", "intentId")
     background_tasks: list[str] | None = _either("background_tasks", "backgroundTasks")
 

@@ -152,5 +152,11 @@ async def an_answered_loop_is_an_ordinary_chat(exam: BladeExamination) -> None:
             turn.streamed(),
             "".join(block["content"] for block in turn.final["blocks"] if block["type"] == "text"),
         )
+    ended = [turn.end for turn in chat.turns if turn.end is not None]
+    for turns in (ended, await talk.messages()):
+        kept = {call["id"]: call.get("result") for turn in turns for call in turn["tool_calls"]}
+        for item in chat.results:
+            seen = kept.get(item["tool_call_id"], item["result"])
+            expect.equal("the result of the answered call", item["result"], seen)
     _expect_resumed(chat)
     in_order((await talk.play("text")).ended("completed"))

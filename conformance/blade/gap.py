@@ -4,10 +4,14 @@ from typing import Any
 
 from conformance.blade.chat import ASK, Chat
 from conformance.blade.examination import BladeExamination
+from conformance.blade.snapshot import is_message, plain, text_of
 from conformance.blade.talk import Talk, first_options, questions
 from conformance.kit import expect
 from conformance.kit.case import requirement
+from conformance.kit.expect import NotTestable
 from conformance.kit.socketio import Heard
+
+QUESTIONS = 3
 
 
 @requirement("BL-GAP-02")
@@ -92,6 +96,25 @@ async def an_answer_is_kept(exam: BladeExamination) -> None:
     expect.equal("the turn of the question", ("completed", ["done"]), told)
 
 
+@requirement("BL-GAP-14")
+async def turn_ends_tell_what_is_kept(exam: BladeExamination) -> None:
+    """However a question is settled, the turns as turn:end told them last are the messages."""
+    talk = await exam.open()
+    for situation, how in (("ask", "answer"), ("ask", "message"), ("ask", "stop"), ("fork_ask", "answer")):
+        if situation not in exam.profile.having((situation,)):
+            continue
+        asked = await talk.play(situation)
+        if how == "stop":
+            await talk.stop()
+        chat = await (talk.answer(asked.question()) if how == "answer" else talk.play("text"))
+        if "chat:start" not in [name for name, _ in chat.events]:  # this was the end of what was stopped
+            await talk.listen()
+        ends = {item.body["turn_id"]: item.body for item in talk.link.heard if item.name == "turn:end"}
+        told = sorted((plain(turn) for turn in ends.values() if is_message(turn)), key=lambda turn: turn["sequence"])
+        kept = [plain(turn) for turn in await talk.messages() if is_message(turn)]
+        expect.equal(f"what turn:end told, after {situation} and {how}", kept, told)
+
+
 @requirement("BL-GAP-15")
 async def a_wrong_answer_is_refused_in_words(exam: BladeExamination) -> None:
     """Unknown calls, missing answers and wrong indexes: system:error to the sender; the session goes on waiting."""
@@ -155,6 +178,32 @@ async def a_failure_is_told_in_order(exam: BladeExamination) -> None:
     ended = chat.place("turn:end", role="assistant", status="failed")
     expect.that(ended < len(chat.events) - 1, "turn:end (failed) before chat:end", chat.shown)
     (await talk.play("text")).ended("completed")
+
+
+@requirement("BL-GAP-30")
+async def a_subscription_is_live(exam: BladeExamination) -> None:
+    """Three questions, each after a subscription with after_sequence 0 and without resume, get three answers."""
+    talk = await exam.open()
+    for place in range(QUESTIONS):
+        await talk.subscribe(after_sequence=0)
+        chat = await talk.say(f"Question {place}")
+        heard = [text_of(turn.final) for turn in chat.users]
+        expect.equal("the question of the chat that is heard", [f"Question {place}"], heard)
+
+
+@requirement("BL-GAP-30")
+async def a_subscription_is_resumed_after_its_cursor(exam: BladeExamination) -> None:
+    """With resume the events after the stream_sequence of after_sequence come, each once, and no others."""
+    talk = await exam.open()
+    told = [(item.name, item.body.get("stream_sequence")) for item in (await talk.play("text")).heard]
+    numbers = [number for _, number in told]
+    if None in numbers:
+        raise NotTestable("the events have no stream_sequence to resume after")
+    other = talk.on(await exam.link())
+    cursor = numbers[len(numbers) // 2]
+    await other.subscribe(resume=True, after_sequence=cursor)
+    heard = [(item.name, item.body.get("stream_sequence")) for item in (await other.listen()).heard]
+    expect.equal(f"the events after {cursor}", told[numbers.index(cursor) + 1 :], heard)
 
 
 @requirement("BL-GAP-31")

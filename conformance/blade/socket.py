@@ -193,6 +193,9 @@ async def a_chat_end_says_how_it_ended(exam: BladeExamination) -> None:
         if status == "completed":
             expect.equal("finish_reason", "completed", chat.end.get("finish_reason"))
             expect.equal("result without headless", None, chat.end["result"])
+        elif chat.end.get("finish_reason") == "tool_error":
+            results = [item["status"] for item in chat.results]
+            expect.subset("the results of tools, where one ended the chat", ["error"], results)
 
 
 @requirement("BL-WS-09")

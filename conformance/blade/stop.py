@@ -6,6 +6,7 @@ from conformance.blade.snapshot import text_of
 from conformance.blade.talk import Talk
 from conformance.kit import expect
 from conformance.kit.case import requirement
+from conformance.kit.socketio import Heard
 
 
 async def _under_way(exam: BladeExamination) -> Talk:
@@ -14,11 +15,19 @@ async def _under_way(exam: BladeExamination) -> Talk:
     return talk
 
 
+async def _speaking(talk: Talk) -> list[Heard]:
+    """The events up to the first patch of the agent's turn; the user's turn may be streamed before it."""
+    heard = await talk.until("turn:start")
+    while heard[-1].body.get("role") != "assistant":
+        heard += await talk.until("turn:start")
+    return heard + await talk.until("turn:patch")
+
+
 @requirement("BL-WS-06")
 async def a_stopped_chat_is_interrupted(exam: BladeExamination) -> None:
     """chat:stop in the middle gives turn:end (interrupted), chat:end (interrupted), and keeps what was said."""
     talk = await _under_way(exam)
-    first = await talk.until("turn:patch")
+    first = await _speaking(talk)
     await talk.link.emit("chat:stop", {"session_id": talk.session})
     rest = await talk.listen()
     chat = type(rest)((*first, *rest.heard)).ended("interrupted")
@@ -35,7 +44,7 @@ async def a_stop_may_come_from_elsewhere_and_twice(exam: BladeExamination) -> No
     """Another connection can stop the chat, again and again; the chat ends once, and the next one runs."""
     talk = await _under_way(exam)
     other = await exam.another(talk)
-    await talk.until("turn:patch")
+    await _speaking(talk)
     for _ in range(3):
         await other.link.emit("chat:stop", {"session_id": talk.session})
     (await talk.listen()).ended("interrupted")
@@ -43,11 +52,25 @@ async def a_stop_may_come_from_elsewhere_and_twice(exam: BladeExamination) -> No
     expect.equal("chats after the stop", 1, [name for name, _ in chat.events].count("chat:end"))
 
 
+@requirement("BL-WS-06")
+async def a_question_is_stopped_once(exam: BladeExamination) -> None:
+    """chat:stop while a question is open ends it, with one chat:end if any; the next chat runs."""
+    talk = await exam.open()
+    await talk.play("ask")
+    await talk.stop()
+    await talk.send(exam.profile.prompt("text"))
+    names: list[str] = []
+    while "chat:start" not in names:
+        names.append((await talk.hear()).name)
+    expect.that(names.count("chat:end") <= 1, "one chat:end at most for one chat:stop", names)
+    (await talk.listen()).ended("completed")
+
+
 @requirement("BL-GAP-22")
 async def a_stop_is_acknowledged(exam: BladeExamination) -> None:
     """chat:stop is acknowledged with a status while a chat runs and while none does."""
     talk = await _under_way(exam)
-    await talk.until("turn:patch")
+    await _speaking(talk)
     ack = await talk.link.call("chat:stop", {"session_id": talk.session})
     exam.fit("ack.stop", ack, "the acknowledgement of chat:stop")
     await talk.listen()

@@ -33,10 +33,15 @@ class Talk:
         """The same session over another connection."""
         return Talk(self._exam, self.session, link)
 
-    async def subscribe(self) -> None:
+    async def subscribe(self, **more: Any) -> None:
         """Subscribe, and wait a little for the acknowledgement a server may send."""
         with suppress(Failed):
-            await self.link.call("session:subscribe", {"session_id": self.session}, within=QUIET)
+            await self.link.call("session:subscribe", {"session_id": self.session, **more}, within=QUIET)
+
+    async def stop(self) -> None:
+        """Stop whatever the session does, and wait a little for the acknowledgement a server may send."""
+        with suppress(Failed):
+            await self.link.call("chat:stop", {"session_id": self.session}, within=QUIET)
 
     async def unsubscribe(self) -> None:
         with suppress(Failed):

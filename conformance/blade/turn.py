@@ -231,9 +231,13 @@ async def compacted(talk: Talk) -> list[dict[str, Any]]:
 
 @requirement("BL-TURN-17")
 async def a_compaction_tells_what_it_did(exam: BladeExamination) -> None:
-    """The members of a compaction turn are null or of their types, and the ratio fits the numbers."""
-    for turn in await compacted(await exam.open()):
+    """The members of a compaction turn are null or of their types; count and ratio fit the turns and the numbers."""
+    talk = await exam.open()
+    for turn in await compacted(talk):
         exam.fit("turn", turn, "a compaction turn")
+        told = {item.body["turn_id"] for item in talk.link.heard if item.name == "turn:end"}
+        archived = turn.get("archived_count") or 0
+        expect.that(archived <= len(told), f"archived_count of {len(told)} turns at most", archived)
         before, after, ratio = (turn.get(name) for name in ("tokens_before", "tokens_after", "saved_ratio"))
         if before and after is not None and ratio is not None:
             saved = max(0.0, 1 - after / before)  # a short history may grow, and the ratio is not below 0

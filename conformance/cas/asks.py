@@ -148,7 +148,7 @@ async def all_can_be_answered_one_by_one(exam: CasExamination) -> None:
             await follower.arrival(accepted[0]["id"])
             rest = await follower.until(_is_end, "a session.status_idle with end_turn")
         expect.equal("the turn", run.idle.get("turn_id"), rest[-1].get("turn_id"))
-        await told_as_listed(exam, talk, before, follower.events)
+        await told_as_listed(talk, before, follower.events)
         await _went_on_last(talk, run, accepted[0])
 
 
@@ -156,13 +156,21 @@ def _is_end(event: Body) -> bool:
     return is_idle(event) and event["stop_reason"]["type"] == "end_turn"
 
 
+def _answers(event: Body) -> str:
+    """The event that an answer is for."""
+    return str(event.get("tool_use_id") or event.get("custom_tool_use_id"))
+
+
 async def _went_on_last(talk: Talk, run: Run, last: Body) -> None:
-    """Expect status_running, and what the agent says, only after the last answer."""
+    """Expect status_running, and what the agent says, only after the last answer, and idle to name what still waits."""
     listed = await talk.events()
     names = [event["id"] for event in listed]
     expect.subset("the listed events", [run.idle["id"], last["id"]], names)
     between = listed[names.index(run.idle["id"]) + 1 : names.index(last["id"])]
     kinds = [event["type"] for event in between]
+    stops = [event["stop_reason"] for event in between if is_idle(event)]
+    named = [stop["event_ids"] for stop in stops if stop["type"] == "requires_action"]
+    expect.equal("what still waits after the first answer", [[_answers(last)]] * len(stops), named)
     early = {"session.status_running", "agent.message", "agent.thinking"}.intersection(kinds)
     expect.that(not early, "the turn to wait for the last answer", kinds)
 

@@ -102,12 +102,13 @@ async def a_file_must_be_there(exam: CasExamination) -> None:
 
 @requirement("CAS-SESS-08")
 async def a_repository_is_mounted(exam: CasExamination) -> None:
-    """url comes back, and mount_path if given; without a url it is a 400."""
+    """url comes back, and mount_path if given; without a url, or with words in its place, it is a 400."""
     for given in ({}, {"mount_path": "/workspace/repository"}):
         wanted = {"type": "github_repository", "url": REPOSITORY, **given}
         resource = await _mounted(exam, wanted)
         expect.equal("the resource", wanted, {name: resource.get(name) for name in wanted})
-    exam.refused(await exam.attempt(resources=[{"type": "github_repository", "mount_path": "/workspace/x"}]), 400)
+    for wrong in ({"mount_path": "/workspace/x"}, {"url": "not a url"}):
+        exam.refused(await exam.attempt(resources=[{"type": "github_repository", **wrong}]), 400)
 
 
 @requirement("CAS-SESS-08")

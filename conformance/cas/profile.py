@@ -22,6 +22,8 @@ class Prompts(_Part):
     burst: str | None = None
     busy: str | None = None
     fail: str | None = None
+    refuse: str | None = None
+    max_tokens: str | None = None
     permit: str | None = None
     custom_tool: str | None = None
     parallel: str | None = None
@@ -52,7 +54,7 @@ class CasProfile(_Part):
     model: str | None = None
     environment_config: dict[str, Any] = {"type": "cloud"}
     heartbeat: float = Field(default=10.0, gt=0)
-    stream_start: Literal["history", "tail"] = "history"
+    stream_start: Literal["turn", "history", "tail"] = "turn"
     metadata_update: Literal["replace", "merge"] = "replace"
     prompts: Prompts = Prompts()
     allowed_tool: ServerTool | None = None

@@ -12,8 +12,7 @@ from conformance.kit.case import requirement
 class Teller:
     """One session, one stream from beginning to end, and all that was accepted meanwhile."""
 
-    def __init__(self, exam: CasExamination, talk: Talk, follower: Follower, before: int) -> None:
-        self._exam = exam
+    def __init__(self, talk: Talk, follower: Follower, before: int) -> None:
         self._talk = talk
         self._follower = follower
         self._before = before
@@ -42,7 +41,7 @@ class Teller:
     async def finish(self) -> None:
         """Expect what was told, what is listed and what was accepted to be the same."""
         told = self._follower.events
-        await told_as_listed(self._exam, self._talk, self._before, told)
+        await told_as_listed(self._talk, self._before, told)
         known = {event["id"]: event for event in told}
         expect.subset("the streamed events", [event["id"] for event in self._accepted], known)
         same_events("the accepted events", [known[event["id"]] for event in self._accepted], self._accepted)
@@ -53,7 +52,7 @@ async def _tell(exam: CasExamination, *prompts: str, interrupted: str | None = N
     talk = await exam.open()
     before = len(await talk.events())
     async with talk.follow() as follower:
-        teller = Teller(exam, talk, follower, before)
+        teller = Teller(talk, follower, before)
         await teller.say(*prompts)
         if interrupted is not None:
             await teller.interrupt(interrupted)
@@ -62,26 +61,26 @@ async def _tell(exam: CasExamination, *prompts: str, interrupted: str | None = N
     await teller.finish()
 
 
-@requirement("CAS-SSE-04", "CAS-EV-01", "CAS-EV-10")
+@requirement("CAS-SSE-05", "CAS-EV-01", "CAS-EV-10")
 async def thoughts_and_tools_are_told_as_listed(exam: CasExamination) -> None:
     """Turns with thoughts and with tools that run by themselves."""
     await _tell(exam, exam.profile.prompt("thinking"), exam.profile.prompt("busy"))
 
 
-@requirement("CAS-SSE-04", "CAS-EV-01", "CAS-EV-10")
+@requirement("CAS-SSE-05", "CAS-EV-01", "CAS-EV-10")
 async def asks_and_answers_are_told_as_listed(exam: CasExamination) -> None:
     """Turns that wait for a permission, for a result, and for both."""
     await _tell(exam, *(exam.profile.prompt(name) for name in ("custom_tool", "parallel")))
     await _tell(exam, exam.profile.server_tool("asked_tool").prompt)
 
 
-@requirement("CAS-SSE-04", "CAS-THR-03", "CAS-EV-10")
+@requirement("CAS-SSE-05", "CAS-THR-03", "CAS-EV-10")
 async def threads_are_told_as_listed(exam: CasExamination) -> None:
     """Turns that hand something to another agent, which answers or asks first."""
     await _tell(exam, exam.profile.prompt("fork"), exam.profile.prompt("fork_ask"))
 
 
-@requirement("CAS-SSE-04", "CAS-EV-01", "CAS-EV-10")
+@requirement("CAS-SSE-05", "CAS-EV-01", "CAS-EV-10")
 async def broken_turns_are_told_as_listed(exam: CasExamination) -> None:
     """A turn that fails and one that is interrupted."""
     await _tell(exam, exam.profile.prompt("fail"), interrupted=exam.profile.prompt("slow"))

@@ -3,6 +3,7 @@
 from functools import partial
 
 from conformance.cas.agreement import agree
+from conformance.cas.events import told_as_listed
 from conformance.cas.examination import Body, CasExamination
 from conformance.cas.listing import sound
 from conformance.cas.run import Run, answer, text_of
@@ -99,9 +100,6 @@ async def a_thread_has_events_of_its_own(exam: CasExamination) -> None:
     expect.that(bool(names), "events of the thread", page)
     strange = [event for event in page["data"] if created["session_thread_id"] not in parties(event)]
     expect.equal("events of other threads", [], strange)
-    async with talk.follow(path=f"{path}/stream") as follower:
-        seen = await follower.until(lambda event: event["id"] == names[-1], "the last event of the thread")
-    expect.equal("the streamed events", names, [event["id"] for event in seen])
     async with talk.follow({"after_id": names[0]}, path=f"{path}/stream") as follower:
         seen = await follower.until(lambda event: event["id"] == names[-1], "the last event of the thread")
     expect.equal("the events after the first", names[1:], [event["id"] for event in seen])
@@ -194,6 +192,49 @@ async def a_running_thread_has_no_reason(exam: CasExamination) -> None:
     coordinator = await _coordinator(exam, talk)
     seen = (coordinator["status"], coordinator["stop_reason"].get("type"))
     expect.equal("status and stop reason afterwards", ("idle", "end_turn"), seen)
+
+
+@requirement("CAS-THR-04")
+async def a_waiting_coordinator_says_so(exam: CasExamination) -> None:
+    """While a call waits its coordinator says requires_action; once interrupted, neither that nor end_turn."""
+    talk = await exam.open()
+    (await talk.say(exam.profile.server_tool("asked_tool").prompt)).stopped("requires_action")
+    expect.equal("the stop reason of the coordinator", "requires_action", _why(await _coordinator(exam, talk)))
+    run = await talk.send({"type": "user.interrupt"})
+    _was_cut(run, await _coordinator(exam, talk))
+
+
+@requirement("CAS-THR-04")
+async def an_interrupted_child_was_not_done(exam: CasExamination) -> None:
+    """The turn of a child that waits is interrupted: no thread of it says end_turn, which means normal completion."""
+    talk, _, created = await _forked(exam, "fork_ask")
+    before = len(await talk.events())
+    run = await talk.send({"type": "user.interrupt"})
+    await told_as_listed(talk, before, list(run.events))
+    told = [event for event in run.of(OF_THREADS[2]) if event["session_thread_id"] == created["session_thread_id"]]
+    expect.that("end_turn" not in map(_why, told), "no end_turn of the interrupted child", told)
+    for thread in await _threads(exam, talk):
+        _was_cut(run, thread)
+
+
+@requirement("CAS-THR-04")
+async def a_failed_thread_was_not_done(exam: CasExamination) -> None:
+    """After a turn that failed its coordinator does not say end_turn, which means normal completion."""
+    talk = await exam.open()
+    run = await talk.say(exam.profile.prompt("fail"))
+    _was_cut(run, await _coordinator(exam, talk))
+
+
+def _why(about: Body) -> str | None:
+    found: str | None = about["stop_reason"].get("type")
+    return found
+
+
+def _was_cut(run: Run, thread: Body) -> None:
+    """Expect a thread that ended before its time to say so, in the word of the session's own end."""
+    expect.that(run.stop not in ("end_turn", "requires_action"), "a turn that was cut to say so", run.idle)
+    seen = (thread["status"] == "running", _why(thread))
+    expect.equal(f"whether the {thread['role']} runs, and its stop reason", (False, run.stop), seen)
 
 
 @requirement("CAS-THR-04")

@@ -1,10 +1,14 @@
 """Section events, turns: their order, their ends, their parts, and what carries which id."""
 
+from functools import partial
+
 from conformance.cas.examination import CasExamination
-from conformance.cas.run import Body, Run, answer, text_of
+from conformance.cas.run import Body, Run, answer, message, text_of
+from conformance.cas.talk import is_idle
 from conformance.kit import expect
 from conformance.kit.case import requirement
 
+CUT = {"fail": "error", "refuse": "refusal", "max_tokens": "max_tokens"}
 BESIDE_TURNS = ("session.updated", "user.define_outcome", "session.deleted")
 
 
@@ -42,6 +46,21 @@ async def a_resumed_turn_keeps_its_id(exam: CasExamination) -> None:
 
 
 @requirement("CAS-EV-12")
+async def a_message_in_place_of_an_answer_has_a_turn_of_its_own(exam: CasExamination) -> None:
+    """Where a message is taken while a call waits, what follows it up to the next idle is its own turn, idle too."""
+    talk = await exam.open()
+    run = (await talk.say(exam.profile.server_tool("asked_tool").prompt)).stopped("requires_action")
+    async with talk.follow({"after_id": run.idle["id"]}) as follower:
+        reply = await talk.attempt({"events": [message(exam.profile.prompt("text"))]})
+        if reply.status == 409:
+            return
+        accepted = exam.fitting("accepted", expect.status(reply, 202))["data"]
+        rest = await follower.run("a message in place of the answer", accepted)
+    expect.that(run.idle.get("turn_id") != accepted[0].get("turn_id"), "another turn_id for the message", accepted)
+    carries(rest, str(accepted[0].get("turn_id")))
+
+
+@requirement("CAS-EV-12")
 async def a_turn_is_told_in_order(exam: CasExamination) -> None:
     """user.message, status_running, spans around what the agent says and calls, and status_idle only at the end."""
     talk = await exam.open()
@@ -75,6 +94,21 @@ async def idle_says_why(exam: CasExamination) -> None:
     (await talk.say(exam.profile.prompt("text"))).stopped("end_turn")
     run = (await talk.say(exam.profile.server_tool("asked_tool").prompt)).stopped("requires_action")
     (await talk.send(*map(answer, run.pending))).stopped("end_turn")
+
+
+@requirement("CAS-EV-13")
+async def an_end_before_its_time_says_so(exam: CasExamination) -> None:
+    """end_turn is a natural end and nothing else: what fails, is cut off, refused or interrupted has its own reason."""
+    talk = await exam.open()
+    for situation, reason in CUT.items():
+        if getattr(exam.profile.prompts, situation) is not None:
+            (await talk.say(exam.profile.prompt(situation))).stopped(reason).one("session.status_running")
+    async with talk.follow() as follower:
+        accepted = await talk.begin(exam.profile.prompt("slow"), follower)
+        (interrupt,) = await talk.post({"type": "user.interrupt"})
+        idle = (await follower.until(is_idle, "session.status_idle"))[-1]
+    async with expect.while_it_runs(partial(talk.is_over, accepted, interrupt)):
+        expect.equal("the stop reason of an interrupted turn", "cancelled", idle["stop_reason"]["type"])
 
 
 @requirement("CAS-EV-14")

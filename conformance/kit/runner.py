@@ -1,7 +1,6 @@
 """The runner: puts the cases to the server, a few at a time, and always comes back with a report."""
 
 import asyncio
-import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -54,14 +53,14 @@ class Runner:
         """Decide these requirements; the watcher is told of every case as it ends."""
         wanted = {item.id for item in requirements}
         cases = [case for case in self._suite.cases if wanted.intersection(case.requirements)]
-        started, clock = datetime.now(UTC), time.monotonic()
+        started, clock = datetime.now(UTC), asyncio.get_running_loop().time()
         results = tuple(await asyncio.gather(*(self._put(case, watcher) for case in cases)))
         return Report(
             dialect=self._suite.catalogue.dialect,
             title=self._suite.catalogue.title,
             url=self._target.url,
             started=started,
-            seconds=time.monotonic() - clock,
+            seconds=asyncio.get_running_loop().time() - clock,
             findings=tuple(_finding(item, results) for item in requirements),
             results=results,
         )
@@ -75,9 +74,10 @@ class Runner:
 
     async def _examine(self, case: Case) -> CaseResult:
         """The case in a task of its own, so that whatever it raises, and however long it takes, is an answer."""
-        transcript = Transcript([self._target.key] if self._target.key else [])
+        clock = asyncio.get_running_loop().time
+        transcript = Transcript([self._target.key] if self._target.key else [], clock)
         limit = self._target.timeout * ANSWERS_PER_CASE
-        start = time.monotonic()
+        start = clock()
         task = asyncio.create_task(self._attempt(case, transcript, limit))
         await asyncio.wait({task}, timeout=limit + self._target.timeout * CLEARING_AWAY)
         if not task.done():
@@ -85,7 +85,7 @@ class Runner:
             await asyncio.wait({task})
         error = TimeoutError() if task.cancelled() else task.exception()
         self._patience.note(error, transcript)
-        return _result(case, error, transcript, time.monotonic() - start, limit)
+        return _result(case, error, transcript, clock() - start, limit)
 
     async def _attempt(self, case: Case, transcript: Transcript, limit: float) -> None:
         async with self._suite.examination(self._target, self._profile, transcript) as examination:

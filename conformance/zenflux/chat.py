@@ -105,14 +105,16 @@ async def an_answer_at_once_is_complete(exam: ZenfluxExamination) -> None:
 
 @requirement("G-ZF-20")
 async def both_spellings_are_taken(exam: ZenfluxExamination) -> None:
-    """POST /chat takes user_id, conversation_id and the rest in snake_case as well as in camelCase."""
-    made = (await exam.conversation())["id"]
-    body = {"user_id": exam.user, "conversation_id": made, "background_tasks": [], "message_id": exam.stranger()}
+    """POST /chat takes user_id, conversation_id, message_id and the rest in snake_case as well as in camelCase."""
+    made, named = (await exam.conversation())["id"], exam.stranger()
+    body = {"user_id": exam.user, "conversation_id": made, "background_tasks": [], "message_id": named}
     asked = {"message": exam.profile.prompt("text"), "stream": False} | body
     data = await exam.send("chat_answer", "/chat?format=zenflux", asked)
     expect.equal("the conversation", made, data["conversation_id"])
-    said = [message["content"] for message in await exam.history(made) if message["role"] == "user"]
+    kept = await exam.history(made)
+    said = [message["content"] for message in kept if message["role"] == "user"]
     expect.equal("what the user said", [exam.profile.prompt("text")], said)
+    expect.subset("the ids of the messages", [named], [message["id"] for message in kept])
 
 
 @requirement("G-ZF-21")

@@ -176,10 +176,11 @@ async def rounds_share_their_indexes(exam: ZenfluxExamination) -> None:
 
 @requirement("G-ZF-13")
 async def a_failed_run_is_closed(exam: ZenfluxExamination) -> None:
-    """After error comes session_end with status failed, and the conversation can go on."""
+    """After error (internal_error, the agent's own) comes session_end with status failed; the conversation goes on."""
     async with exam.line() as line:
         run = await (await line.tell("fail")).finish()
-        expect.equal("errors in the run", 1, len(run.of("error")))
+        errors = [event.data["error"]["type"] for event in run.of("error")]
+        expect.equal("the types of the errors in the run", ["internal_error"], errors)
         expect.equal("the status at the end", "failed", run.events[-1].data["status"])
         ends = [name for name in run.names if name in ("error", "session_end")]
         expect.equal("the end", ["error", "session_end"], ends)

@@ -1,6 +1,6 @@
 """A line to the server: one WebSocket whose frames are checked and sorted into responses, runs and pongs."""
 
-import time
+import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -31,7 +31,7 @@ class Line:
         self._responses: dict[str, Frame] = {}
         self._waiting: list[Event] = []
         self._claimed: set[str] = set()
-        self._quiet_since = time.monotonic()
+        self._quiet_since = asyncio.get_running_loop().time()
 
     async def read(self, within: float | None = None) -> Frame:
         """The next frame, checked; responses and events are also kept for whoever waits for them."""
@@ -39,7 +39,7 @@ class Line:
         expect.that(frame is not None, f"{ENDPOINT} to stay open", f"closed with {self.socket.close_code}")
         self._exam.schemas.fit("frame", frame, f"a frame of {ENDPOINT}")
         if frame.get("event") not in OUTSIDE_RUNS:
-            self._quiet_since = time.monotonic()
+            self._quiet_since = asyncio.get_running_loop().time()
         if frame.get("event") != "notification":
             self.order.append(frame.get("event") or frame["type"])
         match frame:
@@ -57,7 +57,7 @@ class Line:
     @property
     def _patience(self) -> float:
         """What is left of the time to wait; ticks do not prolong it."""
-        return max(SHORTEST, self._quiet_since + self._exam.http.timeout - time.monotonic())
+        return max(SHORTEST, self._quiet_since + self._exam.http.timeout - asyncio.get_running_loop().time())
 
     @property
     def heard(self) -> list[str]:
@@ -74,14 +74,14 @@ class Line:
 
     async def response(self, name: str) -> Frame:
         """The response to the request of this id."""
-        self._quiet_since = time.monotonic()
+        self._quiet_since = asyncio.get_running_loop().time()
         while name not in self._responses:
             await self.read()
         return self._responses.pop(name)
 
     async def any_response(self) -> Frame:
         """The next response, whatever its id."""
-        self._quiet_since = time.monotonic()
+        self._quiet_since = asyncio.get_running_loop().time()
         while not self._responses:
             await self.read()
         return self._responses.pop(next(iter(self._responses)))
@@ -103,7 +103,7 @@ class Line:
 
     async def ping(self) -> Frame:
         """Ask whether the line is alive; all that was sent before the pong has been read then."""
-        self._quiet_since = time.monotonic()
+        self._quiet_since = asyncio.get_running_loop().time()
         await self.socket.send({"type": "ping"})
         while (frame := await self.read())["type"] != "pong":
             pass
@@ -129,7 +129,7 @@ class Line:
 
     async def _next_of(self, run: Run) -> Event:
         """The next event of this run: its session is the first that no other run has claimed."""
-        self._quiet_since = time.monotonic()
+        self._quiet_since = asyncio.get_running_loop().time()
         while True:
             for place, event in enumerate(self._waiting):
                 if run.session is None and event.session_id not in self._claimed:

@@ -6,6 +6,7 @@ from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.zenflux.answer import wrapped
 from conformance.zenflux.examination import ZenfluxExamination
+from conformance.zenflux.run import TOOL_USES
 
 ROUNDS = 3
 
@@ -21,7 +22,7 @@ async def _talked(exam: ZenfluxExamination) -> str:
 
 @requirement("G-ZF-29")
 async def messages_are_paged_by_cursor(exam: ZenfluxExamination) -> None:
-    """The page has messages in order of time, total, has_more and next_cursor; before_cursor gives those before."""
+    """The oldest come first; order=desc begins with the newest, and before_cursor leads back, each page in time."""
     path = f"/conversations/{await _talked(exam)}/messages"
     whole = await exam.read("message_page", path)
     ids = [item["id"] for item in whole["messages"]]
@@ -29,26 +30,44 @@ async def messages_are_paged_by_cursor(exam: ZenfluxExamination) -> None:
     contents = [item["content"] for item in whole["messages"]]
     expect.equal("the oldest first", ["Message 0"], contents[:1])
     expect.that(all(isinstance(item, list) for item in contents[1::2]), "blocks in a reply", contents)
-    paged: list[str] = []
-    query: dict[str, Any] = {"limit": 4}
-    for _ in range(ROUNDS):
-        page = await exam.read("message_page", path, **query)
-        paged = [item["id"] for item in page["messages"]] + paged
-        if not page["has_more"]:
-            break
-        query["before_cursor"] = page["next_cursor"]
-    expect.equal("the pages together, from the end", ids, paged)
+    newest = await _page(exam, path, order="desc", limit=2)
+    expect.equal("the two newest, newest first, and the cursor", [[ids[5], ids[4]], True, ids[4]], newest)
+    before = await _page(exam, path, order="desc", limit=2, before_cursor=newest[2])
+    expect.equal("the two before, in order of time, and the cursor", [ids[2:4], True, ids[2]], before)
+    oldest = await _page(exam, path, limit=3, before_cursor=before[2])
+    expect.equal("the oldest, and that there are no more", [ids[:2], False], oldest[:2])
+
+
+async def _page(exam: ZenfluxExamination, path: str, **query: Any) -> list[Any]:
+    page = await exam.read("message_page", path, **query)
+    return [[item["id"] for item in page["messages"]], page["has_more"], page["next_cursor"]]
 
 
 @requirement("G-ZF-29")
 async def messages_are_paged_by_offset(exam: ZenfluxExamination) -> None:
-    """limit, offset and order asc cut the same list; limits outside 1 to 200 are a 400."""
+    """limit, offset and order asc, which is the default, cut the same list; limits outside 1 to 200 are a 400."""
     path = f"/conversations/{await _talked(exam)}/messages"
     ids = [item["id"] for item in (await exam.read("message_page", path))["messages"]]
-    page = await exam.read("message_page", path, limit=2, offset=2, order="asc")
-    expect.equal("two messages from the third on", ids[2:4], [item["id"] for item in page["messages"]])
+    page = await _page(exam, path, limit=2, offset=2, order="asc")
+    expect.equal("two messages from the third on", ids[2:4], page[0])
+    expect.equal("two messages from the first on", ids[:2], (await _page(exam, path, limit=2))[0])
     for wrong in (0, 201, -1, "many"):
         (await exam.ask("GET", path, query={"limit": str(wrong)})).refused(f"limit is {wrong}")
+
+
+@requirement("G-ZF-29")
+async def a_call_is_kept_with_its_result(exam: ZenfluxExamination) -> None:
+    """A call and its result stand in one stored message, though the stream had a message for each round."""
+    run = await exam.told("tool")
+    kept = [item["content"] for item in await exam.history(run.conversation_id) if isinstance(item["content"], list)]
+    places = [_calls(content, "id", *TOOL_USES) for content in kept]
+    expect.that(any(places), "a stored message with the call", kept)
+    results = [_calls(content, "tool_use_id", "tool_result") for content in kept]
+    expect.equal("the calls of each message, with results beside them", places, results)
+
+
+def _calls(content: list[dict[str, Any]], name: str, *types: str) -> list[str]:
+    return sorted(block[name] for block in content if block["type"] in types)
 
 
 @requirement("G-ZF-30")

@@ -81,6 +81,8 @@ async def an_abort_closes_what_is_open(exam: ZenfluxExamination) -> None:
     expect.equal("how it ended", ends, [name for name in run.names if name in ends][-4:])
     expect.equal("reason", "user_requested", run.of("session_stopped")[0].data["reason"])
     expect.equal("status", "cancelled", run.events[-1].data["status"])
+    reasons = [expect.keyed("usage", note).get("stop_reason") for note in run.notes("usage")]
+    expect.that("end_turn" not in reasons, "no message of an aborted run to stop with end_turn", reasons)
 
 
 @requirement("G-ZF-11")

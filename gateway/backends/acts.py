@@ -37,10 +37,7 @@ REMARKS: dict[Topic, object] = {
     Topic.SEARCH: "Searched for: dragoman",
     Topic.KNOWLEDGE: "Dragoman: an interpreter and guide.",
     Topic.MEMORY_REFS: [{"id": "mem_demo", "title": "A memory"}],
-    Topic.BILLING: {
-        "prompt_tokens": 3, "completion_tokens": 5, "thinking_tokens": 0, "cache_read_tokens": 0,
-        "cache_write_tokens": 0, "total_tokens": 8, "latency": 0.01, "llm_calls": 1, "model": "demo-1",
-    },
+    Topic.BILLING: {"cache_read_tokens": 0, "cache_write_tokens": 0, "latency": 0.01, "model": "demo-1"},
     Topic.RECOMMENDED: {"questions": ["What is a dragoman?", "What time is it?"]},
 }
 """Something to remark on every topic."""

@@ -20,6 +20,7 @@ from gateway.model import (
     ReturnResult,
     Role,
     RollBack,
+    ScopeMessage,
     ScopeOpened,
     ScopeStatus,
     ScopeStatusChanged,
@@ -80,6 +81,8 @@ class _Player:
         self._turn, self._pen, self._tools, self._sleep = turn, pen, tools, sleep
         self._calls: list[ToolCall] = []
         self._names = {"message": message, "answer": ""}
+        self.last_words = ""
+        self.stop_reason = StopReason.END_TURN
 
     async def play(self, steps: Sequence[Any]) -> Speech:
         """All the steps, and what they left to be done."""
@@ -99,6 +102,7 @@ class _Player:
             for event in await _PLAYS[type(step)](self, step):
                 yield event
             if isinstance(step, words.Stop):
+                self.stop_reason = step.stop
                 return
 
     async def _carried_out(self) -> Speech:
@@ -118,12 +122,15 @@ class _Player:
         """A sub-agent with a pen of its own."""
         pen = Pen(self._turn, self._turn.mint("scope"))
         yield pen.say(ScopeOpened(parent=self._pen.scope_id, agent=step.fork, title=step.fork))
-        yield pen.say(ScopeStatusChanged(status=ScopeStatus.RUNNING))
+        yield self._pen.say(ScopeMessage(
+            sender=self._pen.scope_id, recipient=pen.scope_id, content=self._names["message"]))
         child = _Player(self._turn, pen, self._tools, self._sleep, self._names["message"])
         async with aclosing(child.play(step.steps)) as said:
             async for event in said:
                 yield event
-        yield pen.say(ScopeStatusChanged(status=ScopeStatus.ENDED, stop_reason=StopReason.END_TURN))
+        yield pen.say(ScopeMessage(
+            sender=pen.scope_id, recipient=self._pen.scope_id, content=child.last_words))
+        yield pen.say(ScopeStatusChanged(status=ScopeStatus.ENDED, stop_reason=child.stop_reason))
 
     # -- one short method per step ----------------------------------------------------------------------------------
 
@@ -135,7 +142,8 @@ class _Player:
         return re.sub(r"\{(message|answer)\}", lambda match: self._names[match[1]], text)
 
     async def _say(self, step: words.Say) -> Says:
-        deltas = pieces(self._filled(step.say), step.chunks)
+        self.last_words = self._filled(step.say)
+        deltas = pieces(self.last_words, step.chunks)
         return [*self._open(), self._pen.start(), *map(self._pen.delta, deltas), self._pen.end()]
 
     async def _think(self, step: words.Think) -> Says:

@@ -51,6 +51,7 @@ class Stage:
         self.over = False
         """Nothing more is to be done, not even to reply."""
         self._heard = words(text_of(command.content))
+        self._spent, self._messages = Usage(), 0
 
     def open(self) -> list[Said]:
         """A message to write in, begun where none is open."""
@@ -62,9 +63,22 @@ class Stage:
         """The message, if one is open, ends with what is to be remarked on it."""
         if not self.pen.in_message:
             return []
+        usage = spent(self.pen, self._heard)
+        self._spent, self._messages = self._spent + usage, self._messages + 1
         remarks, self.remarks = self.remarks, []
-        annotated = [self.pen.annotate(topic, content) for topic, content in remarks]
-        return [*annotated, self.pen.end_message(stop_reason=stop_reason, usage=spent(self.pen, self._heard))]
+        annotated = [
+            self.pen.annotate(topic, self._billed(content) if topic is Topic.BILLING else content)
+            for topic, content in remarks
+        ]
+        return [*annotated, self.pen.end_message(stop_reason=stop_reason, usage=usage)]
+
+    def _billed(self, content: dict[str, Any]) -> dict[str, Any]:
+        """A bill is of the whole turn, up to and with the message that is about to end."""
+        spent, total = self._spent, self._spent.input_tokens + self._spent.output_tokens + self._spent.thinking_tokens
+        return {
+            **content, "prompt_tokens": spent.input_tokens, "completion_tokens": spent.output_tokens,
+            "thinking_tokens": spent.thinking_tokens, "total_tokens": total, "llm_calls": self._messages,
+        }
 
     async def call(
         self, name: str, input: dict[str, Any], permission: Permission = Permission.ALLOW,

@@ -2,9 +2,11 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncGenerator, Coroutine, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLong
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from gateway.errors import TimedOut
@@ -14,6 +16,8 @@ from gateway.upstream import Asked, Heard, Opening, Remote
 T = TypeVar("T")
 FAREWELL_SECONDS = 3.0
 """How long the server is waited for when we leave."""
+LONGEST_WAIT = 0.2
+"""No wait is longer: a signal that comes just as a wait begins is heard only when the wait ends."""
 
 
 class Line:
@@ -23,6 +27,7 @@ class Line:
         self._remote = remote
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="line", daemon=True)
+        self._streams: set[Stream] = set()
         self._loop: asyncio.AbstractEventLoop
         self._leaving: asyncio.Event
 
@@ -42,13 +47,21 @@ class Line:
         return self.wait(self.start(self._remote.open(opening)))
 
     def say(self, session_id: str, command: SendMessage, settings: Settings) -> "Stream":
-        return Stream(self, self._remote.say(session_id, command, settings))
+        return self._stream(self._remote.say(session_id, command, settings))
 
     def answer(self, session_id: str, answers: Sequence[tuple[Asked, Answer]]) -> "Stream":
-        return Stream(self, self._remote.answer(session_id, answers))
+        return self._stream(self._remote.answer(session_id, answers))
 
     def interrupt(self, session_id: str) -> "Future[None]":
         return self.start(self._remote.interrupt(session_id))
+
+    def _stream(self, heard: AsyncGenerator[Heard, None]) -> "Stream":
+        stream = Stream(self, heard)
+        self._streams.add(stream)
+        return stream
+
+    def is_over(self, stream: "Stream") -> None:
+        self._streams.discard(stream)
 
     # -- the two threads ------------------------------------------------------------------------------------------
 
@@ -59,12 +72,13 @@ class Line:
     @staticmethod
     def wait(future: "Future[T]", seconds: float | None = None) -> T:
         """What came of it; waiting can be broken off by a signal, and taken up again."""
-        try:
-            return future.result(seconds)
-        except TooLong:
-            if future.done():
-                raise
-            raise TimedOut("the server did not answer in time") from None
+        end = float("inf") if seconds is None else time.monotonic() + seconds
+        while not future.done() and (left := end - time.monotonic()) > 0:
+            with suppress(TooLong):
+                return future.result(min(left, LONGEST_WAIT))
+        if future.done():
+            return future.result()
+        raise TimedOut("the server did not answer in time")
 
     async def _serve(self) -> None:
         self._loop, self._leaving = asyncio.get_running_loop(), asyncio.Event()
@@ -72,6 +86,8 @@ class Line:
         await self._leaving.wait()
         try:
             async with asyncio.timeout(FAREWELL_SECONDS):
+                for stream in tuple(self._streams):
+                    await stream.end()
                 await self._remote.close()
         except TimeoutError:
             return  # whoever does not let us go is left
@@ -83,6 +99,7 @@ class Stream:
     def __init__(self, line: Line, heard: AsyncGenerator[Heard, None]) -> None:
         self._line, self._heard = line, heard
         self._next: Future[Heard | None] | None = None
+        self._task: asyncio.Task[Any] | None = None
 
     def next(self, seconds: float | None = None) -> Heard | None:
         """None when it is over. Who was broken off in waiting comes again, and misses nothing."""
@@ -94,13 +111,19 @@ class Stream:
 
     def close(self) -> None:
         """Nobody listens any more."""
-        if self._next is not None:
-            self._next.cancel()
-            self._next = None
-        self._line.start(self._closed())
+        self._line.start(self.end())
 
     async def _one(self) -> Heard | None:
-        return await anext(self._heard, None)
+        self._task = asyncio.current_task()
+        heard = await anext(self._heard, None)
+        if heard is None:
+            self._line.is_over(self)
+        return heard
 
-    async def _closed(self) -> None:
+    async def end(self) -> None:
+        """Close what is heard; whoever waits for more of it is sent away first."""
+        self._line.is_over(self)
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.wait([self._task])
         await self._heard.aclose()

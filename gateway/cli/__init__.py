@@ -8,6 +8,7 @@ from typer.main import get_command
 from .chat import chat
 from .check import check
 from .common import Commands, flowing
+from .init import init
 from .keys import keys
 from .log import log
 from .replay import replay
@@ -53,6 +54,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("serve")(serve)
+app.command("init")(init)
 app.command("check")(check)
 app.command("chat")(chat)
 app.command("translate")(translate)

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from .common import CONFIG, ConfigFile, checked, telling
+from .common import ConfigFile, checked, telling
 
 
 def check(
-    config: ConfigFile = CONFIG,
+    config: ConfigFile = None,
     matrix: Annotated[bool, typer.Option("--matrix", help="Show what each pair of dialects cannot carry.")] = False,
 ) -> None:
     """Read the settings and the tables, and list every mistake with its file, line and column.

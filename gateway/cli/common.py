@@ -15,7 +15,9 @@ MISTAKE = 2
 """The exit code where the user can do something about it."""
 
 ConfigFile = Annotated[
-    Path, typer.Option("--config", "-c", envvar="DRAGOMAN_CONFIG", help="The file with the settings.")
+    Path | None, typer.Option(
+        "--config", "-c", envvar="DRAGOMAN_CONFIG", show_default="config.yaml, or the demo if there is none",
+        help="The file with the settings.")
 ]
 DataFolder = Annotated[
     Path | None, typer.Option("--data", help="The data folder, in place of the one in the settings.")
@@ -56,19 +58,24 @@ def given(*, data: Path | None = None, **others: object) -> dict[str, object]:
     return {"data": data.absolute() if data else None, **others}
 
 
-def settings(file: Path, overrides: Mapping[str, object] | None = None) -> "Config":
-    from gateway.config import load_config
+def has_settings(file: Path | None) -> bool:
+    """Whether somebody wrote the settings: a file was named, or config.yaml is here."""
+    return file is not None or CONFIG.exists()
 
-    return load_config(file, overrides)
+
+def settings(file: Path | None, overrides: Mapping[str, object] | None = None) -> "Config":
+    from gateway.config import TEMPLATE, load_config
+
+    return load_config(file or (CONFIG if has_settings(file) else TEMPLATE), overrides)
 
 
-def checked(file: Path, overrides: Mapping[str, object] | None = None) -> "Config":
-    """The same for those who will serve it: where it is wrong, what it names is looked at too."""
-    from gateway.config import ConfigProblems, load_config
+def checked(file: Path | None, overrides: Mapping[str, object] | None = None) -> "Config":
+    """Read the settings for a server: if they are wrong, the dialects and agents that they name are checked as well."""
+    from gateway.config import ConfigProblems
     from gateway.marks import Problems
 
     try:
-        return load_config(file, overrides)
+        return settings(file, overrides)
     except ConfigProblems as found:
         if found.rest is None:
             raise

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import CONFIG, Commands, ConfigFile, DataFolder, given, settings, telling
+from .common import Commands, ConfigFile, DataFolder, given, settings, telling
 
 if TYPE_CHECKING:
     from gateway.resources import KeyStore
@@ -21,7 +21,7 @@ KeyName = Annotated[str, typer.Argument(help="What the key is called, here and i
 def add(
     name: KeyName,
     user: Annotated[str | None, typer.Option(help="Whose sessions it opens; by default the key's name.")] = None,
-    config: ConfigFile = CONFIG,
+    config: ConfigFile = None,
     data: DataFolder = None,
 ) -> None:
     """Make a key and show it, this once: only a hash of it is kept.
@@ -37,7 +37,7 @@ def add(
 
 
 @keys.command("list")
-def show(config: ConfigFile = CONFIG, data: DataFolder = None) -> None:
+def show(config: ConfigFile = None, data: DataFolder = None) -> None:
     """List the keys: their names, users and dates.
 
     Example: [b]dragoman keys list[/b]
@@ -53,7 +53,7 @@ def show(config: ConfigFile = CONFIG, data: DataFolder = None) -> None:
 
 
 @keys.command("remove")
-def remove(name: KeyName, config: ConfigFile = CONFIG, data: DataFolder = None) -> None:
+def remove(name: KeyName, config: ConfigFile = None, data: DataFolder = None) -> None:
     """Remove a key: from now on it opens nothing, not even on a server that runs.
 
     Example: [b]dragoman keys remove laptop[/b]
@@ -63,7 +63,7 @@ def remove(name: KeyName, config: ConfigFile = CONFIG, data: DataFolder = None) 
         typer.echo(f"Key '{name}' is removed.", err=True)
 
 
-def _store(config: Path, data: Path | None) -> "KeyStore":
+def _store(config: Path | None, data: Path | None) -> "KeyStore":
     from gateway.resources import KeyStore
 
     return KeyStore(settings(config, given(data=data)).data)

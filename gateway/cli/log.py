@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from .common import CONFIG, Commands, ConfigFile, DataFolder, fail, given, settings, telling
+from .common import Commands, ConfigFile, DataFolder, fail, given, settings, telling
 
 if TYPE_CHECKING:
     from gateway.config import Config
@@ -24,7 +24,7 @@ PACE = 1.0
 
 
 @log.command("verify")
-def verify(config: ConfigFile = CONFIG, data: DataFolder = None) -> None:
+def verify(config: ConfigFile = None, data: DataFolder = None) -> None:
     """See whether the file is whole and everything in it is in its place; a server may be running meanwhile.
 
     Example: [b]dragoman log verify[/b]
@@ -49,7 +49,7 @@ def verify(config: ConfigFile = CONFIG, data: DataFolder = None) -> None:
 
 
 @log.command("compact")
-def compact(config: ConfigFile = CONFIG, data: DataFolder = None) -> None:
+def compact(config: ConfigFile = None, data: DataFolder = None) -> None:
     """Make the file smaller and quicker to read, while no server runs; nothing that can be read changes.
 
     Example: [b]dragoman log compact[/b]
@@ -75,7 +75,7 @@ def export(
         list[str] | None, typer.Argument(help="Which sessions; all if none is named.", metavar="SESSION")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="A new file to write, which only you can read.")] = None,
-    config: ConfigFile = CONFIG,
+    config: ConfigFile = None,
     data: DataFolder = None,
 ) -> None:
     """Write sessions as lines of JSON, to be kept or taken in elsewhere; a server may be running meanwhile.
@@ -105,7 +105,7 @@ def take_in(
         Path | None, typer.Argument(help="What `dragoman log export` wrote; standard input if none is named.")
     ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Take the place of sessions that are there.")] = False,
-    config: ConfigFile = CONFIG,
+    config: ConfigFile = None,
     data: DataFolder = None,
 ) -> None:
     """Take in sessions that were exported, while no server runs: all of them, or none.

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import CONFIG, ConfigFile, fail, is_address, settings, telling
+from .common import ConfigFile, fail, is_address, settings, telling
 
 if TYPE_CHECKING:
     from gateway.config import Config
@@ -16,7 +16,7 @@ PATIENCE = 30.0
 
 def replay(
     session: Annotated[str, typer.Argument(help="The session's id.", metavar="SESSION")],
-    config: ConfigFile = CONFIG,
+    config: ConfigFile = None,
     url: Annotated[
         str | None, typer.Option(help="The server to ask, in place of the one that the settings describe.")
     ] = None,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import CONFIG, ConfigFile, DataFolder, checked, fail, given, telling
+from .common import ConfigFile, DataFolder, checked, fail, given, has_settings, telling
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def serve(
-    config: ConfigFile = CONFIG,
+    config: ConfigFile = None,
     host: Annotated[str | None, typer.Option(help="The address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = None,
     data: DataFolder = None,
@@ -30,6 +30,8 @@ def serve(
     with telling():
         overrides = given(host=host, port=port, data=data)
         chosen = checked(config, overrides)
+        if not has_settings(config):
+            _announce("There is no config.yaml here: the demo agent is served. `dragoman init` writes one to edit.")
         try:
             code = _run(chosen, watch, overrides)
         except OSError as error:

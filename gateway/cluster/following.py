@@ -29,7 +29,8 @@ class Following(Holding):
 
     def __init__(self, house: House, hub: Hub, kept: RedisLog) -> None:
         super().__init__(house, hub, kept)
-        self._listener = Listener(self._redis.address, self._redis.seconds, self._hear, self._missed)
+        self._listener = Listener(
+            self._redis.address, self._redis.seconds, self._hear, self._missed, self._redis.clock)
         self._post = Post(self._redis, self._serve, kept.seal)
         self._attending: dict[str, asyncio.Task[None]] = {}
         self._behind: set[str] = set()

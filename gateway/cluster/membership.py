@@ -1,7 +1,6 @@
 """Being one of several servers: a lease that is renewed while we live, and the leadership of one of them."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
@@ -35,15 +34,15 @@ class Membership:
         self._beaten = beaten
         self._missed = missed
         self._good_until = 0.0
-        self._beaten_at = time.monotonic()
+        self._beaten_at = self._redis.clock()
         self._missing_since: float | None = None
-        self._steady_since = time.monotonic()
+        self._steady_since = self._redis.clock()
         self._beating = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
 
     @property
     def is_good(self) -> bool:
-        return time.monotonic() < self._good_until
+        return self._redis.clock() < self._good_until
 
     @property
     def is_leader(self) -> bool:
@@ -52,17 +51,17 @@ class Membership:
     @property
     def is_steady(self) -> bool:
         """Whether the others have had time to come back, if we were all away."""
-        return self.is_good and time.monotonic() - self._steady_since > self._redis.lease
+        return self.is_good and self._redis.clock() - self._steady_since > self._redis.lease
 
     @property
     def has_slept(self) -> bool:
         """Whether our last beat is so long ago that others have taken what is ours, and we do not know yet."""
-        return time.monotonic() - self._beaten_at > self._redis.lease
+        return self._redis.clock() - self._beaten_at > self._redis.lease
 
     @property
     def silence(self) -> float:
         """For how many seconds beats have come to nothing; while we slept ourselves, there were none."""
-        return 0.0 if self._missing_since is None else time.monotonic() - self._missing_since
+        return 0.0 if self._missing_since is None else self._redis.clock() - self._missing_since
 
     def doubt(self) -> None:
         self._good_until = 0.0
@@ -80,17 +79,17 @@ class Membership:
 
     async def keep_on(self) -> None:
         """Beat if it is time to: for work between two beats that may take long."""
-        if time.monotonic() - self._beaten_at > self._redis.lease / BEATS:
+        if self._redis.clock() - self._beaten_at > self._redis.lease / BEATS:
             await self.beat()
 
     async def _beat(self) -> None:
-        sent, was_good = time.monotonic(), self.is_good
+        sent, was_good = self._redis.clock(), self.is_good
         good, leads, self.sessions = await self._redis.change(
             "beat", self._redis.replica, round(self._redis.lease * 1000))
         self._redis.worked()
         self._missing_since = None
         if not good or not was_good:
-            self._steady_since = time.monotonic()
+            self._steady_since = self._redis.clock()
             await self._doubted()
         self._beaten_at, self._good_until, self.leads = sent, sent + self._redis.lease, bool(leads)
 
@@ -106,7 +105,7 @@ class Membership:
                 await self.beat()
                 await self._beaten()
             except Unreachable as error:
-                self._missing_since = time.monotonic() if self._missing_since is None else self._missing_since
+                self._missing_since = self._redis.clock() if self._missing_since is None else self._missing_since
                 self._redis.failed(error)
                 self._missed()
             except GatewayError as error:

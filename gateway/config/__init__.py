@@ -1,7 +1,7 @@
 """config.yaml and DRAGOMAN_* variables → typed settings; problems with their places, all at once."""
 
 from .cards import merge_card
-from .reading import ConfigProblems, load_config
+from .reading import TEMPLATE, ConfigProblems, load_config
 from .settings import (
     AgentSettings,
     CapabilitySettings,
@@ -14,6 +14,7 @@ from .settings import (
 )
 
 __all__ = [
+    "TEMPLATE",
     "AgentSettings",
     "CapabilitySettings",
     "Config",

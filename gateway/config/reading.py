@@ -24,6 +24,10 @@ class Origin(Place):
         return self.file
 
 
+TEMPLATE = Path(__file__).with_name("template.yaml")
+"""The settings that come with the program: they serve the demo agent, and explain every setting."""
+
+
 def load_config(path: Path | str, overrides: Mapping[str, Any] | None = None) -> Config:
     """The command line goes before the environment, the environment before the file, the file before the defaults.
 
@@ -152,8 +156,8 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def _at_home(config: Config, file: Path) -> Config:
-    """The same, its paths whole: they are meant from the folder of the file."""
-    home = file.absolute().parent
+    """Make relative paths whole: they begin at the folder of the file, those of the template where the user stands."""
+    home = Path.cwd() if file == TEMPLATE else file.absolute().parent
     whole = config.model_copy(update={
         "data": home / config.data,
         "mappings": {name: home / table for name, table in config.mappings.items()},

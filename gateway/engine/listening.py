@@ -12,6 +12,7 @@ from gateway.model import (
     BlockDelta,
     GrammarError,
     MessageEnded,
+    ScopeOpened,
     ScopeStatus,
     ScopeStatusChanged,
     SessionUpdated,
@@ -22,6 +23,7 @@ from gateway.ports import Scoped, Telling
 from .writable import is_text, named, writable
 
 if TYPE_CHECKING:
+    from .session import Session
     from .turn import TurnRun
 
 BREATH = 32
@@ -76,11 +78,26 @@ def _tell(run: "TurnRun", told: list[Any]) -> None:
             words = []
         event, scope_id = (said.event, named(said.scope_id)) if isinstance(said, Scoped) else (said, ROOT)
         event = _spoken(event)
-        session.say(event, scope_id, turn_id)
+        for one in with_status(session, event, scope_id) if scope_id != ROOT else (event,):
+            session.say(one, scope_id, turn_id)
         if type(event) is MessageEnded:
             _take_stock(run, event, scope_id)
     if words:
         session.say_words(words, turn_id)
+
+
+def with_status(session: "Session", event: AnyEvent, scope_id: str) -> tuple[AnyEvent, ...]:
+    """The event with what its sub-agent's status lacks: it runs once it is opened, and is idle before it ends."""
+    if type(event) is ScopeOpened:
+        return event, ScopeStatusChanged(status=ScopeStatus.RUNNING)
+    if type(event) is not ScopeStatusChanged or scope_id not in session.grammar.scopes:
+        return (event,)
+    scope = session.view.scopes[scope_id]
+    if (event.status, event.stop_reason) == (scope.status, scope.stop_reason):
+        return ()
+    if event.status is ScopeStatus.ENDED and scope.status is not ScopeStatus.IDLE:
+        return ScopeStatusChanged(status=ScopeStatus.IDLE, stop_reason=event.stop_reason), event
+    return (event,)
 
 
 def _take_stock(run: "TurnRun", event: MessageEnded, scope_id: str) -> None:

@@ -9,6 +9,7 @@ from gateway.ids import Mint
 from gateway.model import (
     ANSWERS,
     ROOT,
+    AgentCard,
     Answer,
     AnyCommand,
     AnyEvent,
@@ -121,12 +122,13 @@ class Session:
             raise Conflict(f"the session is {self.view.closed}")
         if self.house.log.trouble is not None:
             raise self.house.log.trouble
-        card, status, checked = self.house.card(self.view.agent), self.view.status, list[AnyCommand]()
+        status, checked = self.view.status, list[AnyCommand]()
         pending = set(self.view.asks)
         for command in commands:
             if self.house.closing and isinstance(command, BEGINNINGS):
                 raise Overloaded("the server is about to stop and starts no new turns; ask again when it is back")
             if isinstance(command, SendMessage | Compact):
+                self._agent()
                 if isinstance(command, SendMessage) and command.output_schema is not None:
                     check_schema(command.output_schema)
                 if status is SessionStatus.RUNNING:
@@ -140,9 +142,15 @@ class Session:
                 if command.turn_id in (None, self.view.turn_id):
                     status, pending = SessionStatus.IDLE, set()
             elif isinstance(command, Configure):
-                command = Configure(settings=fitted(card, command.settings))
+                command = Configure(settings=fitted(self._agent(), command.settings))
             checked.append(command)
         return checked
+
+    def _agent(self) -> AgentCard:
+        card = self.house.agents.get(self.view.agent)
+        if card is None:
+            raise Conflict(f"agent '{self.view.agent}' of this session is not served any more")
+        return card
 
     def _check_answer(self, answer: Answer, pending: set[str]) -> None:
         if self.run is None or answer.request_id not in pending:
@@ -152,6 +160,8 @@ class Session:
     def _accept(self, command: AnyCommand, name: Mint) -> tuple[Record, int | None]:
         """Log the command, then bring about what it asks for; and tell where a stream of its turn begins, if anew."""
         starts = isinstance(command, SendMessage | Compact)
+        if starts and self.run is not None:  # it waits for people, and they have gone on
+            self._accept(Interrupt(turn_id=self.run.turn_id), self.house.mint)
         turn_id = self.house.mint("turn") if starts else self.view.turn_id
         command_id = name("cmd")
         accepted = self.say(InputAccepted(command_id=command_id, command=command), turn_id=turn_id)
@@ -167,9 +177,7 @@ class Session:
         return accepted, None
 
     def _start(self, turn_id: str, command_id: str, command: SendMessage | Compact) -> int:
-        if self.run is not None:
-            self.run.stop()  # it was waiting for people, and they have gone on
-        agent = self.house.card(self.view.agent)
+        agent = self._agent()
         begins = self.view.head
         self.say(TurnStarted(command_id=command_id), turn_id=turn_id)
         backend = self.house.performers.get(self.view.session_id) or self.house.backends[agent.name]

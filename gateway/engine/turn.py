@@ -21,6 +21,8 @@ from gateway.model import (
     GrammarError,
     InputRequested,
     Outcome,
+    ScopeStatus,
+    ScopeStatusChanged,
     SendMessage,
     Settings,
     StopReason,
@@ -35,7 +37,7 @@ from gateway.ports import Backend, Resuming, Telling
 
 from .closing import say_end
 from .desk import Desk
-from .listening import TurnOver, let_go, listen
+from .listening import TurnOver, let_go, listen, with_status
 from .output import structured
 from .returning import CHANGED, Past
 from .writable import named, tellable, writable
@@ -160,6 +162,9 @@ class TurnRun:
         if self.past is not None:
             return await self._asked_before(asks)
         expires_at = self.session.now() + self.session.house.limits.ask_seconds
+        if named(scope_id) != ROOT and scope_id in self.session.grammar.scopes:
+            blocked = ScopeStatusChanged(status=ScopeStatus.BLOCKED, stop_reason=StopReason.NEEDS_INPUT)
+            self._say_status(blocked, scope_id)
         for requested in [writable(_request(request_id, ask, expires_at)) for request_id, ask in requests.items()]:
             self._say(requested, named(scope_id))
         self._say(TurnSuspended(pending=tuple(requests)))
@@ -181,6 +186,9 @@ class TurnRun:
     def resume(self) -> None:
         """Every ask is settled: say so and let the backend go on."""
         self._say(TurnResumed(settled=self.desk.settled))
+        for scope_id in self.session.grammar.scopes:
+            if scope_id != ROOT and self.session.view.scopes[scope_id].status is ScopeStatus.BLOCKED:
+                self._say_status(ScopeStatusChanged(status=ScopeStatus.RUNNING), scope_id)
         self._wind(self.session.house.limits.turn_seconds)
         self.desk.resume()
         if self._task is None:
@@ -233,6 +241,11 @@ class TurnRun:
 
     def _say(self, event: AnyEvent, scope_id: str = ROOT) -> None:
         self.session.say(event, scope_id, self.turn_id)
+
+    def _say_status(self, event: ScopeStatusChanged, scope_id: str) -> None:
+        """Tell that a sub-agent waits for people or goes on, unless its backend has told it."""
+        for one in with_status(self.session, event, scope_id):
+            self._say(one, scope_id)
 
     # -- every wait has an end ------------------------------------------------------------------------------------
 

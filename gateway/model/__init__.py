@@ -7,7 +7,7 @@ from .agents import (
     Capabilities,
     OptionKind,
 )
-from .answering import as_call, in_words, meant_by
+from .answering import HOW_TO_ANSWER, as_call, asks_people, in_words, meant_by
 from .asks import (
     ASKS,
     AnyAsk,
@@ -143,6 +143,7 @@ __all__ = [
     "BACKEND_EVENTS",
     "COMMANDS",
     "EVENTS",
+    "HOW_TO_ANSWER",
     "MODEL_VERSION",
     "PRIVATE",
     "ROOT",
@@ -248,6 +249,7 @@ __all__ = [
     "Voice",
     "Withdraw",
     "as_call",
+    "asks_people",
     "call_of",
     "command_with_secrets",
     "decode",

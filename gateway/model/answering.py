@@ -2,21 +2,71 @@
 
 from typing import Any
 
+import msgspec
+
 from .asks import AnyAsk, ContinuationAsk, QuestionAsk, RollbackAsk
 from .commands import AnswerQuestion
-from .content import ToolCall
+from .content import Content, ToolCall, text_of
+from .vocabulary import ToolOrigin
 
 NO = ("no", "stop", "false")
+QUESTION = "AskUserQuestion"
+"""The tool whose calls ask people."""
+
+HOW_TO_ANSWER = (
+    "A person must answer these questions. Return the answer to a single question as plain text. Return the answers to "
+    "several questions as a JSON object that has an answer under each question's header (or its text), or as a JSON "
+    "array of answers in the order of the questions."
+)
+"""The description of a question that is told as the call of a tool."""
 
 
-def meant_by(ask: AnyAsk, said: str) -> dict[str, Any] | None:
-    """The fields of the answer that a bare text gives to this ask; None where words are no answer to it."""
-    said = said.strip()
+def meant_by(ask: AnyAsk, said: Content) -> dict[str, Any] | None:
+    """The fields of the answer that a returned text gives to this ask; None where words are no answer to it."""
+    words = text_of(said).strip()
     if isinstance(ask, QuestionAsk):
-        return {"custom": _parted(ask, said) or {str(number): said for number in range(len(ask.questions))}}
+        return {"custom": answers_of(ask, words), "said": said}
     if isinstance(ask, ContinuationAsk):
-        return {"proceed": said.lower() not in NO}
-    return {"option": said} if isinstance(ask, RollbackAsk) else None
+        return {"proceed": words.lower() not in NO}
+    return {"option": words} if isinstance(ask, RollbackAsk) else None
+
+
+def answers_of(ask: QuestionAsk, words: str) -> dict[str, str]:
+    """The answer to each question by its number: a JSON object by header or text, a JSON array in order, or plain text.
+
+    Plain text answers every question that there is. An object or an array that answers too few or too many is returned
+    as it is: the session refuses it and names the question.
+    """
+    given = _parsed(words)
+    if isinstance(given, dict) and (len(ask.questions) > 1 or _keyed(ask, given)):
+        return _keyed(ask, given)
+    if isinstance(given, list) and (len(ask.questions) > 1 or len(given) == 1):
+        return {str(number): _worded(one) for number, one in enumerate(given)}
+    return _parted(ask, words) or {str(number): words for number in range(len(ask.questions))}
+
+
+def _parsed(words: str) -> Any:
+    try:
+        return msgspec.json.decode(words) if words[:1] in ("{", "[") else None
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _keyed(ask: QuestionAsk, given: dict[str, Any]) -> dict[str, str]:
+    """What the object has under each question's text or, where no other question shares it, under its header."""
+    headers = [question.header for question in ask.questions]
+    found: dict[str, str] = {}
+    for number, question in enumerate(ask.questions):
+        keys = [question.question, *([question.header] if headers.count(question.header) == 1 else [])]
+        found |= {str(number): _worded(given[key]) for key in keys if key in given}
+    return found
+
+
+def _worded(answer: Any) -> str:
+    """One answer in words; several choices stand in an array."""
+    if isinstance(answer, list):
+        return ", ".join(map(_worded, answer))
+    return answer.strip() if isinstance(answer, str) else msgspec.json.encode(answer).decode()
 
 
 def as_call(ask: QuestionAsk, call_id: str) -> ToolCall:
@@ -28,7 +78,13 @@ def as_call(ask: QuestionAsk, call_id: str) -> ToolCall:
         }
         for one in ask.questions
     ]
-    return ToolCall(call_id=call_id, name="AskUserQuestion", input={"questions": questions})
+    return ToolCall(call_id=call_id, name=QUESTION, input={"questions": questions})
+
+
+def asks_people(call: ToolCall | None) -> bool:
+    """Whether this call of an agent is itself the question that is asked."""
+    return (call is not None and call.name == QUESTION and call.origin is not ToolOrigin.CLIENT
+            and isinstance(call.input.get("questions"), list))
 
 
 def in_words(ask: QuestionAsk, answer: AnswerQuestion) -> str:

@@ -19,6 +19,8 @@ class SendMessage(Command, frozen=True, kw_only=True, tag="send_message"):
 
     kind: ClassVar[str] = "send_message"
     content: Content
+    message_id: str | None = None
+    """What its client calls it; a message without such a name is known by the id of its command."""
     model: str | None = None
     mode: str | None = None
     headless: bool = False
@@ -27,13 +29,17 @@ class SendMessage(Command, frozen=True, kw_only=True, tag="send_message"):
 
 
 class AnswerQuestion(Command, frozen=True, kw_only=True, tag="answer_question"):
-    """Answer the questions of one ask: chosen options and free text, both by question number."""
+    """Answer the questions of one ask: chosen options and free text, both by question number.
+
+    `said` is the client's own answer where it came as the result of a call: history keeps it as it was sent.
+    """
 
     kind: ClassVar[str] = "answer_question"
     request_id: str
     selections: dict[str, tuple[int, ...]] = {}
     custom: dict[str, str] = {}
     message: str = ""
+    said: Content = ""
 
 
 class DecidePermission(Command, frozen=True, kw_only=True, tag="decide_permission"):

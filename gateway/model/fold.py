@@ -91,7 +91,7 @@ class SessionView(SessionState, kw_only=True):
         if isinstance(event.command, SendMessage):
             self.entries.append(Entry(
                 role=Role.USER, content=event.command.content, seq=record.seq, at=record.at,
-                turn_id=record.turn_id, message_id=event.command_id,
+                turn_id=record.turn_id, message_id=event.command.message_id or event.command_id,
             ))
 
     def _requested(self, record: Record, event: InputRequested) -> None:
@@ -108,11 +108,12 @@ class SessionView(SessionState, kw_only=True):
     def _started(self, record: Record, event: TurnStarted) -> None:
         self.status, self.turn_id = SessionStatus.RUNNING, record.turn_id
         self.turn_starts.append(record.seq)
-        self.begun_at = record.seq
+        self.begun_at, self.stops = record.seq, self.stops[-1:]
         self.running_since = self.updated_at = record.at
 
     def _suspended(self, record: Record, event: TurnSuspended) -> None:
         self.status = SessionStatus.SUSPENDED
+        self.stops.append(record.seq)
         self._rest(record.at)
 
     def _resumed(self, record: Record, event: TurnResumed) -> None:
@@ -126,6 +127,7 @@ class SessionView(SessionState, kw_only=True):
 
     def _ended(self, record: Record, event: TurnEnded) -> None:
         self.status, self.turn_id, self.ended = SessionStatus.IDLE, None, event
+        self.stops.append(record.seq)
         self._rest(record.at)
         self.usage += event.usage
         self.updated_at = record.at

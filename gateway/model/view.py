@@ -101,6 +101,8 @@ class SessionState(Struct, kw_only=True):
     turn_starts: list[int] = field(default_factory=list)
     begun_at: int = 0
     """The record with which the last turn was begun or, if it has waited for people since, was resumed."""
+    stops: list[int] = field(default_factory=list)
+    """The record that ended the turn before the last, those that suspended the last turn, and the one that ended it."""
     usage: Usage = Usage()
     entries: list[Entry] = field(default_factory=list)
     asks: dict[str, OpenAsk] = field(default_factory=dict)

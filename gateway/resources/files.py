@@ -57,7 +57,8 @@ class FileStore:
 
     async def store(self, chunks: AsyncIterator[bytes]) -> Stored:
         """Take all the chunks, or nothing: too many bytes, none, or a sender that breaks off leave no trace."""
-        part = await asyncio.to_thread(self._begin)
+        await asyncio.to_thread(self._sweep)
+        part = _created(self._folder / f"{PART}{secrets.token_hex(12)}")  # not in a thread: nobody can break off here
         file, digest, size, most = part.open("wb", buffering=BATCH), sha256(), 0, self._rules().max_bytes
         try:
             with file:
@@ -114,14 +115,13 @@ class FileStore:
 
     # -- the folder -----------------------------------------------------------------------------------------------
 
-    def _begin(self) -> Path:
-        """An empty file to write into; what is left of uploads that broke off with the server is swept away."""
+    def _sweep(self) -> None:
+        """Make the folder, and remove what is left of uploads that broke off when a server died."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for left in self._folder.glob(f"{PART}*"):
             with suppress(FileNotFoundError):  # another upload has just been finished
                 if left.stat().st_mtime < self._clock() - STALE:
                     left.unlink()
-        return _created(self._folder / f"{PART}{secrets.token_hex(12)}")
 
     def _make_secret(self) -> bytes:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)

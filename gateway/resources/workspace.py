@@ -6,7 +6,7 @@ import secrets
 import shutil
 import zipfile
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gateway.errors import Conflict, Invalid, NotFound, TooLarge
@@ -32,6 +32,7 @@ class Item:
 
     name: str
     size: int | None
+    changed_at: float = field(default=0.0, compare=False)
 
     @property
     def is_folder(self) -> bool:
@@ -81,7 +82,8 @@ class Workspace:
             return []
         if not folder.is_dir():
             raise NotFound(f"there is no folder '{path}'")
-        items = [Item(entry.name, None if entry.is_dir() else entry.stat().st_size) for entry in entries_of(folder)]
+        items = [Item(entry.name, None if entry.is_dir() else entry.stat().st_size, entry.stat().st_mtime)
+                 for entry in entries_of(folder)]
         return sorted(items, key=lambda item: (not item.is_folder, item.name))
 
     def file(self, path: str) -> Path:
@@ -115,7 +117,7 @@ class Workspace:
 
     async def receive(self, chunks: AsyncIterator[bytes]) -> Path:
         """What comes, in a draft that `take` puts in its place; all of it or nothing."""
-        draft, size = await asyncio.to_thread(self.draft), 0
+        draft, size = self.draft(), 0
         try:
             with draft.open("wb") as opened:
                 async for chunk in chunks:

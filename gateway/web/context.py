@@ -4,14 +4,14 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
-from gateway.errors import NotFound, Overloaded
-from gateway.model import AgentCard
+from gateway.errors import Conflict, NotFound, Overloaded
+from gateway.model import AgentCard, SessionView
 from gateway.ports import Answers, Clock, Files, KeyRing, Receipt, Replays, Resources, Sessions, Subscription
 
 from .guard import OWNER, Guard
@@ -44,6 +44,10 @@ class Context:
     metrics: Metrics | None = None
     leaving: Callable[[], bool] = lambda: False
     """Whether the server is about to stop."""
+    started_at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.started_at = self.clock()
 
     def check_open(self) -> None:
         """Refuse those who want to watch while the server is about to stop."""
@@ -53,9 +57,22 @@ class Context:
     def agent(self, name: str) -> AgentCard:
         card = self.agents.get(name)
         if card is None:
-            known = ", ".join(f"'{known}'" for known in self.agents)
-            raise NotFound(f"there is no agent '{name}'; there are {known}")
+            raise NotFound(f"there is no agent '{name}'; there are {self._names()}")
         return card
+
+    def agent_of(self, view: SessionView) -> AgentCard:
+        """The agent that takes the session's next turn; refuses if the agent is not served any more."""
+        card = self.agents.get(view.agent)
+        if card is None:
+            raise Conflict(f"agent '{view.agent}' of this session is not served any more; there are {self._names()}")
+        return card
+
+    def shown_agent(self, view: SessionView) -> AgentCard:
+        """The session's agent for readers: only its name is known if the agent is not served any more."""
+        return self.agents.get(view.agent) or AgentCard(name=view.agent)
+
+    def _names(self) -> str:
+        return ", ".join(f"'{name}'" for name in self.agents)
 
     @asynccontextmanager
     async def following(
@@ -86,6 +103,7 @@ class Context:
 
     async def stream_session(
         self, request: web.Request, session_id: str, options: str, *, after: int, comment: str,
+        told: Callable[[int], None],
     ) -> web.StreamResponse:
         """All that happens in a session after that record, for as long as the client wants it."""
         self.check_open()
@@ -93,6 +111,7 @@ class Context:
         try:
             return await pump(
                 request, subscription, heartbeat=self.heartbeat, patience=self.patience, hello=comment, ping=comment,
+                told=told,
             )
         finally:
             subscription.close()

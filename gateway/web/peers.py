@@ -50,8 +50,9 @@ _HEAD, _MIDDLE = b'{"event":"', b'","data":'
 class Peer:
     """One connected client."""
 
-    def __init__(self, server: Server, sid: str, transport_id: str, owner: str) -> None:
+    def __init__(self, server: Server, sid: str, transport_id: str, owner: str, token: str | None = None) -> None:
         self.owner = owner
+        self.token = token
         self.sid = sid
         self.order = asyncio.Lock()
         self._server = server

@@ -1,18 +1,22 @@
 """Socket.IO: clients known by their token, each heard in the order it speaks, sessions followed by cursors."""
 
 import asyncio
+import re
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Protocol
 
 import orjson
 import socketio  # type: ignore[import-untyped]
 import structlog
-from aiohttp import web
+from aiohttp import WSCloseCode, web
+from engineio.async_drivers.aiohttp import WebSocket  # type: ignore[import-untyped]
 from engineio.exceptions import EngineIOError  # type: ignore[import-untyped]
 from socketio.exceptions import ConnectionRefusedError as Refused  # type: ignore[import-untyped]
 
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, Invalid, TooLarge
 
 from .guard import Guard, bearer, public
 from .jsonio import loads
@@ -23,6 +27,10 @@ log = structlog.get_logger("dragoman.socketio")
 
 BY_POLLING, BY_SOCKET = 8, 256
 """How many events may wait for a client that polls (some take no more than 16 at once), or has a socket."""
+
+ACK = "3"
+_NUMBER = re.compile(r"2(\d{1,15})")
+"""An event that is to be acknowledged, and by which number."""
 
 
 class Json:
@@ -47,6 +55,8 @@ class Listener(Protocol):
     """Who hears what clients say: the event's name and what came with it; what is returned acknowledges it."""
 
     async def hear(self, peer: Peer, event: str, said: Any) -> Any: ...
+    async def refuse(self, peer: Peer, error: GatewayError) -> Any:
+        """Tell a client that what it sent is not taken."""
     async def gone(self, peer: Peer) -> None:
         """The client has left."""
 
@@ -68,6 +78,9 @@ class SocketServer:
             cors_allowed_origins="*" if "*" in origins else list(origins) or None, logger=_quiet,
             engineio_logger=_quiet,
         )
+        self._dispatch = self.eio.handlers["message"]
+        self.eio.on("message", self._receive)
+        self.eio._async = {**self.eio._async, "websocket": partial(_WebSocket, self)}
         self._sio.on("connect", self._connect)
         self._sio.on("disconnect", self._disconnect)
         self._sio.on("*", self._hear)
@@ -88,6 +101,8 @@ class SocketServer:
             request.app[SOCKETS].check_open()
         if sid is not None and request.query.get("transport") == "websocket":
             self._upgrades[sid] = request
+        elif sid is not None and (request.content_length or 0) > self.eio.max_http_buffer_size:
+            await self.refuse_size(sid)
         try:
             response: web.StreamResponse = await self._sio.handle_request(request)
             return response
@@ -98,12 +113,13 @@ class SocketServer:
     # -- clients --------------------------------------------------------------------------------------------------
 
     async def _connect(self, sid: str, environ: dict[str, Any], auth: Any) -> None:
-        token = auth.get("token") if isinstance(auth, dict) else None
+        said = auth.get("token") if isinstance(auth, dict) else None
+        token = said if isinstance(said, str) else bearer(environ["aiohttp.request"])
         try:
-            owner = self._guard.owner_of(token if isinstance(token, str) else bearer(environ["aiohttp.request"]))
+            owner = self._guard.owner_of(token)
         except GatewayError as error:
             raise Refused(error.message) from None
-        self._peers[sid] = Peer(self, sid, self._sio.manager.eio_sid_from_sid(sid, "/"), owner)
+        self._peers[sid] = Peer(self, sid, self._sio.manager.eio_sid_from_sid(sid, "/"), owner, token)
 
     async def _disconnect(self, sid: str, reason: Any = None) -> None:
         peer = self._peers.pop(sid, None)
@@ -111,6 +127,28 @@ class SocketServer:
             peer.unfollow_all()
             peer.hang_up()
             await self._listener.gone(peer)
+
+    async def _receive(self, transport_id: str, packet: str | bytes) -> None:
+        """Have a packet read by the library; one that cannot be read is refused, and costs a line of the journal."""
+        try:
+            await self._dispatch(transport_id, packet)
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            reason = _note(error)
+            number = _NUMBER.match(packet) if isinstance(packet, str) else None
+            answer = await self._refuse(transport_id, Invalid(f"a packet cannot be read: {reason}"))
+            if number is not None and answer is not None:
+                await self.eio.send(transport_id, f"{ACK}{number[1]}{Json.dumps([answer])}")
+
+    async def refuse_size(self, transport_id: str) -> None:
+        await self._refuse(transport_id, TooLarge(f"a packet is larger than {self.eio.max_http_buffer_size} bytes"))
+
+    async def _refuse(self, transport_id: str, error: GatewayError) -> Any:
+        """Tell the client of a connection that what it sent is not taken; what this would be acknowledged with."""
+        peer = self._peers.get(self._sio.manager.sid_from_eio_sid(transport_id, "/"))
+        if peer is None:
+            return None
+        with suppress(ConnectionResetError, EngineIOError):
+            return await self._listener.refuse(peer, error)
 
     async def _hear(self, event: str, sid: str, *said: Any) -> Any:
         """One after the other: what a client says first is done first."""
@@ -123,6 +161,12 @@ class SocketServer:
 
     async def _answer(self, peer: Peer, event: str, said: Any) -> Any:
         try:
+            try:
+                peer.owner = self._guard.owner_of(peer.token)
+            except GatewayError as error:  # the key was deleted meanwhile
+                await self._listener.refuse(peer, error)
+                await self._sio.disconnect(peer.sid)
+                return None
             return await self._listener.hear(peer, event, said)
         except (ConnectionResetError, EngineIOError):
             return None  # the client has left
@@ -175,6 +219,46 @@ class SocketServer:
             connection.queue.put_nowait(None)
 
 
+class _WebSocket(WebSocket):  # type: ignore[misc]  # the library has no types
+    """The library's websocket; a client whose packet is too large or none at all learns why it is disconnected."""
+
+    def __init__(self, server: SocketServer, handler: Any, eio: Any) -> None:
+        super().__init__(handler, eio)
+        self._connection, self._server = handler.__self__, server
+
+    async def __call__(self, environ: dict[str, Any]) -> web.WebSocketResponse:
+        refuse = partial(self._server.refuse_size, self._connection.sid)
+        self._sock = _Response(refuse, max_msg_size=self.server.max_http_buffer_size)
+        await self._sock.prepare(environ["aiohttp.request"])
+        try:
+            await self.handler(self)
+        except ValueError as error:
+            _note(error)
+            await self._connection.close(wait=False, abort=True)
+            await self._sock.close(code=WSCloseCode.PROTOCOL_ERROR)
+        return self._sock
+
+
+class _Response(web.WebSocketResponse):
+    """A websocket that has something to say before it is closed on a message that is too large."""
+
+    def __init__(self, refuse: Callable[[], Awaitable[None]], **given: Any) -> None:
+        super().__init__(**given)
+        self._refuse = refuse
+
+    async def close(self, *, code: int = WSCloseCode.OK, message: bytes = b"", drain: bool = True) -> bool:
+        if code == WSCloseCode.MESSAGE_TOO_BIG and not self.closed:
+            await self._refuse()
+        return await super().close(code=code, message=message, drain=drain)
+
+
+def _note(error: Exception) -> str:
+    """Write down why a packet cannot be read; the library stumbles over events of another shape than this."""
+    reason = str(error) if isinstance(error, ValueError) else "an event is an array that begins with its name"
+    log.warning("a packet cannot be read", reason=reason)
+    return reason
+
+
 class _Quiet:
     """The library's own journal, which tells the contents of every packet, is not kept."""
 
@@ -186,7 +270,10 @@ class _Quiet:
         log.error("socket.io", words=words % args if args else words)
 
     def exception(self, words: str, *args: Any, **__: Any) -> None:
-        log.exception("socket.io", words=words % args if args else words)
+        if isinstance(error := sys.exc_info()[1], ValueError):  # what a client sent, not what we did
+            _note(error)
+        else:
+            log.exception("socket.io", words=words % args if args else words)
 
 
 _quiet = _Quiet()

@@ -18,6 +18,8 @@ log = structlog.get_logger("dragoman.web")
 
 GOODBYE = 1.0
 """Seconds that a client has to say goodbye in return."""
+LINGER = 5.0
+"""Seconds in which the rest of a frame that is too large is read away, so that its client can read why it is cut."""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 Send = Callable[[Iterable[bytes]], Awaitable[None]]
 
@@ -124,6 +126,26 @@ class Socket:
                 raise Stalled("the client takes nothing") from None
 
 
+class Response(web.WebSocketResponse):
+    """A socket whose client is told why it is cut if it sends a frame that is larger than the limit.
+
+    The frame is refused by its header, while the rest of it is on its way. A connection that is closed with bytes that
+    nobody has read is reset, and the client may lose what was said to it last.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__(max_msg_size=most, compress=False, decode_text=False, timeout=GOODBYE)
+        self._most = most
+
+    async def close(self, *, code: int = WSCloseCode.OK, message: bytes = b"", drain: bool = True) -> bool:
+        if code == WSCloseCode.MESSAGE_TOO_BIG and not self.closed:
+            words = b"a frame may have less than %d bytes" % self._most
+            with suppress(ConnectionResetError):
+                await self.send_frame(code.to_bytes(2, "big") + words, WSMsgType.CLOSE)
+                await asyncio.sleep(LINGER)
+        return await super().close(code=code, message=message, drain=drain)
+
+
 class Talk:
     """One socket and who hears it."""
 
@@ -148,7 +170,7 @@ async def converse(
     request.app[SOCKETS].check_open()
     if not anywhere and _is_foreign(request):
         raise Forbidden("pages of other sites may not open a socket here")
-    ws = web.WebSocketResponse(max_msg_size=request.client_max_size, compress=False, decode_text=False, timeout=GOODBYE)
+    ws = Response(request.client_max_size)
     await ws.prepare(request)
     socket = Socket(ws, request.transport, patience)
     beating = asyncio.create_task(_beat(socket, beat, every))

@@ -1,6 +1,7 @@
 """Server-sent events: a subscription pumped into a response, what is ready in as few writes as can be."""
 
 import asyncio
+from collections.abc import Callable
 
 from aiohttp import hdrs, web
 from aiohttp_sse import EventSourceResponse
@@ -73,13 +74,14 @@ def comment(words: str | bytes) -> bytes:
 async def pump(
     request: web.Request, subscription: Subscription, *, heartbeat: float, patience: float, until_yield: bool = False,
     until_end: bool = False, hello: str | bytes = HELLO, ping: str | bytes = PING,
+    told: Callable[[int], None] = lambda seq: None,
 ) -> web.StreamResponse:
     """Stream until the subscription is over or, if so asked, until the turn yields or ends.
 
     A comment is sent at once, so that a client and every proxy on the way know the stream is there, and one every
     `heartbeat` seconds; the connection of a peer that takes nothing for `patience` is aborted. Bytes in the place of
     the words of a comment are sent as they are. Who is parted with before the end is told to come again. The answer to
-    a HEAD has no body.
+    a HEAD has no body. `told` gets the number of the last record of each write.
     """
     if request.method == hdrs.METH_HEAD:
         return web.Response(content_type="text/event-stream", headers={hdrs.CACHE_CONTROL: "no-cache"})
@@ -87,14 +89,17 @@ async def pump(
     await response.prepare(request)
     async with response:
         try:
-            await _tell(response, subscription, until_yield=until_yield, until_end=until_end)
+            await _tell(response, subscription, told, until_yield=until_yield, until_end=until_end)
         finally:
             if response.is_stalled:
                 subscription.cut()
     return response
 
 
-async def _tell(response: EventStream, subscription: Subscription, *, until_yield: bool, until_end: bool) -> None:
+async def _tell(
+    response: EventStream, subscription: Subscription, told: Callable[[int], None], *, until_yield: bool,
+    until_end: bool,
+) -> None:
     while chunks := await subscription.chunks():
         frames: list[bytes] = []
         for chunk in chunks:
@@ -103,6 +108,7 @@ async def _tell(response: EventStream, subscription: Subscription, *, until_yiel
                 await _say(response, frames, last=True)
                 return
         await _say(response, frames)
+        told(chunks[-1].seq)
     if words := farewell(subscription):
         await response.say(words)
 

@@ -17,13 +17,13 @@ from gateway import journal
 from gateway.log import exported
 from gateway.storage.sealing import FILE, LOST
 from gateway.stores import seal_of
-from tests.adapters.confidant import HEARD
-from tests.served import Served, serving
+from tests.support.adapters.confidant import HEARD
+from tests.support.gateway_server import Served, serving
 
 CAS, BLADE, AAP, ZENFLUX = "/api/v1/cloud", "/api", "/aap", "/api/v1"
 SETTINGS: dict[str, Any] = {
     "dialects": {"aap": {}, "blade": {}, "cas": {}, "zenflux": {}},
-    "agents": {"confidant": {"backend": "tests.adapters.confidant:Confidant"}},
+    "agents": {"confidant": {"backend": "tests.support.adapters.confidant:Confidant"}},
     "journal": {"format": "json", "level": "debug"},
 }
 MARK = "s3cr3t-"

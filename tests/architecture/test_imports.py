@@ -1,7 +1,7 @@
 """Who may import whom; the imports themselves are read, not the intentions."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -60,7 +60,7 @@ def modules(room: str) -> Iterator[tuple[str, Path]]:
 def imported(module: str, path: Path) -> Iterator[str]:
     """The full names of our own modules that a module imports, wherever in it."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in statements(ast.parse(path.read_text()).body):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names if name.name.split(".")[0] in ROOMS)
         elif isinstance(node, ast.ImportFrom):
@@ -73,10 +73,51 @@ def imported(module: str, path: Path) -> Iterator[str]:
                 yield from (name if _is_module(name) else base for name in names)
 
 
+def statements(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """These and all within them: an import is a statement, so expressions need not be looked at."""
+    for node in body:
+        yield node
+        for part in ("body", "handlers", "orelse", "finalbody", "cases"):
+            below = getattr(node, part, None)
+            if isinstance(below, list):
+                yield from statements(below)
+
+
+def test_an_import_is_found_wherever_it_is() -> None:
+    source = """
+def a():
+    try:
+        import one
+    except E:
+        import two
+    else:
+        import three
+    finally:
+        import four
+match x:
+    case 1:
+        import five
+if x:
+    pass
+else:
+    async def b():
+        with y:
+            import six
+class C:
+    for z in z:
+        while w:
+            import seven
+"""
+    found = [node.names[0].name for node in statements(ast.parse(source).body) if isinstance(node, ast.Import)]
+    assert found == ["one", "two", "three", "four", "five", "six", "seven"]
+
+
+@cache
 def _is_module(name: str) -> bool:
     return ROOT.joinpath(*name.split(".")).with_suffix(".py").exists() or _is_room(name)
 
 
+@cache
 def _is_room(name: str) -> bool:
     return (ROOT.joinpath(*name.split(".")) / "__init__.py").exists()
 

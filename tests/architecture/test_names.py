@@ -1,6 +1,5 @@
 """The house knows no dialect; every module says its one sentence; every module has its test."""
 
-import ast
 import re
 from pathlib import Path
 
@@ -35,6 +34,10 @@ TESTED_BY = {
 """Modules whose test goes by another name: a room that is tested through its door."""
 
 
+OPENING = re.compile(r'(#[^\n]*\n|\s)*"""\s*[^\s"][^\n]*?[.:?]("""|\n)')
+"""A docstring whose first line ends as a sentence does."""
+
+
 def name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
@@ -47,9 +50,7 @@ def test_the_house_knows_no_dialect_by_name() -> None:
 
 def test_a_module_opens_with_its_sentence() -> None:
     assert len(SOURCES) > 500
-    sentences = {name(path): ast.get_docstring(ast.parse(path.read_text())) or "" for path in SOURCES}
-    speechless = [path for path, told in sentences.items()
-                  if not told or not told.splitlines()[0].endswith((".", ":", "?"))]
+    speechless = [name(path) for path in SOURCES if not OPENING.match(path.read_text())]
     assert speechless == [], "say what the module is for, in a whole sentence on the first line"
 
 

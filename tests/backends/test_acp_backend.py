@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import select
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,8 @@ from gateway.model import (
     ToolReturned,
     Withdraw,
 )
-from tests.backends.acp_driving import Turn, backend, call, played, printed, progress, text
-from tests.served import until
+from tests.support.backends.acp_driver import Turn, backend, call, played, printed, progress, text
+from tests.support.gateway_server import until
 
 LOOK = {"toolCallId": "c1", "title": "List files", "kind": "execute", "rawInput": {"command": "ls"}}
 
@@ -273,16 +274,19 @@ async def test_nothing_of_an_agent_is_left(tmp_path: Path) -> None:
     async with backend(tmp_path) as made:
         turn = await played(made, ["pid"], ["say", " "], ["spawn"])
         pids = [int(word) for word in turn.text.split()]
-    for pid in pids:
-        await until(lambda pid=pid: not _runs(pid))  # type: ignore[misc]
+    assert all(map(_is_over, pids))
 
 
-def _runs(pid: int) -> bool:
-    """A grandchild is init's to bury; here, it may stay a zombie."""
+def _is_over(pid: int) -> bool:
+    """Wait until the process has ended, in the system's time: a grandchild is init's to bury, and may stay a zombie."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([process], [], [], 60)[0])
+    finally:
+        os.close(process)
 
 
 # -- bad agents -------------------------------------------------------------------------------------------------------

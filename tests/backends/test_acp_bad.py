@@ -10,9 +10,9 @@ import structlog
 
 from gateway.errors import BackendFailed, TimedOut
 from gateway.model import BlockEnded, FaultCode, StopReason, ToolReturned
-from tests.adapters.aap.test_routes import Client as Aap
-from tests.backends.acp_driving import AGENT, backend, call, played, progress, text
-from tests.served import serving
+from tests.support.adapters.aap_client import Client as Aap
+from tests.support.backends.acp_driver import AGENT, backend, call, played, progress, text
+from tests.support.gateway_server import serving
 
 
 async def test_an_agent_that_hangs_before_its_first_word(tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ from acp.schema import AgentCapabilities, CloseSessionRequest
 
 from gateway.backends.acp.wire import Initialized
 from gateway.model import PRIVATE
-from tests.adapters.aap.test_routes import Client as Aap
-from tests.backends.acp_driving import AGENT, backend, played, text
 from tests.backends.test_acp_forgetting import PLAIN
 from tests.backends.test_acp_served import steps
-from tests.served import serving
+from tests.support.adapters.aap_client import Client as Aap
+from tests.support.backends.acp_driver import AGENT, backend, played, text
+from tests.support.gateway_server import serving
 
 
 def heard(record: Path) -> list[dict[str, Any]]:

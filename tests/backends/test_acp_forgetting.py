@@ -9,12 +9,12 @@ import pytest
 import structlog
 
 from gateway.backends.acp import AcpBackend, AcpSettings
-from tests.adapters.aap.test_routes import Client as Aap
-from tests.adapters.cas.client import Client as Cas
-from tests.backends.acp_driving import AGENT, Turn, played, text
 from tests.backends.test_acp_backend import interrupted
 from tests.backends.test_acp_served import steps
-from tests.served import serving, until
+from tests.support.adapters.aap_client import Client as Aap
+from tests.support.adapters.cas_client import Client as Cas
+from tests.support.backends.acp_driver import AGENT, Turn, played, text
+from tests.support.gateway_server import serving, until
 
 PLAIN: dict[str, Any] = {"command": sys.executable, "args": ["-I", "-S", str(AGENT)]}
 WRITING = ["request", "fs/write_text_file", {"path": "deep/a.txt", "content": "mine"}]

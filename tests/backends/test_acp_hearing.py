@@ -26,8 +26,8 @@ from gateway.model import (
     TurnEnded,
     text_of,
 )
-from tests.backends.acp_driving import call, printed, progress, text
-from tests.backends.driving import FakeTurn
+from tests.support.backends.acp_driver import call, printed, progress, text
+from tests.support.backends.turn_driver import FakeTurn
 
 END = Prompted()
 

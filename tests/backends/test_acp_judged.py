@@ -14,9 +14,9 @@ from acp.meta import CLIENT_METHODS
 
 from gateway.backends.acp.wire import PROTOCOL_VERSION
 from gateway.model import PRIVATE, FilePart, ImagePart, SendMessage, Settings, TextPart
-from tests.backends.acp_driving import AGENT, backend, call, played, printed, progress, text
-from tests.backends.judging import judged
 from tests.backends.test_acp_backend import Turn, interrupted
+from tests.support.backends.acp_driver import AGENT, backend, call, played, printed, progress, text
+from tests.support.backends.protocol_models import judged
 
 LOOK = {"toolCallId": "c1", "title": "List files", "kind": "execute", "status": "pending", "rawInput": {"a": 1}}
 DIFF = {"type": "diff", "path": "/a", "oldText": "x\n", "newText": "y\n"}
@@ -77,7 +77,7 @@ async def talking(listener: Listener, *flags: str) -> AsyncIterator[tuple[Any, l
 
     passing = asyncio.create_task(pass_on(process.stdout))
     try:
-        async with asyncio.timeout(30), connect_to_agent(listener, process.stdin, heard) as agent:  # type: ignore[arg-type]
+        async with asyncio.timeout(60), connect_to_agent(listener, process.stdin, heard) as agent:  # type: ignore[arg-type]
             yield agent, lines
     finally:
         process.kill()

@@ -21,7 +21,8 @@ from gateway.backends.acp.keeper import Keeper
 from gateway.backends.acp.peer import Peer, Refused
 from gateway.backends.acp.wire import Lines, Message, Prompted, Update, read, written
 from gateway.errors import BackendFailed, GatewayError, Overloaded, TimedOut
-from tests.backends.acp_driving import settings
+from tests.support.backends.acp_driver import settings
+from tests.support.gateway_server import until
 
 WORD = Update(session_update="news")
 
@@ -74,7 +75,7 @@ async def test_who_fills_an_inbox_waits_until_there_is_room() -> None:
     await asyncio.sleep(0)
     assert not late.done()
     await inbox.get()
-    await asyncio.wait_for(late, 10)
+    await asyncio.wait_for(late, 60)
     assert not inbox.empty
 
 
@@ -84,7 +85,7 @@ async def test_who_fills_an_inbox_while_people_think_is_cut_off() -> None:
     late = asyncio.create_task(inbox.put(WORD, 3))
     await asyncio.sleep(0)
     inbox.wait_for_people(True)
-    await asyncio.wait_for(late, 10)
+    await asyncio.wait_for(late, 60)
     await inbox.put(WORD, 1)
     assert [type(await inbox.get()) for _ in range(3)] == [Update, Update, Overloaded]
     assert inbox.closed.is_set()
@@ -93,18 +94,18 @@ async def test_who_fills_an_inbox_while_people_think_is_cut_off() -> None:
 # -- child and peer ---------------------------------------------------------------------------------------------------
 
 STUBBORN = """
-import signal, time
+import signal
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print(flush=True)
-time.sleep(600)
+signal.pause()
 """
 
 
 async def test_a_child_that_ignores_everything_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(children, "GRACE_SECONDS", 0.2)
     child = await python(STUBBORN, tmp_path)
-    assert await asyncio.wait_for(child.stdout.readline(), 30) == b"\n"
-    await asyncio.wait_for(child.end(), 30)
+    assert await asyncio.wait_for(child.stdout.readline(), 60) == b"\n"
+    await asyncio.wait_for(child.end(), 60)
     assert await child.last_words() == " (signal 9)"
     await child.end()
 
@@ -112,7 +113,7 @@ async def test_a_child_that_ignores_everything_is_ended(tmp_path: Path, monkeypa
 async def test_last_words_are_the_last_line_without_secrets(tmp_path: Path) -> None:
     code = "import sys; sys.stderr.write('first\\nthe key is abcdefgh' + 'x' * 5000)"
     child = await python(code, tmp_path, secrets=("abcdefgh",))
-    await asyncio.wait_for(child.stdout.read(), 30)
+    await asyncio.wait_for(child.stdout.read(), 60)
     words = await child.last_words()
     assert words.startswith(" (exit code 0): the key is ***xxx")
     assert len(words) < 400
@@ -140,7 +141,7 @@ async def test_a_peer_asks_tells_and_is_told(tmp_path: Path) -> None:
         await peer.request("fail", {}, 30)
     assert refused.value.rpc_code == -32000
     await peer.notify("tell", [1])
-    assert bytes((await asyncio.wait_for(told.get(), 30)).params) == b"[1]"
+    assert bytes((await asyncio.wait_for(told.get(), 60)).params) == b"[1]"
     with pytest.raises(TimedOut, match=r"did not answer silence within 0\.1 seconds"):
         await peer.request("silence", {}, 0.1)
     answers = list[Message | GatewayError]()
@@ -154,9 +155,9 @@ async def test_a_peer_asks_tells_and_is_told(tmp_path: Path) -> None:
 async def test_who_stops_listening_is_as_good_as_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peers, "LAST_WORDS_SECONDS", 0.05)
     told = asyncio.Queue[Message]()
-    code = "import os, time; os.close(0); print('{\"method\": \"closed\"}', flush=True); time.sleep(600)"
+    code = "import os, signal; os.close(0); print('{\"method\": \"closed\"}', flush=True); signal.pause()"
     peer = Peer(await python(code, tmp_path), 1000, told.put)
-    await asyncio.wait_for(told.get(), 30)
+    await asyncio.wait_for(told.get(), 60)
     with pytest.raises(BackendFailed, match="closed its standard input"):
         await peer.request("echo", {"long": "x" * 1_000_000}, 30)
     await peer.close()
@@ -170,7 +171,7 @@ async def test_sessions_with_a_turn_are_not_forgotten(tmp_path: Path, monkeypatc
     idle, last = [await agent.open(name, Folder(tmp_path / name), []) for name in "bc"]
     assert [agent.place(one.session_id) is one for one in (first, idle, last)] == [True, False, True]
     await agent.cancel(first)
-    await asyncio.wait_for(inbox.closed.wait(), 30)
+    await asyncio.wait_for(inbox.closed.wait(), 60)
     await agent.close()
 
 
@@ -188,9 +189,7 @@ async def test_one_that_writes_something_else_is_asked_whether_it_is_an_agent(tm
     async def nobody(message: Message) -> None: ...
 
     peer = Peer(await python("import sys\nprint('Ready.', flush=True)\nsys.stdin.read()", tmp_path), 1000, nobody)
-    async with asyncio.timeout(30):
-        while not peer._garbage:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+    await until(lambda: peer._garbage)
     with pytest.raises(TimedOut, match="wrote lines that are no messages; is it an agent of the protocol"):
         await peer.request("initialize", {}, 0.1)
     await peer.close()

@@ -13,7 +13,7 @@ from gateway.backends.acp.permission import settled
 from gateway.backends.acp.prompt import blocks
 from gateway.errors import Forbidden, Invalid
 from gateway.model import DataPart, FilePart, ImagePart, SendMessage, TextPart, ToolCall
-from tests.backends.acp_driving import Turn
+from tests.support.backends.acp_driver import Turn
 
 
 def told(folder: Path, *parts: Any, **more: Any) -> list[dict[str, Any]]:

@@ -14,12 +14,12 @@ import aiohttp
 import pytest
 import yaml
 
-from tests.adapters.aap.test_routes import Client as Aap
-from tests.adapters.cas.client import Client as Cas
-from tests.adapters.cas.client import confirm, types
-from tests.backends.acp_driving import AGENT, call, printed, progress, text
-from tests.served import Served, serving
-from tests.test_serving import Running, running
+from tests.support.adapters.aap_client import Client as Aap
+from tests.support.adapters.cas_client import Client as Cas
+from tests.support.adapters.cas_client import confirm, types
+from tests.support.backends.acp_driver import AGENT, call, printed, progress, text
+from tests.support.gateway_server import Served, serving
+from tests.support.server_process import Running, running
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "acp"

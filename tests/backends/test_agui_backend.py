@@ -34,8 +34,20 @@ from gateway.model import (
     ToolSpec,
     Withdraw,
 )
-from tests.backends.agui_driving import END, START, Server, Turn, backend, call, encoded, played, result, server, text
-from tests.backends.driving import play
+from tests.support.backends.agui_server import (
+    END,
+    START,
+    Server,
+    Turn,
+    backend,
+    call,
+    encoded,
+    played,
+    result,
+    server,
+    text,
+)
+from tests.support.backends.turn_driver import play
 
 MINE = Settings(client_tools=(ToolSpec(name="mine", description="A tool.", parameters={"type": "object"}),))
 

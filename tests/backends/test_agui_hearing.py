@@ -30,8 +30,8 @@ from gateway.model import (
 )
 from gateway.ports import Scoped
 from gateway.upstream import Decoder
-from tests.backends.agui_driving import END, START, call, encoded, result, text
-from tests.backends.driving import FakeTurn
+from tests.support.backends.agui_server import END, START, call, encoded, result, text
+from tests.support.backends.turn_driver import FakeTurn
 
 MINE = frozenset({"mine"})
 

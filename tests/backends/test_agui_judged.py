@@ -21,8 +21,8 @@ from gateway.model import (
     ToolSpec,
     ToolUsePart,
 )
-from tests.backends.agui_driving import END, START, backend, call, encoded, played, result, server, text
-from tests.backends.judging import data_of, judged
+from tests.support.backends.agui_server import END, START, backend, call, encoded, played, result, server, text
+from tests.support.backends.protocol_models import data_of, judged
 
 PATCH: Any = [{"op": "add", "path": "/list/-", "value": "x"}]
 WAITING = RunFinishedInterruptOutcome(interrupts=[Interrupt(id="i", reason="tool_call", tool_call_id="c1")])

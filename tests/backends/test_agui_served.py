@@ -12,14 +12,14 @@ import yaml
 from ag_ui.core import Interrupt, RunFinishedInterruptOutcome
 from aiohttp import web
 
-from tests.adapters.aap.test_routes import MINE
-from tests.adapters.aap.test_routes import Client as Aap
-from tests.adapters.cas.client import MINE as CUSTOM
-from tests.adapters.cas.client import Client as Cas
-from tests.adapters.cas.client import confirm, result, types
-from tests.backends import agui_driving as driving
-from tests.backends.agui_driving import END, START, Server, call, text
-from tests.served import Served, serving
+from tests.support.adapters.aap_client import MINE
+from tests.support.adapters.aap_client import Client as Aap
+from tests.support.adapters.cas_client import MINE as CUSTOM
+from tests.support.adapters.cas_client import Client as Cas
+from tests.support.adapters.cas_client import confirm, result, types
+from tests.support.backends import agui_server as driving
+from tests.support.backends.agui_server import END, START, Server, call, text
+from tests.support.gateway_server import Served, serving
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "agui"

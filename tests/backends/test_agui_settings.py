@@ -10,7 +10,7 @@ from gateway.backends.agui.interrupts import entry
 from gateway.backends.agui.memory import MOST_IDS, Memory
 from gateway.backends.agui.wire import Interrupt
 from gateway.model import PRIVATE, ContinueTurn, DecidePermission, PermissionAsk, ToolCall
-from tests.backends.agui_driving import Turn
+from tests.support.backends.agui_server import Turn
 
 
 def test_an_address_is_an_address_and_a_key_is_not_printed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,13 +16,14 @@ from gateway.backends import kind_of
 from gateway.errors import BackendFailed, GatewayError, TimedOut
 from gateway.model import BlockDelta, BlockEnded, FaultCode, StopReason
 from gateway.ports import Backend
-from tests.backends import agui_driving
-from tests.backends.agui_driving import encoded
-from tests.backends.driving import play
-from tests.backends.models import fake, fake_messages
-from tests.upstream.serving import Answer, Server, hangs, head, raw, serving, stream
-from tests.upstream.serving import chunk as packet
-from tests.upstream.serving import says as answers_with
+from tests.support.backends import agui_server as agui_driving
+from tests.support.backends import messages_api as fake_messages
+from tests.support.backends import model_services as fake
+from tests.support.backends.agui_server import encoded
+from tests.support.backends.turn_driver import play
+from tests.support.upstream.byte_server import Answer, Server, hangs, head, raw, serving, stream
+from tests.support.upstream.byte_server import chunk as packet
+from tests.support.upstream.byte_server import says as answers_with
 
 
 class Upstream(NamedTuple):

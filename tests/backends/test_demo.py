@@ -46,7 +46,7 @@ from gateway.model import (
     Trigger,
     Withdraw,
 )
-from tests.backends.driving import FakeTurn, demo, kinds, play, tell
+from tests.support.backends.turn_driver import FakeTurn, demo, kinds, play, tell
 
 PICK = ToolSpec(name="pick", parameters={
     "type": "object", "properties": {"n": {"type": "integer", "minimum": 3}, "note": {"type": "string"}},

@@ -28,7 +28,7 @@ from gateway.model import (
     ToolSpec,
     Withdraw,
 )
-from tests.backends.driving import FakeTurn, tell
+from tests.support.backends.turn_driver import FakeTurn, tell
 
 ARGUMENTS = {
     "tool": st.sampled_from(("", "clock", "calc", "search", "pick", "zither", 'calc {"expression": "1/0"}')),

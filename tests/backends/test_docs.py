@@ -9,7 +9,7 @@ from gateway.backends.directives import READERS
 from gateway.backends.scripted import ScriptedBackend
 from gateway.backends.steps import STEPS
 from gateway.model import Permission, SendMessage, Settings
-from tests.backends.driving import FakeTurn, play, tell
+from tests.support.backends.turn_driver import FakeTurn, play, tell
 
 PAGE = (Path(__file__).parents[2] / "docs" / "backends.md").read_text("utf-8")
 EXAMPLES = dict(re.findall(r"```(python|yaml)\n(rules:.*?|from .*?)```", PAGE, re.DOTALL))

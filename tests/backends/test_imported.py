@@ -8,7 +8,7 @@ import pytest
 
 from gateway.backends.imported import imported, is_import
 from gateway.errors import Invalid
-from tests.served import serving
+from tests.support.gateway_server import serving
 
 AGENT = '''
 from gateway.backends import Pen

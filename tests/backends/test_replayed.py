@@ -25,7 +25,7 @@ from gateway.model import (
     Withdraw,
 )
 from gateway.ports import ReplayState, Said, Turn
-from tests.house import Stage, lawful
+from tests.support.engine_stage import Stage, lawful
 
 
 class Theatre:

@@ -23,12 +23,14 @@ from gateway.model import (
     ReturnResult,
     Role,
     RollBack,
+    ScopeMessage,
+    ScopeStatusChanged,
     SendMessage,
     StopReason,
     ToolReturned,
     Withdraw,
 )
-from tests.backends.driving import FakeTurn, play, tell
+from tests.support.backends.turn_driver import FakeTurn, play, tell
 
 FILE = Path(__file__).parent / "scenarios" / "talk.yaml"
 
@@ -82,6 +84,8 @@ async def test_a_fork_has_a_voice_of_its_own() -> None:
     turn = await talk("fork")
     assert turn.text == "well, from above"
     assert turn.stops == [StopReason.TOOL_USE, StopReason.NEEDS_INPUT, StopReason.END_TURN]
+    assert [mail.content for mail in turn.all(ScopeMessage)] == ["fork", "from below"]
+    assert [change.stop_reason for change in turn.all(ScopeStatusChanged)] == [StopReason.REFUSAL]
 
 
 async def test_stop_ends_the_turn() -> None:

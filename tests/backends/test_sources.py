@@ -14,7 +14,7 @@ from gateway.config import load_config
 from gateway.errors import NotFound
 from gateway.marks import Problems
 from gateway.parts import load_parts
-from tests.served import PLAIN
+from tests.support.gateway_server import PLAIN
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gateway.backends import Tool, ToolFailed, builtin, enabled
 from gateway.backends.tools import calculate, search
 from gateway.model import AgentCard, AgentTool, Permission, SendMessage, Settings, ToolSpec
-from tests.backends.driving import FakeTurn
+from tests.support.backends.turn_driver import FakeTurn
 
 TOOLS = builtin(lambda: 0.0)
 

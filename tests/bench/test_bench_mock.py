@@ -39,7 +39,7 @@ def test_a_slow_answer_comes_in_pieces(service: Server) -> None:
 
 
 def test_a_caller_that_leaves_does_not_disturb_the_others(service: Server) -> None:
-    with socket.create_connection(("127.0.0.1", service.port), timeout=10) as leaving:
+    with socket.create_connection(("127.0.0.1", service.port), timeout=60) as leaving:
         leaving.sendall(CHAT.turn("", words(50_000).message))
         leaving.recv(100)
     assert concurrent_turns(service, 2, words(10)).deltas == 20
@@ -59,7 +59,7 @@ def test_a_caller_that_takes_nothing_for_a_while_misses_nothing(service: Server)
 
 def test_a_request_may_come_in_pieces(service: Server) -> None:
     request = CHAT.turn("", words(3).message)
-    with socket.create_connection(("127.0.0.1", service.port), timeout=10) as slow:
+    with socket.create_connection(("127.0.0.1", service.port), timeout=60) as slow:
         slow.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for at in range(0, len(request), 50):
             slow.sendall(request[at:at + 50])

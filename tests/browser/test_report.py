@@ -1,6 +1,5 @@
 """The HTML report as people see it: light and dark, wide and narrow, folded and unfolded, without any network."""
 
-import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -17,6 +16,7 @@ from conformance.kit.reports import write_report
 from conformance.kit.runner import Runner
 from conformance.kit.suite import Target, load_suite
 from conformance.kit.verdict import Report, Standing
+from tests.simulation import simulated
 
 KEY = "the-key-of-the-examiners"
 READABLE = 4.5
@@ -58,7 +58,7 @@ async def _examined(dialect: str, fault: Any) -> Report:
 def apart(work: Coroutine[Any, Any, Report]) -> Report:
     """What comes of the work, done in a thread of its own: the browser has this one's event loop."""
     with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, work).result(50)
+        return thread.submit(simulated, work).result(60)
 
 
 @pytest.fixture(scope="module")
@@ -80,14 +80,13 @@ def page_file(report: Report, tmp_path_factory: pytest.TempPathFactory) -> Path:
 Look = Callable[..., Page]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def look(browser: Browser, page_file: Path) -> Iterator[Look]:
-    """The page in a window of its own; asking for anything but the file itself is an error."""
-    contexts = []
+    """The page as it comes, in a window of this kind; asking for anything but the file itself is an error."""
+    context = browser.new_context()
+    pages: dict[Path, Page] = {}
 
-    def at(width: int = 1200, scheme: str = "light", path: Path = page_file) -> Page:
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
-        contexts.append(context)
+    def opened(path: Path) -> Page:
         page = context.new_page()
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
@@ -95,11 +94,18 @@ def look(browser: Browser, page_file: Path) -> Iterator[Look]:
         page.goto(path.as_uri())
         page.wait_for_load_state("networkidle")
         assert asked == [path.as_uri()]
+        page.evaluate("document.querySelectorAll('details').forEach((it) => { it.wasOpen = it.open })")
+        return page
+
+    def at(width: int = 1200, scheme: str = "light", path: Path = page_file) -> Page:
+        page = pages[path] = pages.get(path) or opened(path)
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.evaluate("document.querySelectorAll('details').forEach((it) => { it.open = it.wasOpen }); scrollTo(0, 0)")
         return page
 
     yield at
-    for context in contexts:
-        context.close()
+    context.close()
 
 
 def unfold(page: Page) -> None:

@@ -26,7 +26,7 @@ from gateway.model import (
     Withdraw,
 )
 from gateway.upstream import Asked
-from tests.chat.scripted import Board, Person
+from tests.support.chat.scripted_server import Board, Person
 
 CALL = ToolCall(call_id="c", name="calc", input={"a": 1})
 COLOURS = (Choice(label="Red", description="like a poppy"), Choice(label="Blue"))

@@ -1,14 +1,17 @@
 """A remote spoken to from ordinary code."""
 
 import asyncio
+from collections.abc import AsyncGenerator
+from concurrent.futures import Future
+from contextlib import aclosing
 
 import pytest
 
-from gateway.chat.line import Line
+from gateway.chat.line import LONGEST_WAIT, Line
 from gateway.errors import BackendFailed, TimedOut
-from gateway.model import NoticePosted, SendMessage, Settings
-from gateway.upstream import Ended, Opening
-from tests.chat.scripted import ScriptedRemote
+from gateway.model import Compact, NoticePosted, SendMessage, Settings
+from gateway.upstream import Ended, Heard, Opening
+from tests.support.chat.scripted_server import ScriptedRemote
 
 HELLO = SendMessage(content="hello")
 NOTICE = NoticePosted(topic="t", title="n")
@@ -32,7 +35,7 @@ def test_whoever_breaks_off_waiting_misses_nothing() -> None:
         assert stream.next() == NOTICE
         with pytest.raises(TimedOut):
             stream.next(0.05)
-        line.wait(line.interrupt("sess_1"), 30)
+        line.wait(line.interrupt("sess_1"), 60)
         ended = stream.next(30)
         assert isinstance(ended, Ended)
         assert stream.next(30) is None
@@ -51,12 +54,64 @@ def test_a_stream_nobody_listens_to_is_closed() -> None:
         stream.close()
 
 
+def test_a_stream_that_is_still_heard_is_closed_by_whoever_leaves() -> None:
+    """All of it, from the outside in: generators that are left to the end of the loop are closed in any order."""
+    closed: list[str] = []
+
+    class Layered(ScriptedRemote):
+        async def say(
+            self, session_id: str, command: SendMessage | Compact, settings: Settings | None = None,
+        ) -> AsyncGenerator[Heard, None]:
+            async with aclosing(self._inner()) as inner:
+                try:
+                    async for heard in inner:
+                        yield heard
+                finally:
+                    closed.append("outer")
+
+        async def _inner(self) -> AsyncGenerator[Heard, None]:
+            try:
+                yield NOTICE
+                await asyncio.Event().wait()
+            finally:
+                closed.append("inner")
+
+        async def close(self) -> None:
+            closed.append("remote")
+
+    with Line(Layered()) as line:
+        assert line.say("sess_1", HELLO, Settings()).next(60) == NOTICE
+    assert closed == ["outer", "inner", "remote"]
+    closed.clear()
+    with Line(Layered()) as line:
+        stream = line.say("sess_1", HELLO, Settings())
+        assert stream.next(60) == NOTICE
+        with pytest.raises(TimedOut):
+            stream.next(0.05)  # and still waits for more
+    assert closed == ["inner", "outer", "remote"]
+
+
+def test_no_wait_is_so_long_that_a_signal_is_missed() -> None:
+    waits: list[float] = []
+
+    class Late(Future[str]):
+        def result(self, timeout: float | None = None) -> str:
+            assert timeout is not None
+            waits.append(timeout)
+            if len(waits) < 3:
+                raise TimeoutError
+            return "at last"
+
+    assert Line.wait(Late()) == "at last"
+    assert waits == [LONGEST_WAIT] * 3
+
+
 def test_whoever_does_not_let_us_go_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gateway.chat.line.FAREWELL_SECONDS", 0.05)
 
     class Clinging(ScriptedRemote):
         async def close(self) -> None:
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()
 
     with Line(Clinging()) as line:
         assert line.about().name == "scripted"

@@ -9,7 +9,7 @@ from gateway.chat.talking import Talk
 from gateway.errors import BackendFailed, GatewayError
 from gateway.model import ContinuationAsk, ContinueTurn, Fault, FaultCode, NoticePosted, Outcome, SendMessage, Settings
 from gateway.upstream import Asked, Ended
-from tests.chat.scripted import Board, Person, ScriptedRemote
+from tests.support.chat.scripted_server import Board, Person, ScriptedRemote
 
 ASK = Asked(ask=ContinuationAsk(turn=1, message="Go on?"), ref="r")
 NOTICE = NoticePosted(topic="t", title="n")

@@ -11,6 +11,7 @@ import structlog
 from typer.testing import CliRunner, Result
 
 from gateway.cli import app
+from tests.support import warm_process
 
 CONFIG = "dialects: {aap: {mount: /aap}}\nagents: {demo: {backend: demo}}\n"
 
@@ -44,7 +45,7 @@ def program(*words: str) -> list[str]:
 @pytest.fixture
 def real() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run a command as users do."""
-    return lambda *words: subprocess.run(program(*words), capture_output=True, text=True, timeout=30)
+    return lambda *words: warm_process.run(program(*words))
 
 
 @pytest.fixture
@@ -54,10 +55,10 @@ def started() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
     def start(*words: str) -> subprocess.Popen[str]:
         pipe = subprocess.PIPE
-        running.append(subprocess.Popen(program("serve", *words), stdout=pipe, stderr=pipe, text=True))
+        running.append(warm_process.Popen(program("serve", *words), stdout=pipe, stderr=pipe, text=True))
         return running[-1]
 
     yield start
     for process in running:
         process.kill()
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 import pytest
 from typer.testing import Result
 
-from tests.chat.terminal import Terminal, program, terminal
-from tests.tables import DIALECTS, dialect
-from tests.test_serving import Running, running
+from tests.support import warm_process
+from tests.support.chat.pty_terminal import Terminal, program, terminal
+from tests.support.dialect_tables import DIALECTS, dialect
+from tests.support.server_process import Running, running
 
 Run = Callable[..., Result]
 AGENT = {"backend": "demo", "tools": [{"name": "clock"}, {"name": "calc"}, {"name": "search", "permission": "ask"}]}
@@ -111,7 +112,7 @@ def test_a_second_ctrl_c_leaves_at_once() -> None:
     with Mute() as mute, terminal("chat", mute.address, "--dialect", "cas") as screen:
         screen.wait_for("> ")
         screen.type("hello\n")
-        assert mute.heard.wait(30)
+        assert mute.heard.wait(60)
         screen.press_ctrl_c()
         screen.wait_for("interrupting; Ctrl-C again leaves\n")
         screen.press_ctrl_c()
@@ -121,7 +122,7 @@ def test_a_second_ctrl_c_leaves_at_once() -> None:
 
 def test_ctrl_c_while_nobody_answers_leaves() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        silent.settimeout(30)
+        silent.settimeout(60)
         with terminal("chat", f"http://127.0.0.1:{silent.getsockname()[1]}/x", "--dialect", "aap") as screen:
             connection, _ = silent.accept()
             with connection:
@@ -175,15 +176,13 @@ class Mute:
         self._over.set()
         self._server.shutdown()
         self._server.server_close()
-        self._thread.join(30)
+        self._thread.join(60)
 
 
 # -- without one ------------------------------------------------------------------------------------------------------
 
 def piped(server: Running, name: str, said: str, *words: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        program([*words_for(server, name), *words]), input=said, capture_output=True, text=True, timeout=40,
-    )
+    return warm_process.run(program([*words_for(server, name), *words]), input=said)
 
 
 @pytest.mark.parametrize("name", DIALECTS)
@@ -206,12 +205,12 @@ def test_answers_come_through_the_pipe_too(server: Running) -> None:
 
 def test_whoever_has_had_enough_of_a_reply_is_let_go(server: Running) -> None:
     pipe = subprocess.PIPE
-    with subprocess.Popen(program(words_for(server, "aap")), stdin=pipe, stdout=pipe, stderr=pipe) as process:
+    with warm_process.Popen(program(words_for(server, "aap")), stdin=pipe, stdout=pipe, stderr=pipe) as process:
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
         process.stdout.close()
         process.stdin.write("hello\n".encode("latin-1") + b"\xff\n")
         process.stdin.close()
-        assert process.wait(40) == 0
+        assert process.wait(60) == 0
         assert process.stderr.read() == b""
 
 
@@ -228,7 +227,7 @@ def test_which_dialects_there_are_is_told(dragoman: Run) -> None:
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_server_that_is_not_there_is_one_line(dragoman: Run, name: str) -> None:
-    result = dragoman("chat", "http://127.0.0.1:9/x", "--dialect", name, "--timeout", "5")
+    result = dragoman("chat", "http://127.0.0.1:9/x", "--dialect", name, "--timeout", "60")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith("http://127.0.0.1:9 cannot be reached (")
     assert result.stderr.endswith("; is it running, and is that its address?\n")
@@ -245,14 +244,14 @@ def test_a_server_that_says_nothing_is_one_line(dragoman: Run) -> None:
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_server_of_another_kind_is_one_line(dragoman: Run, server: Running, name: str) -> None:
-    result = dragoman("chat", f"{server.address}/metrics", "--dialect", name, "--timeout", "5")
+    result = dragoman("chat", f"{server.address}/metrics", "--dialect", name, "--timeout", "60")
     assert result.exit_code == 2
     assert len(result.stderr.splitlines()) == 1
     assert "Traceback" not in result.output
 
 
 def test_whoever_forgot_the_path_is_told_the_usual_one(dragoman: Run, server: Running) -> None:
-    result = dragoman("chat", server.address, "--dialect", "aap", "--timeout", "5")
+    result = dragoman("chat", server.address, "--dialect", "aap", "--timeout", "60")
     assert result.exit_code == 2
     assert result.stderr.endswith(f"; is aap at this address? Dragoman has it at {server.address}/aap\n")
 
@@ -261,7 +260,7 @@ def test_whoever_forgot_the_path_is_told_the_usual_one(dragoman: Run, server: Ru
 def test_whoever_names_another_dialect_is_told_where_it_would_be(
     dragoman: Run, server: Running, name: str,
 ) -> None:
-    result = dragoman("chat", f"{server.address}/aap", "--dialect", name, "--timeout", "5")
+    result = dragoman("chat", f"{server.address}/aap", "--dialect", name, "--timeout", "60")
     assert result.exit_code == 2
     usual = f"{server.address}{dialect(name).mount}"
     assert result.stderr.endswith(f"; is {name} at this address? Dragoman has it at {usual}\n")
@@ -270,7 +269,7 @@ def test_whoever_names_another_dialect_is_told_where_it_would_be(
 @pytest.mark.parametrize("name", DIALECTS)
 def test_at_its_usual_path_a_dialect_need_not_be_named(server: Running, name: str) -> None:
     words = words_for(server, name)[:2]
-    done = subprocess.run(program(words), input="hello\n", capture_output=True, text=True, timeout=40)
+    done = warm_process.run(program(words), input="hello\n")
     assert (done.returncode, done.stdout, done.stderr) == (0, "You said: hello\n", "")
 
 
@@ -286,7 +285,7 @@ def test_a_door_that_is_closed_is_one_line(dragoman: Run, tmp_path_factory: pyte
     settings = {"dialects": {name: {} for name in DIALECTS}, "auth": "keys"}
     with running(tmp_path_factory.mktemp("closed"), **settings) as closed:
         for name in DIALECTS:
-            result = dragoman(*words_for(closed, name), "--timeout", "5", "--key", "not-the-key")
+            result = dragoman(*words_for(closed, name), "--timeout", "60", "--key", "not-the-key")
             assert result.exit_code == 2, name
             assert "--key" in result.stderr, name
             assert "not-the-key" not in result.output, name

@@ -12,7 +12,8 @@ from gateway.cli import app
 from gateway.cli.log import Pace
 from gateway.log import SqliteLog
 from gateway.storage import Database, Seal, key_in
-from tests.log.stored import SESSIONS, kept, store
+from tests.support import warm_process
+from tests.support.log.stored_sessions import SESSIONS, kept, store
 
 Run = Callable[..., Result]
 Real = Callable[..., subprocess.CompletedProcess[str]]
@@ -99,9 +100,9 @@ def test_a_round_trip_through_pipes(home: Path, real: Real, file: Path) -> None:
     assert done.returncode == 0
     assert len(done.stdout.splitlines()) == RECORDS + 1
     assert "secrets that clients gave to their sessions are in it" in done.stderr
-    back = subprocess.run(
+    back = warm_process.run(
         [sys.executable, "-c", "from gateway.cli import main; main()", "log", "import", "--data", "other"],
-        input=done.stdout, capture_output=True, text=True, timeout=30,
+        input=done.stdout,
     )
     assert back.returncode == 0, back.stderr
     assert back.stdout == f"{home}/other/dragoman.db: took in 3 sessions, {RECORDS} records\n"

@@ -34,10 +34,10 @@ def address_of(process: subprocess.Popen[str]) -> str:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_takes_a_free_port_says_which_and_stops_when_told(started: Started, number: signal.Signals) -> None:
     server = started("--port", "0")
-    with urlopen(address_of(server) + "/readyz", timeout=10) as answer:
+    with urlopen(address_of(server) + "/readyz", timeout=60) as answer:
         assert answer.status == 200
     server.send_signal(number)
-    _, errors = server.communicate(timeout=20)
+    _, errors = server.communicate(timeout=60)
     assert server.returncode == 0
     assert "Traceback" not in errors
 

@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 from gateway.cli import app
 from gateway.model import Record, decode
 from tests.cli.conftest import program
+from tests.support import warm_process
 
 Run = Callable[..., Result]
 BEGINNING = b"event: turn_start\ndata: {}\n\nevent: text_delta\ndata: {\"delta\": \"hello \"}\n\n"
@@ -46,13 +47,14 @@ def started() -> Iterator[Callable[..., "subprocess.Popen[bytes]"]]:
 
     def start(*words: str) -> "subprocess.Popen[bytes]":
         pipe = subprocess.PIPE
-        running.append(subprocess.Popen(program("translate", *words), stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0))
+        command = program("translate", *words)
+        running.append(warm_process.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0))
         return running[-1]
 
     yield start
     for process in running:
         process.kill()
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)
 
 
 def read_until(process: "subprocess.Popen[bytes]", text: bytes) -> bytes:
@@ -77,7 +79,7 @@ def test_words_are_passed_on_before_the_rest_has_come(
     assert process.stdin is not None
     process.stdin.write(BEGINNING)
     said = read_until(process, first)
-    out, told = process.communicate(REST, timeout=30)
+    out, told = process.communicate(REST, timeout=60)
     assert process.returncode == 0, told
     assert b"well" in said + out
 
@@ -89,7 +91,7 @@ def test_a_question_is_passed_on_while_nothing_follows(started: Callable[..., "s
           b'"conversation_id":"c","data":{"turn":3,"message":"go on?"}},"seq":1}\n'
     process.stdin.write(ask)
     assert b"confirm_continue" in read_until(process, b'"stopReason":"tool_use"')
-    assert process.communicate(timeout=30)[1] == b""
+    assert process.communicate(timeout=60)[1] == b""
 
 
 def test_files_in_and_out(home: Path) -> None:
@@ -183,7 +185,7 @@ def test_whoever_has_had_enough_is_let_go(started: Callable[..., "subprocess.Pop
     assert process.stdout is not None
     assert process.stderr is not None
     process.stdout.close()
-    assert process.wait(30) == 0
+    assert process.wait(60) == 0
     assert process.stderr.read() == b""
 
 

@@ -10,9 +10,9 @@ from gateway.cluster.sessions import Unknown
 from gateway.errors import FaultCode, GatewayError, Overloaded
 from gateway.model import TurnStarted
 from gateway.storage.redis import Unreachable
-from tests.cluster.plays import HELLO, ended, made, quick
-from tests.cluster.replicas import LEASE, Replica, replicas
-from tests.served import until
+from tests.support.cluster.agents import HELLO, ended, made, quick
+from tests.support.cluster.replicas import LEASE, Replica, replicas
+from tests.support.gateway_server import until
 
 
 def deafen(one: Replica, words: bytes = b'"replied"') -> None:
@@ -139,6 +139,7 @@ async def test_a_letter_that_a_server_finds_when_it_wakes_is_not_carried_out() -
         await until(lambda: first.sessions._membership.is_good)
         first.sessions._hear(first.sessions._mail, letter)
         await until(lambda: first.watchman.ended)
+        await first.log.flush()
         records = await first.sessions.records("ann", session_id)
         assert sum(isinstance(record.event, TurnStarted) for record in records) == 1
 

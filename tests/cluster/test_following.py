@@ -5,9 +5,9 @@ from typing import Any
 
 from gateway.model import NoticePosted
 from gateway.storage.redis import Unreachable
-from tests.cluster.plays import made, quick
-from tests.cluster.replicas import LEASE, heard, replicas
-from tests.served import until
+from tests.support.cluster.agents import made, quick
+from tests.support.cluster.replicas import LEASE, heard, replicas
+from tests.support.gateway_server import until
 
 
 async def test_what_is_said_while_a_gap_is_filled_is_not_missed() -> None:

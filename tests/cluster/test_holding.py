@@ -5,10 +5,10 @@ from typing import Any
 
 from gateway.model import Outcome, SessionStatus, TurnEnded
 from gateway.storage.redis import Unreachable
-from tests.cluster.plays import HELLO, asking, ended, endless, made, quick
-from tests.cluster.replicas import LEASE, Replica, replicas
-from tests.house import lawful
-from tests.served import until
+from tests.support.cluster.agents import HELLO, asking, ended, endless, made, quick
+from tests.support.cluster.replicas import LEASE, Replica, replicas
+from tests.support.engine_stage import lawful
+from tests.support.gateway_server import until
 
 SHORTENED = """
 local id = ARGV[2]
@@ -91,9 +91,9 @@ async def test_a_turn_that_began_as_its_server_woke_is_closed_though_the_server_
         session_id = await made(first)
         await first.freeze()
         known = second.redis.key("replicas")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(10 * LEASE):
             while await second.redis._reading.ask("SISMEMBER", known, first.redis.replica):  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(LEASE / 20)
         first.sessions._sessions[session_id].submit([HELLO])
         await first.log.flush()
         await first.die()
@@ -141,7 +141,7 @@ async def test_who_waits_for_what_was_dropped_is_told_though_what_left_before_wa
         await until(lambda: session_id in first.log._pending)
         first.sessions._lose(session_id)
         answered.set()
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             await asyncio.gather(one, other)
         view = await first.sessions.get("ann", session_id)
         assert (view.title, view.metadata) == ("one", {"n": 2})

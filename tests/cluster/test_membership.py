@@ -8,16 +8,17 @@ import pytest
 
 from gateway.cluster.membership import Membership
 from gateway.storage.redis import Address, Redis, Unreachable
-from tests.redises import redis_of_this_run
-
-LEASE = 0.3
+from tests.support.cluster.replicas import LEASE
+from tests.support.gateway_server import simulation
+from tests.support.redis_server import redis_of_this_run
 
 
 class Member:
     """A membership, and what it told."""
 
     def __init__(self, prefix: str) -> None:
-        self.redis = Redis(Address.read(f"{redis_of_this_run().url}?prefix={prefix}"), lease=LEASE)
+        address = Address.read(f"{redis_of_this_run().url}?prefix={prefix}")
+        self.redis = Redis(address, lease=LEASE, clock=simulation().time)
         self.doubts = self.beats = self.misses = 0
         self.membership = Membership(self.redis, self.doubted, self.beaten, self.missed)
 
@@ -63,7 +64,7 @@ async def test_a_lease_that_is_renewed_in_time_is_not_in_doubt(pair: tuple[Membe
     await asyncio.sleep(2.5 * LEASE)
     assert member.is_good and member.is_steady
     assert pair[0].doubts == 1
-    assert pair[0].beats >= 3
+    assert pair[0].beats == 7
 
 
 async def test_one_leads_until_it_leaves(pair: tuple[Member, Member]) -> None:
@@ -97,7 +98,7 @@ async def test_beats_that_come_to_nothing_are_told(pair: tuple[Member, Member]) 
     change, member.redis.change = member.redis.change, gone  # type: ignore[method-assign, assignment]
     member.membership.start()
     await asyncio.sleep(LEASE)
-    assert member.misses >= 2 and member.redis.trouble is not None and member.membership.silence > 0
+    assert member.misses == 2 and member.redis.trouble is not None and member.membership.silence > 0
     member.redis.change = change  # type: ignore[method-assign]
     await asyncio.sleep(LEASE)
     assert member.redis.trouble is None and member.membership.is_good and member.membership.silence == 0

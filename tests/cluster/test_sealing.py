@@ -12,9 +12,9 @@ from gateway.model import PRIVATE, SECRETS, Configure, InputAccepted, Record, Se
 from gateway.ports import Receipt, Said, Turn
 from gateway.storage import UNSEALED, Seal
 from gateway.storage.redis import Listener
-from tests.cluster.plays import ended, made, quick
-from tests.cluster.replicas import Replica
-from tests.served import until
+from tests.support.cluster.agents import ended, made, quick
+from tests.support.cluster.replicas import Replica
+from tests.support.gateway_server import until
 
 KEY = "a key of thirty-two characters, or more"
 SECRET = "swordfish"

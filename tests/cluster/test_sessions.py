@@ -17,10 +17,10 @@ from gateway.model import (
     TurnEnded,
     TurnStarted,
 )
-from tests.cluster.plays import HELLO, asking, ended, endless, made, quick
-from tests.cluster.replicas import LEASE, heard, replicas
-from tests.house import lawful
-from tests.served import until
+from tests.support.cluster.agents import HELLO, asking, ended, endless, made, quick
+from tests.support.cluster.replicas import LEASE, heard, replicas
+from tests.support.engine_stage import lawful
+from tests.support.gateway_server import until
 
 
 async def test_a_command_is_done_by_the_writer_and_seen_by_whoever_passed_it_on() -> None:

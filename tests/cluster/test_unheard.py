@@ -10,21 +10,21 @@ import pytest
 import redis.asyncio
 
 from gateway.model import SessionStatus
-from tests.cluster.excuses import unexcused
-from tests.cluster.fleet import Fleet, Talk, calling, fleet
-from tests.crash.client_aap import AapClient
-from tests.crash.client_blade import BladeClient
-from tests.crash.history import times_there
-from tests.crash.talking import Client, World
+from tests.prove.crash.aap_client import AapClient
+from tests.prove.crash.blade_client import BladeClient
+from tests.prove.crash.conversation import Client, World
+from tests.prove.crash.history import times_there
+from tests.prove.fleet.excuses import unexcused
+from tests.prove.fleet.gateways import Talk, calling
+from tests.support.cluster.fleet_in_loop import FleetInLoop, fleet_in_loop
+from tests.support.redis_server import redis_of_this_run
 
-LONG = 12.0
-"""A lease during which nobody takes a session over, however busy the machine is."""
 WORDS = "unheard"
 
 
 @pytest.fixture
-async def two(tmp_path: Path) -> AsyncIterator[Fleet]:
-    async with fleet(tmp_path, 2, lease=LONG) as made:
+async def two(tmp_path: Path) -> AsyncIterator[FleetInLoop]:
+    async with fleet_in_loop(tmp_path, 2) as made:
         yield made
 
 
@@ -34,7 +34,7 @@ async def http() -> AsyncIterator[aiohttp.ClientSession]:
         yield made
 
 
-async def left_behind(two: Fleet, client: Client, words: str) -> Talk:
+async def left_behind(two: FleetInLoop, client: Client, words: str) -> Talk:
     """The client has said so at the second server, and gone; on its way to the first, which writes, it is held up."""
     talk = Talk(two, client.world.http, seed=1)
     talk.world, talk.clients = client.world, [client]
@@ -42,11 +42,11 @@ async def left_behind(two: Fleet, client: Client, words: str) -> Talk:
     async with client.world.http.post(there, json={"agent": {"name": "demo"}}) as answer:
         client.session = (await answer.json())["sessionId"]
     going = asyncio.create_task(client._quietly(client.listen()))
-    async with redis.asyncio.Redis(port=two.redis.port) as line, line.pubsub() as post:
+    async with redis.asyncio.Redis(port=redis_of_this_run().port) as line, line.pubsub() as post:
         await post.psubscribe("*to:*")
         two.wires[0].hush()
         saying = asyncio.create_task(client.say(words))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             async for letter in post.listen():
                 if b'"asked"' in str(letter["data"]).encode():
                     break
@@ -60,7 +60,7 @@ async def comes(talk: Talk, client: Client) -> None:
     """What was held up reaches the writer, and its turn begins."""
     for wire in talk.fleet.wires:
         wire.mend()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while (await talk.world.view(client.session)).status is not SessionStatus.RUNNING:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
@@ -77,13 +77,12 @@ async def is_fit_for_use(talk: Talk, client: Client) -> None:
     assert times_there(WORDS, talk.world.history.logs[client.session]) == 1
 
 
-def world(two: Fleet, http: aiohttp.ClientSession) -> World:
+def world(two: FleetInLoop, http: aiohttp.ClientSession) -> World:
     return World(two.servers[1].address, Random(1), http)
 
 
-@pytest.mark.timeout(120)
 async def test_a_request_whose_client_has_left_is_waited_for_before_a_fleet_is_judged(
-    two: Fleet, http: aiohttp.ClientSession,
+    two: FleetInLoop, http: aiohttp.ClientSession,
 ) -> None:
     client = AapClient(world(two, http), 0)
     talk = await left_behind(two, client, f"/slow 400 {WORDS}")
@@ -96,9 +95,8 @@ async def test_a_request_whose_client_has_left_is_waited_for_before_a_fleet_is_j
     assert talk.world.found == []
 
 
-@pytest.mark.timeout(120)
 async def test_a_client_is_refused_while_a_message_runs_of_which_it_heard_nothing(
-    two: Fleet, http: aiohttp.ClientSession,
+    two: FleetInLoop, http: aiohttp.ClientSession,
 ) -> None:
     client = BladeClient(world(two, http), 0)
     talk = await left_behind(two, client, f"/slow 400 {WORDS}")

@@ -1,46 +1,29 @@
-"""The correct CAS server passes entirely, in every way of being correct; the suite leaves nothing behind."""
+"""The correct CAS server with less than everything, and with settings of its own; see `test_reference` and
+`test_liberties` for whole examinations."""
 
 from collections.abc import Awaitable, Callable
-
-import pytest
+from pathlib import Path
 
 from conformance.cas.profile import CasProfile
 from conformance.faults.cas import CasServer
-from conformance.faults.cas.freedoms import SPARING
-from conformance.faults.cas.liberties import WHOLE
+from conformance.faults.cas.freedoms import Sparing
 from conformance.kit.requirement import Level
 from conformance.kit.suite import Suite
 from conformance.kit.verdict import Outcome, Report, Verdict
+from tests.support.conformance.examinations import PATIENT, judged, troubles
 
 Examine = Callable[..., Awaitable[Report]]
 KEY = "the-key-of-the-examiners"
-PATIENT = 30.0
-"""A correct server is given time: the machine may be busy with other things."""
 
 
-def troubles(report: Report) -> list[str]:
-    return [f"{result.name}: {result.remark}" for result in report.results if result.outcome is not Outcome.PASSED]
-
-
-async def test_the_reference_server_conforms_and_is_left_clean(examine_cas: Examine) -> None:
-    server = CasServer(key=KEY)
-    report = await examine_cas(server, within=PATIENT)
-    assert troubles(report) == []
-    assert (report.verdict, report.exit_code) == (Verdict.CONFORMS, 0)
-    assert server.is_clean
-
-
-@pytest.mark.parametrize("server", WHOLE, ids=lambda server: server.__name__)
-async def test_liberties_are_not_held_against_a_server(examine_cas: Examine, server: type[CasServer]) -> None:
-    assert troubles(await examine_cas(server(key=KEY), within=PATIENT)) == []
-
-
-@pytest.mark.parametrize("server", SPARING, ids=lambda server: server.__name__)
-async def test_no_must_depends_on_a_should(examine_cas: Examine, cas: Suite, server: type[CasServer]) -> None:
+async def test_no_must_depends_on_a_should(
+    record_run: Callable[..., Awaitable[tuple[Path, Report]]], cas: Suite
+) -> None:
     musts = [item.id for item in cas.catalogue.requirements if item.level is Level.MUST]
-    report = await examine_cas(server(key=KEY), *musts, within=PATIENT)
-    assert [f"{item.requirement.id}: {item.grave[0].remark}" for item in report.findings if item.grave] == []
-    assert report.verdict is Verdict.CONFORMS
+    path, live = await record_run("cas", Sparing(key=KEY), *musts, within=PATIENT)
+    assert [f"{item.requirement.id}: {item.grave[0].remark}" for item in live.findings if item.grave] == []
+    assert live.verdict is Verdict.CONFORMS
+    assert {item.requirement.id for item in judged("cas", path).of(Outcome.FAILED)}.intersection(musts) == set()
 
 
 async def test_an_open_server_is_not_wrong(examine_cas: Examine) -> None:

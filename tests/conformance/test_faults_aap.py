@@ -8,6 +8,7 @@ from conformance.faults.aap import FAULTS
 from conformance.faults.fault import Fault
 from conformance.kit.suite import Suite
 from conformance.kit.verdict import Outcome, Report, Verdict
+from tests.support.conformance.liberties import combined
 
 Examine = Callable[..., Awaitable[Report]]
 KEY = "the-key-of-the-examiners"
@@ -37,10 +38,10 @@ def test_faults_have_names_and_sentences_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["one-id-for-all", "option-without-default", "invented-reason", "no-room-ever", "calls-by-another-name"]
+    "names", ["option-without-default invented-reason calls-by-another-name", "one-id-for-all no-room-ever"]
 )
-async def test_a_whole_examination_of_a_wrong_server_finishes(examine: Examine, aap: Suite, name: str) -> None:
-    report = await examine(FAULTS[name].server(key=KEY))
+async def test_a_whole_examination_of_a_wrong_server_finishes(examine: Examine, aap: Suite, names: str) -> None:
+    report = await examine(combined([FAULTS[name].server for name in names.split()])(key=KEY))
     assert len(report.results) == len(aap.cases)
     assert report.verdict is Verdict.FAILS
     assert [result.reason for result in report.results if "stumbled" in (result.reason or "")] == []

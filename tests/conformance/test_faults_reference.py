@@ -1,40 +1,20 @@
-"""The correct server passes entirely, in every way of being correct; the suite leaves nothing behind."""
+"""The correct AAP server one case at a time, with little to show, and with other profiles; see `test_reference` and
+`test_liberties` for whole examinations."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import pytest
-
 from conformance.aap.profile import AapProfile
-from conformance.faults.liberties import LIBERTIES
 from conformance.faults.reference import ReferenceServer
 from conformance.kit.verdict import Outcome, Report, Verdict
+from tests.support.conformance.examinations import PATIENT, troubles
 
 Examine = Callable[..., Awaitable[Report]]
 KEY = "the-key-of-the-examiners"
-PATIENT = 30.0
-"""A correct server is given time: the machine may be busy with other things."""
-
-
-def troubles(report: Report) -> list[str]:
-    return [f"{result.name}: {result.remark}" for result in report.results if result.outcome is not Outcome.PASSED]
-
-
-async def test_the_reference_server_conforms_and_is_left_clean(examine: Examine) -> None:
-    server = ReferenceServer(key=KEY)
-    report = await examine(server, within=PATIENT)
-    assert troubles(report) == []
-    assert (report.verdict, report.exit_code) == (Verdict.CONFORMS, 0)
-    assert server.sessions == {}
 
 
 async def test_cases_one_by_one_give_the_same(examine: Examine) -> None:
     assert troubles(await examine(ReferenceServer(key=KEY), at_once=1, within=PATIENT)) == []
-
-
-@pytest.mark.parametrize("server", LIBERTIES, ids=lambda server: server.__name__)
-async def test_liberties_are_not_held_against_a_server(examine: Examine, server: type[ReferenceServer]) -> None:
-    assert troubles(await examine(server(), within=PATIENT)) == []
 
 
 class BareServer(ReferenceServer):

@@ -88,7 +88,7 @@ def test_the_commands_run_and_find_their_own_ids(in_background: Serve, aap: Suit
     url = in_background(ReferenceServer(key=KEY))
     script = "\n".join(steps(asyncio.run(_everything(aap, url)), url))
     assert KEY not in script
-    done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], capture_output=True, text=True, timeout=30,
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], capture_output=True, text=True, timeout=120,
                           env={"KEY": KEY, "PATH": "/usr/bin:/bin", "HOME": "/nowhere"}, check=True)  # fmt: skip
     assert "it's $HOME `so`" in done.stdout
     assert '"full"' in done.stdout
@@ -97,7 +97,7 @@ def test_the_commands_run_and_find_their_own_ids(in_background: Serve, aap: Suit
 async def _is_sound(script: str) -> bool:
     """Whether bash can read it."""
     process = await asyncio.create_subprocess_exec("bash", "-n", "-c", script)
-    return await asyncio.wait_for(process.wait(), 10) == 0
+    return await asyncio.wait_for(process.wait(), 60) == 0
 
 
 async def test_every_failure_can_be_reproduced(examine: Examine) -> None:

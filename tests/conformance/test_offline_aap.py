@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.reels import Reel
+from tests.support.conformance.hand_recordings import Reel
 
 TOOL = {"description": "Does something.", "parameters": {"type": "object"}}
 META = {

@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.conformance.reels import Reel
+from tests.support.conformance.hand_recordings import Reel
 
 Body = dict[str, Any]
 SESSION = "sess_1"
@@ -236,3 +236,15 @@ def test_a_poll_may_bring_a_whole_chat() -> None:
     kept = turn(1, "assistant", "paused", call(ASK, "awaiting_answer", 2))
     reel.ask("GET", f"/api/sessions/{SESSION}/messages", [turn(0, "user", "completed", text="hello"), kept])
     assert "BL-GAP-16" not in reel.failed()
+
+
+@pytest.mark.parametrize(
+    ("subscribed", "wrong"), [({}, {"BL-GAP-30"}), ({"after_sequence": 0}, {"BL-GAP-30"}), ({"resume": True}, set())]
+)
+def test_the_past_is_told_to_those_who_resume(subscribed: Body, wrong: set[str]) -> None:
+    """What a connection was told comes again only if it subscribes to resume."""
+    reel, told = Reel("blade"), [("session:updated", {"session_id": SESSION, "stream_sequence": 1})]
+    for wanted in ({}, subscribed):
+        reel.send("session:subscribe", {"session_id": SESSION, **wanted})
+        reel.hear(*told)
+    assert set(reel.failed()) == wrong

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from conformance.offline.tape import Exchange
-from tests.conformance.reels import Reel
+from tests.support.conformance.hand_recordings import Reel
 
 Body = dict[str, Any]
 NOW = "2026-01-01T00:00:00Z"

@@ -1,6 +1,5 @@
 """The same traffic as a HAR file: what a recording tells, a HAR file tells, but for who ended what and when."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,25 +9,14 @@ import orjson
 import pytest
 
 from conformance.faults.aap import FAULTS
-from conformance.faults.blade.reference import BladeServer
-from conformance.faults.cas import CasServer
-from conformance.faults.reference import ReferenceServer
-from conformance.faults.zenflux.server import ZenfluxServer
 from conformance.kit.suite import dialects, load_suite
 from conformance.kit.verdict import Outcome, Report
 from conformance.offline.har import read_har
 from conformance.offline.judging import judge, mounted
-from conformance.offline.reading import read
+from tests.support.conformance.examinations import KEY, judged
 
-KEY = "the-key-of-the-examiners"
 START = datetime(2026, 1, 1, tzinfo=UTC)
 RecordRun = Callable[..., Awaitable[tuple[Path, Report]]]
-SERVERS: dict[str, Callable[[], Any]] = {
-    "aap": lambda: ReferenceServer(key=KEY),
-    "cas": lambda: CasServer(key=KEY),
-    "zenflux": ZenfluxServer,
-    "blade": lambda: BladeServer(key=KEY),
-}
 NEEDS_TIMES = {
     "aap": {"AAP-TURN-04"},
     "cas": {"CAS-EV-04", "CAS-EV-05", "CAS-SESS-03", "CAS-SESS-13", "CAS-SSE-06"},
@@ -91,14 +79,13 @@ def outcomes(report: Report) -> dict[str, Outcome]:
 
 
 @pytest.mark.parametrize("dialect", dialects())
-async def test_a_har_file_gives_the_same_verdicts(recorded: RecordRun, tmp_path: Path, dialect: str) -> None:
-    suite = load_suite(dialect)
-    path, _ = await recorded(dialect, SERVERS[dialect])
+async def test_a_har_file_gives_the_same_verdicts(
+    recorded: Callable[[str], Awaitable[Any]], tmp_path: Path, dialect: str
+) -> None:
+    whole = await recorded(dialect)
     saved = tmp_path / "saved.har"
-    saved.write_bytes(orjson.dumps(as_har(path)))
-    requirements = suite.catalogue.requirements
-    ours = outcomes(await asyncio.to_thread(judge, suite, mounted(read(path), dialect), requirements))
-    theirs = outcomes(await asyncio.to_thread(judge, suite, mounted(read(saved), dialect), requirements))
+    saved.write_bytes(orjson.dumps(as_har(whole.path)))
+    ours, theirs = outcomes(whole.offline), outcomes(judged(dialect, saved))
     differing = {name: (outcome, theirs[name]) for name, outcome in ours.items() if theirs[name] is not outcome}
     assert set(differing) <= NEEDS_TIMES[dialect]
     assert set(differing.values()) <= {(Outcome.PASSED, Outcome.NOT_TESTABLE)}

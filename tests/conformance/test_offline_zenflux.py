@@ -6,7 +6,7 @@ from uuid import uuid4
 import orjson
 import pytest
 
-from tests.conformance.reels import Reel
+from tests.support.conformance.hand_recordings import Reel
 
 Body = dict[str, Any]
 SOCKET = "/api/v1/ws/chat"

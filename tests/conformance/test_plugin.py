@@ -13,16 +13,18 @@ from conformance.faults.reference import ReferenceServer
 pytest_plugins = ["pytester"]
 KEY = "the-key-of-the-examiners"
 Serve = Callable[[ReferenceServer], str]
-QUIET = ("-p", "no:cacheprovider")
+QUIET = ("-p", "no:cacheprovider", "-o", "asyncio_default_fixture_loop_scope=function")
+HANG = 120
+"""Seconds that only a session that hangs would need."""
 
 
 @pytest.fixture
 def run(pytester: pytest.Pytester) -> Callable[..., pytest.RunResult]:
-    """A session of its own, in an empty folder."""
+    """A session in an empty folder; `test_the_key_may_come_from_the_environment` has one in a process of its own."""
 
     def go(url: str, *options: str) -> pytest.RunResult:
         about = ("--conform-dialect", "aap", "--conform-url", url, "--conform-key", KEY)
-        return pytester.runpytest_subprocess(*QUIET, *about, *options, timeout=50)
+        return pytester.runpytest_inprocess(*QUIET, *about, *options)
 
     return go
 
@@ -136,7 +138,7 @@ def test_the_key_may_come_from_the_environment(
     monkeypatch.setenv("CONFORM_KEY", KEY)
     url = in_background(ReferenceServer(key=KEY))
     about = ("--conform-dialect", "aap", "--conform-url", url, "-k", "SESS-01")
-    pytester.runpytest_subprocess(*QUIET, *about, timeout=50).assert_outcomes(passed=1)
+    pytester.runpytest_subprocess(*QUIET, *about, timeout=HANG).assert_outcomes(passed=1)
 
 
 def test_workers_examine_each_requirement_in_turn(in_background: Serve, run: Run, poor: str) -> None:
@@ -156,7 +158,7 @@ def test_workers_examine_each_requirement_in_turn(in_background: Serve, run: Run
     ],
 )
 def test_what_cannot_begin_says_why(pytester: pytest.Pytester, options: tuple[str, ...], words: str) -> None:
-    result = pytester.runpytest_subprocess(*QUIET, *options, timeout=50)
+    result = pytester.runpytest_inprocess(*QUIET, *options)
     assert result.ret in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERRUPTED)
     assert words in result.stdout.str() + result.stderr.str()
 
@@ -164,10 +166,10 @@ def test_what_cannot_begin_says_why(pytester: pytest.Pytester, options: tuple[st
 def test_without_a_dialect_it_does_nothing_and_loads_nothing() -> None:
     heavy = ["aiohttp", "pydantic", "yaml", "jsonschema_rs", "orjson", "conformance.kit", "pytest"]
     code = f"import sys, conformance.plugin; print([name for name in {heavy} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG, check=True)
     assert done.stdout.strip() == "[]"
 
 
 def test_pytest_finds_the_plugin_by_itself(pytester: pytest.Pytester) -> None:
-    result = pytester.runpytest_subprocess(*QUIET, "--help", timeout=50)
+    result = pytester.runpytest_subprocess(*QUIET, "--help", timeout=HANG)
     result.stdout.fnmatch_lines(["conformance of a server:", "*--conform-dialect=*"])

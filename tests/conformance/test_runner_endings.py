@@ -1,7 +1,6 @@
 """However a server behaves, and whatever its dialect, the examination ends with a report that says why."""
 
 import asyncio
-import os
 import random
 import subprocess
 import sys
@@ -10,13 +9,16 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
 from conformance.kit.runner import Runner
 from conformance.kit.suite import Target, dialects, load_suite
 from conformance.kit.verdict import CaseResult, Outcome, Report, Verdict
+from tests.support.conformance.examinations import KEY, PATIENT, SERVERS
 
 ROOT = Path(__file__).parents[2]
-AT_MOST = 50
+HANG = 600
+"""Seconds that only an examination that hangs would need."""
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
@@ -71,7 +73,7 @@ async def examined(dialect: str, url: str, within: float, at_once: int = 16) -> 
     """The whole suite, or an error after a while."""
     suite = load_suite(dialect)
     runner = Runner(suite, Target(url, "a-key", within), suite.read_profile(), at_once)
-    async with asyncio.timeout(AT_MOST):
+    async with asyncio.timeout(HANG):
         return await runner.run(suite.catalogue.requirements)
 
 
@@ -105,48 +107,73 @@ async def test_a_server_of_garbage_is_examined_to_the_end(dialect: str, talk: Ta
 SERVER = """
 import asyncio
 from conformance.faults.serving import served
-from {module} import {name}
+from conformance.faults.reference import ReferenceServer
 
 async def main():
-    server = {name}()
-    async with served(server) as url:
+    async with served(ReferenceServer()) as url:
         print(url, flush=True)
         await asyncio.Event().wait()
 
 asyncio.run(main())
 """
-PROCESSES = {
-    "aap": ("conformance.faults.reference", "ReferenceServer"),
-    "blade": ("conformance.faults.blade.reference", "BladeServer"),
-    "cas": ("conformance.faults.cas", "CasServer"),
-    "zenflux": ("conformance.faults.zenflux.server", "ZenfluxServer"),
-}
 
 
-@pytest.mark.parametrize("dialect", dialects())
-async def test_a_process_that_is_killed_midway_is_reported(dialect: str) -> None:
-    module, name = PROCESSES[dialect]
-    code = SERVER.format(module=module, name=name)
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=subprocess.PIPE, cwd=ROOT)
-    assert process.stdout is not None
-    heard: list[CaseResult] = []
+@asynccontextmanager
+async def mortal(dialect: str) -> AsyncIterator[tuple[str, Callable[[], None]]]:
+    """The address of a right server, and what kills it: nobody listens any more, and all connections break."""
+    server = SERVERS[dialect]()
+    runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    assert runner.server is not None
+    listener = await asyncio.get_running_loop().create_server(runner.server, "127.0.0.1", 0)
+
+    def kill() -> None:
+        listener.close()
+        for connection in runner.server.connections:
+            if connection.transport is not None:
+                connection.transport.abort()
+
     try:
-        url = (await asyncio.wait_for(process.stdout.readline(), 20)).decode().strip()
-        suite = load_suite(dialect)
-
-        def note(result: CaseResult) -> None:
-            heard.append(result)
-            if len(heard) == 10:
-                os.kill(process.pid, 9)
-
-        runner = Runner(suite, Target(url, None, 1.0), suite.read_profile())
-        async with asyncio.timeout(AT_MOST):
-            report = await runner.run(suite.catalogue.requirements, note)
+        yield f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}{server.mount}", kill
     finally:
-        with suppress(ProcessLookupError):
-            process.kill()
-        await asyncio.wait_for(process.wait(), 10)
+        listener.close()
+        await runner.cleanup()
+
+
+async def examined_until_killed(dialect: str, url: str, kill: Callable[[], None], key: str | None) -> Report:
+    """An examination of a server that is killed after ten cases."""
+    heard: list[CaseResult] = []
+
+    def note(result: CaseResult) -> None:
+        heard.append(result)
+        if len(heard) == 10:
+            kill()
+
+    suite = load_suite(dialect)
+    runner = Runner(suite, Target(url, key, PATIENT), suite.read_profile())
+    return await runner.run(suite.catalogue.requirements, note)
+
+
+def tells_of_the_death(report: Report) -> None:
     assert report.verdict is Verdict.FAILS
     assert any(item.outcome is Outcome.PASSED for item in told(report))
     assert any("Connect" in item.remark or "disconnected" in item.remark for item in report.results)
     assert any("without an answer" in item.remark for item in report.results)
+
+
+@pytest.mark.parametrize("dialect", dialects())
+async def test_a_server_that_dies_midway_is_reported(dialect: str) -> None:
+    async with mortal(dialect) as (url, kill):
+        tells_of_the_death(await examined_until_killed(dialect, url, kill, KEY))
+
+
+async def test_a_process_that_is_killed_midway_is_reported() -> None:
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", SERVER, stdout=subprocess.PIPE, cwd=ROOT)
+    assert process.stdout is not None
+    try:
+        url = (await asyncio.wait_for(process.stdout.readline(), HANG)).decode().strip()
+        tells_of_the_death(await examined_until_killed("aap", url, process.kill, None))
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await asyncio.wait_for(process.wait(), HANG)

@@ -1,42 +1,14 @@
-"""The correct server passes entirely; no MUST is held against the liberties; the suite leaves nothing behind."""
+"""The correct ZenFlux server with other profiles; see `test_reference` and `test_liberties` for whole examinations."""
 
 from collections.abc import Awaitable, Callable
 
-import pytest
-
-from conformance.faults.zenflux.liberties import LIBERTIES
 from conformance.faults.zenflux.server import ZenfluxServer
-from conformance.kit.requirement import Level
 from conformance.kit.suite import Suite
 from conformance.kit.verdict import Outcome, Report, Verdict
 from conformance.zenflux.profile import ZenfluxProfile
+from tests.support.conformance.examinations import troubles
 
 Examine = Callable[..., Awaitable[Report]]
-PATIENT = 30.0
-"""A correct server is given time: the machine may be busy with other things."""
-
-
-def troubles(report: Report) -> list[str]:
-    return [f"{result.name}: {result.remark}" for result in report.results if result.outcome is not Outcome.PASSED]
-
-
-async def test_the_reference_server_conforms_and_is_left_clean(examine_zenflux: Examine) -> None:
-    server = ZenfluxServer()
-    report = await examine_zenflux(server, within=PATIENT)
-    assert troubles(report) == []
-    assert (report.verdict, report.exit_code) == (Verdict.CONFORMS, 0)
-    assert server.is_clean
-
-
-@pytest.mark.parametrize("server", LIBERTIES, ids=lambda server: server.__name__)
-async def test_liberties_are_not_held_against_a_server(
-    examine_zenflux: Examine, zenflux: Suite, server: type[ZenfluxServer]
-) -> None:
-    musts = [item.id for item in zenflux.catalogue.requirements if item.level is Level.MUST]
-    report = await examine_zenflux(server(), *musts, within=PATIENT)
-    decided = [finding for finding in report.findings if finding.outcome is not Outcome.NOT_APPLICABLE]
-    assert [f"{item.requirement.id}: {item.grave[0].remark}" for item in decided if item.grave] == []
-    assert report.verdict is Verdict.CONFORMS
 
 
 async def test_an_empty_profile_makes_things_not_testable_and_nothing_wrong(examine_zenflux: Examine) -> None:

@@ -8,8 +8,8 @@ from hypothesis import given
 from gateway.model import EVENTS, FaultCode, Record
 from gateway.ports import Dialect
 from mappings.language import FEATURES, builtin_path
-from tests.streams import sessions
-from tests.tables import DIALECTS, dialect, table
+from tests.support.dialect_tables import DIALECTS, dialect, table
+from tests.support.record_streams import sessions
 
 OPTIONS = {
     "aap": ("delta", "message", "none"),

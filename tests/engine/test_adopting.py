@@ -23,8 +23,8 @@ from gateway.model import (
     encode,
 )
 from gateway.ports import Said, Turn
-from tests.house import Stage, lawful
-from tests.streams import sessions
+from tests.support.engine_stage import Stage, lawful
+from tests.support.record_streams import sessions
 
 
 async def play(turn: Turn) -> AsyncGenerator[Said, None]:

@@ -7,7 +7,7 @@ import pytest
 from gateway.errors import Busy, Conflict, NotFound
 from gateway.model import CloseReason, CustomEvent, NoticePosted, SendMessage, TurnEnded
 from gateway.ports import Said, Turn
-from tests.house import Acting, Stage, lawful, names
+from tests.support.engine_stage import Acting, Stage, lawful, names
 
 
 async def play(turn: Turn) -> AsyncGenerator[Said, None]:

@@ -7,8 +7,8 @@ import pytest
 from gateway.engine import channel as channel_module
 from gateway.engine import feed as feed_module
 from gateway.model import Record, SendMessage, TurnEnded
-from tests.engine.watching import post, read, silent
-from tests.house import Plain, Stage
+from tests.support.engine.watchers import post, read, silent
+from tests.support.engine_stage import Plain, Stage
 
 
 class Counting(Plain):

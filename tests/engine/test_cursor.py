@@ -13,8 +13,8 @@ from gateway.engine import feed as feed_module
 from gateway.engine.cursor import Cursor
 from gateway.log import MemoryLog
 from gateway.model import CloseReason, Record, SessionClosed
-from tests.engine.watching import Slow, post, read, silent
-from tests.house import Plain, Stage
+from tests.support.engine.watchers import Slow, post, read, silent
+from tests.support.engine_stage import Plain, Stage
 
 
 async def test_replay_then_live_without_gap_or_repetition() -> None:

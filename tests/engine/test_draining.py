@@ -7,7 +7,7 @@ from gateway.engine.draining import silence, unless
 from gateway.engine.turn import TurnRun
 from gateway.model import ContinuationAsk, MessageStarted, SendMessage, SessionStatus, TurnEnded, TurnSuspended
 from gateway.ports import Said, Turn
-from tests.house import Stage
+from tests.support.engine_stage import Stage
 
 
 async def patient(turn: Turn) -> AsyncGenerator[Said, None]:

@@ -7,8 +7,8 @@ import pytest
 from gateway.errors import Busy, NotFound
 from gateway.model import ContinuationAsk, ContinueTurn, SendMessage, SessionUpdated, TurnEnded, TurnSuspended
 from gateway.ports import Said, Turn
-from tests.house import Stage, names
-from tests.served import until
+from tests.support.engine_stage import Stage, names
+from tests.support.gateway_server import until
 
 
 async def asking(turn: Turn) -> AsyncGenerator[Said, None]:

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from gateway.engine.fitting import fitted
 from gateway.errors import GatewayError
 from gateway.model import Capabilities, Permission, Settings, ToolSpec
-from tests.house import CARD
+from tests.support.engine_stage import CARD
 
 
 def test_secrets_are_put_apart_and_stay_so() -> None:

@@ -7,7 +7,7 @@ import pytest
 from gateway.engine.house import House
 from gateway.errors import NotFound
 from gateway.ports import Said, Turn
-from tests.house import CARD, Stage
+from tests.support.engine_stage import CARD, Stage
 
 
 async def silent(turn: Turn) -> AsyncGenerator[Said, None]:

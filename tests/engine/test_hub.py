@@ -2,8 +2,8 @@
 
 import asyncio
 
-from tests.engine.watching import read, silent
-from tests.house import Plain, Stage
+from tests.support.engine.watchers import read, silent
+from tests.support.engine_stage import Plain, Stage
 
 
 async def test_a_different_option_is_another_reading() -> None:

@@ -26,8 +26,8 @@ from gateway.model import (
     TurnEnded,
 )
 from gateway.ports import Said, Scoped, SessionHead, Turn
-from tests.house import Stage, lawful, refolded
-from tests.served import until
+from tests.support.engine_stage import Stage, lawful, refolded
+from tests.support.gateway_server import until
 
 
 async def forking(turn: Turn) -> AsyncGenerator[Said, None]:
@@ -64,7 +64,7 @@ async def test_a_closed_session_can_be_read_and_nothing_else() -> None:
     session = await stage.session()
     session_id = session.view.session_id
     session.submit([SendMessage(content="go")])
-    await stage.until(session, ScopeOpened)
+    await stage.until(session, ScopeStatusChanged)
     view = await stage.service.close("", session_id, CloseReason.ARCHIVED)
     assert (view.status, view.closed, view.closed_at) == (SessionStatus.CLOSED, CloseReason.ARCHIVED, stage.now)
     assert stage.watchman.ended == ["interrupted"]
@@ -103,7 +103,7 @@ async def test_a_sub_agent_at_work_cannot_be_put_away() -> None:
     stage = Stage(patient)
     session = await stage.session()
     session.submit([SendMessage(content="go")])
-    await stage.until(session, ScopeOpened)
+    await stage.until(session, ScopeStatusChanged)
     with pytest.raises(Conflict):
         await stage.service.archive_scope("", session.view.session_id, "scope_1")
     session.run.stop()  # type: ignore[union-attr]

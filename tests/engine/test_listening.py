@@ -13,6 +13,8 @@ from gateway.model import (
     BlockDelta,
     BlockEnded,
     BlockKind,
+    ContinuationAsk,
+    ContinueTurn,
     FaultCode,
     InputResolved,
     MessageEnded,
@@ -21,16 +23,21 @@ from gateway.model import (
     Outcome,
     Record,
     Resolution,
+    ScopeOpened,
+    ScopeStatus,
+    ScopeStatusChanged,
+    SendMessage,
     StopReason,
     ToolReturned,
     TurnEnded,
     TurnStarted,
+    TurnSuspended,
 )
 from gateway.ports import Said, Scoped, Telling
 from gateway.ports import Turn as TurnPort
-from tests.engine.playing import HELLO, ended, played
-from tests.house import names
-from tests.streams import backend_turns
+from tests.support.engine.single_turn import HELLO, ended, played
+from tests.support.engine_stage import Stage, lawful, names
+from tests.support.record_streams import backend_turns
 
 
 @pytest.mark.parametrize("nonsense", [
@@ -132,3 +139,40 @@ async def test_words_of_every_script_take_the_short_way() -> None:
     assert [r.event for r in records if isinstance(r.event, BlockDelta)] == said
     assert records[5].event is said[0], "not copied on the way"
     assert ended(records).outcome is Outcome.COMPLETED
+
+
+def _statuses(records: list[Record]) -> list[tuple[str, StopReason | None]]:
+    changes = [(record.scope_id, record.event) for record in records if isinstance(record.event, ScopeStatusChanged)]
+    assert {scope_id for scope_id, _ in changes} == {"scope_1"}
+    return [(event.status, event.stop_reason) for _, event in changes]
+
+
+@pytest.mark.parametrize("says_so", [True, False], ids=["in full", "the least"])
+async def test_the_status_of_a_sub_agent_is_told_whether_its_backend_says_it_or_not(says_so: bool) -> None:
+    def status(word: ScopeStatus, why: StopReason | None = None) -> list[Said]:
+        return [Scoped("scope_1", ScopeStatusChanged(status=word, stop_reason=why))] if says_so else []
+
+    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+        yield Scoped("scope_1", ScopeOpened(parent=ROOT))
+        for said in (*status(ScopeStatus.RUNNING), *status(ScopeStatus.BLOCKED, StopReason.NEEDS_INPUT)):
+            yield said
+        await turn.ask(ContinuationAsk(turn=1, message="on?"), scope_id="scope_1")
+        for said in (*status(ScopeStatus.RUNNING), *status(ScopeStatus.IDLE, StopReason.REFUSAL)):
+            yield said
+        yield Scoped("scope_1", ScopeStatusChanged(status=ScopeStatus.ENDED, stop_reason=StopReason.REFUSAL))
+
+    stage = Stage(play)
+    session = await stage.session()
+    session.submit([SendMessage(content="hi")])
+    await stage.until(session, TurnSuspended)
+    [request_id] = session.view.asks
+    assert session.view.scopes["scope_1"].status is ScopeStatus.BLOCKED
+    session.submit([ContinueTurn(request_id=request_id)])
+    await stage.until(session, TurnEnded)
+    records = await stage.records(session)
+    lawful(records)
+    assert ended(records).outcome is Outcome.COMPLETED
+    assert _statuses(records) == [
+        (ScopeStatus.RUNNING, None), (ScopeStatus.BLOCKED, StopReason.NEEDS_INPUT), (ScopeStatus.RUNNING, None),
+        (ScopeStatus.IDLE, StopReason.REFUSAL), (ScopeStatus.ENDED, StopReason.REFUSAL),
+    ]

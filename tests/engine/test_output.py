@@ -9,7 +9,7 @@ from gateway.backends import DemoBackend, Pen
 from gateway.errors import Invalid
 from gateway.model import FaultCode, Outcome, SendMessage, TurnEnded
 from gateway.ports import Said, Turn
-from tests.house import Stage, lawful
+from tests.support.engine_stage import Stage, lawful
 
 ELSEWHERE = {"$ref": "http://127.0.0.1:9/schema.json"}
 """A schema may not make the server fetch anything."""

@@ -40,8 +40,8 @@ from gateway.model import (
 )
 from gateway.ports import Said, Scoped, Turn
 from gateway.storage import Database
-from tests.house import Play, Stage, lawful, names, refolded
-from tests.served import until
+from tests.support.engine_stage import Play, Stage, lawful, names, refolded
+from tests.support.gateway_server import until
 
 
 class Server:

@@ -37,7 +37,7 @@ from gateway.model import (
     TurnSuspended,
 )
 from gateway.ports import Said, Turn
-from tests.house import Stage, lawful, names, refolded
+from tests.support.engine_stage import Stage, lawful, names, refolded
 
 CALLS = (ToolCall(call_id="c1", name="calc"), ToolCall(call_id="c2", name="mine", origin=ToolOrigin.CLIENT))
 
@@ -154,6 +154,10 @@ async def test_a_message_while_a_turn_waits_abandons_what_was_asked() -> None:
     ends = [r for r in records if isinstance(r.event, TurnEnded)]
     assert [(r.turn_id, r.event.outcome) for r in ends] == [(old, Outcome.INTERRUPTED)]
     assert records[receipt.after].event.name == "turn.started"
+    [place] = [at for at, r in enumerate(records) if isinstance(r.event, InputAccepted) and r.turn_id == old][1:]
+    assert records[place].event.command == Interrupt(turn_id=old), "inputs are logged before their effects"
+    assert {r.turn_id for r in records[place:receipt.after - 1]} == {old}
+    assert [r.event.name for r in records[receipt.after - 2:receipt.after]] == ["turn.ended", "input.accepted"]
     assert session.view.turn_id == receipt.turn_id != old
     assert first not in session.view.asks
 

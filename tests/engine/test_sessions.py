@@ -9,8 +9,8 @@ from gateway.errors import NotFound, Overloaded, TooLarge
 from gateway.log import MemoryLog
 from gateway.model import Interrupt, MessageStarted, Role, SeedMessage, SendMessage
 from gateway.ports import Said, Turn
-from tests.house import Stage
-from tests.served import until
+from tests.support.engine_stage import Stage
+from tests.support.gateway_server import until
 
 
 async def patient(turn: Turn) -> AsyncGenerator[Said, None]:

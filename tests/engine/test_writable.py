@@ -4,7 +4,7 @@ import pytest
 
 from gateway.engine.writable import is_text, named, tellable, writable
 from gateway.model import CustomEvent, Event, Fault, FaultCode, GrammarError, NoticePosted, ToolReturned
-from tests.engine.playing import deep
+from tests.support.engine.single_turn import deep
 
 
 def test_what_can_be_written_is_given_back_as_the_log_will_have_it() -> None:

@@ -10,7 +10,7 @@ from gateway.log.carry import SEGMENT, exported, take_in
 from gateway.log.verify import verify
 from gateway.model import MODEL_VERSION, encode
 from gateway.storage import Database, Seal, Unusable, make
-from tests.log.stored import SESSIONS, kept, session, store
+from tests.support.log.stored_sessions import SESSIONS, kept, session, store
 
 
 def lines(path: Path, *sessions: str) -> list[bytes]:

@@ -10,12 +10,12 @@ from gateway.log.compact import FULL_BYTES, compact, merged
 from gateway.log.file import Segment
 from gateway.log.verify import verify
 from gateway.storage import Database, Unusable
-from tests.log.stored import SESSIONS, kept, segments, session, store
+from tests.support.log.stored_sessions import SESSIONS, kept, segments, session, store
 
 
 async def test_nothing_readable_changes(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
-    sessions = {**SESSIONS, "long": session("long", 400)}
+    sessions = {**SESSIONS, "long": session("long", 100)}
     await store(path, sessions, group=1)
     before = kept(path)
     assert before == sessions

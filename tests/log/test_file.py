@@ -7,8 +7,8 @@ import pytest
 from gateway.errors import NotFound
 from gateway.log import SqliteLog, log_file
 from gateway.storage import Database, Unusable
-from tests.log.logs import put
-from tests.log.stored import SESSIONS, kept, session, store
+from tests.support.log.event_logs import put
+from tests.support.log.stored_sessions import SESSIONS, kept, session, store
 
 
 async def test_everything_is_read_in_order(tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ from gateway.model import (
     TurnStarted,
 )
 from gateway.ports import EventLog
-from tests.log.logs import LOGS, created, note, put
-from tests.streams import sessions
+from tests.support.log.event_logs import LOGS, created, note, put
+from tests.support.record_streams import sessions
 
 
 @pytest.fixture(params=LOGS)

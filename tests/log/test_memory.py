@@ -2,7 +2,7 @@
 
 from gateway.log import MemoryLog
 from gateway.model import Record, TurnStarted
-from tests.log.logs import created
+from tests.support.log.event_logs import created
 
 
 async def test_what_was_taken_is_safe_and_told_at_once() -> None:

@@ -14,9 +14,9 @@ from gateway.errors import GatewayError, Overloaded
 from gateway.log.redis import Lost, RedisLog
 from gateway.model import Outcome, Record, StopReason, TurnEnded
 from gateway.storage.redis import Address, Command, Redis, Reset, Unreachable
-from tests.log.logs import created, note, put
-from tests.redises import RedisServer, redis_of_this_run
-from tests.served import until
+from tests.support.gateway_server import simulation, until
+from tests.support.log.event_logs import created, note, put
+from tests.support.redis_server import RedisServer, redis_of_this_run
 
 
 @asynccontextmanager
@@ -24,7 +24,7 @@ async def opened(
     url: str = "", lease: float = 10.0, prefix: str = "", *, fsync: bool = False,
 ) -> AsyncIterator[RedisLog]:
     address = Address.read(f"{url or redis_of_this_run().url}?prefix={prefix or uuid4().hex}")
-    log = RedisLog(Redis(address, lease=lease), fsync=fsync)
+    log = RedisLog(Redis(address, lease=lease, clock=simulation().time), fsync=fsync)
     await log.open()
     log.told = []  # type: ignore[attr-defined]
     log.on_commit = log.told.extend  # type: ignore[attr-defined]

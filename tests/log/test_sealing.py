@@ -26,7 +26,7 @@ from gateway.ports import KeptAnswer
 from gateway.resources.redis import RedisAnswers, RedisResources
 from gateway.storage import UNSEALED, Database, Seal
 from gateway.storage.redis import Address, Redis
-from tests.redises import redis_of_this_run
+from tests.support.redis_server import redis_of_this_run
 
 SEAL = Seal(lambda: ["k" * 32])
 GIVEN = {"key": "s3cret"}

@@ -23,9 +23,9 @@ from gateway.model import (
 )
 from gateway.ports import Said, Turn
 from gateway.storage import Database
-from tests.house import Stage, lawful
-from tests.log.logs import created, note, put
-from tests.served import until
+from tests.support.engine_stage import Stage, lawful
+from tests.support.gateway_server import until
+from tests.support.log.event_logs import created, note, put
 
 
 class Disk:
@@ -111,7 +111,7 @@ async def chatter(turn: Turn) -> AsyncGenerator[Said, None]:
     yield BlockStarted(block_id="b", message_id="m", kind=BlockKind.TEXT)
     while True:
         yield BlockDelta(block_id="b", message_id="m", kind=BlockKind.TEXT, delta="word ")
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.001)
 
 
 async def brief(turn: Turn) -> AsyncGenerator[Said, None]:

@@ -11,8 +11,8 @@ from gateway.log.sqlite import encode_lines
 from gateway.log.verify import verify
 from gateway.model import MODEL_VERSION
 from gateway.storage import Database
-from tests.log.logs import put
-from tests.log.stored import SESSIONS, store
+from tests.support.log.event_logs import put
+from tests.support.log.stored_sessions import SESSIONS, store
 
 
 @pytest.fixture

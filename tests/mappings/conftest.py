@@ -23,7 +23,7 @@ AAP = Vocabulary(
         "message.user": ("content",),
         "message.tool": ("request_id", "content"),
         "message.tool_permission": ("request_id", "granted", "reason"),
-        "answer.question": ("request_id", "custom"),
+        "answer.question": ("request_id", "custom", "said"),
         "answer.continuation": ("request_id", "proceed"),
         "answer.rollback": ("request_id", "option"),
         "turn.interrupt": (),

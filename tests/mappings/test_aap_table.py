@@ -172,8 +172,8 @@ def test_client_messages_become_commands(aap: Table) -> None:
     assert aap.command("message.tool", request_id="r", content="ok") == ReturnResult(request_id="r", content="ok")
     assert aap.command("message.tool_permission", request_id="r", granted=False, reason="no") == DecidePermission(
         request_id="r", granted=False, reason="no")
-    assert aap.command("answer.question", request_id="r", custom={"0": "blue"}) == AnswerQuestion(
-        request_id="r", custom={"0": "blue"})
+    assert aap.command("answer.question", request_id="r", custom={"0": "blue"}, said="blue ") == AnswerQuestion(
+        request_id="r", custom={"0": "blue"}, said="blue ")
     assert aap.command("answer.continuation", request_id="r", proceed=False) == ContinueTurn(
         request_id="r", proceed=False)
     assert aap.command("answer.rollback", request_id="r", option="a") == RollBack(request_id="r", option="a")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gateway.marks import Problems, read
 from mappings.language import Table, Vocabulary, builtin_path, builtin_table, load_table
 from mappings.language.shape import SECTIONS
-from tests.tables import DIALECTS, dialect
+from tests.support.dialect_tables import DIALECTS, dialect
 
 DOCS = Path(__file__).parents[2] / "docs" / "mappings.md"
 WORDS = st.sampled_from([

@@ -13,6 +13,7 @@ from gateway.model import (
     Question,
     QuestionAsk,
     RollbackAsk,
+    TextPart,
     ToolCall,
     in_words,
     meant_by,
@@ -26,9 +27,6 @@ ASK = QuestionAsk(questions=(
 
 
 @pytest.mark.parametrize(("ask", "said", "meant"), [
-    (ASK, " Red ", {"custom": {"0": "Red", "1": "Red"}}),
-    (ASK, "Colour: Green; Which fruits?: Apple, Fig", {"custom": {"0": "Green", "1": "Apple, Fig"}}),
-    (ASK, "Colour: Green", {"custom": {"0": "Colour: Green", "1": "Colour: Green"}}),
     (ContinuationAsk(turn=1, message="on?"), "yes", {"proceed": True}),
     (ContinuationAsk(turn=1, message="on?"), " No", {"proceed": False}),
     (RollbackAsk(task_id="t", options=()), "step\n", {"option": "step"}),
@@ -37,6 +35,32 @@ ASK = QuestionAsk(questions=(
 ])
 def test_what_words_mean(ask: Any, said: str, meant: Any) -> None:
     assert meant_by(ask, said) == meant
+
+
+ONE = QuestionAsk(questions=(Question(question="Which?", header="Pick"),))
+TWINS = QuestionAsk(questions=(Question(question="A?", header="X"), Question(question="B?", header="X")))
+
+
+@pytest.mark.parametrize(("ask", "said", "custom"), [
+    (ASK, " Red ", {"0": "Red", "1": "Red"}),
+    (ASK, "Colour: Green; Which fruits?: Apple, Fig", {"0": "Green", "1": "Apple, Fig"}),
+    (ASK, "Colour: Green", {"0": "Colour: Green", "1": "Colour: Green"}),
+    (ASK, '{"Colour": " Green", "Which fruits?": ["Apple", "Fig"]}', {"0": "Green", "1": "Apple, Fig"}),
+    (ASK, ' ["Green", 7]', {"0": "Green", "1": "7"}),
+    (ASK, (TextPart(text='["Green",'), TextPart(text='"Fig"]')), {"0": "Green", "1": "Fig"}),
+    (ASK, '{"Which fruits?": "Fig"}', {"1": "Fig"}),
+    (ASK, '{"Color": "Red"}', {}),
+    (ASK, '["a", "b", "c"]', {"0": "a", "1": "b", "2": "c"}),
+    (ASK, '{"Colour": ', {"0": '{"Colour":', "1": '{"Colour":'}),
+    (ASK, "[" * 100_000, {"0": "[" * 100_000, "1": "[" * 100_000}),
+    (TWINS, '{"X": "both", "A?": "a", "B?": "b"}', {"0": "a", "1": "b"}),
+    (ONE, '{"Pick": "this"}', {"0": "this"}),
+    (ONE, '["this"]', {"0": "this"}),
+    (ONE, '{"some": "JSON"}', {"0": '{"some": "JSON"}'}),
+    (ONE, '["two", "words"]', {"0": '["two", "words"]'}),
+])
+def test_each_question_has_its_own_answer_and_the_words_stay_as_sent(ask: Any, said: Any, custom: Any) -> None:
+    assert meant_by(ask, said) == {"custom": custom, "said": said}
 
 
 @pytest.mark.parametrize(("answer", "words"), [

@@ -20,9 +20,9 @@ from gateway.model import (
     Usage,
 )
 from mappings.language import FEATURES, Level
-from tests.pairs.comparing import Comparison
-from tests.pairs.facts import Tally
-from tests.pairs.reading import Reading
+from tests.support.pairs.comparison import Comparison
+from tests.support.pairs.facts import Tally
+from tests.support.pairs.reader import Reading
 
 CALC = ToolCall(call_id="c1", name="calc", input={"expression": "6*7"})
 GO_ON = ContinuationAsk(turn=1, message="Shall I go on?")

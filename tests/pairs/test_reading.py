@@ -7,23 +7,24 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.pairs.reading import Reading, at_once
-from tests.pairs.reading_aap import AapReading
-from tests.pairs.reading_blade import BladeReading
-from tests.pairs.reading_cas import CasReading
-from tests.pairs.reading_zenflux import ZenfluxReading
+from tests.support.pairs.aap_reader import AapReading
+from tests.support.pairs.blade_reader import BladeReading
+from tests.support.pairs.cas_reader import CasReading
+from tests.support.pairs.reader import Reading, at_once
+from tests.support.pairs.zenflux_reader import ZenfluxReading
 
-HERE = Path(__file__).parent
+READERS = Path(__file__).parents[1] / "support" / "pairs"
 PRODUCT = ("gateway", "adapters", "mappings", "conformance")
 
 
-@pytest.mark.parametrize("path", sorted(HERE.glob("reading*.py")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(READERS.glob("*reader.py")), ids=lambda path: path.name)
 def test_a_reader_imports_nothing_that_it_is_to_judge(path: Path) -> None:
     tree = ast.walk(ast.parse(path.read_text()))
     named = [name.name for node in tree if isinstance(node, ast.Import) for name in node.names]
     named += [node.module or "" for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
     assert [name for name in named if name.split(".")[0] in PRODUCT] == []
-    assert [name for name in named if name.startswith("tests.") and not name.startswith("tests.pairs.reading")] == []
+    ours = [name for name in named if name.startswith("tests.")]
+    assert [name for name in ours if not name.startswith("tests.support.pairs.reader")] == []
 
 
 def test_calls_are_parallel_while_they_are_open_together() -> None:

@@ -15,17 +15,17 @@ import pytest
 from gateway.backends.directives import READERS
 from gateway.model import ContinueTurn, DecidePermission, InputAccepted, Record, ReturnResult, RollBack, text_of
 from mappings.language import FEATURES, Level, Table
-from tests.pairs.comparing import NOT_TOLD, Comparison
-from tests.pairs.facts import Tally, counted
-from tests.pairs.reading import Reading
-from tests.pairs.relaying import Row, in_a_row
-from tests.pairs.saying import PAINT, PAINTED
-from tests.pairs.talking_aap import AapTalk
-from tests.pairs.talking_blade import BladeTalk
-from tests.pairs.talking_cas import CasTalk
-from tests.pairs.talking_zenflux import ZenfluxTalk
-from tests.served import Served
-from tests.tables import DIALECTS, table
+from tests.support.dialect_tables import DIALECTS, table
+from tests.support.gateway_server import Served
+from tests.support.pairs.aap_client import AapTalk
+from tests.support.pairs.blade_client import BladeTalk
+from tests.support.pairs.cas_client import CasTalk
+from tests.support.pairs.client_words import PAINT, PAINTED
+from tests.support.pairs.comparison import NOT_TOLD, Comparison
+from tests.support.pairs.facts import Tally, counted
+from tests.support.pairs.reader import Reading
+from tests.support.pairs.two_gateways import Row, in_a_row
+from tests.support.pairs.zenflux_client import ZenfluxTalk
 
 TALKS: dict[str, Callable[[Served], Any]] = {
     "aap": AapTalk, "blade": BladeTalk, "cas": CasTalk, "zenflux": ZenfluxTalk,

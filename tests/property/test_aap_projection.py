@@ -15,9 +15,9 @@ from gateway.model import (
     TurnResumed,
     TurnStarted,
 )
-from tests.adapters.aap.reader import Heard, hear, read
-from tests.streams import sessions
-from tests.tables import dialect, table
+from tests.support.adapters.aap_reader import Heard, hear, read
+from tests.support.dialect_tables import dialect, table
+from tests.support.record_streams import sessions
 
 
 def frames(mode: str, records: list[Record]) -> list[bytes]:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from adapters.cas.reading import Reading, thread_id_of
 from gateway.model import ROOT, BlockEnded, BlockKind, Record, in_markdown
-from tests.adapters.cas.reader import Frame, Shelf, kept
-from tests.streams import sessions
+from tests.support.adapters.cas_reader import Frame, Shelf, kept
+from tests.support.record_streams import sessions
 
 BOTH = ("agent.message", "agent.thinking")
 MODES = {

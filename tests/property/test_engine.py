@@ -32,9 +32,9 @@ from gateway.model import (
 )
 from gateway.ports import Outbound, Said, Scoped, Telling
 from gateway.ports import Turn as TurnPort
-from tests.house import Plain, Stage, lawful, refolded
-from tests.streams import ENGINES, Walk
-from tests.tables import DIALECTS, dialect, table
+from tests.support.dialect_tables import DIALECTS, dialect, table
+from tests.support.engine_stage import Plain, Stage, lawful, refolded
+from tests.support.record_streams import ENGINES, Walk
 
 READINGS = ("plain", *sorted(DIALECTS))
 
@@ -283,11 +283,11 @@ class World:
 def scripts(draw: Any) -> list[list[Said]]:
     """What the agent says in each of its turns, with ids that come once."""
     walk, told = Walk(draw), []
-    for _ in range(draw(st.integers(1, 3))):
+    for _ in range(1 + walk.chance.below(3)):
         before = len(walk.records)
-        walk.turn(draw(st.integers(5, 20)), suspend=False)
+        walk.turn(5 + walk.chance.below(16), suspend=False)
         own = [record for record in walk.records[before:] if not isinstance(record.event, ENGINES)]
-        told.append([said for record in own for said in _wordy(record, draw(st.integers(0, 6)))])
+        told.append([said for record in own for said in _wordy(record, walk.chance.below(7))])
     return told
 
 

@@ -26,7 +26,7 @@ from gateway.model import (
     encode,
     fold,
 )
-from tests.streams import sessions
+from tests.support.record_streams import sessions
 
 OPENS_OR_CLOSES = (BlockStarted, BlockEnded, MessageStarted, MessageEnded, ToolReturned, TurnStarted, TurnEnded)
 

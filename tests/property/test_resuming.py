@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -36,10 +37,10 @@ from gateway.model import (
 )
 from gateway.ports import Subscription
 from gateway.web import Rest
-from tests.adapters.cas.reader import Shelf
-from tests.house import Watchman
-from tests.streams import Walk, sessions
-from tests.tables import dialect, table
+from tests.support.adapters.cas_reader import Shelf
+from tests.support.dialect_tables import dialect, table
+from tests.support.engine_stage import Watchman
+from tests.support.record_streams import Walk, sessions
 
 SESSION = "sess_walk"
 MANNERS = {
@@ -238,7 +239,7 @@ class Hall:
             told += [(opened + n * pace, "read", number) for n in range(1, 1 + int((end - opened) / pace))]
         return sorted(told, key=lambda one: one[0])
 
-    async def live(self, timeline: list[tuple[float, str, int]]) -> None:
+    def live(self, timeline: list[tuple[float, str, int]]) -> None:
         library, places = self.library, dict[int, int]()
         for at, what, number in timeline:
             library.now = at
@@ -250,21 +251,25 @@ class Hall:
                 places[number] = len(self.readers)
                 self.readers.append((library.watch(self.name, self.options, 0), []))
             else:
-                await self.read(places[number])
+                self.read(places[number])
 
-    async def read(self, number: int) -> bool:
-        """Whether anything was ready."""
+    def read(self, number: int) -> bool:
+        """Whether anything was ready; a reader that would have to wait is called away, as by a task that is cancelled.
+
+        Nothing else runs meanwhile, so it needs no task: there are hundreds of readings in one example.
+        """
         cursor, heard = self.readers[number]
-        reading = asyncio.ensure_future(cursor.chunks())
-        for _ in range(8):
-            await asyncio.sleep(0)
-        if not reading.done():
-            reading.cancel()
-            await asyncio.wait([reading])
-            return False
-        chunks = reading.result()
-        heard += [frame for chunk in chunks for frame in chunk.frames]
-        return bool(chunks)
+        reading = cursor.chunks()
+        try:
+            waiter = reading.send(None)
+        except StopIteration as over:
+            heard += [frame for chunk in over.value for frame in chunk.frames]
+            return bool(over.value)
+        assert waiter is cursor._waiter
+        waiter.cancel()
+        with suppress(asyncio.CancelledError):
+            reading.throw(asyncio.CancelledError())
+        return False
 
     def replayed(self) -> list[bytes]:
         """What the log alone tells one who comes when all is over."""
@@ -289,9 +294,9 @@ async def test_whoever_reads_when_and_however_slowly_is_told_the_same(
         patch.setattr(channel_module, "KEPT_BYTES", 2000)
         patch.setattr(cursor_module, "PAGE", 4)
         hall = Hall(records, name, options)
-        await hall.live(hall.timeline(delays, readers))
+        hall.live(hall.timeline(delays, readers))
         for number, (cursor, heard) in enumerate(hall.readers):
-            while await hall.read(number):
+            while hall.read(number):
                 pass
             cursor.close()
             assert heard == hall.replayed()

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from gateway.model import ROOT, BlockEnded, BlockKind, Record, Turn, decode
-from tests.house import lawful
-from tests.streams import sessions
-from tests.tables import DIALECTS
-from tests.translate.originals import told, translated
+from tests.support.dialect_tables import DIALECTS
+from tests.support.engine_stage import lawful
+from tests.support.record_streams import sessions
+from tests.support.translate.conversations import told, translated
 
 
 def words(records: list[Record], kind: BlockKind) -> str:

@@ -24,9 +24,9 @@ from gateway.model import (
     TurnStarted,
     fold,
 )
-from tests.adapters.zenflux.reader import Run, events, hear, payloads
-from tests.streams import sessions
-from tests.tables import dialect, table
+from tests.support.adapters.zenflux_reader import Run, events, hear, payloads
+from tests.support.dialect_tables import dialect, table
+from tests.support.record_streams import sessions
 
 SOCKET = Manner()
 SINGLE = Manner(multi_message=False)

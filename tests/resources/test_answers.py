@@ -16,7 +16,7 @@ from gateway.resources.answers import BYTES, NUMBER, Bounds, MemoryAnswers, Sqli
 from gateway.resources.redis import RedisAnswers
 from gateway.storage import Database, counted
 from gateway.storage.redis import Address, Redis
-from tests.redises import redis_of_this_run
+from tests.support.redis_server import redis_of_this_run
 
 Opened = Callable[[Path, Clock, Bounds], AbstractAsyncContextManager[Answers]]
 

@@ -13,7 +13,8 @@ from gateway.ports import Said, Turn
 from gateway.resources import MemoryResources
 from gateway.resources.scheduler import Scheduler
 from gateway.resources.schedules import KeptRun, KeptTask, Run, Schedules, Task
-from tests.house import Stage
+from tests.support.engine_stage import Stage
+from tests.support.gateway_server import until
 
 NOON = datetime.fromisoformat("2026-01-01T12:00:00Z").timestamp()
 HOUR = 3600.0
@@ -58,9 +59,7 @@ class Desk:
 
     async def quiet(self) -> None:
         """Until no turn runs."""
-        async with asyncio.timeout(30):
-            while self.stage.service.running:  # noqa: ASYNC110
-                await asyncio.sleep(0)
+        await until(lambda: not self.stage.service.running)
 
 
 @pytest.fixture
@@ -137,9 +136,7 @@ async def test_a_task_that_still_runs_is_not_started_again(desk: Desk) -> None:
     await desk.at(HOUR)
     (run,) = await desk.runs(kept)
     view = await desk.stage.service.get("ada", run.session_id)
-    async with asyncio.timeout(30):
-        while view.status is not SessionStatus.SUSPENDED:  # noqa: ASYNC110
-            await asyncio.sleep(0)
+    await until(lambda: view.status is SessionStatus.SUSPENDED)
     await desk.at(3 * HOUR)
     assert [run.status for run in await desk.runs(kept)] == ["running"]
     await desk.stage.service.delete("ada", run.session_id)

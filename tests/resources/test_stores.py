@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gateway.errors import Conflict, GatewayError, NotFound, Overloaded
 from gateway.ports import Resource, Resources
 from gateway.resources.memory import MemoryResources
-from tests.resources.stores import LASTING, STORES
+from tests.support.resources.stores import LASTING, STORES
 
 PLENTY = 1000
 

@@ -26,7 +26,7 @@ from gateway.model import (
     ToolSpec,
 )
 from gateway.parts import load_parts
-from tests.served import Served, serving, until
+from tests.support.gateway_server import Served, serving, until
 
 OWNER = "ann"
 BROKEN = """

@@ -20,7 +20,7 @@ from gateway.model import (
     Usage,
 )
 from gateway.ports import Scoped
-from tests.backends.driving import FakeTurn
+from tests.support.backends.turn_driver import FakeTurn
 
 
 @pytest.fixture

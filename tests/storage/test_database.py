@@ -11,7 +11,7 @@ import pytest
 from gateway.errors import Conflict, GatewayError, Overloaded
 from gateway.storage import Database, Unusable
 from gateway.storage.database import MOST_BYTES
-from tests.served import until
+from tests.support.gateway_server import until
 
 Work = Callable[[sqlite3.Connection], None]
 
@@ -298,8 +298,6 @@ async def test_who_has_more_to_write_because_of_the_trouble_does_not_hurry_the_n
     with monkeypatch.context() as patch:
         await asyncio.sleep(0)
         patch.setattr(database._loop, "call_later", lambda seconds, act: later.append(seconds))
-        async with asyncio.timeout(30):
-            while not source.told:  # noqa: ASYNC110
-                await asyncio.sleep(0)
+        await until(lambda: source.told)
     assert later == [60]
     await database.close()

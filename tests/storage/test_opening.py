@@ -13,6 +13,7 @@ import pytest
 
 from gateway.storage import SCHEMA_VERSION, Database, Unusable, locked, reading
 from gateway.storage.opening import is_own, look, why
+from tests.support.warm_process import Popen, run
 
 NOBODY = 65534
 SERVE = "from gateway.cli import main; main()"
@@ -100,9 +101,7 @@ def serve(folder: Path) -> subprocess.CompletedProcess[str]:
     """The real program, which is expected to give up."""
     file = folder / "config.yaml"
     file.write_text("dialects: {aap: }\nagents: {demo: {backend: demo}}\nport: 0\n")
-    return subprocess.run(
-        [sys.executable, "-c", SERVE, "serve", "--config", str(file)], capture_output=True, text=True, timeout=30,
-    )
+    return run([sys.executable, "-c", SERVE, "serve", "--config", str(file)])
 
 
 def test_a_second_server_is_refused(tmp_path: Path) -> None:
@@ -141,9 +140,7 @@ def test_what_this_user_may_not_write_is_refused(tmp_path: Path, what: str) -> N
     if what == "folder":
         (data / "dragoman.db.lock").unlink()
         data.chmod(0o555)
-    done = subprocess.run(
-        [sys.executable, "-c", AS_NOBODY, str(data)], capture_output=True, text=True, timeout=30,
-    )
+    done = run([sys.executable, "-c", AS_NOBODY, str(data)])
     data.chmod(0o755)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("dragoman.db: ")
@@ -232,7 +229,7 @@ asyncio.run(go())
 def test_what_servers_that_died_left_behind_does_not_pile_up(tmp_path: Path) -> None:
     path, sizes = tmp_path / "a.db", list[int]()
     for _ in range(4):
-        died = subprocess.run([sys.executable, "-c", DYING, str(path)], timeout=30)
+        died = run([sys.executable, "-c", DYING, str(path)])
         assert died.returncode == -signal.SIGKILL
         sizes.append(path.with_name("a.db-wal").stat().st_size)
     assert sizes[0] > 5_000_000
@@ -241,10 +238,10 @@ def test_what_servers_that_died_left_behind_does_not_pile_up(tmp_path: Path) -> 
 
 def test_a_server_that_was_killed_leaves_no_lock_behind(tmp_path: Path) -> None:
     script = (
-        "import sys, time; from pathlib import Path; from gateway.storage import locked\n"
-        "lock = locked(Path(sys.argv[1])); print('mine', flush=True); time.sleep(60)"
+        "import signal, sys; from pathlib import Path; from gateway.storage import locked\n"
+        "lock = locked(Path(sys.argv[1])); print('mine', flush=True); signal.pause()"
     )
-    process = subprocess.Popen(
+    process = Popen(
         [sys.executable, "-c", script, str(tmp_path / "a.db")], stdout=subprocess.PIPE, text=True,
     )
     assert process.stdout is not None
@@ -252,7 +249,7 @@ def test_a_server_that_was_killed_leaves_no_lock_behind(tmp_path: Path) -> None:
     with pytest.raises(Unusable):
         locked(tmp_path / "a.db")
     process.send_signal(signal.SIGKILL)
-    process.wait(10)
+    process.wait(60)
     process.stdout.close()
     locked(tmp_path / "a.db").close()
 

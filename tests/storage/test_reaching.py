@@ -10,10 +10,10 @@ import trustme
 from gateway.storage import Unusable
 from gateway.storage.redis import Address, Listener, Redis
 from gateway.storage.redis.reaching import unreachable
-from tests.adapters.aap.test_routes import Client as Aap
-from tests.ports import free_port
-from tests.redises import RedisServer
-from tests.served import serving, until
+from tests.support.adapters.aap_client import Client as Aap
+from tests.support.free_ports import free_port
+from tests.support.gateway_server import serving, until
+from tests.support.redis_server import RedisServer
 
 
 class Secured(RedisServer):

@@ -10,9 +10,9 @@ import pytest
 from gateway.storage import Unusable
 from gateway.storage.redis import Address, Line, Listener, Redis, Refusal, Unreachable
 from gateway.storage.redis.scripts import scripts
-from tests.cluster.wires import Wire
-from tests.redises import RedisServer, free_port, redis_of_this_run
-from tests.served import until
+from tests.support.cluster.cut_lines import Wire
+from tests.support.gateway_server import simulation, until
+from tests.support.redis_server import RedisServer, free_port, redis_of_this_run
 
 
 def address(url: str = "") -> Address:
@@ -98,10 +98,12 @@ async def test_a_listener_whose_line_has_gone_dead_makes_another() -> None:
     wire = Wire(lambda: [redis_of_this_run().port])
     await wire.start()
     missed: list[bool] = []
-    listener = Listener(address(f"redis://127.0.0.1:{wire.port}"), 0.2, lambda *_: None, lambda: missed.append(True))
+    listener = Listener(
+        address(f"redis://127.0.0.1:{wire.port}"), 0.2, lambda *_: None, lambda: missed.append(True),
+        simulation().time)
     await listener.start("c")
     wire.hush()
-    for _ in range(5):
+    for _ in range(6):
         listener.poke()
         await asyncio.sleep(0.1)
     with pytest.raises(Unreachable):

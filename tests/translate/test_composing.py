@@ -30,7 +30,7 @@ from gateway.speech import Scribe
 from gateway.translate import composing
 from gateway.translate.composing import Composer
 from gateway.upstream import Asked, Ended, Heard
-from tests.house import lawful, names
+from tests.support.engine_stage import lawful, names
 
 CALL = ToolCall(call_id="call_1", name="calc", input={"a": 1})
 

@@ -18,7 +18,7 @@ from gateway.translate.composing import Composer
 from gateway.translate.copying import Copy
 from gateway.translate.listening import Listening
 from gateway.upstream import Asked, Ended, Frame, Heard
-from tests.house import lawful, names
+from tests.support.engine_stage import lawful, names
 
 ASK = ContinuationAsk(turn=1, message="go on?")
 

@@ -11,7 +11,7 @@ from gateway.model import (
 )
 from gateway.translate import Losses
 from gateway.translate.remarks import Remarks
-from tests.tables import table
+from tests.support.dialect_tables import table
 
 
 def record(event: object) -> Record:

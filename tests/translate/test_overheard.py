@@ -35,7 +35,7 @@ from gateway.model import (
     Withdraw,
 )
 from gateway.upstream import Frame
-from tests.tables import table
+from tests.support.dialect_tables import table
 
 OVERHEARD = {"aap": aap, "blade": blade, "cas": cas, "zenflux": zenflux}
 CALL = ToolCall(call_id="call_1", name="calc")
@@ -99,7 +99,7 @@ def test_answers_of_aap() -> None:
     verdict = {"messages": [{"role": "tool_permission", "toolCallId": "c", "granted": False, "reason": "no"}]}
     assert said("aap", path, result, c=OWN) == [ReturnResult(request_id="c", content="42")]
     assert said("aap", path, verdict, c=PERMISSION) == [DecidePermission(request_id="c", granted=False, reason="no")]
-    assert said("aap", path, result, c=QUESTION) == [AnswerQuestion(request_id="c", custom={"0": "42"})]
+    assert said("aap", path, result, c=QUESTION) == [AnswerQuestion(request_id="c", custom={"0": "42"}, said="42")]
 
 
 def test_what_a_session_of_aap_is_made_with() -> None:

@@ -1,6 +1,5 @@
 """A stream translated says what the original said: every pair of dialects, every directive, whatever was cut off."""
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,13 +9,14 @@ from gateway.model import Grammar, InputAccepted, Record, SendMessage, Turn, Tur
 from gateway.translate import Unreadable
 from gateway.translate import translating as translating_module
 from mappings.language import Level
-from tests.house import lawful
-from tests.pairs.comparing import Comparison
-from tests.pairs.facts import Tally, counted
-from tests.served import serving
-from tests.tables import DIALECTS, table
-from tests.translate.originals import DIRECTIVES, SETTINGS, conversation, told, translated
-from tests.translate.recorded import recorded
+from tests.simulation import simulated
+from tests.support.dialect_tables import DIALECTS, table
+from tests.support.engine_stage import lawful
+from tests.support.gateway_server import serving
+from tests.support.pairs.comparison import Comparison
+from tests.support.pairs.facts import Tally, counted
+from tests.support.translate.conversations import DIRECTIVES, SETTINGS, conversation, told, translated
+from tests.support.translate.recordings import recorded
 
 MINE = SETTINGS.client_tools[0].name
 WHOSE = ("tool_results", "client_tools", "permissions")
@@ -26,6 +26,8 @@ ONLY_SHOWN = {
     ("aap", "blade"): {"/rollback": ["rollbacks"]},
     # The stream of a session tells that there are sub-agents; what they say is told by their own threads.
     ("cas", "blade"): {"/fork": ["subagents"], "/fork-ask": ["subagents"], "/rollback": ["rollbacks"]},
+    # A session's stream tells why a turn ended, and not why its last message did, which is what ZenFlux shows.
+    ("cas", "zenflux"): {"/refuse": ["stop_reasons"], "/max-tokens": ["stop_reasons"]},
     # ZenFlux tells the results of a message in the next one, so that more seems to wait when a turn stops in between.
     ("zenflux", "aap"): {"/parallel": ["permissions"]},
 }
@@ -42,7 +44,7 @@ async def _originals(folder: Path) -> dict[str, list[Record]]:
 
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Record]]:
-    return asyncio.run(_originals(tmp_path_factory.mktemp("originals")))
+    return simulated(_originals(tmp_path_factory.mktemp("originals")))
 
 
 def records_of(canonical: bytes) -> list[Record]:

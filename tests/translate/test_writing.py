@@ -3,7 +3,7 @@
 from gateway.model import BlockDelta, BlockKind, BlockStarted, MessageStarted, Record, SessionCreated, TurnStarted
 from gateway.translate import DialectWriting, Losses, RecordWriting
 from gateway.translate.writing import on_the_wire
-from tests.tables import dialect, table
+from tests.support.dialect_tables import dialect, table
 
 STREAM = [
     SessionCreated(agent="a"), TurnStarted(command_id="c"), MessageStarted(message_id="m"),

@@ -12,8 +12,8 @@ import trustme
 
 from gateway.errors import BackendFailed, TimedOut
 from gateway.upstream import Cut, Patience, Upstream
-from tests.served import until
-from tests.upstream.counting import LOOPS, Make, answer, counting, gone, request, run, says
+from tests.support.gateway_server import until
+from tests.support.upstream.counting_server import LOOPS, Make, answer, counting, gone, request, run, says
 
 SLOW = Patience(connect=30, first_byte=30, idle=30, total=60, attempts=1)
 

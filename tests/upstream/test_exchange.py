@@ -10,10 +10,10 @@ from gateway.errors import BackendFailed
 from gateway.upstream import Cut, Unreachable, exchange
 from gateway.upstream.exchange import Exchange
 from gateway.upstream.failures import Cut as CutItself
-from tests.ports import free_port
-from tests.served import until
-from tests.upstream.counting import LOOPS, Make, answer, counting, request, run
-from tests.upstream.serving import raw, says, serving
+from tests.support.free_ports import free_port
+from tests.support.gateway_server import until
+from tests.support.upstream.byte_server import raw, says, serving
+from tests.support.upstream.counting_server import LOOPS, Make, answer, counting, request, run
 
 PATIENCE = {"first": 30.0, "idle": 30.0, "total": 30.0}
 CLOSES = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"

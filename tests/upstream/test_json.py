@@ -2,15 +2,15 @@
 
 import asyncio
 import gzip
-import tracemalloc
 import zlib
 
 import pytest
 
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited
 from gateway.upstream import Cut, Patience, Upstream, http
-from tests.upstream.counting import LOOPS, Make, answer, counting, request, run
-from tests.upstream.serving import chunk, head, raw, says, serving
+from gateway.upstream.unpacking import AT_ONCE, Unpacking
+from tests.support.upstream.byte_server import chunk, head, raw, says, serving
+from tests.support.upstream.counting_server import LOOPS, Make, answer, counting, request, run
 
 ONCE = Patience(attempts=1)
 BODY = b'{"a": "\xc3\xbc"}'
@@ -106,18 +106,30 @@ async def test_what_was_not_asked_for_does_not_hide_a_refusal(
 
 async def test_too_much_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "LARGEST", 5_000_000)
-    much = gzip.compress(b"[" + b" " * 60_000_000 + b"]")
-    for said in (answer(b" " * 5_000_001), answer(much, Content_Encoding="gzip")):
-        async with serving(raw(said)) as server:
-            upstream = Upstream(server.url)
-            tracemalloc.start()
-            try:
-                with pytest.raises(BackendFailed, match="more than 5000000 bytes"):
-                    await upstream.json("GET", "/")
-                assert tracemalloc.get_traced_memory()[1] < 30_000_000
-            finally:
-                tracemalloc.stop()
-            await upstream.close()
+    await _refuses(answer(b" " * 5_000_001))
+
+
+async def test_what_is_compressed_is_not_unpacked_beyond_what_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "LARGEST", 5_000_000)
+    pieces, take = list[int](), Unpacking.take
+
+    def counted(unpacking: Unpacking, most: int = AT_ONCE) -> bytes:
+        piece = take(unpacking, most)
+        pieces.append(len(piece))
+        return piece
+
+    monkeypatch.setattr(Unpacking, "take", counted)
+    await _refuses(answer(gzip.compress(b"[" + b" " * 20_000_000 + b"]", 1), Content_Encoding="gzip"))
+    assert max(pieces) <= AT_ONCE
+    assert 5_000_000 < sum(pieces) <= 5_000_000 + AT_ONCE
+
+
+async def _refuses(said: bytes) -> None:
+    async with serving(raw(said)) as server:
+        upstream = Upstream(server.url)
+        with pytest.raises(BackendFailed, match="more than 5000000 bytes"):
+            await upstream.json("GET", "/")
+        await upstream.close()
 
 
 # -- never led elsewhere ----------------------------------------------------------------------------------------------

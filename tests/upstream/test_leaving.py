@@ -8,9 +8,9 @@ import pytest
 
 from gateway.errors import BackendFailed, TimedOut
 from gateway.upstream import Cut, Patience, Upstream
-from tests.served import until
-from tests.upstream.counting import LOOPS, Make, answer, counting, gone, request, run, says
-from tests.upstream.serving import chunk, head
+from tests.support.gateway_server import until
+from tests.support.upstream.byte_server import chunk, head
+from tests.support.upstream.counting_server import LOOPS, Make, answer, counting, gone, request, run, says
 
 LARGE = "x" * 30_000_000
 """More than the operating system takes at once."""

@@ -10,8 +10,8 @@ import trustme
 from gateway.errors import BackendFailed, GatewayError, TimedOut
 from gateway.upstream import Cut, Unreachable, Upstream
 from gateway.upstream.sockets import beginning, border
-from tests.ports import free_port
-from tests.upstream.serving import Asked, Server, chunk, hangs, head, says, serving, stream
+from tests.support.free_ports import free_port
+from tests.support.upstream.byte_server import Asked, Server, chunk, hangs, head, says, serving, stream
 
 
 @pytest.mark.parametrize(("raised", "kind", "words"), [

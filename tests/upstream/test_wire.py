@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.upstream import Wire
-from tests.upstream.ends import CHUNKED, COUNTED, TALK, Ends
-from tests.upstream.serving import END, chunk, head
+from tests.support.upstream.byte_server import END, chunk, head
+from tests.support.upstream.open_wire import CHUNKED, COUNTED, TALK, Ends
 
 ANNOUNCED = b"HTTP/1.1 100 Continue\r\nX-Early: 1\r\n\r\n" + COUNTED
 ZIPPED = head(Content_Encoding="gzip") + chunk(gzip.compress(TALK, mtime=0)) + END
@@ -96,8 +96,9 @@ async def over_a_socket() -> tuple[bytes, bool, bool]:
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     port, loop, rested = server.sockets[0].getsockname()[1], asyncio.get_running_loop(), list[Wire]()
+    lost = asyncio.Event()
     _, wire = await loop.create_connection(
-        lambda: Wire("there", loop, rested.append, set[Wire]().add), "127.0.0.1", port)
+        lambda: Wire("there", loop, rested.append, lambda wire: lost.set()), "127.0.0.1", port)
     said = b""
     for _ in range(2):
         wire.ask(b"GET / HTTP/1.1\r\n\r\n", first=30, idle=30, total=30)
@@ -105,10 +106,7 @@ async def over_a_socket() -> tuple[bytes, bool, bool]:
         while piece := await wire.body():
             said += piece
         wire.leave()
-    for _ in range(3000):
-        if not wire.is_open:
-            break
-        await asyncio.sleep(0.01)
+    await asyncio.wait_for(lost.wait(), 60)
     server.close()
     return said, wire.is_open, rested == [wire, wire]
 

@@ -7,9 +7,9 @@ import pytest
 from gateway.errors import BackendFailed, GatewayError, TimedOut
 from gateway.upstream import Cut
 from gateway.upstream.wire import HELD, LONGEST_HEAD
-from tests.served import until
-from tests.upstream.ends import CHUNKED, COUNTED, TALK, Clock, Ends
-from tests.upstream.serving import chunk, head
+from tests.support.gateway_server import until
+from tests.support.upstream.byte_server import chunk, head
+from tests.support.upstream.open_wire import CHUNKED, COUNTED, TALK, Clock, Ends
 
 
 async def failure(*pieces: bytes, loses: bool = False) -> GatewayError:

@@ -5,7 +5,7 @@ import pytest
 from gateway.errors import NotFound
 from gateway.ports import Chunk, Receipt
 from gateway.web import OWNER, Context, Guard
-from tests.house import CARD
+from tests.support.engine_stage import CARD
 
 RECEIPT = Receipt(turn_id="turn_1", records=(), after=7, begun=True)
 

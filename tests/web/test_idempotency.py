@@ -16,7 +16,7 @@ from gateway.resources import Bounds, MemoryAnswers, SqliteAnswers
 from gateway.storage import Database
 from gateway.web import OWNER, Idempotency, Refusals
 from gateway.web.uploads import DIGEST, digest_of_parts
-from tests.served import until
+from tests.support.gateway_server import until
 
 KEY = {"Idempotency-Key": "k"}
 

@@ -9,17 +9,21 @@ import pytest
 import socketio
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from structlog.testing import capture_logs
 
+from gateway.errors import GatewayError
 from gateway.ports import Chunk
 from gateway.web import Guard, Later, Peer, SocketServer, keep_sockets
-from tests.served import until
+from tests.support.gateway_server import until
 
 
 class Ann:
     """Knows one key."""
 
+    known: str | None = "key"
+
     def verify(self, token: str) -> str | None:
-        return "ann" if token == "key" else None
+        return "ann" if token == self.known else None
 
 
 class Feed:
@@ -47,6 +51,7 @@ class Listener:
 
     def __init__(self) -> None:
         self.heard: list[str] = []
+        self.refused: list[str] = []
         self.left: list[str] = []
         self.peers: list[Peer] = []
         self.feed = Feed()
@@ -67,15 +72,29 @@ class Listener:
         await self.may_finish.wait()
         return "at last"
 
+    async def refuse(self, peer: Peer, error: GatewayError) -> Any:
+        self.refused.append(error.message)
+        await peer.send([b'{"event":"refused","data":1}'])
+        return {"status": "refused"}
+
     async def gone(self, peer: Peer) -> None:
         self.left.append(peer.owner)
+
+
+class NoPacket:
+    """What no client sends."""
+
+    packet_type, data, binary = 4, "words", False
+
+    def encode(self, b64: bool = False) -> str:
+        return "x"
 
 
 @asynccontextmanager
 async def listening(**more: Any) -> AsyncIterator[tuple[Listener, str]]:
     listener, app = Listener(), web.Application()
     given: dict[str, Any] = {"patience": lambda: 0.3, "ping_seconds": 25.0, "most_bytes": 100_000, "origins": ()}
-    server = SocketServer(listener, Guard(Ann()), **{**given, **more})
+    server = SocketServer(listener, **{"guard": Guard(Ann()), **given, **more})
     keep_sockets(app)
     app.add_routes(server.routes("/socket.io/"))
     async with TestServer(app) as served:
@@ -85,6 +104,8 @@ async def listening(**more: Any) -> AsyncIterator[tuple[Listener, str]]:
 @asynccontextmanager
 async def client(address: str, **options: Any) -> AsyncIterator[Any]:
     sio = socketio.AsyncClient(reconnection=False)
+    sio.told = []
+    sio.on("*", lambda event, _: sio.told.append(event))
     await sio.connect(address, wait_timeout=30, **{"auth": {"token": "key"}, **options})
     try:
         yield sio
@@ -171,18 +192,68 @@ async def test_a_client_that_stops_polling_is_cut() -> None:
         sio.eio.write_loop_task.cancel()
 
 
-async def test_a_packet_that_is_too_large_ends_its_connection() -> None:
-    async with listening() as (listener, address), client(address, transports=["websocket"]) as sio:
+@pytest.mark.parametrize("transport", ["websocket", "polling"])
+async def test_a_packet_that_is_too_large_is_refused_before_its_connection_ends(transport: str) -> None:
+    async with listening() as (listener, address), client(address, transports=[transport]) as sio:
         await sio.emit("big", "x" * 200_000)
         await until(lambda: not sio.connected)
         assert listener.heard == []
+        assert listener.refused == ["a packet is larger than 100000 bytes"]
+        assert sio.told == ["refused"]
 
 
-async def test_nonsense_ends_nothing() -> None:
+@pytest.mark.parametrize("transport", ["websocket", "polling"])
+async def test_a_packet_that_cannot_be_read_is_refused_in_a_line_and_ends_nothing(transport: str) -> None:
+    nested = "[" * 5000 + "]" * 5000
+    packets = ("2[NaN]", "2{", "2[]", "2", "9", '2{"0":1}', f'2["e",{nested}]')
+    async with listening() as (listener, address), client(address, transports=[transport]) as sio:
+        with capture_logs() as journal:
+            for packet in packets:
+                await sio.eio.send(packet)
+            assert (await sio.call("hi", 1, timeout=30))["owner"] == "ann"
+            await until(lambda: len(listener.refused) == len(packets))
+    assert all(words.startswith("a packet cannot be read: ") for words in listener.refused)
+    assert [(line["event"], line["log_level"], "exc_info" in line) for line in journal] == [
+        ("a packet cannot be read", "warning", False)] * len(packets)
+
+
+async def test_whoever_waits_for_an_acknowledgement_gets_it_for_a_packet_that_cannot_be_read() -> None:
     async with listening() as (_, address), client(address, transports=["websocket"]) as sio:
-        for words in ("2[NaN]", "2{", "2[]", "9", "2/other,[1]"):
-            await sio.eio.send(words)
+        answers = asyncio.Queue[Any]()
+        await sio.emit("hi", 1, callback=answers.put_nowait)
+        assert (await answers.get())["owner"] == "ann"
+        number = sio._generate_ack_id("/", answers.put_nowait)
+        await sio.eio.send(f'2{number}["e",NaN]')
+        assert await answers.get() == {"status": "refused"}
+
+
+@pytest.mark.parametrize("transport", ["websocket", "polling"])
+async def test_what_is_no_packet_at_all_costs_a_line(transport: str) -> None:
+    async with listening() as (_, address), client(address) as fine:
+        with capture_logs() as journal:
+            async with client(address, transports=[transport]) as sio:
+                await sio.eio._send_packet(NoPacket())
+                await until(lambda: journal)
+        assert (await fine.call("hi", 1, timeout=30))["owner"] == "ann"
+    assert [(line["event"], line["log_level"], "exc_info" in line) for line in journal] == [
+        ("a packet cannot be read", "warning", False)]
+
+
+async def test_nonsense_to_a_namespace_that_nobody_serves_is_dropped() -> None:
+    async with listening() as (listener, address), client(address, transports=["websocket"]) as sio:
+        await sio.eio.send("2/other,[1]")
         assert (await sio.call("hi", 1, timeout=30))["owner"] == "ann"
+        assert listener.refused == []
+
+
+async def test_a_key_that_was_deleted_is_refused_and_disconnected() -> None:
+    ann = Ann()
+    async with listening(guard=Guard(ann)) as (listener, address), client(address) as sio:
+        assert (await sio.call("hi", 1, timeout=30))["owner"] == "ann"
+        ann.known = None
+        await sio.emit("hi", 2)
+        await until(lambda: not sio.connected)
+        assert (listener.heard, listener.refused) == (["hi 1"], ["this key is not known"])
 
 
 async def test_pages_of_other_sites_are_refused_unless_named() -> None:

@@ -13,7 +13,7 @@ from gateway.errors import Forbidden, Overloaded
 from gateway.ports import Chunk
 from gateway.web import Socket, converse, keep_sockets
 from gateway.web.sockets import SOCKETS
-from tests.served import until
+from tests.support.gateway_server import until
 
 
 class Echo:

@@ -8,7 +8,7 @@ from pytest_aiohttp.plugin import AiohttpClient
 
 from gateway.ports import Chunk
 from gateway.web import pump
-from tests.served import until
+from tests.support.gateway_server import until
 
 
 class Given:

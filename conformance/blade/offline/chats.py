@@ -25,7 +25,7 @@ def _every(ids: str, what: str, judge: Callable[[Chat], None], is_kind: Kind) ->
         for spoken in view.whole:
             if is_kind(spoken):
                 yield spoken.place
-                judge(spoken.chat)
+                judge(view.own(spoken))
 
     check.__name__ = judge.__name__
     check.__doc__ = judge.__doc__
@@ -125,7 +125,7 @@ def every_chat_is_in_order(view: BladeView) -> Found:
     for spoken in view.whole:
         if _said(spoken):
             yield spoken.place
-            in_order(spoken.chat)
+            in_order(view.own(spoken))
 
 
 @rule("BL-FLOW-25", needs="headless chat")

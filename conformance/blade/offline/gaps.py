@@ -8,7 +8,7 @@ from conformance.blade.offline.view import BladeView
 from conformance.blade.snapshot import read
 from conformance.kit import expect
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange
+from conformance.offline.tape import Exchange, mapping
 
 Found = Iterator[Exchange | str]
 
@@ -125,6 +125,22 @@ def a_busy_session_refuses(view: BladeView) -> Found:
                     yield packet.place
                     expect.that(bool(errors), "a system:error", [it.name for it in later[:3]])
                     expect.equal("the session_id of the error", spoken.session, errors[0].body.get("session_id"))
+
+
+@rule("BL-GAP-30", needs="event with a stream_sequence after another subscription of a connection")
+def a_subscription_is_live(view: BladeView) -> Found:
+    """A connection that subscribes again without resume is told nothing that it was told before."""
+    for link in view.links:
+        asked = [(it.order, mapping(it.body)) for it in link.sent("session:subscribe")]
+        heard = [(it, mapping(it.body)) for it in link.heard() if "stream_sequence" in mapping(it.body)]
+        for order, wanted in asked:
+            same = [(it, body) for it, body in heard if body.get("session_id") == wanted.get("session_id")]
+            mine = [(it, body["stream_sequence"]) for it, body in same]
+            before = {number for it, number in mine if it.order < order}
+            after = [(it, number) for it, number in mine if it.order > order]
+            if before and after and not any(body.get("resume") for _, body in asked):
+                yield after[0][0].place
+                expect.equal("events that were told before", [], [number for _, number in after if number in before])
 
 
 @rule("BL-GAP-31", needs="chat:send that was acknowledged")

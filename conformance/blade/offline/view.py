@@ -9,7 +9,7 @@ from conformance.blade.chat import EVENTS, Chat, Told
 from conformance.blade.examination import SCHEMAS
 from conformance.blade.offline.packets import Link, Packet, links
 from conformance.kit.socketio import Heard
-from conformance.offline.tape import Exchange, Tape
+from conformance.offline.tape import Exchange, Tape, mapping
 
 Body = dict[str, Any]
 FIXED = ("calendar", "preview-import")
@@ -66,6 +66,7 @@ class BladeView:
 
     def __init__(self, tape: Tape) -> None:
         self.tape = tape
+        self._own: dict[int, Chat] = {}
 
     @cached_property
     def links(self) -> list[Link]:
@@ -120,6 +121,15 @@ class BladeView:
         """The chats of the same session before this one, as the same or another connection heard them."""
         before = [it for it in self.whole if it.session == spoken.session and it.end <= spoken.start]
         return [it for it in before if it is not spoken]  # one poll may have brought all of it
+
+    def own(self, spoken: Spoken) -> Chat:
+        """The chat without what it says of turns that an earlier one left paused, which a message may pass over."""
+        if id(spoken) not in self._own:
+            ends = [turn.end for it in self.earlier(spoken) for turn in it.chat.turns if turn.end is not None]
+            paused = {end["turn_id"] for end in ends if end["status"] == "paused"}
+            heard = [it for it in spoken.chat.heard if mapping(it.body).get("turn_id") not in paused]
+            self._own[id(spoken)] = Chat(tuple(heard))
+        return self._own[id(spoken)]
 
     # -- REST ----------------------------------------------------------------------------------------------------------
 

@@ -136,7 +136,8 @@ def an_interrupt_ends_the_turn(view: CasView) -> Found:
             continue
         for stream in view.streams_of(session):
             later = [it.body for it in stream.heard if it.order > item.order]
-            idles = [it for it in later if it.get("type") == "session.status_idle"]
+            turns = (None, data[0].get("turn_id"))  # a stream may still tell of an earlier turn that failed
+            idles = [it for it in later if it.get("type") == "session.status_idle" and it.get("turn_id") in turns]
             if idles:
                 yield item
                 reason = mapping(idles[0].get("stop_reason")).get("type")

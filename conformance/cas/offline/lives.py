@@ -73,7 +73,8 @@ def a_cancellation_says_whether_a_turn_ran(view: CasView) -> Found:
 def a_cancelled_turn_ends(view: CasView) -> Found:
     """After a 202 the stream tells status_idle with the stop reason cancelled."""
     for item, (name,) in view.tape.of("POST /sessions/{}/cancel"):
-        for stream in view.streams_of(name) if item.status == 202 else []:
+        open_then = [it for it in view.streams_of(name) if it.exchange.order < item.order]
+        for stream in open_then if item.status == 202 else []:
             later = [it.body for it in stream.heard if it.order > item.order]
             idles = [it for it in later if it.get("type") == "session.status_idle"]
             if idles:

@@ -58,7 +58,7 @@ def idle_says_why(view: CasView) -> Found:
         yield item
         if run.stop == "requires_action":
             names = run.idle["stop_reason"]["event_ids"]
-            known = [str(event.get("id")) for event in stream.wholes]
+            known = [str(event["id"]) for event in view.told(stream.session)]
             expect.that(bool(names), "event_ids", run.idle)
             expect.subset("the events told so far", names, known)
 
@@ -81,7 +81,8 @@ def results_name_the_event_of_the_call(view: CasView) -> Found:
     for stream in view.streams:
         if stream.cursor is not None or stream.thread is not None:
             continue
-        known: set[str] = set()
+        own = {str(event["id"]) for event in stream.wholes}
+        known = {str(event["id"]) for event in view.told(stream.session) if event.get("type") in CALLS} - own
         for event in stream.wholes:
             if event.get("type") in CALLS:
                 known.add(str(event["id"]))

@@ -110,6 +110,10 @@ class CasView:
     def streams_of(self, session: str) -> list[Stream]:
         return self._streams_by_session.get(session, [])
 
+    def told(self, session: str) -> list[Body]:
+        """The whole events that any stream of the session told."""
+        return [event for stream in self.streams_of(session) for event in stream.wholes]
+
     # -- events --------------------------------------------------------------------------------------------------------
 
     @cached_property

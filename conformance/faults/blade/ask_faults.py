@@ -10,6 +10,7 @@ from conformance.faults.blade.reference import BladeServer
 from conformance.faults.fault import fault
 
 ASK = "AskUserQuestion"
+ENDS = "gap.turn_ends_tell_what_is_kept"
 EMPTY = "ask.an_answer_may_have_an_empty_message"
 ELSEWHERE = "ask.an_answer_may_come_from_elsewhere"
 
@@ -146,6 +147,31 @@ class AnswerForgotten(BladeServer):
 
     async def user_turn(self, session: Session, blocks: list[Body]) -> None:
         await super().user_turn(session, [it for it in blocks if it["type"] == "text"] or [block("text", "…")])
+
+
+@fault("BL-GAP-14", cases=ENDS)
+class AnsweredInSilence(BladeServer):
+    """A turn that was paused has no other turn:end when its question is settled."""
+
+    async def end_again(self, session: Session, turn: Body) -> None:
+        return None
+
+
+@fault("BL-GAP-14", cases=ENDS)
+class EndsBeforeTheAnswer(BladeServer):
+    """The turn of a question ends a second time as it ended the first time."""
+
+    async def end_again(self, session: Session, turn: Body) -> None:
+        await super().end_again(session, turn | {"status": "paused"})
+
+
+@fault("BL-GAP-14", cases=ENDS)
+class ForksWaitForGood(BladeServer):
+    """A fork whose question was answered is told as waiting at the end of its turn."""
+
+    async def end_again(self, session: Session, turn: Body) -> None:
+        waiting = [call | {"status": "awaiting_answer"} for call in turn["tool_calls"] if call["tool_name"] == "Agent"]
+        await super().end_again(session, turn | ({"tool_calls": waiting} if waiting else {}))
 
 
 @fault(

@@ -80,6 +80,9 @@ class SeedsOnly(BladeServer):
         session.patches[turn["turn_id"]] = 6
         await super().patch(session, turn, kind, data)
 
+    def numbered(self, session: Session, body: Any) -> Any:
+        return body
+
     def refusal(self, status: int, words: str) -> web.Response:
         return web.Response(text=words, status=status)
 

@@ -2,14 +2,13 @@
 
 import asyncio
 from collections.abc import Coroutine, Mapping
-from copy import deepcopy
 from types import MappingProxyType
 from typing import Any
 
 import socketio  # type: ignore[import-untyped]
 from socketio.exceptions import ConnectionRefusedError as Refused  # type: ignore[import-untyped]
 
-from conformance.faults.blade.ledger import Bend, Body, Broken, Paused, Pending, Refusal, Session, block, mint
+from conformance.faults.blade.ledger import Bend, Body, Broken, Paused, Pending, Refusal, Session, block, copied, mint
 from conformance.faults.blade.performer import Performer
 from conformance.faults.blade.script import QUESTIONS, Ask, Move, Send, Use, script
 
@@ -80,7 +79,7 @@ class Chats(Performer):
     # -- telling -------------------------------------------------------------------------------------------------------
 
     async def tell(self, session: Session, name: str, body: Any) -> None:
-        told = deepcopy(body)
+        told = copied(body)
         if name in ("turn:start", "turn:end"):
             told = self.shown_turn(told)
         if name == "turn:patch":
@@ -89,7 +88,12 @@ class Chats(Performer):
 
     async def emit(self, session: Session, events: list[tuple[str, Any]]) -> None:
         for name, body in events:
-            await self.io.emit(name, body, room=self.room(session, name))
+            session.told.append((name, self.numbered(session, body)))
+            await self.io.emit(*session.told[-1], room=self.room(session, name))
+
+    def numbered(self, session: Session, body: Any) -> Any:
+        """Every event has a number in its session, after which a subscription can be resumed."""
+        return {**body, "stream_sequence": len(session.told) + 1} if isinstance(body, dict) else body
 
     def events(self, session: Session, name: str, body: Any) -> list[tuple[str, Any]]:
         """What is sent for one event; a fault may say nothing, or more."""
@@ -107,8 +111,17 @@ class Chats(Performer):
     # -- rooms ---------------------------------------------------------------------------------------------------------
 
     async def on_session_subscribe(self, sid: str, body: Body) -> Any:
-        await self.io.enter_room(sid, self.session(body.get("session_id")).id)
+        session = self.session(body.get("session_id"))
+        place = self.begins_at(session, body)
+        while place < len(session.told):
+            await self.io.emit(*session.told[place], room=sid)
+            place += 1
+        await self.io.enter_room(sid, session.id)
         return {"status": "ok"}
+
+    def begins_at(self, session: Session, body: Body) -> int:
+        """Where in what was told a subscription begins: after its cursor if it is resumed, else with what is next."""
+        return int(body.get("after_sequence") or 0) if body.get("resume") is True else len(session.told)
 
     async def on_session_unsubscribe(self, sid: str, body: Body) -> Any:
         await self.io.leave_room(sid, self.session(body.get("session_id")).id)
@@ -144,8 +157,7 @@ class Chats(Performer):
     def pass_over(self, session: Session) -> None:
         """An ordinary message cancels an open question."""
         if session.pending is not None:
-            session.pending.call["status"] = "cancelled"
-            session.pending = None
+            session.passed_over, session.pending = session.pending, None
 
     def answered(self, session: Session, answer: Body) -> Pending:
         pending = session.pending
@@ -196,6 +208,9 @@ class Chats(Performer):
             await self.resume(session, pending, {"answers": answer})
         else:
             await self.user_turn(session, said)
+            if session.passed_over is not None:
+                await self.give_up(session, session.passed_over)
+                session.passed_over = None
             await self.perform(session, self.moves(message, body.get("mode")))
 
     def moves(self, message: str, mode: str | None) -> list[Move]:
@@ -225,11 +240,23 @@ class Chats(Performer):
 
     async def on_chat_stop(self, sid: str, body: Body) -> Any:
         session = self.session(body.get("session_id"))
+        if session.pending is not None and not session.is_busy:
+            return await self.stop_waiting(session)
         if session.task is None or not session.is_busy:
             return {"status": "idle"}
         if not session.task.cancelling():
             session.task.cancel()
         return {"status": "stopping"}
+
+    async def stop_waiting(self, session: Session) -> Body:
+        """A question that is stopped takes no answer any more."""
+        pending, session.pending = session.pending, None
+        assert pending is not None
+        await self.give_up(session, pending)
+        session.becomes("interrupted")
+        end = {"session_id": session.id, "status": "interrupted", "finish_reason": None, "result": None}
+        await self.tell(session, "chat:end", end)
+        return {"status": "stopped"}
 
     async def on_chat_compact(self, sid: str, body: Body) -> Any:
         session = self.session(body.get("session_id"))

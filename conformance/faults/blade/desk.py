@@ -2,14 +2,13 @@
 
 import io
 import zipfile
-from copy import deepcopy
 from typing import Any
 
 import orjson
 from aiohttp import web
 
 from conformance.faults.blade.front import USER, Front
-from conformance.faults.blade.ledger import Body, Refusal, Session, mint, new_session, now
+from conformance.faults.blade.ledger import Body, Refusal, Session, copied, mint, new_session, now
 
 TEXT = (str, type(None))
 
@@ -86,7 +85,7 @@ class Desk(Front):
     # -- histories -----------------------------------------------------------------------------------------------------
 
     def messages(self, session: Session) -> Any:
-        return self.shown("messages", [self.shown_turn(deepcopy(turn)) for turn in session.turns])
+        return self.shown("messages", [self.shown_turn(copied(turn)) for turn in session.turns])
 
     async def get_messages(self, request: web.Request) -> web.StreamResponse:
         return self.reply("messages.get", self.messages(self.find(request)))

@@ -1,14 +1,13 @@
 """The Blade reference server's REST front: who may ask, how bodies are read, and how answers leave."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from copy import deepcopy
 from typing import Any
 
 import orjson
 from aiohttp import web
 
 from conformance.faults.blade.chats import Chats
-from conformance.faults.blade.ledger import Body, Refusal, Session
+from conformance.faults.blade.ledger import Body, Refusal, Session, copied
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 OPEN = ("/api/version", "/api/health", "/healthz", "/api/share/", "/socket.io/")
@@ -36,7 +35,7 @@ class Front(Chats):
         return web.json_response({"detail": words}, status=status)
 
     def reply(self, kind: str, body: Any, status: int = 200) -> web.Response:
-        return web.json_response(self.shown(kind, deepcopy(body)), status=status)
+        return web.json_response(self.shown(kind, copied(body)), status=status)
 
     async def read(self, request: web.Request, **wanted: Any) -> Body:
         """The body as an object that has these members with these types, `None` among the types for optional ones."""

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
+import orjson
+
 from conformance.faults.blade.script import Move
 
 Body = dict[str, Any]
@@ -15,6 +17,11 @@ COMPACTION = (
     "compaction_id", "summary_preview", "summary_full", "archived_count", "tokens_before", "tokens_after",
     "saved_ratio", "trigger", "failure_reason",
 )  # fmt: skip
+
+
+def copied(body: Any) -> Any:
+    """A body that can be changed without changing the other; what a server says is JSON."""
+    return orjson.loads(orjson.dumps(body))
 
 
 def now() -> str:
@@ -51,6 +58,11 @@ class Pending:
     rest: list[Move]
     forks: list[tuple[Body, Body, list[Move]]] = field(default_factory=list)
 
+    @property
+    def calls(self) -> list[tuple[Body, Body]]:
+        """The question and the forks that wait for its answer, each with its turn."""
+        return [(self.turn, self.call), *((turn, call) for turn, call, _ in self.forks)]
+
 
 @dataclass
 class Session:
@@ -65,6 +77,8 @@ class Session:
     files: dict[str, bytes] = field(default_factory=dict)
     extra: Body | None = None
     patches: dict[str, int] = field(default_factory=dict)
+    told: list[tuple[str, Any]] = field(default_factory=list)
+    passed_over: Pending | None = None
 
     @property
     def id(self) -> str:

@@ -156,14 +156,27 @@ class Performer:
 
     async def resume(self, session: Session, pending: Pending, result: Any) -> None:
         """Go on after the answer, in the sub-agent that asked and then in those that wait for it."""
-        pending.turn["status"] = "completed"
-        await self.give(session, pending.turn, pending.call, result)
         turn = pending.turn
+        turn["status"] = "completed"
+        await self.give(session, turn, pending.call, result)
+        await self.end_again(session, turn)
         await self.perform(session, pending.rest, turn["loop_id"], turn["parent_fork_tool_call_id"])
         for waiting, call, rest in pending.forks:
             waiting["status"] = "completed"
             await self.give(session, waiting, call, "The task is done.")
+            await self.end_again(session, waiting)
             await self.perform(session, rest, waiting["loop_id"], waiting["parent_fork_tool_call_id"])
+
+    async def end_again(self, session: Session, turn: Body) -> None:
+        """A turn that was paused has changed: whoever refreshes at turn:end only is told."""
+        await self.tell_turn(session, "turn:end", turn)
+
+    async def give_up(self, session: Session, pending: Pending) -> None:
+        """Nobody waits for the answer any more."""
+        for turn, call in pending.calls:
+            turn["status"], call["pending_question_ref"] = "interrupted", None
+            await self.change(session, turn, call, "cancelled")
+            await self.end_again(session, turn)
 
     def compact(self, session: Session, trigger: str) -> None:
         summary = {"summary_preview": "In short", "summary_full": "In short: all is well."}

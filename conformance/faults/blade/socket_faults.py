@@ -11,6 +11,7 @@ from conformance.faults.blade.reference import BladeServer
 from conformance.faults.blade.script import Move, script
 from conformance.faults.fault import fault
 
+LIVE, RESUMED = "gap.a_subscription_is_live", "gap.a_subscription_is_resumed_after_its_cursor"
 TRANSPORTS = "socket.every_transport_is_served socket.packets_are_engine_io_4"
 STOPS = "stop.a_stopped_chat_is_interrupted stop.a_stop_may_come_from_elsewhere_and_twice"
 
@@ -140,6 +141,46 @@ class ResultWithoutHeadless(BladeServer):
     """Every chat has a result."""
 
     bends = bending({"chat:end": where(setting(result={"output": "Hello"}), result=None)})
+
+
+@fault("BL-WS-06", cases="stop.a_question_is_stopped_once")
+class StoppedTwice(BladeServer):
+    """A question that is stopped ends its chat twice."""
+
+    async def stop_waiting(self, session: Session) -> Body:
+        await self.tell(session, "chat:end", {"session_id": session.id, "status": "interrupted", "result": None})
+        return await super().stop_waiting(session)
+
+
+@fault("BL-GAP-30", cases=LIVE)
+class PastUnasked(BladeServer):
+    """A subscription that names a cursor is told the past, though it does not ask to resume."""
+
+    def begins_at(self, session: Session, body: Body) -> int:
+        return super().begins_at(session, body | {"resume": "after_sequence" in body})
+
+
+@fault("BL-GAP-30", cases=RESUMED)
+class CursorsIgnored(BladeServer):
+    """A subscription that is resumed is told everything."""
+
+    def begins_at(self, session: Session, body: Body) -> int:
+        return super().begins_at(session, {**body, "after_sequence": 0})
+
+
+@fault("BL-GAP-30", cases=RESUMED)
+class NeverResumed(BladeServer):
+    """A subscription cannot be resumed."""
+
+    def begins_at(self, session: Session, body: Body) -> int:
+        return len(session.told)
+
+
+@fault("BL-WS-08", cases="socket.a_chat_end_says_how_it_ended")
+class EveryFailureIsOfATool(BladeServer):
+    """The finish_reason of any failure is tool_error."""
+
+    bends = bending({"chat:end": where(setting(finish_reason="tool_error"), status="failed")})
 
 
 @fault("BL-WS-08", cases="socket.a_chat_end_says_how_it_ended")

@@ -196,6 +196,13 @@ class RatioTheOtherWay(BladeServer):
     bends = bending({"turn": where(setting(saved_ratio=0.25), kind="compaction")})
 
 
+@fault("BL-TURN-17", cases="turn.a_compaction_tells_what_it_did")
+class ArchivedByTheDozen(BladeServer):
+    """archived_count counts something else than turns."""
+
+    bends = bending({"turn": where(setting(archived_count=24), kind="compaction")})
+
+
 @fault("BL-TURN-18", cases="turn.a_compaction_tells_its_trigger")
 class AlwaysAutomatic(BladeServer):
     """A compaction the client asked for is called automatic."""

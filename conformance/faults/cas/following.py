@@ -47,10 +47,16 @@ class Following(Turns):
                 item = talk.feed[place]
                 if self.is_shown(item, talk, thread, forms, is_old=place < opened):
                     await response.write(self.frame(item.body))
+                    self.carry(talk, item.body, thread)
                 place += 1
             if self.is_over(talk):
                 return
             await self.news(response, talk)
+
+    def carry(self, talk: Talk, event: Body, thread: str | None) -> None:
+        """A stream of the session has told an event; the end of a turn, or its pause, is remembered."""
+        if thread is None and event["type"] == "session.status_idle":
+            talk.carried.add(event["id"])
 
     def is_over(self, talk: Talk) -> bool:
         return talk.is_closed
@@ -81,13 +87,22 @@ class Following(Turns):
         """The place in the feed right after the cursor."""
         cursor = request.headers.get("Last-Event-ID") or request.query.get("after_id")
         if cursor is None:
-            return 0
+            return 0 if thread else self.beginning(talk)
         for place, item in enumerate(talk.feed):
             if item.form == "stored" and item.body["id"] == cursor and self.is_of(item.body, talk, thread):
                 return place + 1
         if any(item.of == cursor for item in talk.feed):
             return len(talk.feed)
         return self.unknown_cursor(talk, cursor)
+
+    def beginning(self, talk: Talk) -> int:
+        """Where a stream without a cursor begins: with what was not told yet of the newest turn, else at the end."""
+        turns = [item.body.get("turn_id") for item in talk.feed]
+        newest = next(filter(None, reversed(turns)), None)
+        places = [place for place, turn in enumerate(turns) if newest and turn == newest]
+        carried = [place for place in places if talk.feed[place].body["id"] in talk.carried]
+        rest = [place for place in places if place > max(carried, default=-1)]
+        return rest[0] if rest else len(talk.feed)
 
     def unknown_cursor(self, talk: Talk, cursor: str) -> int:
         raise Refusal(400, f"{cursor} is no event of this session.")
@@ -158,8 +173,10 @@ class Threads(Following):
         return reply(self.page(request, [self.shown_thread(talk, thread) for thread in talk.threads.values()]))
 
     def shown_thread(self, talk: Talk, thread: Body) -> Body:
-        is_running = thread["role"] == "coordinator" and talk.view["status"] == "running"
-        return thread | ({"status": "running", "stop_reason": {}} if is_running else {})
+        if thread["role"] == "child" or (talk.view["status"] == "idle" and not talk.is_waiting):
+            return thread
+        waiting = {"status": "idle", "stop_reason": {"type": "requires_action", "event_ids": list(talk.pending)}}
+        return thread | (waiting if talk.is_waiting else {"status": "running", "stop_reason": {}})
 
     async def get_thread(self, request: web.Request) -> web.StreamResponse:
         return reply(self.shown_thread(*self.thread(request)))
@@ -211,6 +228,14 @@ class Threads(Following):
         heard = {"direction": "child_to_parent", "content": [{"type": "text", "text": "It is found."}]}
         self.emit_of(talk, child, "agent.thread_message_received", **heard, is_error=False, **ends)
         self.settle(talk, call, is_allowed=True)
+
+    def finish(self, talk: Talk, reason: Body) -> None:
+        """The threads that were still at work end with the turn."""
+        for thread in talk.threads.values():
+            if thread["role"] == "child" and thread["stop_reason"].get("type") in (None, "requires_action"):
+                self.move(talk, thread, "idle", reason)
+        self.coordinator(talk)["stop_reason"] = reason
+        super().finish(talk, reason)
 
     def announce(self, talk: Talk, child: Body) -> None:
         told = {name: child[name] for name in ("parent_thread_id", "agent_id", "agent_version", "role")}

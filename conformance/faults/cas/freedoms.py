@@ -1,5 +1,6 @@
 """More CAS servers that are right in their own way: other spellings, other company for events, less of everything."""
 
+import asyncio
 import re
 from typing import Any
 
@@ -101,15 +102,32 @@ class ProcessedLater(CasServer):
 
 
 class OtherEndings(CasServer):
-    """An interrupted turn counts as ended, and a denied call has no result at all."""
+    """A message ends the turn that waits, an idle follows every answer, and a denied call has no result at all."""
 
-    def interrupt(self, talk: Talk, event: Body) -> Body:
-        talk.view["examiners_interrupted"] = True
-        return super().interrupt(talk, event)
+    def check_room(self, talk: Talk) -> None:
+        if not talk.is_waiting:
+            super().check_room(talk)
 
-    def finish(self, talk: Talk, reason: Body) -> None:
-        was_interrupted = talk.view.pop("examiners_interrupted", False)
-        super().finish(talk, {"type": "end_turn"} if was_interrupted else reason)
+    async def post_events(self, request: web.Request) -> web.StreamResponse:
+        talk = self.find(request)
+        if talk.is_waiting and talk.task is not None and "user.message" in await request.text():
+            await self.give_up(talk, talk.task)
+        return await super().post_events(request)
+
+    async def give_up(self, talk: Talk, task: "asyncio.Task[None]") -> None:
+        """End the turn that waits, before anything else is said."""
+        self.stop(talk)
+        await asyncio.wait({task})
+
+    def take_all(self, talk: Talk, events: list[Body]) -> list[Body]:
+        taken = super().take_all(talk, events)
+        if talk.answers and not self.is_settled(talk):
+            self.store(talk, self.idle(talk, {"type": "requires_action", "event_ids": self.left(talk)}))
+        return taken
+
+    def left(self, talk: Talk) -> list[str]:
+        """What still waits for an answer."""
+        return [name for name in talk.pending if name not in talk.answers]
 
     def settle(self, talk: Talk, call: Body, is_allowed: bool, words: str = "") -> None:
         if is_allowed:

@@ -99,9 +99,9 @@ class Front:
 
     def limit(self, request: web.Request) -> int:
         given = request.query.get("limit", "20")
-        if not given.isdigit() or not 1 <= int(given) <= LARGEST_PAGE:
+        if not given.isdigit() or not int(given):
             raise Refusal(400, f"limit must be from 1 to {LARGEST_PAGE}.")
-        return int(given)
+        return min(int(given), LARGEST_PAGE)
 
     def cursor(self, request: web.Request) -> tuple[str, str] | None:
         """The one cursor given, if any."""

@@ -6,8 +6,9 @@ retry hints, CRLF and heartbeats at any pace; deltas of any size, of either kind
 of one block or many; one model request per turn or many; results as strings or blocks, denied calls with a result or
 without; variables as objects taken or refused; other statuses and words for refusals; events of unknown types, and
 sessions that tell of themselves before, between and after turns; threads named on every event or on those of children;
-waiting children idle or blocked, finished ones idle or terminated; interrupted turns cancelled or ended; what is
-posted processed at once or later; and all that is only a SHOULD left out.
+waiting children idle or blocked, finished ones idle or terminated; messages refused while a call waits or taken in its
+place, an idle after every answer or after none; what is posted processed at once or later; and all that is only
+a SHOULD left out.
 """
 
 from typing import Any

@@ -36,6 +36,8 @@ class Talk:
     is_incremental: bool = False
     feed: list[Item] = field(default_factory=list)
     threads: dict[str, Body] = field(default_factory=dict)
+    carried: set[str] = field(default_factory=set)
+    """The idles that a stream of the session has told."""
     pending: dict[str, Body] = field(default_factory=dict)
     answers: dict[str, Body] = field(default_factory=dict)
     turn_id: str | None = None

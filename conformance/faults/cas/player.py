@@ -44,14 +44,14 @@ class Player(Sessions):
         """A whole turn."""
         try:
             self.go(talk)
-            await self.perform(talk, moves)
+            reason = await self.perform(talk, moves)
         except asyncio.CancelledError:
             self.finish(talk, {"type": "cancelled"})
         except Broken:
             self.emit(talk, "session.error", error=self.error())
-            self.finish(talk, {"type": "end_turn"})
+            self.finish(talk, {"type": "error"})
         else:
-            self.finish(talk, {"type": "end_turn"})
+            self.finish(talk, {"type": reason})
 
     def error(self) -> Body:
         return {"type": "model_error", "message": "The agent broke.", "retry_status": {"type": "exhausted"}}
@@ -63,6 +63,7 @@ class Player(Sessions):
 
     def finish(self, talk: Talk, reason: Body) -> None:
         talk.pending.clear()
+        talk.is_waiting = False
         self.close_span(talk)
         talk.show(status="idle", turn_status="idle")
         idle = self.idle(talk, reason)
@@ -72,7 +73,8 @@ class Player(Sessions):
     def idle(self, talk: Talk, reason: Body) -> Body:
         return self.event(talk, "session.status_idle", status="idle", stop_reason=reason, usage=dict(USAGE))
 
-    async def perform(self, talk: Talk, moves: Sequence[Move]) -> None:
+    async def perform(self, talk: Talk, moves: Sequence[Move]) -> str:
+        """Make the moves; the reason why they end."""
         for place, move in enumerate(moves):
             match move:
                 case Speak():
@@ -84,8 +86,9 @@ class Player(Sessions):
                 case Break():
                     self.close_span(talk, is_error=True)
                     raise Broken
-                case Stop():
-                    return
+                case Stop(reason):
+                    return reason
+        return "end_turn"
 
     async def fork(self, talk: Talk, asking: bool) -> None:
         raise NotImplementedError

@@ -143,4 +143,9 @@ class Mounts(Variables):
     def repository(self, given: Body) -> Body:
         if not given.get("url"):
             raise Refusal(400, "url is required.")
+        self.check_url(given["url"])
         return {name: given[name] for name in ("type", "url", "mount_path") if name in given}
+
+    def check_url(self, url: str) -> None:
+        if "://" not in url:
+            raise Refusal(400, f"{url} is no url.")

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from conformance.faults.cas.freedoms import OtherEndings
 from conformance.faults.cas.memory import Body, Talk
 from conformance.faults.cas.server import CasServer
 from conformance.faults.fault import fault
@@ -109,6 +110,14 @@ class AllAtOnceOnly(CasServer):
         if len(events) < len(talk.pending):
             raise Refusal(400, "Some answers are missing.")
         return super().take_all(talk, events)
+
+
+@fault("CAS-EV-16", cases=ONE_BY_ONE)
+class SettledCallsListed(OtherEndings):
+    """The idle after the first answer lists the call that was answered too."""
+
+    def left(self, talk: Talk) -> list[str]:
+        return list(talk.pending)
 
 
 @fault("CAS-EV-16", cases=WHATEVER)

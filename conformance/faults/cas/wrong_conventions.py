@@ -5,7 +5,7 @@ from uuid import uuid4
 
 from aiohttp import web
 
-from conformance.faults.cas.front import REQUEST_ID, reply
+from conformance.faults.cas.front import LARGEST_PAGE, REQUEST_ID, reply
 from conformance.faults.cas.memory import Body, Talk
 from conformance.faults.cas.server import CasServer
 from conformance.faults.fault import fault
@@ -206,6 +206,16 @@ class LimitsClamped(CasServer):
             return super().limit(request)
         except Refusal:
             return 20
+
+
+@fault("CAS-GEN-04", cases="listing.a_page_has_twenty_unless_asked")
+class LargeLimitsRefused(CasServer):
+    """A limit above 100 is a 400."""
+
+    def limit(self, request: web.Request) -> int:
+        if request.query.get("limit", "").isdigit() and int(request.query["limit"]) > LARGEST_PAGE:
+            raise Refusal(400, f"limit must be at most {LARGEST_PAGE}.")
+        return super().limit(request)
 
 
 @fault("CAS-GEN-04", cases="listing.cursors_exclude_each_other")

@@ -91,6 +91,14 @@ class UrlOptional(CasServer):
         return super().repository({"url": "https://github.com/example/other"} | given)
 
 
+@fault("CAS-SESS-08", cases=REPOSITORY)
+class WordsForAUrl(CasServer):
+    """The url of a repository may be any words."""
+
+    def check_url(self, url: str) -> None:
+        return None
+
+
 @fault("CAS-SESS-08", cases="mounts.a_token_never_comes_back")
 class TokenReturned(CasServer):
     """The token of a repository comes back."""

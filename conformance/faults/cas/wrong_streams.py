@@ -12,8 +12,8 @@ from conformance.faults.ledger import Refusal
 OPENS, FRAMES = "stream.a_stream_opens_whatever_is_accepted", "stream.frames_have_id_event_and_data"
 AFTER, UNKNOWN = "resuming.a_stream_resumes_after_a_cursor", "resuming.an_unknown_cursor_is_refused"
 EVERYWHERE = "resuming.a_stream_resumes_after_every_event_while_more_arrive"
-HISTORY, BEAT, OPEN, SAME = (
-    "stream.a_stream_begins_with_the_history",
+OLD, LATE = "stream.a_stream_is_not_handed_an_old_turn", "stream.a_stream_opened_late_misses_nothing"
+BEAT, OPEN, SAME = (
     "stream.an_idle_stream_has_a_heartbeat",
     "stream.a_stream_stays_open",
     "stream.everybody_sees_the_same",
@@ -94,12 +94,36 @@ class UnknownCursorsTaken(CasServer):
         return 0
 
 
-@fault("CAS-SSE-04", cases=HISTORY)
+@fault("CAS-SSE-04", cases=LATE)
 class TailOnly(CasServer):
-    """A stream without a cursor has no history."""
+    """A stream without a cursor begins with what comes next, though nobody was told the newest turn."""
 
-    def start(self, request: web.Request, talk: Talk, thread: str | None) -> int:
-        return super().start(request, talk, thread) or len(talk.feed)
+    def beginning(self, talk: Talk) -> int:
+        return len(talk.feed)
+
+
+@fault("CAS-SSE-04", cases=LATE)
+class QuickTurnsMissed(CasServer):
+    """A stream without a cursor begins with the turn that runs; one that is over already is missed."""
+
+    def beginning(self, talk: Talk) -> int:
+        return super().beginning(talk) if talk.is_busy else len(talk.feed)
+
+
+@fault("CAS-SSE-04", cases=f"{OLD} {LATE}")
+class HistoryFirst(CasServer):
+    """A stream without a cursor begins with all that was ever told."""
+
+    def beginning(self, talk: Talk) -> int:
+        return 0
+
+
+@fault("CAS-SSE-04", cases=OLD)
+class NewestTurnAgain(CasServer):
+    """A stream without a cursor begins with the newest turn, though another stream has told it."""
+
+    def carry(self, talk: Talk, event: Body, thread: str | None) -> None:
+        return None
 
 
 class _Joining(CasServer):
@@ -117,7 +141,7 @@ class _Joining(CasServer):
         raise NotImplementedError
 
 
-@fault("CAS-SSE-04", cases="telling.threads_are_told_as_listed")
+@fault("CAS-SSE-05", cases="telling.threads_are_told_as_listed")
 class MessagesBetweenThreadsUntold(CasServer):
     """Streams leave out what one thread sends another, though it is listed."""
 
@@ -134,7 +158,7 @@ class InterruptsRetold(CasServer):
         return super().frame(body | {"created_at": now()} if body["type"] == "user.interrupt" else body)
 
 
-@fault("CAS-SSE-04", cases="telling.asks_and_answers_are_told_as_listed")
+@fault("CAS-SSE-05", cases="telling.asks_and_answers_are_told_as_listed")
 class AnswersToldTwice(CasServer):
     """The result of a custom tool is told twice."""
 
@@ -142,7 +166,7 @@ class AnswersToldTwice(CasServer):
         return super().frame(body) * (2 if body["type"] == "user.custom_tool_result" else 1)
 
 
-@fault("CAS-SSE-04", cases="telling.thoughts_and_tools_are_told_as_listed")
+@fault("CAS-SSE-05", cases="telling.thoughts_and_tools_are_told_as_listed")
 class OutcomesUntold(CasServer):
     """Streams leave out what outcome is wanted, though it is listed."""
 
@@ -201,7 +225,7 @@ class ClosedWhileWaiting(CasServer):
         return super().is_over(talk) or talk.is_waiting
 
 
-@fault("CAS-SSE-04", "CAS-SSE-07", cases=SAME)
+@fault("CAS-SSE-05", "CAS-SSE-07", cases=SAME)
 class SecondClassStreams(CasServer):
     """Every second stream is not told everything."""
 

@@ -165,6 +165,54 @@ class RunningWithReason(_Showing):
         return thread | {"stop_reason": thread["stop_reason"] or {"type": "end_turn"}}
 
 
+class _Done(_Showing):
+    """Shows threads as done that are not."""
+
+    role: str
+    reason: str
+
+    def changed(self, thread: Body) -> Body:
+        is_meant = thread["role"] == self.role and thread["stop_reason"].get("type") == self.reason
+        return thread | ({"stop_reason": {"type": "end_turn"}} if is_meant else {})
+
+
+@fault("CAS-THR-04", cases="threads.a_waiting_coordinator_says_so threads.an_interrupted_child_was_not_done")
+class InterruptedCoordinatorsDone(_Done):
+    """The coordinator of an interrupted turn says it is done."""
+
+    role, reason = "coordinator", "cancelled"
+
+
+@fault("CAS-THR-04", cases="threads.a_waiting_coordinator_says_so")
+class WaitingCoordinatorsDone(_Done):
+    """The coordinator of a turn that waits says it is done."""
+
+    role, reason = "coordinator", "requires_action"
+
+
+@fault("CAS-THR-04", cases="threads.a_failed_thread_was_not_done")
+class FailedCoordinatorsDone(_Done):
+    """The coordinator of a turn that failed says it is done."""
+
+    role, reason = "coordinator", "error"
+
+
+@fault("CAS-THR-04", cases="threads.an_interrupted_child_was_not_done")
+class InterruptedChildrenDone(_Done):
+    """A child whose turn was interrupted says it is done."""
+
+    role, reason = "child", "cancelled"
+
+
+@fault("CAS-THR-04", cases="threads.an_interrupted_child_was_not_done")
+class InterruptedChildrenEnd(CasServer):
+    """It is told of a child whose turn was interrupted that it is done."""
+
+    def emit_of(self, talk: Talk, thread: Body, kind: str, **told: Any) -> Body:
+        is_cut = told.get("stop_reason") == {"type": "cancelled"}
+        return super().emit_of(talk, thread, kind, **told | ({"stop_reason": {"type": "end_turn"}} if is_cut else {}))
+
+
 @fault("CAS-THR-02", cases=CURSOR)
 class AnyCursorInThreads(CasServer):
     """A thread's stream takes cursors of other threads."""

@@ -1,13 +1,16 @@
 """CAS servers whose turns are told wrongly: ids, order, ends, and parts."""
 
+import asyncio
 from typing import Any
 
+from conformance.faults.cas.freedoms import OtherEndings
 from conformance.faults.cas.memory import Body, Talk, mint
 from conformance.faults.cas.server import CasServer
 from conformance.faults.fault import fault
 
 ONE_ID, RESUMED = "turns.a_turn_has_one_id", "turns.a_resumed_turn_keeps_its_id"
 ORDER, WHY, SPANS = "turns.a_turn_is_told_in_order", "turns.idle_says_why", "turns.spans_name_model_and_usage"
+CUT = "turns.an_end_before_its_time_says_so"
 SAID, TOOL = "turns.thinking_and_text_have_their_fields", "turns.an_allowed_tool_runs"
 ALLOWED, CUSTOM = "asks.an_allowed_call_is_run", "asks.a_custom_tool_is_answered"
 
@@ -129,6 +132,60 @@ class PendingUnlisted(_Changing):
 
     def changed(self, event: Body) -> Body:
         return event | {"stop_reason": {"type": event["stop_reason"]["type"]}}
+
+
+class _Ending(CasServer):
+    """Says that turns came to their natural end, though they did not."""
+
+    cut: tuple[str, ...]
+
+    def idle(self, talk: Talk, reason: Body) -> Body:
+        return super().idle(talk, {"type": "end_turn"} if reason["type"] in self.cut else reason)
+
+
+@fault("CAS-EV-13", cases=CUT)
+class FailuresEnd(_Ending):
+    """A turn that failed says end_turn."""
+
+    cut = ("error",)
+
+
+@fault("CAS-EV-13", cases=CUT)
+class RefusalsEnd(_Ending):
+    """A turn that was refused says end_turn."""
+
+    cut = ("refusal",)
+
+
+@fault("CAS-EV-13", cases=CUT)
+class CutAnswersEnd(_Ending):
+    """A turn that was cut off for its length says end_turn."""
+
+    cut = ("max_tokens",)
+
+
+@fault("CAS-EV-13", cases=CUT)
+class InterruptedTurnsEnd(_Ending):
+    """A turn that was interrupted says end_turn."""
+
+    cut = ("cancelled",)
+
+
+@fault("CAS-EV-12", cases="turns.a_message_in_place_of_an_answer_has_a_turn_of_its_own")
+class LateEnds(OtherEndings):
+    """The end of a turn that a message took the place of is told again after the message."""
+
+    given_up: str | None = None
+
+    async def give_up(self, talk: Talk, task: "asyncio.Task[None]") -> None:
+        self.given_up = talk.turn_id
+        await super().give_up(talk, task)
+
+    def hear(self, talk: Talk, event: Body) -> Body:
+        stored = super().hear(talk, event)
+        if self.given_up is not None:
+            self.store(talk, self.idle(talk, {"type": "cancelled"}) | {"turn_id": self.given_up})
+        return stored
 
 
 @fault("CAS-EV-14", cases=SAID)

@@ -16,6 +16,8 @@ from conformance.kit.suite import HOME
 
 BREAKS, TOLERATED, FREE = Expectation.BREAKS, Expectation.TOLERATED, Expectation.FREE
 SIBLINGS = {200: 202, 201: 200, 202: 200, 204: 200}
+Found = tuple[Any, list[Any]]
+"""A message, and what it has at a path."""
 
 
 class Grower:
@@ -41,8 +43,9 @@ class Grower:
         for place in self._atlas.places:
             holds = self.holds(place)
             for path in self._atlas.paths(place):
+                found = self._found(place, path)
                 for kind in FAMILIES["field"]:
-                    yield from self._field(kind, place, path, holds)
+                    yield from self._field(kind, place, path, holds, found)
                 if among(self._orders.cursors, f"{place} {path}"):
                     yield Flaw("stale", place, path, BREAKS, "orders: every page has a cursor of its own")
             yield from self._masked(place)
@@ -52,8 +55,14 @@ class Grower:
         stated = {("", schema) for glob, schema in self._orders.held.items() if among((glob,), place)}
         return sorted(self._atlas.holds.get(place, set()) | stated)
 
-    def _field(self, kind: str, place: str, path: str, holds: list[tuple[str, str]]) -> Iterator[Flaw]:
-        samples = [sample for sample in self._atlas.samples[place] if self._can(kind, sample, path)]
+    def _found(self, place: str, path: str) -> list[Found]:
+        """The samples of a place, each with what it has at the path."""
+        return [(sample, self._orders.walk.values(sample, path)) for sample in self._atlas.samples[place]]
+
+    def _field(
+        self, kind: str, place: str, path: str, holds: list[tuple[str, str]], found: list[Found]
+    ) -> Iterator[Flaw]:
+        samples = [sample for sample, values in found if any(can_injure(kind, value, path) for value in values)]
         if not samples or (kind == "extra" and self._orders.walk.hides(path)):
             return
         if kind == "alter":
@@ -68,9 +77,6 @@ class Grower:
             yield Flaw(kind, place, path, TOLERATED, "unknown members are to be ignored")
         elif kind != "enum":
             yield Flaw(kind, place, path, FREE, "no schema speaks of it")
-
-    def _can(self, kind: str, sample: Any, path: str) -> bool:
-        return any(can_injure(kind, value, path) for value in self._orders.walk.values(sample, path))
 
     def _breach(self, kind: str, sample: Any, path: str, holds: list[tuple[str, str]]) -> str | None:
         """What a schema has against the damaged sample, if the whole one fits."""

@@ -43,19 +43,19 @@ class Walk:
     def slots(self, value: Any, path: str) -> list[Slot]:
         """Where in the value the path leads; the value itself has no slot."""
         found: list[Slot] = []
-        self._find(value, ROOT, path, found)
+        self._find(value, path, found)
         return found
 
     def values(self, value: Any, path: str) -> list[Any]:
         """What is found at the path."""
         return [value] if path == ROOT else [container[key] for container, key in self.slots(value, path)]
 
-    def _find(self, value: Any, here: str, path: str, found: list[Slot]) -> None:
-        for key, step, item in self._inside(value, here):
-            if step == path:
+    def _find(self, value: Any, path: str, found: list[Slot]) -> None:
+        for key, step, item in self._inside(value, ROOT):
+            if path == step:
                 found.append((value, key))
-            elif path.startswith(f"{step}."):
-                self._find(item, step, path, found)
+            elif path.startswith(step) and path[len(step)] == ".":
+                self._find(item, path[len(step) + 1 :], found)
 
     def _inside(self, value: Any, here: str) -> Iterator[tuple[Any, str, Any]]:
         if isinstance(value, dict):

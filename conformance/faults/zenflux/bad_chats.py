@@ -64,6 +64,14 @@ class CamelsOnly(ZenfluxServer):
         return super().spelled({name: value for name, value in body.items() if "_" not in name})
 
 
+@fault("G-ZF-20", cases="chat.both_spellings_are_taken")
+class NamesItsOwnMessages(ZenfluxServer):
+    """The id that the client gives a message is ignored."""
+
+    def begin(self, params: Body, has_rounds: bool) -> Session:
+        return super().begin(params | {"message_id": None}, has_rounds)
+
+
 @fault("G-ZF-21", cases=FRAMED)
 class CarriageReturns(ZenfluxServer):
     """Lines end in CRLF."""

@@ -186,6 +186,15 @@ class LeftOpen(ZenfluxServer):
         yield from super().stopped(session)
 
 
+@fault("G-ZF-11", cases=CLOSES)
+class AbortedInPeace(ZenfluxServer):
+    """The message of an aborted run stops with end_turn."""
+
+    def stopped(self, session: Session) -> Iterator[Told]:
+        block, *rest = super().stopped(session)
+        yield from (block, self.note("usage", {"stop_reason": "end_turn"}), *rest)
+
+
 @fault("G-ZF-18", cases="responses.without_streaming_a_block_is_one_delta")
 class StreamsAnyway(ZenfluxServer):
     """stream false changes nothing."""

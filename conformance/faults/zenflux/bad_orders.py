@@ -222,6 +222,15 @@ class FailsWell(ZenfluxServer):
         return super().end(session, "completed")
 
 
+@fault("G-ZF-13", cases=FAILED)
+class BlamesTheNetwork(Editing):
+    """A failure of the agent's own is called a network error."""
+
+    def edited(self, told: Told) -> Iterator[Told]:
+        is_error = told.type == "error"
+        yield changed(told, error={"type": "network_error", "message": "It broke."}) if is_error else told
+
+
 @fault("G-ZF-15", cases=PLACES)
 class ConversationStopsEarly(ZenfluxServer):
     """conversation_stop comes before the message."""

@@ -5,7 +5,7 @@ from typing import Any
 from aiohttp import web
 
 from conformance.faults.fault import fault
-from conformance.faults.zenflux.memory import Body, Conversation, Refusal
+from conformance.faults.zenflux.memory import Body, Conversation, Refusal, Session
 from conformance.faults.zenflux.server import ZenfluxServer
 
 MADE = "conversations.a_conversation_is_made"
@@ -130,6 +130,65 @@ class CursorIgnored(ZenfluxServer):
 
     def page(self, talk: Conversation, limit: int, request: web.Request) -> Body:
         return super().page(talk, limit, request.clone(rel_url=request.rel_url.without_query_params("before_cursor")))
+
+
+class _Asked(ZenfluxServer):
+    """Reads another query than the one that was asked."""
+
+    def asked(self, query: dict[str, str]) -> dict[str, str]:
+        raise NotImplementedError
+
+    def page(self, talk: Conversation, limit: int, request: web.Request) -> Body:
+        asked = self.asked(dict(request.query))
+        return super().page(talk, limit, request.clone(rel_url=request.rel_url.with_query(asked)))
+
+
+@fault("G-ZF-29", cases=CURSOR)
+class OrderIgnored(_Asked):
+    """What was asked for in the order desc comes in order of time."""
+
+    def asked(self, query: dict[str, str]) -> dict[str, str]:
+        return query | {"order": "asc"}
+
+
+@fault("G-ZF-29", cases=OFFSET)
+class NewestByDefault(_Asked):
+    """Without an order the newest messages come."""
+
+    def asked(self, query: dict[str, str]) -> dict[str, str]:
+        return {"order": "desc"} | query
+
+
+@fault("G-ZF-29", cases=CURSOR)
+class BackwardsBeforeTheCursor(ZenfluxServer):
+    """The order desc turns the page before a cursor upside down too."""
+
+    def page(self, talk: Conversation, limit: int, request: web.Request) -> Body:
+        page = super().page(talk, limit, request)
+        if {"before_cursor", "order"} <= set(request.query):
+            page["messages"] = page["messages"][::-1]
+        return page
+
+
+@fault("G-ZF-29", cases=CURSOR)
+class CursorOfTheNewest(ZenfluxServer):
+    """The cursor is the first message of a page, be it the newest."""
+
+    def page(self, *given: Any) -> Body:
+        page = super().page(*given)
+        return page | ({"next_cursor": page["messages"][0]["id"]} if page["next_cursor"] else {})
+
+
+@fault("G-ZF-29", cases="paging.a_call_is_kept_with_its_result")
+class RoundsKeptApart(ZenfluxServer):
+    """A call and its result are kept in the messages they were streamed in."""
+
+    def finish(self, session: Session, status: str) -> None:
+        results = [place for place, block in enumerate(session.blocks) if block["type"] == "tool_result"]
+        for place in results[:1]:
+            session.conversation.add("assistant", session.blocks[:place])
+            session.blocks = session.blocks[place:]
+        super().finish(session, status)
 
 
 @fault("G-ZF-29", cases=OFFSET)

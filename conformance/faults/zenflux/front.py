@@ -91,7 +91,7 @@ class Front(Player):
         talk = self.talk(params)
         session = Session(params["user_id"], talk, params["message"], params.get("stream", True), has_rounds)
         self.sessions[session.id] = session
-        talk.add("user", params["message"])
+        talk.add("user", params["message"], params.get("message_id"))
         return session
 
     def talk(self, params: Body) -> Conversation:

@@ -97,15 +97,22 @@ class Rooms(Streams):
         return self.reply(self.page(talk, limit, request))
 
     def page(self, talk: Conversation, limit: int, request: web.Request) -> Body:
-        """The newest messages before the cursor, or those from an offset, in order of time."""
+        """The messages just before the cursor, in order of time; without one those from an offset on, in any order."""
         ids = [message["id"] for message in talk.messages]
         cursor = request.query.get("before_cursor")
-        end = ids.index(cursor) if cursor in ids else len(ids)
-        start = self.offset(request) if "offset" in request.query else max(0, end - limit)
-        here = talk.messages[start : min(end, start + limit)]
+        leads_back = cursor in ids or request.query.get("order") == "desc"
+        start = self.offset(request)
+        if cursor in ids:
+            end = ids.index(cursor)
+            here = talk.messages[max(0, end - limit) : end]
+            more = end > limit
+        else:
+            here = (talk.messages[::-1] if leads_back else talk.messages)[start : start + limit]
+            more = start + limit < len(ids)
         about: Body = {"conversation_id": talk.id, "conversation_metadata": talk.metadata, "messages": here}
-        about |= {"total": len(ids), "limit": limit, "offset": start, "has_more": start > 0}
-        return about | {"next_cursor": here[0]["id"] if here and start > 0 else None}
+        about |= {"total": len(ids), "limit": limit, "offset": start, "has_more": more}
+        oldest = min((message["id"] for message in here), key=ids.index, default=None)
+        return about | {"next_cursor": oldest if leads_back and more else None}
 
     async def preload(self, request: web.Request) -> web.StreamResponse:
         talk = self.named(request)

@@ -2,7 +2,7 @@
 
 import asyncio
 from contextlib import suppress
-from time import monotonic, time
+from time import time
 from typing import Any
 from uuid import uuid4
 
@@ -158,6 +158,6 @@ class Sockets(Front):
                 yield told
                 continue
             index, held = told.data["index"], held + told.data["delta"]
-            if monotonic() - last >= THROTTLE:
+            if asyncio.get_running_loop().time() - last >= THROTTLE:
                 yield Told("content_delta", {"index": index, "delta": held})
-                last, held = monotonic(), ""
+                last, held = asyncio.get_running_loop().time(), ""

@@ -285,7 +285,7 @@ def a_second_answer_is_a_404(view: ZenfluxView) -> Found:
 
 @rule("G-ZF-29", needs="messages with a limit")
 def limits_of_messages_are_kept(view: ZenfluxView) -> Found:
-    """A limit outside 1 to 200 is refused, one inside is kept, and messages come in order of time."""
+    """A limit outside 1 to 200 is refused, one inside is kept, and messages come in the order asked for."""
     for item, _, answer in _asked(view, "GET /conversations/{}/messages"):
         limit = item.param("limit")
         if limit is None:
@@ -297,7 +297,8 @@ def limits_of_messages_are_kept(view: ZenfluxView) -> Found:
             found = listed(answer.body["data"], "messages")
             expect.that(len(found) <= int(limit), f"at most {limit} messages", len(found))
             times = [str(it.get("created_at")) for it in found]
-            expect.that(times == sorted(times), "messages in order of time", times)
+            is_back = item.param("order") == "desc" and item.param("before_cursor") is None
+            expect.equal("the order of the messages", sorted(times, reverse=is_back), times)
 
 
 @rule("ZF-HTTP-3.8-01", needs="list of models")

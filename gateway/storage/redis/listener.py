@@ -28,8 +28,10 @@ class Listener:
 
     def __init__(
         self, address: Address, seconds: float, hear: Callable[[str, bytes], None], missed: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._address = address
+        self._clock = clock
         self._seconds = seconds
         self._hear = hear
         self._missed = missed
@@ -38,7 +40,7 @@ class Listener:
         self._task: asyncio.Task[None] | None = None
         self._catching_up: set[str] = set()
         self._is_first = True
-        self._heard_at = time.monotonic()
+        self._heard_at = self._clock()
 
     def hears(self, channel: str) -> bool:
         return channel in self._channels
@@ -71,7 +73,7 @@ class Listener:
 
     def poke(self) -> None:
         """Ask whether the connection lives; one that has been silent for too long is given up."""
-        if time.monotonic() - self._heard_at > 2 * self._seconds:
+        if self._clock() - self._heard_at > 2 * self._seconds:
             self._drop()
         else:
             self._say("PING")
@@ -96,7 +98,7 @@ class Listener:
         connection = self._address.connection(self._seconds)
         async with asyncio.timeout(self._seconds):
             await connection.connect()  # type: ignore[no-untyped-call]
-        self._connection, self._heard_at = connection, time.monotonic()
+        self._connection, self._heard_at = connection, self._clock()
         waiting = {channel: known for channel, known in self._channels.items() if not known.done()}
         fresh = asyncio.get_running_loop().create_future
         self._channels = {channel: waiting.get(channel) or fresh() for channel in self._channels}
@@ -107,7 +109,7 @@ class Listener:
             self._take(await connection.read_response(disconnect_on_error=False))
 
     def _take(self, message: Any) -> None:
-        self._heard_at = time.monotonic()
+        self._heard_at = self._clock()
         kind, channel = message[0], message[1].decode()
         if kind == b"message":
             self._hear(channel, message[2])

@@ -33,8 +33,13 @@ class Redis:
     is not there any more, the data are gone, and `on_reset` is told before anything else happens.
     """
 
-    def __init__(self, address: Address, *, lease: float = LEASE, fsync: bool = False) -> None:
+    def __init__(
+        self, address: Address, *, lease: float = LEASE, fsync: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.address = address
+        self.clock = clock
+        """What leases run by. It is not the event loop's: uvloop's stands still while the loop is held up."""
         self.prefix = address.prefix
         self.replica = secrets.token_hex(6)
         """What the other servers know us by; never used again."""
@@ -193,7 +198,7 @@ class Redis:
 
     def failed(self, why: GatewayError) -> bool:
         """Something could not be stored; whether that has gone on for so long that it is told."""
-        now = time.monotonic()
+        now = self.clock()
         self._failing_since = now if self._failing_since is None else self._failing_since
         if now - self._failing_since < self.patience:
             return False

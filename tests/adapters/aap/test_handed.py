@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.aap.test_routes import MINE, Client
-from tests.served import serving
+from tests.support.adapters.aap_client import MINE, Client
+from tests.support.gateway_server import serving
 
 
 @pytest.fixture

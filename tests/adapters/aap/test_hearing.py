@@ -37,9 +37,9 @@ from gateway.model import (
     TurnStarted,
 )
 from gateway.upstream import Asked, Decoder, Ended, Frame, Heard
-from tests.adapters.aap.talks import TOOLBOX, House, errors, facts, folded, talks
-from tests.tables import dialect
-from tests.tables import table as table_of
+from tests.support.adapters.aap_conversations import TOOLBOX, House, errors, facts, folded, talks
+from tests.support.dialect_tables import dialect
+from tests.support.dialect_tables import table as table_of
 
 STARTS = (TurnStarted, TurnResumed)
 

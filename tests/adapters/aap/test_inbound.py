@@ -38,8 +38,8 @@ from gateway.model import (
     ToolSpec,
     ToolUsePart,
 )
-from tests.house import CARD
-from tests.tables import table
+from tests.support.dialect_tables import table
+from tests.support.engine_stage import CARD
 
 CAPABLE = replace(CARD, capabilities=Capabilities(images=("http", "data")))
 CALL = ToolCall(call_id="call_1", name="calc")
@@ -100,7 +100,8 @@ def test_an_answer_fits_what_was_asked() -> None:
 
 def test_a_question_is_answered_by_a_tool_message() -> None:
     asked = view(QuestionAsk(questions=(Question(question="a"), Question(question="b")), call=CALL))
-    assert one(tool(" both "), asked) == AnswerQuestion(request_id="ask_1", custom={"0": "both", "1": "both"})
+    assert one(tool(" both "), asked) == AnswerQuestion(
+        request_id="ask_1", custom={"0": "both", "1": "both"}, said=" both ")
 
 
 def test_an_ask_without_a_call_is_answered_by_its_own_id() -> None:

@@ -12,11 +12,11 @@ from gateway.errors import Overloaded
 from gateway.model import BlockDelta, InputAccepted, Interrupt, Outcome, SendMessage, SessionStatus, TurnEnded
 from gateway.resources import KeyStore
 from gateway.upstream import Ended, RemoteAddress
-from tests.adapters.aap.reader import hear, read
-from tests.adapters.aap.remotes import conversing
-from tests.served import Served, serving, until
-from tests.upstream.serving import Asked, chunk, hangs, head, says
-from tests.upstream.serving import serving as scripted
+from tests.support.adapters.aap_reader import hear, read
+from tests.support.adapters.aap_remotes import conversing
+from tests.support.gateway_server import Served, serving, until
+from tests.support.upstream.byte_server import Asked, chunk, hangs, head, says
+from tests.support.upstream.byte_server import serving as scripted
 
 META = says(b'{"version": 3, "agents": [{"name": "a", "version": "1.0.0", "capabilities": {"stream": {"delta": {}}}}]}')
 MADE = says(b'{"sessionId": "s1"}', 201)
@@ -52,9 +52,8 @@ async def test_a_turn_that_runs_ends_at_once(tmp_path: Path, stream: str) -> Non
                 return await response.read()
 
         heard = asyncio.ensure_future(listen())
-        async with asyncio.timeout(30):
-            while await status(served, at) is not SessionStatus.RUNNING:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        view = await served.gateway.sessions.get("", at.split("/")[-2])
+        await until(lambda: view.status is SessionStatus.RUNNING)
         assert await ended(served, at) == (204, None)
         assert await status(served, at) is SessionStatus.IDLE
         told = await asyncio.wait_for(heard, 30)

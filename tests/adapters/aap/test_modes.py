@@ -1,6 +1,5 @@
 """What a client gets at the end is what it would have heard on the way, whatever the agent does and asks."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.backends.directives import READERS
-from tests.adapters.aap.reader import Heard, hear, read
-from tests.served import Served, serving
+from tests.simulation import simulated
+from tests.support.adapters.aap_reader import Heard, hear, read
+from tests.support.gateway_server import Served, serving
 
 CLIENT_TOOL = {"name": "weather", "description": "d", "parameters": {"type": "object"}}
 AGENT = {"name": "demo", "tools": [{"name": "clock", "trust": True}, {"name": "calc"}, {"name": "search"}]}
@@ -91,4 +91,4 @@ def test_so_are_turns_in_which_much_happens(chosen: list[str], tmp_path_factory:
         async with serving(tmp_path_factory.mktemp("modes"), log="memory") as served:
             assert await talk(served, await opened(served), " ".join(chosen))
 
-    asyncio.run(run())
+    simulated(run())

@@ -34,8 +34,8 @@ from gateway.model import (
     TurnStarted,
     TurnSuspended,
 )
-from tests.playbook import KID, Playbook, silence
-from tests.tables import table
+from tests.support.dialect_tables import table
+from tests.support.playbook import KID, Playbook, silence
 
 START, RESUME, SUSPEND = TurnStarted(command_id="c"), TurnResumed(), TurnSuspended(pending=("a",))
 MESSAGE, END_MESSAGE = MessageStarted(message_id="m"), MessageEnded(message_id="m")

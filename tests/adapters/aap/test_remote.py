@@ -37,10 +37,10 @@ from gateway.model import (
     text_of,
 )
 from gateway.upstream import Ended, Opening
-from tests.adapters.aap.remotes import SETTINGS, Conversation, all_of, answer_to, conversing, spoken_to
-from tests.adapters.aap.talks import Fact, facts
-from tests.served import Served, serving, until
-from tests.tables import table
+from tests.support.adapters.aap_conversations import Fact, facts
+from tests.support.adapters.aap_remotes import SETTINGS, Conversation, all_of, answer_to, conversing, spoken_to
+from tests.support.dialect_tables import table
+from tests.support.gateway_server import Served, serving, until
 
 SAID = {
     "think": "/think hello", "tool": "/tool search {\"query\": \"dragoman\"} hello", "client-tool": "/client-tool",
@@ -310,9 +310,8 @@ async def test_an_interruption_reaches_a_turn_that_has_said_nothing_yet(tmp_path
 
 
 async def until_it_is(status: SessionStatus, served: Served, talk: Conversation) -> None:
-    async with asyncio.timeout(20):
-        while (await served.gateway.sessions.get("", talk.session_id)).status is not status:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+    view = await served.gateway.sessions.get("", talk.session_id)
+    await until(lambda: view.status is status)
 
 
 async def test_to_interrupt_where_nothing_runs_does_nothing(talk: Conversation) -> None:

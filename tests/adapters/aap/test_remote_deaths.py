@@ -7,10 +7,10 @@ import pytest
 
 from gateway.model import SendMessage
 from gateway.upstream import Ended, Heard, Opening, Patience
-from tests.adapters.aap.remotes import SETTINGS, Conversation, conversing, spoken_to
-from tests.adapters.aap.talks import House, facts
-from tests.breaking import breaking, mortal
-from tests.served import serving
+from tests.support.adapters.aap_conversations import House, facts
+from tests.support.adapters.aap_remotes import SETTINGS, Conversation, conversing, spoken_to
+from tests.support.broken_connections import MortalInLoop, breaking
+from tests.support.gateway_server import serving
 
 PATIENT = Patience(connect=10, first_byte=20, idle=20, total=50, attempts=12)
 
@@ -27,15 +27,14 @@ async def test_over_a_line_that_breaks_again_and_again(tmp_path: Path, seed: int
             assert facts(talk.house.records) == facts(log), "no gap, no repetition"
 
 
-async def test_over_the_death_of_the_server(tmp_path: Path) -> None:
-    with mortal(tmp_path) as server:
-        async with spoken_to(f"{server.server.address}/aap", patience=PATIENT) as remote:
-            talk, heard = Conversation(remote, await remote.open(Opening(settings=SETTINGS))), list[Heard]()
-            async with asyncio.timeout(50):
-                async for one in remote.say(talk.session_id, SendMessage(content="/slow 400")):
-                    heard.append(one)
-                    if len(heard) == 20:
-                        await server.die_and_come_back()
+async def test_over_the_death_of_the_server(mortal_server: MortalInLoop) -> None:
+    async with spoken_to(f"{mortal_server.address}/aap", patience=PATIENT) as remote:
+        talk, heard = Conversation(remote, await remote.open(Opening(settings=SETTINGS))), list[Heard]()
+        async with asyncio.timeout(60):
+            async for one in remote.say(talk.session_id, SendMessage(content="/slow 400")):
+                heard.append(one)
+                if len(heard) == 20:
+                    await mortal_server.die_and_come_back()
     house = House()
     house.start()
     house.take(heard)

@@ -20,7 +20,7 @@ from gateway.model import (
     Settings,
     ToolSpec,
 )
-from tests.tables import table
+from tests.support.dialect_tables import table
 
 OBJECT = {"type": "object"}
 

@@ -14,7 +14,8 @@ from adapters.aap.remote_stream import NUMBER, HungUp, TurnStream, frames_of
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited, TimedOut
 from gateway.model import Outcome, SendMessage
 from gateway.upstream import Cut, Ended, Frame, Heard, Opening, Patience, Upstream
-from tests.adapters.aap.remotes import (
+from tests.support.adapters.aap_conversations import House, facts
+from tests.support.adapters.aap_remotes import (
     MADE,
     META,
     QUICK,
@@ -30,9 +31,8 @@ from tests.adapters.aap.remotes import (
     spoken_to,
     turn,
 )
-from tests.adapters.aap.talks import House, facts
-from tests.served import serving as gateway
-from tests.upstream.serving import END, Asked, Server, chunk, hangs, head, raw, says, serving, stream
+from tests.support.gateway_server import serving as gateway
+from tests.support.upstream.byte_server import END, Asked, Server, chunk, hangs, head, raw, says, serving, stream
 
 EVENTS = (START, event("text_delta", delta="Hé"), event("tool_call", toolCallId="c", name="clock", input={}),
           event("tool_result", toolCallId="c", content="noon"), event("text_delta", delta="llo"), STOP)

@@ -9,9 +9,9 @@ import aiohttp
 import pytest
 
 from adapters.aap.resuming import CURSOR
-from tests.adapters.aap.reader import hear
-from tests.breaking import Line, blocks, breaking, mortal
-from tests.served import Served, serving
+from tests.support.adapters.aap_reader import hear
+from tests.support.broken_connections import Line, MortalInLoop, blocks, breaking
+from tests.support.gateway_server import Served, serving
 
 PLACES = "/aap/sessions"
 
@@ -86,20 +86,19 @@ async def test_over_a_line_that_breaks(tmp_path: Path, seed: int) -> None:
         assert len(whole) > 220
 
 
-async def test_over_the_death_of_the_server(tmp_path: Path) -> None:
-    timeout = aiohttp.ClientTimeout(total=20)
-    with mortal(tmp_path) as server:
-        async with breaking(server.port, 7) as line, aiohttp.ClientSession(timeout=timeout) as http:
-            session = await session_at(http, server.server.address)
-            reader = Reader(http, line.address, session)
-            reading = asyncio.create_task(reader.begin("/slow 400"))
-            await _until_some(line, reader, reading)
-            await server.die_and_come_back()
-            await read_to_the_end(reader)
-            whole = await whole_turn(http, server.server.address, session)
-            assert without_ids(reader.heard) == without_ids(whole)
-            assert whole[-1].endswith(b'data: {"stopReason":"error"}\n'), "it was closed when the server came back"
-            assert 5 < len(whole) < 400
+async def test_over_the_death_of_the_server(mortal_server: MortalInLoop) -> None:
+    timeout = aiohttp.ClientTimeout(total=60)
+    async with breaking(mortal_server.port, 7) as line, aiohttp.ClientSession(timeout=timeout) as http:
+        session = await session_at(http, mortal_server.address)
+        reader = Reader(http, line.address, session)
+        reading = asyncio.create_task(reader.begin("/slow 400"))
+        await _until_some(line, reader, reading)
+        await mortal_server.die_and_come_back()
+        await read_to_the_end(reader)
+        whole = await whole_turn(http, mortal_server.address, session)
+        assert without_ids(reader.heard) == without_ids(whole)
+        assert whole[-1].endswith(b'data: {"stopReason":"error"}\n'), "it was closed when the server came back"
+        assert 5 < len(whole) < 400
 
 
 async def _until_some(line: Line, reader: Reader, reading: "asyncio.Task[None]") -> None:

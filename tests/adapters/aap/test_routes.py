@@ -9,63 +9,14 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.adapters.aap.reader import Heard, hear, read
-from tests.served import Served, serving, until
-
-MINE = {"name": "mine", "description": "A tool of the client.", "parameters": {
-    "type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"],
-}}
+from tests.support.adapters.aap_client import MINE, Client
+from tests.support.gateway_server import serving, until
 
 
 @pytest.fixture
 async def aap(tmp_path: Path) -> AsyncIterator["Client"]:
     async with serving(tmp_path) as served:
         yield Client(served)
-
-
-class Client:
-    """A plain AAP client."""
-
-    def __init__(self, served: Served, key: str | None = None) -> None:
-        self.served = served
-        self.headers = {"Authorization": f"Bearer {key}"} if key else {}
-
-    async def call(
-        self, method: str, path: str, body: Any = None, *, raw: bytes | BytesIO | None = None,
-    ) -> tuple[int, Any]:
-        content = raw if raw is not None else orjson.dumps(body) if body is not None else None
-        async with self.served.http.request(
-            method, self.served.url(f"/aap{path}"), data=content, headers=self.headers,
-        ) as response:
-            text = await response.read()
-            return response.status, orjson.loads(text) if text else None
-
-    async def session(self, **body: Any) -> str:
-        agent = {"name": "demo", **body.pop("agent", {})}
-        status, made = await self.call("POST", "/sessions", {"agent": agent, **body})
-        assert status == 201, made
-        return str(made["sessionId"])
-
-    async def turn(self, session: str, *messages: Any, stream: str = "delta", **more: Any) -> Heard:
-        said = [{"role": "user", "content": m} if isinstance(m, str) else m for m in messages]
-        body = {"messages": said, "stream": stream, **more}
-        async with self.served.http.post(
-            self.served.url(f"/aap/sessions/{session}/turns"), json=body, headers=self.headers,
-        ) as response:
-            content = await response.read()
-            assert response.status == 200, content
-            if stream == "none":
-                assert response.content_type == "application/json"
-                return read(orjson.loads(content))
-            assert response.content_type == "text/event-stream"
-            [heard] = hear(content)
-            return heard
-
-    async def history(self, session: str, kind: str = "full") -> list[Any]:
-        status, body = await self.call("GET", f"/sessions/{session}/history?type={kind}")
-        assert status == 200, body
-        assert list(body["history"]) == [kind]
-        return list(body["history"][kind])
 
 
 @pytest.mark.parametrize("stream", ["delta", "message", "none"])
@@ -204,6 +155,7 @@ async def test_a_client_that_leaves_stops_the_turn_if_so_set(tmp_path: Path) -> 
             body = {"messages": [{"role": "user", "content": "/slow 10000"}], "stream": stream}
             request = asyncio.create_task(aap.call("POST", f"/sessions/{session}/turns", body))
             await until(lambda: served.gateway.sessions.running)
+            await asyncio.sleep(1)
             request.cancel()
             await until(lambda: not served.gateway.sessions.running)
 

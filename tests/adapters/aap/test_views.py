@@ -20,8 +20,8 @@ from gateway.model import (
     ToolSpec,
 )
 from gateway.web import dumps
-from tests.house import CARD
-from tests.tables import table
+from tests.support.dialect_tables import table
+from tests.support.engine_stage import CARD
 
 AAP = table("aap")
 

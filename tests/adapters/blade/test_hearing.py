@@ -16,15 +16,16 @@ from gateway.model import (
     MessageStarted,
     NoticePosted,
     Record,
+    ScopeOpened,
     ToolReturned,
     TurnStarted,
     Usage,
 )
 from gateway.upstream import Ended
 from gateway.web import dumps, parted
-from tests.adapters.blade.heard import Ear, Facts, as_told, asked_like, asking_calls, said_in
-from tests.streams import sessions
-from tests.tables import dialect, table
+from tests.support.adapters.blade_facts import Ear, Facts, as_told, asked_like, made_up_calls, said_in
+from tests.support.dialect_tables import dialect, table
+from tests.support.record_streams import sessions
 
 
 def frames_of(records: list[Record], options: str = "") -> list[tuple[str, Any]]:
@@ -49,14 +50,14 @@ def compare(records: list[Record], frames: list[tuple[str, Any]]) -> Ear:
     """The same messages with the same parts, results, asks, titles, notices and ends, in the same scopes.
 
     Lost, as the table's `support` says: where one block of words ends and the next begins; pictures (Markdown); what
-    tools print; annotations and custom events; stop reasons of messages; who called a sub-agent that no call brought
-    about. A question that no call has put comes back with a call that puts it.
+    tools print; annotations and custom events; stop reasons of messages. A question that no call has put comes back
+    with a call that puts it, and a sub-agent that no call brought about with one that does.
     """
     ear = Ear()
     for name, body in frames:
         ear.hear(name, body)
     said = said_in(records)
-    heard = ear.facts.close(without=asking_calls(ear.facts, said))
+    heard = ear.facts.close(without=made_up_calls(ear.facts, said))
     assert heard.messages == said.messages
     assert heard.results == said.results
     assert heard.titles == said.titles
@@ -81,11 +82,13 @@ def sum_of(usages: dict[str, Usage]) -> int:
 
 
 def overlapping(records: list[Record]) -> bool:
-    """Whether a scope goes on speaking while a call of its last message is not back."""
+    """Whether a scope goes on speaking while a call of its last message is not back, or a sub-agent without a call."""
     last: dict[str, set[str]] = {}
     for record in records:
         event = record.event
-        if isinstance(event, MessageStarted):
+        if isinstance(event, ScopeOpened) and event.call_id is None:
+            last.setdefault(event.parent, set()).add(record.scope_id)
+        elif isinstance(event, MessageStarted):
             if last.get(record.scope_id):
                 return True
             last[record.scope_id] = set()
@@ -143,7 +146,7 @@ def test_what_can_be_fetched_is_what_was_heard(records: list[Record]) -> None:
 
 def loose(ear: Ear | None, said: Facts) -> tuple[Any, ...]:
     """Words by scope and kind, calls and results, whatever their order."""
-    facts = said if ear is None else ear.facts.close(without=asking_calls(ear.facts, said))
+    facts = said if ear is None else ear.facts.close(without=made_up_calls(ear.facts, said))
     words: dict[tuple[str, str], str] = {}
     for scope, listed in facts.messages.items():
         for part in [part for message in listed for part in message if part[0] in ("text", "thinking")]:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from adapters.blade.hearing import BladeHearing
 from gateway.errors import BackendFailed
-from tests.adapters.blade.heard import Ear
-from tests.tables import dialect
+from tests.support.adapters.blade_facts import Ear
+from tests.support.dialect_tables import dialect
 
 ids = st.sampled_from(["a", "b", "c"])
 loops = st.sampled_from([None, "root", "agent:1", "agent:2"])

@@ -6,8 +6,8 @@ import pytest
 
 from adapters.blade.hearing_calls import CANCELLED, UNTOLD
 from gateway.model import BlockEnded, QuestionAsk, ToolStatusChanged
-from tests.adapters.blade.heard import Ear
 from tests.adapters.blade.test_hearing_turns import ended, parts, patch, starting
+from tests.support.adapters.blade_facts import Ear
 
 ASKED = '{"questions": [{"question": "Which?", "options": ["this", {"label": "that"}], "multiSelect": true}]}'
 

@@ -8,7 +8,7 @@ from adapters.blade import views
 from adapters.blade.hearing_results import result_of
 from adapters.blade.turns import Call
 from gateway.model import Content, DataPart, FilePart, ImagePart, TextPart
-from tests.tables import table
+from tests.support.dialect_tables import table
 
 PARTS: Content = (
     TextPart(text="two"), ImagePart(url="https://example.test/a.png"), FilePart(name="a.txt", file_id="file_1"),

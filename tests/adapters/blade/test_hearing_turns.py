@@ -17,7 +17,7 @@ from gateway.model import (
     Usage,
 )
 from gateway.ports import Scoped
-from tests.adapters.blade.heard import Ear
+from tests.support.adapters.blade_facts import Ear
 
 
 def starting(**turn: Any) -> Ear:
@@ -198,6 +198,46 @@ def test_sub_agents_go_by_their_loops_and_end_with_the_call_that_brought_them_ab
     ended(ear)
     assert ear.facts.close().messages["fork:tc_2"] == [[("text", "deep")]]
     assert ear.facts.results["tc_2"][1] is True, "nobody heard what became of it"
+
+
+def test_a_turn_that_is_only_read_has_its_calls_in_their_places() -> None:
+    ear = Ear()
+    ear.go_on()
+    ear.hear("turn:end", {
+        "turn_id": "t1", "role": "assistant",
+        "blocks": [{"type": "text", "content": "Before."}, {"type": "tool_use", "tool_call_id": "tc_1", "content": {}},
+                   {"type": "text", "content": "Between."}, {"type": "tool_result", "tool_call_id": "tc_1"},
+                   {"type": "tool_use", "tool_call_id": "tc_nobody", "content": {"x": 1}}],
+        "tool_calls": [{"id": "tc_1", "tool_name": "calc", "status": "done", "result": "42"}],
+    })
+    [[*parts]] = ear.facts.close().messages["root"]
+    assert [part[0] for part in parts] == ["text", "call", "text", "data"]
+
+
+def test_a_sub_agent_whose_caller_is_fetched_first_says_the_rest() -> None:
+    """After a gap: the caller's turn has the result already, and the sub-agent's turn has words that were missed."""
+    ear = Ear()
+    ear.go_on()
+    parent = {"turn_id": "t1", "role": "assistant"}
+    child = {"turn_id": "t2", "role": "assistant", "loop_id": "agent:1", "parent_fork_tool_call_id": "tc_1"}
+    ear.hear("turn:start", {**parent, "tool_calls": [{"id": "tc_1", "tool_name": "Agent", "status": "pending"}]})
+    ear.hear("turn:start", child)
+    ear.hear("turn:end", {**parent, "tool_calls": [{"id": "tc_1", "tool_name": "Agent", "status": "done"}]})
+    ear.hear("turn:end", {**child, "blocks": [{"type": "text", "content": "missed"}]})
+    ear.hear("chat:end", {"status": "completed"})
+    assert ear.facts.close().messages["agent:1"] == [[("text", "missed")]]
+
+
+def test_a_call_does_not_end_the_sub_agent_that_makes_it() -> None:
+    """A server that names a sub-agent after one of the sub-agent's own calls."""
+    ear = Ear()
+    ear.go_on()
+    done = [{"id": "tc_1", "tool_name": "calc", "status": "done"}, {"id": "tc_2", "tool_name": "calc"}]
+    ear.hear("turn:start", {"turn_id": "t1", "parent_fork_tool_call_id": "tc_1", "role": "assistant",
+                            "tool_calls": done})
+    ear.hear("turn:end", {"turn_id": "t1", "parent_fork_tool_call_id": "tc_1", "role": "assistant",
+                          "blocks": [{"type": "text", "content": "still here"}]})
+    assert ear.facts.close().messages["fork:tc_1"][-1][-1] == ("text", "still here")
 
 
 def test_an_agent_that_forks_waits_with_its_sub_agent() -> None:

@@ -9,7 +9,7 @@ from adapters.blade.hearing_voices import usage_of
 from adapters.blade.hearing_words import an_object, number, objects_of, optional_number, words
 from gateway.errors import BackendFailed
 from gateway.model import FaultCode, Level, Outcome, Role, StopReason, ToolStatus, Trigger, Usage
-from tests.tables import table
+from tests.support.dialect_tables import table
 
 
 @pytest.mark.parametrize(("enum_map", "kind", "lost"), [

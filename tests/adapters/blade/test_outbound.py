@@ -42,6 +42,8 @@ from gateway.model import (
     RollBack,
     RollbackAsk,
     ScopeOpened,
+    ScopeStatus,
+    ScopeStatusChanged,
     SendMessage,
     SessionCompacted,
     SessionUpdated,
@@ -59,8 +61,8 @@ from gateway.model import (
     TurnSuspended,
     Withdraw,
 )
-from tests.playbook import KID, Playbook, silence
-from tests.tables import table
+from tests.support.dialect_tables import table
+from tests.support.playbook import KID, Playbook, silence
 
 
 class Like:
@@ -221,6 +223,25 @@ def test_a_result_comes_before_the_end_of_its_turn() -> None:
         >> MessageStarted(message_id="msg_2") << event("turn:start", sequence=2))
 
 
+def test_a_call_and_its_result_have_their_places_among_the_words() -> None:
+    """In the turn as a whole only: patches tell of a call once."""
+    (begun()
+        >> started() << silence >> delta("Before.") << patch("add_content", block_index=0)
+        >> ended(text="Before.") << silence
+        >> started(BlockKind.TOOL_USE, CALL) << silence >> ended(BlockKind.TOOL_USE, call=CALL)
+        << patch("add_tool_call", id="tc_a", turn=Like(blocks=[Like(type="text"), {
+            "type": "tool_use", "content": {"id": "tc_a", "name": "Bash", "input": {"command": "ls"}},
+            "tool_call_id": "tc_a", "tool_name": "Bash", "display_name": "Shell"}]))
+        >> started() << silence >> delta("Between.") << silence
+        >> ended(text="Between.") << patch("add_content", block_index=2, content="Between.")
+        >> ToolReturned(call_id="call_a", content="total 48")
+        << patch("tool_result", tool_call_id="tc_a", turn=Like(blocks=[
+            Like(type="text"), Like(type="tool_use"), Like(type="text"),
+            Like(type="tool_result", content="total 48", tool_call_id="tc_a", tool_name="Bash")]))
+        >> SPOKEN << event("turn:end", blocks=[
+            Like(type="text"), Like(type="tool_use"), Like(type="text"), Like(type="tool_result")]))
+
+
 def test_a_failed_tool_does_not_fail_the_turn() -> None:
     (called(CALL)
         >> ToolReturned(call_id="call_a", content=(TextPart(text="no"),), is_error=True)
@@ -236,7 +257,8 @@ def test_what_a_result_hands_to_the_page_is_a_block_of_its_own() -> None:
         << patch("tool_result", result={"ok": True, "_meta": meta})
         << patch("add_content", type="tool_bridge", content=meta["bridge"], tool_call_id="tc_a", tool_name="Bash")
         << patch("add_content", type="tool_ui", content=meta["ui"], tool_call_id="tc_a", display_name="Shell")
-        << event("turn:end", blocks=[Like(type="tool_bridge"), Like(type="tool_ui")]))
+        << event("turn:end", blocks=[
+            Like(type="tool_use"), Like(type="tool_result"), Like(type="tool_bridge"), Like(type="tool_ui")]))
 
 
 # -- questions --------------------------------------------------------------------------------------------------------
@@ -263,6 +285,7 @@ def test_a_question_pauses_the_turn_and_an_answer_goes_on() -> None:
         >> ToolReturned(call_id="call_q", content="that; a, b")
         << patch("tool_result", tool_call_id="tc_q", result="that; a, b", status="done")
         << patch("set_status", status="completed")
+        << event("turn:end", turn_id="turn_1", status="completed", tool_calls=[Like(id="tc_q", status="done")])
         >> OVER << event("chat:end", status="completed", result=None))
 
 
@@ -315,6 +338,7 @@ def test_whatever_is_asked_can_be_answered_as_a_question(
     else:
         (talk >> ToolReturned(call_id="call_a", content="done") << patch("tool_result", tool_call_id="tc_a")
             << patch("set_status", status="completed"))
+    talk << event("turn:end", turn_id=turn_id, status="completed")
 
 
 def test_several_asks_are_answered_one_by_one() -> None:
@@ -329,12 +353,31 @@ def test_several_asks_are_answered_one_by_one() -> None:
         >> InputResolved(request_id="ask_r", resolution=Resolution.ANSWERED)
         << event("chat:start") << event("turn:start", role="user") << event("turn:end", role="user")
         << patch("tool_result", "turn_r", status="done") << patch("set_status", "turn_r", status="completed")
+        << event("turn:end", turn_id="turn_r", status="completed")
         << event("chat:end", status="completed", pause_tool_data=Like(tool_call_id="tc_s"))
         >> answer(ContinueTurn(request_id="ask_s")) << silence
         >> InputResolved(request_id="ask_s", resolution=Resolution.ANSWERED) << silence
         >> TurnResumed(settled=("ask_r", "ask_s"))
         << event("chat:start") << event("turn:start", role="user") << event("turn:end")
-        << patch("tool_result", "turn_s", status="done") << patch("set_status", "turn_s", status="completed"))
+        << patch("tool_result", "turn_s", status="done") << patch("set_status", "turn_s", status="completed")
+        << event("turn:end", turn_id="turn_s", status="completed"))
+
+
+def test_a_turn_that_still_waits_ends_again_with_what_has_changed() -> None:
+    """Two questions of one turn, answered one by one: those who look at ends only see the first answer, too."""
+    other = InputRequested(request_id="ask_s", call_id="call_a", ask=PermissionAsk(call=CALL))
+    (called(CALL)
+        >> asked(PermissionAsk(call=CALL), "call_a") << patch("add_tool_call", id="tc_r")
+        >> other << patch("add_tool_call", id="tc_s")
+        >> TurnSuspended(pending=("ask_r", "ask_s")) << event("turn:end", status="paused") << event("chat:end")
+        >> answer(DecidePermission(request_id="ask_r", granted=True)) << silence
+        >> InputResolved(request_id="ask_r", resolution=Resolution.GRANTED)
+        << event("chat:start") << event("turn:start", role="user") << event("turn:end", role="user")
+        << patch("tool_result", tool_call_id="tc_r", status="done")
+        << event("turn:end", turn_id="turn_1", status="paused", tool_calls=[
+            Like(id="tc_a", status="pending"), Like(id="tc_r", status="done"),
+            Like(id="tc_s", status="awaiting_answer")])
+        << event("chat:end", pause_tool_data=Like(tool_call_id="tc_s")))
 
 
 def test_a_question_nobody_answers_is_cancelled_and_the_turn_goes_on() -> None:
@@ -344,6 +387,7 @@ def test_a_question_nobody_answers_is_cancelled_and_the_turn_goes_on() -> None:
         >> InputResolved(request_id="ask_r", resolution=Resolution.EXPIRED)
         << patch("set_tool_status", "turn_r", status="cancelled")
         >> TurnResumed(settled=("ask_r",)) << event("chat:start") << patch("set_status", "turn_r", status="completed")
+        << event("turn:end", turn_id="turn_r", status="completed", tool_calls=[Like(status="cancelled")])
         >> answer(Withdraw(request_id="ask_x")) << silence)
 
 
@@ -357,7 +401,7 @@ def test_a_new_message_cancels_what_was_asked_and_only_its_own_chat_ends() -> No
         << patch("set_tool_status", tool_call_id="tc_q", status="cancelled")
         >> ToolReturned(call_id="call_q", content="interrupted", is_error=True) << silence
         >> TurnEnded(outcome=Outcome.INTERRUPTED, stop_reason=StopReason.INTERRUPTED)
-        << patch("set_status", status="interrupted")
+        << patch("set_status", status="interrupted") << event("turn:end", turn_id="turn_1", status="interrupted")
         >> TurnStarted(command_id="cmd_9") << event("chat:start", chat_run_id="chat_1_9")
         << event("turn:start", role="user", sequence=2) << event("turn:end"))
 
@@ -376,6 +420,49 @@ def test_a_sub_agent_speaks_between_its_call_and_the_result() -> None:
         >> ToolReturned(call_id="call_f", content="cleaned")
         << patch("tool_result", tool_call_id="tc_f", status="done", result="cleaned")
         << event("turn:end", turn_id="turn_1", parent_fork_tool_call_id=None))
+
+
+@pytest.mark.parametrize(("stop_reason", "status", "result"), [
+    (StopReason.END_TURN, "done", "Found it."), (StopReason.ERROR, "error", "Found it."),
+])
+def test_a_sub_agent_that_no_call_brought_about_gets_one(stop_reason: StopReason, status: str, result: str) -> None:
+    """So that its turns have a call to stand below: in the turn that is under way."""
+    words = {"block_id": "k", "message_id": "msg_k", "kind": BlockKind.TEXT}
+    (begun()
+        >> (KID, ScopeOpened(parent="root", title="Helper"))
+        << patch("add_tool_call", id="tc_kid", tool_name="Agent", arguments='{"description":"Helper"}')
+        >> (KID, ScopeStatusChanged(status=ScopeStatus.RUNNING)) << silence
+        >> (KID, MessageStarted(message_id="msg_k")) << event("turn:start", parent_fork_tool_call_id="tc_kid")
+        >> (KID, BlockStarted(**words)) << silence
+        >> (KID, BlockDelta(**words, delta="Found it.")) << patch("add_content", "turn_k")
+        >> (KID, BlockEnded(**words, text="Found it.")) << silence
+        >> (KID, MessageEnded(message_id="msg_k")) << event("turn:end", turn_id="turn_k")
+        >> (KID, ScopeStatusChanged(status=ScopeStatus.ENDED, stop_reason=stop_reason))
+        << patch("tool_result", tool_call_id="tc_kid", result=result, status=status)
+        >> SPOKEN << event("turn:end", turn_id="turn_1", status="completed"))
+
+
+def test_a_sub_agent_between_the_turns_of_its_agent_gets_a_turn_for_its_call() -> None:
+    (begun() >> SPOKEN << event("turn:end", turn_id="turn_1")
+        >> (KID, ScopeOpened(parent="root", agent="researcher"))
+        << event("turn:start", turn_id="turn_kid", role="assistant", loop_id="root", parent_fork_tool_call_id=None)
+        << patch("add_tool_call", "turn_kid", id="tc_kid", arguments='{"description":"researcher"}')
+        >> (KID, MessageStarted(message_id="msg_k")) << event("turn:start", parent_fork_tool_call_id="tc_kid")
+        >> (KID, MessageEnded(message_id="msg_k")) << event("turn:end", turn_id="turn_k")
+        >> (KID, ScopeStatusChanged(status=ScopeStatus.ENDED, stop_reason=StopReason.END_TURN))
+        << patch("tool_result", "turn_kid", tool_call_id="tc_kid", result="", status="done")
+        << event("turn:end", turn_id="turn_kid", status="completed"))
+
+
+def test_a_sub_agent_that_is_stopped_cancels_the_call_it_got() -> None:
+    (begun()
+        >> (KID, ScopeOpened(parent="root")) << patch("add_tool_call", arguments='{"description":"sub-agent"}')
+        >> InputAccepted(command_id="cmd_2", command=Interrupt()) << silence
+        >> MessageEnded(message_id="msg_1", outcome=Outcome.INTERRUPTED, stop_reason=StopReason.INTERRUPTED) << silence
+        >> (KID, ScopeStatusChanged(status=ScopeStatus.ENDED, stop_reason=StopReason.INTERRUPTED))
+        << patch("set_tool_status", tool_call_id="tc_kid", status="cancelled")
+        >> TurnEnded(outcome=Outcome.INTERRUPTED, stop_reason=StopReason.INTERRUPTED)
+        << event("turn:end", status="interrupted") << event("chat:end", status="interrupted"))
 
 
 def test_a_sub_agents_question_bubbles_up() -> None:
@@ -408,8 +495,10 @@ def test_a_sub_agents_question_bubbles_up() -> None:
         << patch("set_tool_status", tool_call_id="tc_f", status="pending", pending_question_ref=None)
         >> (KID, ToolReturned(call_id="call_q", content="x; y"))
         << patch("tool_result", "turn_k", tool_call_id="tc_q") << patch("set_status", "turn_k", status="completed")
+        << event("turn:end", turn_id="turn_k", status="completed")
         >> ToolReturned(call_id="call_f", content="done")
-        << patch("tool_result", tool_call_id="tc_f") << patch("set_status", status="completed"))
+        << patch("tool_result", tool_call_id="tc_f") << patch("set_status", status="completed")
+        << event("turn:end", turn_id="turn_1", status="completed"))
 
 
 # -- ends -------------------------------------------------------------------------------------------------------------
@@ -425,7 +514,7 @@ def test_a_stop_cancels_what_runs() -> None:
         << event("chat:end", status="interrupted", finish_reason=None, result=None))
 
 
-def test_a_stop_while_a_question_waits_ends_the_chat_once_more() -> None:
+def test_a_stop_while_a_question_waits_ends_the_turn_and_not_the_chat_which_is_over() -> None:
     (called(ASKING, status="awaiting_answer")
         >> asked(QUESTION, "call_q") << silence
         >> TurnSuspended(pending=("ask_r",)) << event("turn:end", status="paused") << event("chat:end")
@@ -435,7 +524,28 @@ def test_a_stop_while_a_question_waits_ends_the_chat_once_more() -> None:
         << patch("set_tool_status", status="cancelled")
         >> ToolReturned(call_id="call_q", content="interrupted", is_error=True) << silence
         >> TurnEnded(outcome=Outcome.INTERRUPTED, stop_reason=StopReason.INTERRUPTED)
-        << patch("set_status", status="interrupted") << event("chat:end", status="interrupted"))
+        << patch("set_status", status="interrupted")
+        << event("turn:end", turn_id="turn_1", status="interrupted", tool_calls=[Like(status="cancelled")]) << silence)
+
+
+@pytest.mark.parametrize(("stop_reason", "finish_reason"), [
+    (StopReason.ERROR, None), (StopReason.TIMEOUT, None), (StopReason.MAX_STEPS, "max_turns"),
+])
+def test_a_failure_is_no_tool_error(stop_reason: StopReason, finish_reason: str | None) -> None:
+    (begun() >> SPOKEN << event("turn:end")
+        >> TurnEnded(outcome=Outcome.FAILED, stop_reason=stop_reason, fault=BROKEN)
+        << event("system:error") << event("chat:end", status="failed", finish_reason=finish_reason))
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_a_failure_after_the_error_of_a_tool_is_one_unless_the_agent_went_on(goes_on: bool) -> None:
+    talk = (called(CALL) >> ToolReturned(call_id="call_a", content="no", is_error=True)
+        << patch("tool_result", status="error") << event("turn:end"))
+    if goes_on:
+        talk >> MessageStarted(message_id="msg_2") << event("turn:start") >> MessageEnded(message_id="msg_2")
+        talk << event("turn:end")
+    (talk >> TurnEnded(outcome=Outcome.FAILED, stop_reason=StopReason.ERROR, fault=BROKEN) << event("system:error")
+        << event("chat:end", status="failed", finish_reason=None if goes_on else "tool_error"))
 
 
 def test_a_failure_is_told_in_three_steps() -> None:
@@ -445,7 +555,7 @@ def test_a_failure_is_told_in_three_steps() -> None:
         >> FaultRaised(fault=BROKEN) << silence
         >> TurnEnded(outcome=Outcome.FAILED, stop_reason=StopReason.ERROR, fault=BROKEN)
         << event("system:error", session_id="sess_1", message="It broke.", code="agent_error")
-        << event("chat:end", status="failed", finish_reason="tool_error", result={"err_msg": "It broke."}))
+        << event("chat:end", status="failed", finish_reason=None, result={"err_msg": "It broke."}))
 
 
 def test_a_fault_that_ends_nothing_is_a_notification() -> None:
@@ -489,7 +599,7 @@ def test_a_compaction_is_an_entry_of_its_own() -> None:
         >> SessionCompacted(
             compaction_id="cmp_1", summary="Much was said.", archived=4, tokens_before=100, tokens_after=25)
         << event("turn:start", kind="compaction", role="system", status="completed")
-        << event("turn:end", kind="compaction", summary_full="Much was said.", archived_count=4, saved_ratio=0.75,
+        << event("turn:end", kind="compaction", summary_full="Much was said.", archived_count=0, saved_ratio=0.75,
                  compaction_id="cmp_1", tokens_before=100, tokens_after=25, trigger="auto", blocks=[], tool_calls=[])
         >> OVER << event("chat:end", status="completed"))
 

@@ -6,8 +6,9 @@ import pytest
 from pydantic import ValidationError
 
 from adapters.blade import asking, inbound, pieces, turns, views, wire
-from adapters.blade.chat import WrongAnswer, cue_of, run_of
+from adapters.blade.chat import WrongAnswer, refusal_of, run_of
 from adapters.blade.ending import ending
+from adapters.blade.ledger import seq_of
 from adapters.blade.questions import Questions
 from gateway.errors import Busy, Invalid, NotFound, NotPending, Unsupported
 from gateway.model import (
@@ -39,7 +40,7 @@ from gateway.model import (
     Withdraw,
 )
 from gateway.ports import Receipt
-from tests.tables import table
+from tests.support.dialect_tables import table
 
 CALL = ToolCall(call_id="call_1", name="calc")
 
@@ -57,7 +58,7 @@ def test_a_sub_agent_has_a_loop_of_its_own() -> None:
     loop = turns.loop_of("scope_1", "root", "call_7", "Helper")
     assert (loop.fork, loop.title, len(loop.loop_id)) == ("tc_7", "Helper", 14)
     alone = turns.loop_of("scope_1", "root", None, None)
-    assert alone.fork == alone.loop_id == loop.loop_id
+    assert (alone.fork, alone.loop_id) == ("tc_1", loop.loop_id)
 
 
 def test_a_chat_goes_by_the_command_that_began_it() -> None:
@@ -66,12 +67,11 @@ def test_a_chat_goes_by_the_command_that_began_it() -> None:
     assert run_of("sess_ab", Receipt("turn_1", (accepted,), 9, True)) == "chat_ab_9"
 
 
-def test_a_stop_for_a_chat_that_is_over_is_stale() -> None:
-    view = SessionView(session_id="sess_ab", turn_starts=[3, 20])
-    assert inbound.is_stale("chat_ab_2", view)
-    assert not inbound.is_stale("chat_ab_19", view)
-    assert not inbound.is_stale(None, view)
-    assert not inbound.is_stale("nonsense", view)
+def test_the_name_of_a_chat_says_where_it_began() -> None:
+    assert seq_of("sess_ab", "chat_ab_9") == 9
+    numbers = ("09", "-9", "٩", "9" * 5000, "")
+    for wrong in (None, 9, "", "nonsense", "chat_ac_9", *(f"chat_ab_{number}" for number in numbers)):
+        assert seq_of("sess_ab", wrong) == 0
 
 
 # -- words held back --------------------------------------------------------------------------------------------------
@@ -221,7 +221,7 @@ def test_files_are_decoded_once() -> None:
 
 
 def test_every_refusal_has_its_words() -> None:
-    assert [cue_of(error) for error in (NotFound(""), Busy(""), WrongAnswer(Invalid("")), Invalid(""))] == [
-        "refused.access", "refused.busy", "refused.answer", "refused",
+    assert [refusal_of(error) for error in (NotFound(""), Busy(""), WrongAnswer(Invalid("")), Invalid(""))] == [
+        "refusal.access", "refusal.busy", "refusal.answer", "refusal",
     ]
     assert ending.__doc__

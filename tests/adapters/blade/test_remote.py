@@ -30,11 +30,11 @@ from gateway.model import (
 )
 from gateway.resources import KeyStore
 from gateway.upstream import Asked, Ended, Opening
-from tests.adapters.blade.heard import Ear, as_told, asked_like, asking_calls, said_in
-from tests.adapters.blade.impostor import impostor
-from tests.adapters.blade.remote_talk import absent, kind, remote, talk, unkind
-from tests.adapters.blade.talking import blade
-from tests.served import Served, until
+from tests.support.adapters.blade_client import blade
+from tests.support.adapters.blade_facts import Ear, as_told, asked_like, made_up_calls, said_in
+from tests.support.adapters.blade_remote_conversation import absent, kind, remote, talk, unkind
+from tests.support.adapters.blade_scripted_server import impostor
+from tests.support.gateway_server import Served, until
 
 WRITTEN = {
     "tool": '/tool calc {"expression": "6*7"} well', "title": "/title Trip", "slow": "/slow 3 there",
@@ -48,7 +48,7 @@ async def compare(served: Served, session_id: str, ear: Ear) -> None:
     """Messages, results, asks, usage, titles, notices, summaries, and how the turn came out."""
     records = await served.gateway.sessions.records("", session_id)
     said = said_in(records)
-    heard = ear.facts.close(without=asking_calls(ear.facts, said))
+    heard = ear.facts.close(without=made_up_calls(ear.facts, said))
     assert heard.messages == said.messages
     assert heard.results == said.results
     assert heard.usage == said.usage
@@ -56,9 +56,14 @@ async def compare(served: Served, session_id: str, ear: Ear) -> None:
     assert [ask.kind for ask in heard.asks] == [ask.kind for ask in said.asks]
     assert heard.titles == said.titles
     assert heard.notices == said.notices
-    assert heard.compactions == said.compactions
+    assert [*map(without_count, heard.compactions)] == [*map(without_count, said.compactions)]
     assert heard.ends == [as_told(end) for end in said.ends]
     assert isinstance(records[-1].event, TurnEnded)
+
+
+def without_count(summary: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What it takes the place of is counted in turns here, and in entries there."""
+    return summary[:2] + summary[3:]
 
 
 ASKING = ("permit", "parallel", "ask", "fork-ask", "continue", "rollback", "client-tool")

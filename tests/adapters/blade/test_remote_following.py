@@ -10,11 +10,11 @@ import pytest
 from adapters.blade import remote_following
 from gateway.model import InputAccepted, SendMessage
 from gateway.upstream import Opening
-from tests.adapters.blade.cutting import cutting
-from tests.adapters.blade.remote_talk import PATIENCE, kind, remote, talk
-from tests.adapters.blade.talking import blade
 from tests.adapters.blade.test_remote import compare
-from tests.served import Served
+from tests.support.adapters.blade_client import blade
+from tests.support.adapters.blade_cut_lines import cutting
+from tests.support.adapters.blade_remote_conversation import PATIENCE, kind, remote, talk
+from tests.support.gateway_server import Served
 
 STUBBORN = replace(PATIENCE, attempts=50, total=50)
 

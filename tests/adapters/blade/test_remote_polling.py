@@ -22,13 +22,13 @@ from adapters.blade.remote_websocket import UNTAKEN, NoWebsocket, Websocket
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited, TimedOut
 from gateway.model import Outcome, Settings, StopReason
 from gateway.upstream import Cut, Frame, Opening, Unreachable
-from tests.adapters.blade.impostor import SESSION
-from tests.adapters.blade.polled import SEPARATOR, Polled, Proxy, served_by
-from tests.adapters.blade.remote_talk import HASTE, PATIENCE, kind, remote, talk
-from tests.adapters.blade.talking import blade
 from tests.adapters.blade.test_remote import ASKING, MESSAGES, WEATHER, compare, directive
-from tests.breaking import free_port
-from tests.served import until
+from tests.support.adapters.blade_client import blade
+from tests.support.adapters.blade_polling_servers import SEPARATOR, Polled, Proxy, served_by
+from tests.support.adapters.blade_remote_conversation import HASTE, PATIENCE, kind, remote, talk
+from tests.support.adapters.blade_scripted_server import SESSION
+from tests.support.broken_connections import free_port
+from tests.support.gateway_server import until
 
 KEY = "sk-blade-v2-very-secret"
 LET_IN = '40{"sid":"b"}'

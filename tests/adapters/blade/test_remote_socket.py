@@ -11,10 +11,10 @@ from adapters.blade import remote_following
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited, TimedOut
 from gateway.model import Outcome, Settings, StopReason
 from gateway.upstream import Cut, Ended, Opening, Patience, Unreachable
-from tests.adapters.blade.heard import Ear
-from tests.adapters.blade.impostor import OPEN, SESSION, Guest, Script, impostor, mute, rude, send_bytes
-from tests.adapters.blade.remote_talk import HASTE, PATIENCE, remote, talk
-from tests.breaking import free_port
+from tests.support.adapters.blade_facts import Ear
+from tests.support.adapters.blade_remote_conversation import HASTE, PATIENCE, remote, talk
+from tests.support.adapters.blade_scripted_server import OPEN, SESSION, Guest, Script, impostor, mute, rude, send_bytes
+from tests.support.broken_connections import free_port
 
 KEY = "sk-blade-v2-very-secret"
 WORDS = {"type": "text", "content": "Hello.", "text_delta": "Hello."}

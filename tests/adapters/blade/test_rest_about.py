@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gateway.resources import KeyStore
-from tests.adapters.blade.rest_served import blade
+from tests.support.adapters.blade_rest_server import blade
 
 
 async def test_anybody_may_ask_for_the_version(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.blade.rest_served import blade
+from tests.support.adapters.blade_rest_server import blade
 
 
 @pytest.mark.parametrize(("method", "path"), [

@@ -12,7 +12,7 @@ import pytest
 
 from gateway.model import encode
 from gateway.resources import KeyStore
-from tests.adapters.blade.rest_served import Client, blade, say
+from tests.support.adapters.blade_rest_server import Client, blade, say
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.model import Interrupt, SendMessage, text_of
 from gateway.resources import KeyStore
-from tests.adapters.blade.rest_served import Client, blade, say
+from tests.support.adapters.blade_rest_server import Client, blade, say
 
 
 @pytest.fixture
@@ -31,6 +31,7 @@ async def test_each_turn_ends_with_a_checkpoint(client: Client) -> None:
     assert marks[0]["turn_id"] is None
     assert all(mark["turn_id"].startswith("turn_") for mark in marks[1:])
     assert all(mark["checkpoint_id"].startswith("cp_") for mark in marks)
+    assert {mark["leaf_id"] for mark in marks} == {marks[-1]["checkpoint_id"]}
 
 
 async def test_a_rewound_session_goes_on_from_there(client: Client) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gateway.resources import KeyStore
-from tests.adapters.blade.rest_served import Client, blade
+from tests.support.adapters.blade_rest_server import Client, blade
 
 KEYS = "/user/api-keys"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.blade.rest_served import Client, blade
+from tests.support.adapters.blade_rest_server import Client, blade
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from adapters.blade.rest_reading import keep, messages_of
-from tests.adapters.blade.rest_served import blade, say
+from tests.support.adapters.blade_rest_server import blade, say
 
 
 async def test_messages_are_read_up_to_a_place(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gateway.resources import KeyStore
-from tests.adapters.blade.rest_served import Client, blade, say
-from tests.served import until
+from tests.support.adapters.blade_rest_server import Client, blade, say
+from tests.support.gateway_server import until
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from adapters.blade.rest_absent import ABSENT
 from adapters.blade.rest_routes import rest_routes
-from tests.adapters.blade.rest_served import blade
+from tests.support.adapters.blade_rest_server import blade
 
 
 async def test_no_route_is_there_twice(tmp_path: Path) -> None:

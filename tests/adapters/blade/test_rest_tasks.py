@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gateway.resources import KeyStore
-from tests.adapters.blade.rest_served import Client, blade
-from tests.served import until
+from tests.support.adapters.blade_rest_server import Client, blade
+from tests.support.gateway_server import until
 
 TASKS = "/scheduled-tasks"
 DAILY = {"title": "每日报告", "prompt": "生成今日数据摘要", "cron": "0 9 * * *", "timezone": "Asia/Shanghai"}

@@ -7,7 +7,7 @@ from gateway.model import Checkpoint
 from gateway.ports import Resource
 from gateway.resources import Item, Kept, KeptRun, KeptTask, Key, Memory, Task
 from gateway.resources.schedules import Run
-from tests.tables import table
+from tests.support.dialect_tables import table
 
 BLADE = table("blade")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -50,12 +50,15 @@ def test_a_task_and_its_run() -> None:
 
 
 def test_files_and_folders() -> None:
-    assert views.item(BLADE, Item("a", 3)) == {"name": "a", "type": "file", "size": 3}
-    assert views.item(BLADE, Item("b", None)) == {"name": "b", "type": "directory"}
+    assert views.item(BLADE, Item("a", 3, 5.0), "x") == {
+        "name": "a", "type": "file", "size": 3, "is_dir": False, "path": "x/a", "created_at": 5.0, "tags": []}
+    assert views.item(BLADE, Item("b", None), ".") == {
+        "name": "b", "type": "directory", "is_dir": True, "path": "b", "created_at": 0.0, "tags": []}
 
 
 def test_a_checkpoint_is_named_after_the_turn_that_ended_there() -> None:
     mark = Checkpoint(seq=7, at=NOW.timestamp(), entries=2)
-    shown = views.checkpoint(BLADE, "cp_7", mark, "msg_1f", "hi")
+    shown = views.checkpoint(BLADE, "cp_7", mark, "msg_1f", "hi", "cp_9")
     assert (shown["checkpoint_id"], shown["turn_id"], shown["preview"]) == ("cp_7", "turn_1f", "hi")
-    assert views.checkpoint(BLADE, "cp_1", mark, None, "")["turn_id"] is None
+    assert shown["leaf_id"] == "cp_9"
+    assert views.checkpoint(BLADE, "cp_1", mark, None, "", "cp_9")["turn_id"] is None

@@ -11,8 +11,8 @@ import pytest
 
 from gateway.model import CloseReason, CustomEvent
 from gateway.resources import KeyStore
-from tests.adapters.blade.rest_served import Client, blade
-from tests.served import until
+from tests.support.adapters.blade_rest_server import Client, blade
+from tests.support.gateway_server import until
 
 
 @pytest.fixture
@@ -45,8 +45,12 @@ async def test_a_file_is_written_listed_read_and_deleted(client: Client, at: str
     answer = await client.put(f"{at}/files/src/main.py", {"content": "print('嗨')"})
     assert (answer.status, answer.body["success"]) == (200, True)
     for root in ("/ls/%2E", "/ls/", "/ls", "/ls/."):
-        assert (await client.get(f"{at}{root}")).body == [{"name": "src", "type": "directory"}]
-    assert (await client.get(f"{at}/ls/src")).body == [{"name": "main.py", "type": "file", "size": 12}]
+        [folder] = (await client.get(f"{at}{root}")).body
+        assert folder.pop("created_at") > 0
+        assert folder == {"name": "src", "type": "directory", "is_dir": True, "path": "src", "tags": []}
+    [file] = (await client.get(f"{at}/ls/src")).body
+    assert file.pop("created_at") > 0
+    assert file == {"name": "main.py", "type": "file", "size": 12, "is_dir": False, "path": "src/main.py", "tags": []}
     assert (await client.get(f"{at}/files/src/main.py")).body == "print('嗨')".encode()
     assert (await client.delete(f"{at}/files/src%2Fmain.py")).body == {"deleted": True}
     assert (await client.get(f"{at}/files/src/main.py")).status == 404

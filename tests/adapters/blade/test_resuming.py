@@ -12,9 +12,9 @@ import socketio
 
 from adapters.blade.outbound import STRIDE, number_of
 from gateway.model import Record, Role, SeedMessage, SessionCreated, SessionUpdated
-from tests.breaking import breaking, mortal
-from tests.served import serving
-from tests.tables import dialect, table
+from tests.support.broken_connections import MortalInLoop, breaking
+from tests.support.dialect_tables import dialect, table
+from tests.support.gateway_server import serving
 
 DIALECTS = {"aap": {}, "blade": {}}
 
@@ -34,7 +34,8 @@ class Follower:
         with suppress(socketio.exceptions.SocketIOError, aiohttp.ClientError, ConnectionError, TimeoutError):
             async with asyncio.timeout(15):
                 await sio.connect(address, transports=["websocket"], wait_timeout=5)
-                await sio.emit("session:subscribe", {"session_id": self.session, "after_sequence": self.last})
+                wanted = {"session_id": self.session, "after_sequence": self.last, "resume": True}
+                await sio.emit("session:subscribe", wanted)
                 if words is not None:
                     await sio.emit("chat:send", {"session_id": self.session, "message": words})
                 await gone.wait()
@@ -87,18 +88,17 @@ async def test_over_a_line_that_breaks(tmp_path: Path, seed: int) -> None:
         assert follower.heard == await told_anew(follower.session, served.address), "the same, in the same order"
 
 
-async def test_over_the_death_of_the_server(tmp_path: Path) -> None:
-    with mortal(tmp_path) as server:
-        async with breaking(server.port, 3) as line:
-            follower = Follower(await new_session(server.server.address))
-            while not follower.heard:
-                await follower.follow(line.address, "/slow 400")
-            while line.breaks < 4:
-                await follower.follow(line.address)
-            assert not follower.is_over
-            await server.die_and_come_back()
-            await follow_to_the_end(follower, line.address)
-            assert follower.heard == await told_anew(follower.session, server.server.address)
+async def test_over_the_death_of_the_server(mortal_server: MortalInLoop) -> None:
+    async with breaking(mortal_server.port, 3) as line:
+        follower = Follower(await new_session(mortal_server.address))
+        while not follower.heard:
+            await follower.follow(line.address, "/slow 400")
+        while line.breaks < 4:
+            await follower.follow(line.address)
+        assert not follower.is_over
+        await mortal_server.die_and_come_back()
+        await follow_to_the_end(follower, line.address)
+        assert follower.heard == await told_anew(follower.session, mortal_server.address)
 
 
 def test_what_was_said_elsewhere_has_no_numbers() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gateway.model import PRIVATE, SECRETS
-from tests.adapters.blade.talking import Talker, blade
-from tests.served import Served
+from tests.support.adapters.blade_client import Talker, blade
+from tests.support.gateway_server import Served, until
 
 SESSION = {
     "id", "intent", "status", "created_at", "updated_at", "user_id", "solution_id", "biz_role_id", "model", "shared",
@@ -88,6 +88,10 @@ async def test_sessions_are_listed_newest_first_and_found(client: Talker) -> Non
     assert [item["id"] for item in page["items"]] == [made[3]]
     _, page = await client.call("GET", "/sessions?template_id_prefix=t-1")
     assert page["total"] == 2
+    mine = await client.session(solution_id="demo")
+    _, page = await client.call("GET", "/sessions?solution_id=demo")
+    assert [item["id"] for item in page["items"]] == [mine]
+    assert (await client.call("GET", "/sessions?solution_id=other"))[1]["total"] == 0
     for wrong in ("limit=0", "limit=x", "offset=-1", "limit=1e3"):
         assert (await client.call("GET", f"/sessions?{wrong}"))[0] == 400
 
@@ -113,6 +117,13 @@ async def test_a_solution_that_is_an_agent_answers(tmp_path: Path) -> None:
 
 # -- history ----------------------------------------------------------------------------------------------------------
 
+async def test_nobody_is_anonymous(client: Talker) -> None:
+    session = await client.session(anonymous=False)
+    for path, body in (("", {"intent": "x"}), (f"/{session}/chat", {"message": "x"}), (f"/{session}/share", {})):
+        status, refused = await client.call("POST", f"/sessions{path}", {**body, "anonymous": True})
+        assert (status, refused["detail"]) == (400, "anonymous: there is no anonymous use here; leave it out")
+
+
 async def test_messages_are_a_bare_list_of_turns(client: Talker) -> None:
     session = await client.session()
     assert await client.messages(session) == []
@@ -122,7 +133,7 @@ async def test_messages_are_a_bare_list_of_turns(client: Talker) -> None:
     assert [turn["sequence"] for turn in listed] == [0, 1, 2]
     assert all(set(turn) == TURN | COMPACTION | {"failure_reason"} for turn in listed)
     assert all(turn[key] is None for turn in listed for key in COMPACTION)
-    assert [block["type"] for block in listed[1]["blocks"]] == ["thinking"]
+    assert [block["type"] for block in listed[1]["blocks"]] == ["thinking", "tool_use", "tool_result"]
     assert listed[1]["tool_calls"][0]["status"] == "done"
     assert listed[2]["usage"]["output_tokens"] > 0
     assert isinstance(listed[2]["context_window"], int)
@@ -131,7 +142,7 @@ async def test_messages_are_a_bare_list_of_turns(client: Talker) -> None:
 async def test_a_failure_is_remembered_with_its_reason(client: Talker) -> None:
     session = await client.session()
     _, end = await ask(client, session, "/fail")
-    assert (end["status"], end["finish_reason"]) == ("failed", "tool_error")
+    assert (end["status"], end["finish_reason"]) == ("failed", None)
     [_, turn] = await client.messages(session)
     assert turn["status"] == "failed"
     assert "broke" in turn["failure_reason"]
@@ -145,6 +156,27 @@ async def test_history_is_a_chain_of_nodes(client: Talker) -> None:
     assert status == 200
     assert set(history) == {"nodes", "system_prompt_tokens", "tools_tokens", "tokenizer_model"}
     assert [node["parent_id"] for node in history["nodes"]] == [None, history["nodes"][0]["id"]]
+
+
+async def test_a_compaction_counts_the_turns_it_takes_the_place_of(client: Talker) -> None:
+    """Turns of this dialect, also those of sub-agents; what the chat of the compaction says is none of them."""
+    session = await client.session()
+
+    async def say(words: str) -> None:
+        assert (await client.call("POST", f"/sessions/{session}/chat", {"message": words}))[0] == 200
+
+    async def compacted(words: str) -> list[int]:
+        await say(words)
+        return [turn["archived_count"] for turn in await client.messages(session) if turn["kind"] == "compaction"]
+
+    await say("/parallel /fork hello")
+    before = await client.messages(session)
+    assert await compacted("/compact once") == [len(before)]
+    await say("hello")
+    assert await compacted("/compact twice") == [len(before), 4], "the chat of the last one, and the next"
+    marks = (await client.call("GET", f"/sessions/{session}/checkpoints"))[1]
+    await client.call("POST", f"/sessions/{session}/rewind", {"checkpoint_id": marks[1]["checkpoint_id"]})
+    assert await compacted("/compact again") == [len(before)], "as if the other two had not been"
 
 
 async def test_a_compaction_stands_in_history(client: Talker) -> None:
@@ -225,8 +257,8 @@ async def test_a_chat_that_cannot_be(client: Talker) -> None:
         status, refused = await client.call("POST", f"/sessions/{session}/chat", body)
         assert (status, set(refused)) == (400, {"detail"})
     running = asyncio.create_task(ask(client, session, "/slow 10"))
-    while await client.status(session) != "running":  # noqa: ASYNC110  # it is seen over HTTP only
-        await asyncio.sleep(0.01)
+    await until(lambda: client.served.gateway.sessions.running)
+    assert await client.status(session) == "running"
     status, refused = await ask(client, session, "me too")
     assert (status, refused) == (409, {"detail": "Session already has an active chat"})
     assert (await running)[1]["status"] == "completed"

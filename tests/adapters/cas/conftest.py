@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.cas.client import Client
-from tests.served import serving
+from tests.support.adapters.cas_client import Client
+from tests.support.gateway_server import serving
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from adapters.cas.catalog import (
 )
 from gateway.errors import Conflict, GatewayError, Invalid, NotFound
 from gateway.web import NOBODY
-from tests.adapters.cas.catalog_served import Catalog, catalog, form
+from tests.support.adapters.cas_catalog_server import Catalog, catalog, form
 
 CUSTOM = {"type": "custom", "name": "weather", "description": "d", "input_schema": {"type": "object", "x": 1}}
 

@@ -7,7 +7,7 @@ import anthropic
 import pytest
 import qca
 
-from tests.adapters.cas.catalog_served import Catalog, catalog
+from tests.support.adapters.cas_catalog_server import Catalog, catalog
 
 TOOLS = [
     {"type": "agent_toolset_20260401", "configs": [{"name": "bash", "permission_policy": {"type": "always_ask"}}]},
@@ -92,11 +92,63 @@ async def test_memories(client: qca.AsyncManaged) -> None:
     await client.memory_stores.delete(store.id)
 
 
+async def test_versions_of_memories(client: qca.AsyncManaged) -> None:
+    store = await client.memory_stores.create(name="m")
+    made = await client.memory_stores.memories.create(store.id, content="hi", path="/a.md")
+    other = await client.memory_stores.memories.create(store.id, content="x", path="/b.md")
+    changed = await client.memory_stores.memories.update(made.id, memory_store_id=store.id, content="ho")
+    versions = client.memory_stores.memory_versions
+    told = [(one.memory_id, one.operation, one.path, one.content) async for one in versions.list(store.id, limit=1)]
+    assert told == [
+        (made.id, "modified", "/a.md", None), (other.id, "created", "/b.md", None), (made.id, "created", "/a.md", None)]
+    own = [one async for one in versions.list(store.id, memory_id=made.id, operation="modified", view="full")]
+    assert [(one.id, one.content, one.type) for one in own] == [
+        (changed.memory_version_id, "ho", "memory_version")]
+    first = await versions.retrieve(made.memory_version_id, memory_store_id=store.id)
+    assert (first.content, first.content_sha256, first.content_size_bytes) == ("hi", made.content_sha256, 2)
+    for unknown in ("memver_none_1", made.memory_version_id[:-1] + "9", "nonsense"):
+        with pytest.raises(qca.NotFoundError):
+            await versions.retrieve(unknown, memory_store_id=store.id)
+
+
+async def test_credentials_are_not_tried_out(client: qca.AsyncManaged) -> None:
+    vault = await client.vaults.create(display_name="v")
+    auth = {"type": "mcp_oauth", "access_token": "s3cret", "mcp_server_url": "https://mcp.example"}
+    made = await client.vaults.credentials.create(vault.id, auth=auth)
+    told = await client.vaults.credentials.mcp_oauth_validate(made.id, vault_id=vault.id)
+    assert (told.type, told.status, told.credential_id, told.vault_id, told.has_refresh_token) == (
+        "vault_credential_validation", "unknown", made.id, vault.id, False)
+    assert told.validated_at and told.mcp_probe is None and told.refresh is None
+    bearer = {"type": "static_bearer", "token": "s3cret", "mcp_server_url": "https://other.example"}
+    plain = await client.vaults.credentials.create(vault.id, auth=bearer)
+    with pytest.raises(qca.BadRequestError):
+        await client.vaults.credentials.mcp_oauth_validate(plain.id, vault_id=vault.id)
+
+
+async def test_the_token_of_a_repository_can_be_renewed(client: qca.AsyncManaged, cas: Catalog) -> None:
+    environment = await client.environments.create(name="e", config={"type": "cloud"})
+    repository = {"type": "github_repository", "url": "https://host.test/a", "authorization_token": "old"}
+    session = await client.sessions.create(
+        agent="agent_demo", environment_id=environment.id, resources=[repository])
+    [made] = session.resources
+    told = await client.sessions.resources.update(made.id, session_id=session.id, authorization_token="new")
+    assert (told.id, told.url) == (made.id, "https://host.test/a")
+    kept = await cas.context.resources.get("session_resource", "", made.id)
+    assert kept.secrets == {"authorization_token": "new"}
+    with pytest.raises(qca.BadRequestError):
+        await client.sessions.resources.update(made.id, session_id=session.id)
+    with pytest.raises(qca.NotFoundError):
+        await client.sessions.resources.update("sesr_none", session_id=session.id, authorization_token="new")
+
+
 async def test_a_client_of_another_house(cas: Catalog) -> None:
     async with anthropic.AsyncAnthropic(auth_token="x", base_url=cas.base) as client:
         file = await client.beta.files.upload(file=("x.html", b"<p>"))
         assert await (await client.beta.files.download(file.id)).read() == b"<p>"
         agent = await client.beta.agents.create(name="a", model="demo-1")
         assert [one.id async for one in client.beta.agents.list(limit=1)] == [agent.id, "agent_demo"]
+        assert (await client.beta.models.retrieve("demo-1")).id == "demo-1"
+        with pytest.raises(anthropic.NotFoundError):
+            await client.beta.models.retrieve("none")
         environment = await client.beta.environments.create(name="e")
         assert (await client.beta.environments.delete(environment.id)).id == environment.id

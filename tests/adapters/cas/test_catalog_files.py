@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 
 from gateway.resources import KeyStore
-from tests.adapters.cas.catalog_served import Catalog, catalog, form
-from tests.served import until
+from tests.support.adapters.cas_catalog_server import Catalog, catalog, form
+from tests.support.gateway_server import until
 
 MEGABYTE = 1024 * 1024
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.cas.catalog_served import Catalog, catalog
+from tests.support.adapters.cas_catalog_server import Catalog, catalog
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway.resources import KeyStore
-from tests.adapters.cas.catalog_served import Catalog, catalog, form
+from tests.support.adapters.cas_catalog_server import Catalog, catalog, form
 
 NEW = {"name": "a", "model": "demo"}
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from adapters.cas.catalog_routes import catalog_routes
-from tests.adapters.cas.catalog_served import AT, Catalog, catalog
+from tests.support.adapters.cas_catalog_server import AT, Catalog, catalog
 
 NOUNS = ("agents", "environments", "files", "vaults", "memory_stores", "models")
 

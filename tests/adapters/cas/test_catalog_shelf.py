@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gateway.resources import KeyStore
-from tests.adapters.cas.catalog_served import catalog
+from tests.support.adapters.cas_catalog_server import catalog
 
 
 @pytest.mark.parametrize(("mode", "held"), [("replace", {"b": "3"}), ("merge", {"a": "1", "b": "3"})])

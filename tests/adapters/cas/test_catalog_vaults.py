@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.cas.catalog_served import Catalog, catalog
+from tests.support.adapters.cas_catalog_server import Catalog, catalog
 
 BEARER = {"type": "static_bearer", "mcp_server_url": "https://mcp.example", "token": "s3cret-token"}
 VARIABLE = {"type": "environment_variable", "secret_name": "KEY", "secret_value": "s3cret-value",

@@ -7,7 +7,7 @@ import pytest
 from adapters.cas import catalog_views as views
 from gateway.model import AgentCard
 from gateway.ports import Resource
-from tests.tables import table
+from tests.support.dialect_tables import table
 
 
 def kept(kind: str, body: dict[str, Any], **more: Any) -> Resource:

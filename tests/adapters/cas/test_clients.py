@@ -10,9 +10,9 @@ import pytest
 from qca import ConflictError, NotFoundError
 from qca import managed as qca
 
-from tests.adapters.cas.client import AT, MINE, Client, toolset
-from tests.adapters.cas.cutting import cutting
-from tests.served import Served, serving
+from tests.support.adapters.cas_client import AT, MINE, Client, toolset
+from tests.support.adapters.cas_cut_lines import cutting
+from tests.support.gateway_server import Served, reachable_from_outside, serving
 
 T = TypeVar("T")
 
@@ -23,17 +23,17 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
         yield served
 
 
-async def in_thread(work: Callable[[], T]) -> T:
+async def in_thread(served: Served, work: Callable[[str], T]) -> T:
     """Blocking clients run beside the server."""
-    async with asyncio.timeout(30):
-        return await asyncio.to_thread(work)
+    async with reachable_from_outside(served) as address, asyncio.timeout(60):
+        return await asyncio.to_thread(work, f"{address}{AT}")
 
 
 async def test_the_qoder_client_talks_and_answers(served: Served) -> None:
     agent_id = await Client(served).agent(toolset(calc="ask"), MINE)
 
-    def work() -> tuple[list[str], list[str], Any]:
-        with qca.Managed(pat="x", base_url=served.url(AT), _strict_response_validation=True) as client:
+    def work(address: str) -> tuple[list[str], list[str], Any]:
+        with qca.Managed(pat="x", base_url=address, _strict_response_validation=True) as client:
             environment = client.environments.create(name="e", config={"type": "cloud"})
             session = client.sessions.create(agent=agent_id, environment_id=environment.id, title="t")
             sent = client.sessions.events.send(
@@ -60,7 +60,7 @@ async def test_the_qoder_client_talks_and_answers(served: Served) -> None:
             assert client.sessions.cancel(session.id).status == "canceling"
             return heard, listed, threads
 
-    heard, listed, threads = await in_thread(work)
+    heard, listed, threads = await in_thread(served, work)
     kept = [kind for kind in heard if not kind.startswith("event_")]
     assert kept == listed
     assert "event_delta" in heard
@@ -71,8 +71,8 @@ async def test_the_qoder_client_talks_and_answers(served: Served) -> None:
 async def test_the_anthropic_client_talks(served: Served) -> None:
     agent_id = await Client(served).agent(toolset(calc="ask"))
 
-    def work() -> tuple[list[str], str]:
-        with anthropic.Anthropic(api_key="x", base_url=served.url(AT)) as client:
+    def work(address: str) -> tuple[list[str], str]:
+        with anthropic.Anthropic(api_key="x", base_url=address) as client:
             environment = client.beta.environments.create(name="e", config={"type": "cloud"})
             session = client.beta.sessions.create(agent=agent_id, environment_id=environment.id)
             heard: list[str] = []
@@ -90,7 +90,7 @@ async def test_the_anthropic_client_talks(served: Served) -> None:
                         ])
             return heard, client.beta.sessions.retrieve(session.id).status
 
-    heard, status = await in_thread(work)
+    heard, status = await in_thread(served, work)
     assert heard[0] == "user.message"
     assert heard.count("session.status_idle") == 2
     assert status == "idle"
@@ -99,7 +99,7 @@ async def test_the_anthropic_client_talks(served: Served) -> None:
 async def test_the_async_client_does_all_there_is_to_do(served: Served) -> None:
     agent_id = await Client(served).agent(toolset(calc="ask"), MINE)
     async with (
-        asyncio.timeout(30),
+        asyncio.timeout(60),
         qca.AsyncManaged(pat="x", base_url=served.url(AT), _strict_response_validation=True) as client,
     ):
         environment = await client.environments.create(name="e", config={"type": "cloud"})
@@ -132,26 +132,63 @@ async def test_the_async_client_does_all_there_is_to_do(served: Served) -> None:
             await client.sessions.retrieve(session.id)
 
 
+async def _heard(opened: Any, sending: Any) -> list[str]:
+    """The messages that a reader gets up to idle; it sends, if at all, when its stream is open."""
+    heard: list[str] = []
+    async with await opened as stream:
+        if sending is not None:
+            await sending()
+        async for event in stream:
+            if event.type in ("user.message", "agent.message"):
+                heard.append(event.content[0].text)
+            if event.type == "session.status_idle":
+                return heard
+    raise EOFError("the stream has ended")
+
+
+@pytest.mark.parametrize("opens_first", [True, False])
+@pytest.mark.parametrize("published", ["qca", "anthropic"])
+async def test_a_reader_that_stops_at_idle_gets_each_answer_once(
+    served: Served, published: str, opens_first: bool,
+) -> None:
+    sdk: Any = qca.AsyncManaged(pat="x", base_url=served.url(AT)) if published == "qca" else (
+        anthropic.AsyncAnthropic(auth_token="x", base_url=served.url(AT)))
+    session = await Client(served).session()
+    async with asyncio.timeout(60), sdk:
+        events = (sdk if published == "qca" else sdk.beta).sessions.events
+        for words in ("one", "two", "three"):
+            async def send(words: str = words) -> None:
+                await events.send(session, events=[
+                    {"type": "user.message", "content": [{"type": "text", "text": words}]}])
+
+            if not opens_first:
+                await send()
+            heard = await _heard(events.stream(session), send if opens_first else None)
+            assert heard == [words, f"You said: {words}"]
+        assert len([one async for one in await _listed(events, session)]) == 3 * 6
+
+
+async def _listed(events: Any, session: str) -> Any:
+    pages = events.list(session, limit=1000)
+    return await pages if asyncio.iscoroutine(pages) else pages
+
+
 @pytest.mark.parametrize("after", [700, 1500, 3000])
 async def test_a_resumable_stream_survives_a_line_that_breaks(served: Served, after: int) -> None:
     agent_id = await Client(served).agent(toolset(calc="ask"))
-    port = int(served.address.rpartition(":")[2])
-
-    def work(address: str) -> tuple[list[str], list[str]]:
-        with qca.Managed(pat="x", base_url=f"{address}{AT}", _strict_response_validation=True) as client:
-            environment = client.environments.create(name="e", config={"type": "cloud"})
-            session = client.sessions.create(agent=agent_id, environment_id=environment.id)
-            said = {"type": "user.message", "content": [{"type": "text", "text": "/think /tool clock /slow 10 done"}]}
-            client.sessions.events.send(session.id, events=[said])
-            heard: list[str] = []
-            with client.sessions.events.resumable_stream(session.id) as stream:
-                for event in stream:
-                    heard.append(event.id)
-                    if event.type == "session.status_idle":
-                        break
-            return heard, [event.id for event in client.sessions.events.list(session.id, limit=100)]
-
-    async with cutting(port, cuts=3, after=after) as (address, line):
-        heard, listed = await in_thread(lambda: work(address))
+    async with cutting(served.port, cuts=3, after=after) as (address, line), qca.AsyncManaged(
+        pat="x", base_url=f"{address}{AT}", _strict_response_validation=True,
+    ) as client:
+        environment = await client.environments.create(name="e", config={"type": "cloud"})
+        session = await client.sessions.create(agent=agent_id, environment_id=environment.id)
+        said = {"type": "user.message", "content": [{"type": "text", "text": "/think /tool clock /slow 10 done"}]}
+        await client.sessions.events.send(session.id, events=[said])
+        heard: list[str] = []
+        async with client.sessions.events.resumable_stream(session.id) as stream:
+            async for event in stream:
+                heard.append(event.id)
+                if event.type == "session.status_idle":
+                    break
+        listed = [event.id async for event in await client.sessions.events.list(session.id, limit=100)]
     assert line.made >= 1, "the line was to break"
     assert heard == listed, "nothing missed, nothing twice, nothing out of order"

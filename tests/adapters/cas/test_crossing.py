@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from tests.adapters.aap.test_routes import Client as AapClient
-from tests.adapters.cas.client import MINE, Client, confirm, result, toolset, types
-from tests.adapters.cas.reader import kept
+from tests.support.adapters.aap_client import Client as AapClient
+from tests.support.adapters.cas_client import MINE, Client, confirm, result, toolset, types
+from tests.support.adapters.cas_reader import kept
 
 AAP_MINE = {"name": "mine", "description": "A tool of the client.", "parameters": MINE["input_schema"]}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.served import serving
+from tests.support.gateway_server import reachable_from_outside, serving
 
 PAGE = Path(__file__).parents[3] / "docs" / "cas.md"
 
@@ -16,6 +16,6 @@ async def test_the_session_with_a_published_client_works(tmp_path: Path, capsys:
     [code] = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     session: dict[str, Any] = {"__name__": "docs"}
     exec(compile(code, str(PAGE), "exec"), session)
-    async with serving(tmp_path) as served, asyncio.timeout(30):
-        await asyncio.to_thread(session["main"], served.address)
+    async with serving(tmp_path) as served, reachable_from_outside(served) as address, asyncio.timeout(60):
+        await asyncio.to_thread(session["main"], address)
     assert "You said: hello" in capsys.readouterr().out

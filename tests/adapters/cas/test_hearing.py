@@ -25,10 +25,10 @@ from gateway.model import (
     StopReason,
 )
 from gateway.upstream import Asked, Ended, Frame
-from tests.adapters.cas.hearing_facts import Facts, Turn, Witness, of_records
-from tests.adapters.cas.reader import hear
-from tests.streams import sessions
-from tests.tables import dialect, table
+from tests.support.adapters.cas_facts import Facts, Turn, Witness, of_records
+from tests.support.adapters.cas_reader import hear
+from tests.support.dialect_tables import dialect, table
+from tests.support.record_streams import sessions
 
 BOTH = ("agent.message", "agent.thinking")
 MODES = {

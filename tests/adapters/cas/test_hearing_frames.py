@@ -5,7 +5,7 @@ import pytest
 from adapters.cas.hearing import PREVIEWS
 from adapters.cas.hearing_frames import PASSING, event_id_of, final_id_of, is_kept, type_of
 from gateway.upstream import Frame
-from tests.adapters.cas.reader import PASSING as NEVER_KEPT
+from tests.support.adapters.cas_reader import PASSING as NEVER_KEPT
 
 
 @pytest.mark.parametrize(("frame", "type", "id"), [

@@ -16,7 +16,7 @@ from gateway.model import (
     TextPart,
     Usage,
 )
-from tests.tables import table
+from tests.support.dialect_tables import table
 
 
 def told(**body: Any) -> Told:
@@ -80,7 +80,10 @@ def test_errors_are_faults(error: dict[str, Any], code: FaultCode, retryable: bo
 def test_the_table_is_read_from_right_to_left() -> None:
     known = words()
     assert known.permissions == {str(one): one for one in Permission}
-    assert known.stops == {"cancelled": StopReason.INTERRUPTED, "end_turn": StopReason.END_TURN}
+    assert known.stops == {
+        "cancelled": StopReason.INTERRUPTED, "end_turn": StopReason.END_TURN, "error": StopReason.ERROR,
+        "max_tokens": StopReason.MAX_TOKENS, "max_steps": StopReason.MAX_STEPS, "refusal": StopReason.REFUSAL,
+    }
     assert known.message_stops["tool_use"] is StopReason.TOOL_USE
     assert known.scopes["terminated"] is ScopeStatus.ENDED
     assert "unknown_error" not in known.faults, "it stands for many"

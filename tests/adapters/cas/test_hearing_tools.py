@@ -64,3 +64,15 @@ def test_a_file_in_a_result_is_what_was_delivered() -> None:
 def test_a_file_without_a_result_is_told_all_the_same() -> None:
     [told] = [one for one in heard(delivered(), delivered("")) if isinstance(one, CustomEvent)]
     assert told.payload == {"file_id": "file_1", "name": "a.txt", "media_type": "text/plain", "size": 3}
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["the server's own result", "the answer alone"])
+def test_a_question_is_a_call_of_the_agent_and_has_one_result(own: bool) -> None:
+    asked = frame("agent.custom_tool_use", "e1", name="AskUserQuestion", input={"questions": [{"question": "Which?"}]})
+    answer = result({"type": "text", "text": "that"}, kind="user.custom_tool_result", name="custom_tool_use_id")
+    told = (frame("span.model_request_start", "e0"), asked, frame("span.model_request_end", "e2"), answer,
+            *([frame("agent.tool_result", "e10", tool_use_id="e1", content="Which?: that")] if own else []))
+    [call] = calls(*told)
+    assert (call.name, call.origin) == ("AskUserQuestion", ToolOrigin.BUILTIN)
+    [back] = returned(*told)
+    assert (back.call_id, back.content, back.is_error) == ("e1", "Which?: that" if own else "that", False)

@@ -9,7 +9,7 @@ from gateway.errors import BackendFailed
 from gateway.ids import minting
 from gateway.model import BlockEnded, MessageEnded, StopReason
 from gateway.upstream import Ended, Frame
-from tests.adapters.cas.hearing_facts import Turn, Witness
+from tests.support.adapters.cas_facts import Turn, Witness
 
 
 def frame(type: str, id: str = "", **body: Any) -> Frame:
@@ -141,6 +141,18 @@ def test_what_the_raw_stream_passes_over_comes_in_its_place() -> None:
     frames = (RAW, SPAN, start(1), grown(1, type="text_delta", text="nice"), stop(1),
               message("e1", "![image](x)"), message("e2", "nice"), SPAN_END)
     assert blocks(*frames) == [("text", "![image](x)"), ("text", "nice")]
+
+
+def test_a_block_of_which_the_cut_left_nothing_comes_before_those_after_it() -> None:
+    hearing, witness = CasHearing(minting("t")), Witness()
+    for one in (RAW, SPAN, start(0)):
+        witness.hear(hearing.feed(one), hearing.paused)
+    hearing.interrupted()
+    for one in (start(1), grown(1, type="text_delta", text="no no"), stop(1),
+                message("e1", "no"), message("e2", "no no"), SPAN_END, IDLE):
+        witness.hear(hearing.feed(one), hearing.paused)
+    [told] = witness.facts.turns[0].messages["root"]
+    assert told.parts == [("text", "no"), ("text", "no no")]
 
 
 def test_a_raw_message_without_a_span_is_a_message() -> None:

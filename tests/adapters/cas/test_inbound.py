@@ -39,7 +39,7 @@ from gateway.model import (
     fold,
 )
 from gateway.web import checked
-from tests.tables import table
+from tests.support.dialect_tables import table
 
 CARD = AgentCard(name="demo", capabilities=Capabilities(images=("http",)))
 SERVER = ToolCall(call_id="c1", name="calc")
@@ -98,7 +98,7 @@ def test_an_ask_is_known_by_the_event_that_told_it() -> None:
     ({"type": "user.custom_tool_result", "custom_tool_use_id": TOLD["client_tool"], "content": "x", "is_error": True},
      ReturnResult(request_id="client_tool", content="x", is_error=True)),
     ({"type": "user.custom_tool_result", "custom_tool_use_id": TOLD["question"], "content": " Red "},
-     AnswerQuestion(request_id="question", custom={"0": "Red", "1": "Red"})),
+     AnswerQuestion(request_id="question", custom={"0": "Red", "1": "Red"}, said=" Red ")),
     ({"type": "user.custom_tool_result", "custom_tool_use_id": TOLD["continuation"], "content": "No"},
      ContinueTurn(request_id="continuation", proceed=False)),
     ({"type": "user.custom_tool_result", "custom_tool_use_id": TOLD["rollback"], "content": "step"},

@@ -4,6 +4,7 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
+import aiohttp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,8 +13,8 @@ from adapters.cas import mounts
 from adapters.cas.mounts import Mounts, mount_of, normalised, shown_mount
 from gateway.errors import Invalid, NotFound
 from gateway.resources import MemoryResources
-from tests.adapters.cas.client import Client
-from tests.tables import table
+from tests.support.adapters.cas_client import Client
+from tests.support.dialect_tables import table
 
 
 @pytest.fixture
@@ -63,18 +64,26 @@ def test_no_path_ever_leaves(path: str) -> None:
 
 async def test_a_file_has_its_default_place_and_its_alias(house: Any) -> None:
     assert (await mount_of(house, "", {"file_id": "file_1"})).body["path"] == "/data/file_1"
-    for said in ({"path": "x"}, {"mount_path": "x"}, {"path": "x", "mount_path": "x"}):
+    for said in ({"path": "x"}, {"mount_path": "x"}, {"path": "x", "mount_path": "x"},
+                 {"path": "/data/x", "mount_path": "x"}, {"path": "x", "mount_path": "/data/y/../x"}):
         assert (await mount_of(house, "", {"type": "file", "file_id": "file_1", **said})).body["path"] == "/data/x"
 
 
 @pytest.mark.parametrize(("given", "param"), [
-    ({"file_id": "file_1", "path": "x", "mount_path": "/data/x"}, "mount_path"),
+    ({"file_id": "file_1", "path": "x", "mount_path": "/data/y"}, "mount_path"),
+    ({"file_id": "file_1", "path": "a\nb"}, "path"),
+    ({"file_id": "file_1", "path": "a\x7f"}, "path"),
     ({"file_id": "file_1", "mount_path": "../x"}, "mount_path"),
     ({"file_id": "file_none"}, "file_id"),
     ({"file_id": 1}, "file_id"),
     ({}, "file_id"),
     ({"type": "github_repository"}, "url"),
     ({"type": "github_repository", "url": ""}, "url"),
+    ({"type": "github_repository", "url": "not a url"}, "url"),
+    ({"type": "github_repository", "url": "https://"}, "url"),
+    ({"type": "github_repository", "url": "https://[x"}, "url"),
+    ({"type": "github_repository", "url": "https://x/ y"}, "url"),
+    ({"type": "github_repository", "url": "ftp://x/y"}, "url"),
     ({"type": "github_repository", "url": "https://x", "authorization_token": 5}, "authorization_token"),
     ({"type": None}, "type"),
     ({"type": "memory_store", "memory_store_id": "memstore_none"}, "memory_store_id"),
@@ -113,6 +122,29 @@ async def test_mounts_come_and_go_with_their_session(house: Any) -> None:
     assert await of_session.all() == []
     with pytest.raises(NotFound):
         await house.resources.get("session_resource", "ann", second.resource_id)
+
+
+@pytest.mark.parametrize(("given", "token"), [
+    ({"url": "https://ann:hush@host.test:8443/a.git"}, "hush"), ({"url": "https://hush@host.test:8443/a.git"}, "hush"),
+    ({"url": "https://ann:other@host.test:8443/a.git", "authorization_token": "hush"}, "hush"),
+])
+async def test_the_credentials_of_an_address_are_kept_and_not_told(house: Any, given: Any, token: str) -> None:
+    mount = await mount_of(house, "", {"type": "github_repository", **given})
+    assert (mount.body["url"], mount.secrets) == ("https://host.test:8443/a.git", {"authorization_token": token})
+
+
+async def test_two_files_cannot_be_at_one_path(cas: Client) -> None:
+    form = aiohttp.FormData()
+    form.add_field("file", b"hello", filename="a.txt")
+    async with cas.served.http.post(cas.served.url(f"{cas.at}/files"), data=form) as response:
+        file = (await response.json())["id"]
+    two = [{"file_id": file, "path": "m"}, {"file_id": file, "path": "/data/n/../m"}]
+    body = {"agent": "agent_demo", "environment": {"config": {"type": "cloud"}}, "resources": two}
+    status, refused = await cas.call("POST", "/sessions", body)
+    assert (status, refused["error"]["param"]) == (400, "resources.1.path")
+    session = await cas.session(resources=two[:1])
+    status, refused = await cas.call("POST", f"/sessions/{session}/resources", two[1])
+    assert (status, refused["error"]["param"]) == (409, "path")
 
 
 async def test_what_is_mounted_at_once_is_all_there(cas: Client) -> None:

@@ -8,6 +8,7 @@ from adapters.cas import asking, previews, threads, voice
 from adapters.cas.outbound import CUES, NAMES, projector
 from adapters.cas.reading import Reading
 from gateway.model import (
+    HOW_TO_ANSWER,
     PRIVATE,
     ROOT,
     AnswerQuestion,
@@ -67,8 +68,8 @@ from gateway.model import (
     Withdraw,
 )
 from mappings.language.filters import iso
-from tests.playbook import KID, Playbook, silence
-from tests.tables import table
+from tests.support.dialect_tables import table
+from tests.support.playbook import KID, Playbook, silence
 
 NO_USAGE = {"input_tokens": 0, "output_tokens": 0, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
 
@@ -151,8 +152,9 @@ def test_a_turn() -> None:
 
 
 @pytest.mark.parametrize(("reason", "word"), [
-    (StopReason.INTERRUPTED, "cancelled"), (StopReason.REFUSAL, "end_turn"), (StopReason.MAX_TOKENS, "end_turn"),
-    (StopReason.TIMEOUT, "end_turn"), (StopReason.ERROR, "end_turn"),
+    (StopReason.END_TURN, "end_turn"), (StopReason.INTERRUPTED, "cancelled"), (StopReason.REFUSAL, "refusal"),
+    (StopReason.MAX_TOKENS, "max_tokens"), (StopReason.MAX_STEPS, "max_steps"), (StopReason.TIMEOUT, "error"),
+    (StopReason.ERROR, "error"),
 ])
 def test_why_a_turn_ended(reason: StopReason, word: str) -> None:
     usage = Usage(input_tokens=1, output_tokens=2, cache_read_tokens=3, cache_write_tokens=4)
@@ -248,7 +250,8 @@ def test_what_is_not_about_a_call_becomes_one() -> None:
         {"label": "this", "description": ""}, {"label": "that", "description": ""}]}
     (Cas()
         >> InputRequested(request_id="a", ask=QuestionAsk(questions=(question,)))
-        << said("agent.custom_tool_use", name="AskUserQuestion", input={"questions": [asked]})
+        << said("agent.custom_tool_use", name="AskUserQuestion", input={"questions": [asked]},
+                description=HOW_TO_ANSWER)
         >> InputRequested(request_id="b", ask=ContinuationAsk(turn=2, message="on?"))
         << said("agent.tool_use", name="confirm_continue", input={"message": "on?", "turn": 2},
                 evaluated_permission="ask")
@@ -260,6 +263,8 @@ def test_what_is_not_about_a_call_becomes_one() -> None:
             "type": "requires_action", "event_ids": ["evt_1_1", "evt_1_2", "evt_1_3"]})
         >> accepted(AnswerQuestion(request_id="a", selections={"0": (1,)}))
         << said("user.custom_tool_result", custom_tool_use_id="evt_1_1", content=text("that"), is_error=False)
+        >> accepted(AnswerQuestion(request_id="a", custom={"0": "that"}, said=' ["that"]'))
+        << said("user.custom_tool_result", custom_tool_use_id="evt_1_1", content=text(' ["that"]'), is_error=False)
         >> accepted(ContinueTurn(request_id="b", proceed=False))
         << said("user.tool_confirmation", tool_use_id="evt_1_2", result="deny")
         >> InputResolved(request_id="b", resolution=Resolution.ANSWERED)
@@ -315,7 +320,7 @@ def test_a_sub_agent_is_a_thread_whose_words_the_session_leaves_out() -> None:
     blocked = status("idle", "blocked", "evt_1_10-1", stop_reason={"type": "requires_action", "event_ids": []})
     for event, *heard in zip(FORK, [
         CREATED, status("running", "running"), SENT, silence, silence, silence, silence, RECEIVED, silence, blocked,
-        status("terminated", "terminated", stop_reason={"type": "end_turn"}),
+        status("terminated", "terminated", stop_reason={"type": "cancelled"}),
     ], strict=True):
         play = play >> event
         for one in [*heard, *([status("idle", "idle", stop_reason={"type": "end_turn"})] if blocked in heard else [])]:

@@ -17,7 +17,7 @@ from tests.adapters.cas.test_outbound import (
     span_end,
     text,
 )
-from tests.playbook import silence
+from tests.support.playbook import silence
 
 
 def started(kind: str, seq: int, at: str) -> tuple[str, int | str, dict[str, object]]:

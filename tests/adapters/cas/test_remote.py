@@ -40,8 +40,8 @@ from gateway.model import (
 )
 from gateway.resources import KeyStore
 from gateway.upstream import Asked, Ended, Heard, Opening, Patience, RemoteAddress
-from tests.adapters.cas.hearing_facts import Facts, Message, Turn, Witness, of_records
-from tests.served import Served, serving, until
+from tests.support.adapters.cas_facts import Facts, Message, Turn, Witness, of_records
+from tests.support.gateway_server import Served, serving, until
 
 AT = "/api/v1/cloud"
 PATIENCE = Patience(connect=20, first_byte=30, idle=30)

@@ -11,7 +11,7 @@ from adapters.cas.remote_lodging import later_fields
 from gateway.errors import BackendFailed
 from gateway.model import Permission, SendMessage, Settings, ToolSpec
 from gateway.upstream import Opening, Patience, RemoteAddress
-from tests.served import serving
+from tests.support.gateway_server import serving
 
 AT = "/api/v1/cloud"
 MINE, YOURS = (ToolSpec(name=name, description="d", parameters={"type": "object"}) for name in ("mine", "yours"))

@@ -15,14 +15,14 @@ from adapters.cas.remote_listening import parsed
 from gateway.errors import BackendFailed
 from gateway.model import SendMessage
 from gateway.upstream import Opening, Patience, RemoteAddress, SseEvent
-from tests.adapters.cas.client import AT
-from tests.adapters.cas.cutting import cutting
-from tests.adapters.cas.hearing_facts import Turn, Witness, of_records
-from tests.adapters.cas.stranger import Stranger, event, heard, idle, strange, text
 from tests.adapters.cas.test_remote import ASKING, conversation, listen, same
-from tests.breaking import breaking
-from tests.served import serving
-from tests.upstream import serving as wire
+from tests.support.adapters.cas_client import AT
+from tests.support.adapters.cas_cut_lines import cutting
+from tests.support.adapters.cas_facts import Turn, Witness, of_records
+from tests.support.adapters.cas_scripted_server import Stranger, event, heard, idle, strange, text
+from tests.support.broken_connections import breaking
+from tests.support.gateway_server import serving
+from tests.support.upstream import byte_server as wire
 
 PATIENT = Patience(connect=20, first_byte=30, idle=30, attempts=20)
 

@@ -10,10 +10,10 @@ from adapters.cas.remote_lodging import MARK, agent_fields, card_of
 from gateway.errors import BackendFailed
 from gateway.model import Permission, Settings, ToolSpec
 from gateway.upstream import Opening
-from tests.adapters.cas.client import Client
-from tests.adapters.cas.stranger import Stranger, strange
 from tests.adapters.cas.test_remote import ASKING, MINE, conversation, remote_of, speaking
-from tests.upstream import serving as wire
+from tests.support.adapters.cas_client import Client
+from tests.support.adapters.cas_scripted_server import Stranger, strange
+from tests.support.upstream import byte_server as wire
 
 
 def listed(*rows: dict[str, Any], more: str | None = None) -> wire.Answer:

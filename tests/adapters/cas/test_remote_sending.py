@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapters.cas.remote_sending import CANCELLED, answer, content, message
+from adapters.cas.remote_sending import CANCELLED, answer, message
 from adapters.cas.wire import SentEvents
 from gateway.errors import Unsupported
 from gateway.model import (
@@ -81,7 +81,7 @@ def test_every_part_has_its_block() -> None:
         {"type": "base64", "media_type": "image/png", "data": "AA=="},
         {"type": "base64", "media_type": "image/gif", "data": "AA=="},
     ]
-    assert content("as it is") == "as it is"
+    assert message(SendMessage(content="words"))["content"] == [{"type": "text", "text": "words"}]
 
 
 def test_a_file_that_is_kept_here_cannot_be_handed_on() -> None:

@@ -9,10 +9,10 @@ from adapters.cas.remote import CasRemote
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited, TimedOut
 from gateway.model import StopReason
 from gateway.upstream import Asked, Ended, Opening, Patience, RemoteAddress
-from tests.adapters.cas.hearing_facts import Turn, Witness
-from tests.adapters.cas.stranger import ACCEPTED, ONCE, Stranger, event, heard, idle, strange, text
-from tests.breaking import free_port
-from tests.upstream import serving as wire
+from tests.support.adapters.cas_facts import Turn, Witness
+from tests.support.adapters.cas_scripted_server import ACCEPTED, ONCE, Stranger, event, heard, idle, strange, text
+from tests.support.broken_connections import free_port
+from tests.support.upstream import byte_server as wire
 
 IMPATIENT = Patience(connect=20, first_byte=0.3, idle=0.3, attempts=1)
 RUNNING = event("session.status_running", "e1")

@@ -7,8 +7,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.breaking import blocks, breaking, mortal
-from tests.served import serving
+from tests.support.broken_connections import MortalInLoop, blocks, breaking
+from tests.support.gateway_server import serving
 
 AT = "/api/v1/cloud/sessions"
 NEW = {"agent": "agent_demo", "environment": {"config": {"type": "cloud"}}}
@@ -62,7 +62,7 @@ async def listen_to_the_end(reader: Reader, address: str) -> None:
 
 
 async def whole(http: aiohttp.ClientSession, address: str, session: str, query: str) -> list[bytes]:
-    again = Reader(http, session, query)
+    again = Reader(http, session, f"{query}&stream_start=replay")
     await again.listen(address)
     return again.heard
 
@@ -78,16 +78,15 @@ async def test_over_a_line_that_breaks(tmp_path: Path, seed: int, query: str) ->
         assert reader.heard == await whole(served.http, served.address, session, query), "byte for byte"
 
 
-async def test_over_the_death_of_the_server(tmp_path: Path) -> None:
-    timeout = aiohttp.ClientTimeout(total=20)
-    with mortal(tmp_path) as server:
-        async with breaking(server.port, 3) as line, aiohttp.ClientSession(timeout=timeout) as http:
-            session = await begun(http, server.server.address, "/slow 400")
-            reader = Reader(http, session, DELTAS)
-            while line.breaks < 3:
-                await reader.listen(line.address)
-            assert not reader.is_over
-            await server.die_and_come_back()
-            await listen_to_the_end(reader, line.address)
-            assert reader.heard == await whole(http, server.server.address, session, DELTAS)
-            assert b"event: session.error\n" in reader.heard[-2], "the turn was closed when the server came back"
+async def test_over_the_death_of_the_server(mortal_server: MortalInLoop) -> None:
+    timeout = aiohttp.ClientTimeout(total=60)
+    async with breaking(mortal_server.port, 3) as line, aiohttp.ClientSession(timeout=timeout) as http:
+        session = await begun(http, mortal_server.address, "/slow 400")
+        reader = Reader(http, session, DELTAS)
+        while line.breaks < 3:
+            await reader.listen(line.address)
+        assert not reader.is_over
+        await mortal_server.die_and_come_back()
+        await listen_to_the_end(reader, line.address)
+        assert reader.heard == await whole(http, mortal_server.address, session, DELTAS)
+        assert b"event: session.error\n" in reader.heard[-2], "the turn was closed when the server came back"

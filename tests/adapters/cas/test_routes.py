@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gateway.resources import KeyStore
-from tests.adapters.cas.client import AT, MINE, Client, toolset
-from tests.served import serving
+from tests.support.adapters.cas_client import AT, MINE, Client, toolset
+from tests.support.gateway_server import serving
 
 FIELDS = {
     "id", "type", "agent", "agent_id", "environment_id", "status", "turn_status", "title", "metadata", "resources",
@@ -153,7 +153,7 @@ async def test_pages_of_sessions_follow_each_other_in_both_directions(cas: Clien
 
 
 @pytest.mark.parametrize("query", [
-    "limit=0", "limit=101", "limit=x", "order=up", "after_id=sess_none", "page=nonsense", "include_archived=perhaps",
+    "limit=0", "limit=-1", "limit=x", "order=up", "after_id=sess_none", "page=nonsense", "include_archived=perhaps",
     "created_at[gt]=yesterday", "after_id=a&before_id=b", "after_id=a&page=b",
 ])
 async def test_a_query_that_makes_no_sense_is_refused(cas: Client, query: str) -> None:
@@ -176,6 +176,36 @@ async def test_an_update_replaces_metadata(cas: Client) -> None:
     assert [event.get("metadata") for event in updates] == [{"b": "3"}, None]
     assert updates[1]["title"] == "new"
     assert (await cas.call("POST", f"/sessions/{session}", {"metadata": {"k": "v" * 513}}))[0] == 400
+
+
+async def test_an_update_changes_variables_and_vaults(cas: Client) -> None:
+    vault = (await cas.ok("POST", "/vaults", {"display_name": "v"}))["id"]
+    session = await cas.session(metadata={"a": "1"}, environment_variables="A=1")
+    for given, held in (({"B": "2"}, {"B": "2"}), ("C=3", {"C": "3"}), ({}, {})):
+        shown = await cas.ok("POST", f"/sessions/{session}", {"environment_variables": given})
+        assert shown["environment_variables"] == held
+    shown = await cas.ok("POST", f"/sessions/{session}", {"vault_ids": [vault]})
+    assert (shown["vault_ids"], shown["metadata"], shown["environment_variables"]) == ([vault], {"a": "1"}, {})
+    assert shown == await cas.ok("GET", f"/sessions/{session}")
+    for change, param in (({"environment_variables": "CAW_X=1"}, "environment_variables"),
+                          ({"vault_ids": ["vault_none"]}, "vault_ids")):
+        status, refused = await cas.call("POST", f"/sessions/{session}", change)
+        assert (status, refused["error"]["param"]) == (400, param)
+
+
+async def test_the_variables_of_a_self_hosted_environment_stay_its_own(cas: Client) -> None:
+    session = await cas.session(environment={"config": {"type": "self_hosted"}})
+    status, refused = await cas.call("POST", f"/sessions/{session}", {"environment_variables": "A=1"})
+    assert (status, refused["error"]["param"]) == (400, "environment_variables")
+
+
+@pytest.mark.parametrize("word", ["status", "resources", "environment", "environment_id", "memory_store_ids"])
+async def test_what_an_update_cannot_change_is_refused_by_its_name(cas: Client, word: str) -> None:
+    session = await cas.session()
+    before = await cas.ok("GET", f"/sessions/{session}")
+    status, refused = await cas.call("POST", f"/sessions/{session}", {"title": "new", word: before.get(word)})
+    assert (status, refused["error"]["param"]) == (400, word)
+    assert await cas.ok("GET", f"/sessions/{session}") == before
 
 
 async def test_an_update_can_be_told_to_merge(tmp_path: Path) -> None:

@@ -4,11 +4,12 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 
-from tests.adapters.cas.client import MINE, Client, confirm, result, toolset, types
-from tests.adapters.cas.reader import kept
-from tests.served import serving, until
+from tests.support.adapters.cas_client import MINE, Client, confirm, result, toolset, types
+from tests.support.adapters.cas_reader import kept
+from tests.support.gateway_server import serving, until
 
 BUSY = "Session is currently processing a turn. Cancel the current turn or wait for completion."
 
@@ -43,14 +44,35 @@ async def test_a_turn_from_message_to_idle(cas: Client) -> None:
 
 async def test_the_answer_to_a_post_is_the_event_that_is_listed(cas: Client) -> None:
     session = await cas.session()
+    form = aiohttp.FormData()
+    form.add_field("file", b"hello", filename="a.txt")
+    async with cas.served.http.post(cas.served.url(f"{cas.at}/files"), data=form) as response:
+        file = (await response.json())["id"]
     sent = await cas.sent(session, {"type": "user.message", "content": [
         {"type": "text", "text": "see"}, {"type": "image", "source": {"type": "url", "url": "https://example.test/a.png"}},
         {"type": "document", "title": "notes", "source": {"type": "text", "data": "words"}},
-        {"type": "document", "title": "paper", "source": {"type": "file", "file_id": "file_1"}},
+        {"type": "document", "title": "paper", "source": {"type": "file", "file_id": file}},
     ]})
     assert sent[0]["content"][0] == {"type": "text", "text": "see"}
     assert [block["type"] for block in sent[0]["content"]] == ["text", "image", "text", "document"]
     assert (await cas.events(session))[0] == sent[0]
+
+
+@pytest.mark.parametrize("content", [
+    "", [], [{"type": "text", "text": ""}], [{"type": "text", "text": ""}, {"type": "text", "text": ""}],
+    [{"type": "image", "source": {"type": "file", "file_id": "file_none"}}],
+    [{"type": "document", "source": {"type": "file", "file_id": "file_none"}}],
+])
+async def test_a_message_without_words_or_with_a_file_that_is_not_there_is_refused(cas: Client, content: Any) -> None:
+    session = await cas.session()
+    status, refused = await cas.send(session, {"type": "user.message", "content": content})
+    assert (status, refused["error"]["type"]) == (400, "invalid_request_error")
+    assert refused["error"]["param"].startswith("events.0.content")
+    first = [{"type": "user.message", "content": content}]
+    status, refused = await cas.call("POST", "/sessions", {
+        "agent": "agent_demo", "environment": {"config": {"type": "cloud"}}, "initial_events": first})
+    assert (status, refused["error"]["param"].startswith("initial_events.0.content")) == (400, True)
+    assert await cas.events(session) == []
 
 
 async def test_a_second_message_has_to_wait(cas: Client) -> None:
@@ -59,7 +81,7 @@ async def test_a_second_message_has_to_wait(cas: Client) -> None:
     status, answer = await cas.send(session, "again")
     assert (status, answer["error"]["type"], answer["error"]["message"]) == (409, "conflict_error", BUSY)
     await cas.sent(session, {"type": "user.interrupt"}, "again")
-    async with cas.listening(session) as stream:
+    async with cas.listening(session, "stream_start=replay") as stream:
         heard = kept(await stream.until("session.status_idle", times=2))
     assert [event["stop_reason"]["type"] for event in heard if event["type"] == "session.status_idle"] == [
         "cancelled", "end_turn"]
@@ -125,7 +147,7 @@ async def test_a_failed_turn_is_told_and_over(cas: Client) -> None:
         assert types(told)[-2:] == ["session.error", "session.status_idle"]
         assert told[-2]["error"]["retry_status"] == {"type": "exhausted"}
         assert set(told[-2]["error"]) == {"type", "message", "retry_status"}
-        assert told[-1]["stop_reason"] == {"type": "end_turn"}
+        assert told[-1]["stop_reason"] == {"type": "error"}
     assert types(await cas.turn(session, "still here"))[-1] == "session.status_idle"
 
 
@@ -203,11 +225,53 @@ async def test_the_wrong_kind_of_answer_is_refused(cas: Client) -> None:
 
 async def test_a_question_is_answered_as_a_custom_tool(cas: Client) -> None:
     session = await cas.session()
-    _, pending = await asked(cas, session, "/ask")
+    told, pending = await asked(cas, session, "/ask")
     assert set(pending) == {"AskUserQuestion"}
+    assert [event["type"] for event in told if event.get("name") == "AskUserQuestion"] == ["agent.custom_tool_use"]
     after = await cas.turn(session, result(pending["AskUserQuestion"], "Red"))
+    assert [event["tool_use_id"] for event in after if event["type"] == "agent.tool_result"] == [*pending.values()]
     assert after[0]["content"] == [{"type": "text", "text": "Red"}]
     assert "Colour: Red" in str(after)
+
+
+@pytest.mark.parametrize("answers", ['{"Colour": "Red", "Fruits": ["Apple", "Cherry"]}', '["Red", "Apple, Cherry"]'])
+async def test_two_questions_are_answered_apart(cas: Client, answers: str) -> None:
+    session = await cas.session()
+    _, pending = await asked(cas, session, "/ask")
+    status, refused = await cas.send(session, result(pending["AskUserQuestion"], '{"Colour": "Red"}'))
+    assert (status, "question 1 is not answered" in refused["error"]["message"]) == (400, True)
+    after = await cas.turn(session, result(pending["AskUserQuestion"], answers))
+    assert after[0]["content"] == [{"type": "text", "text": answers}], "history has the client's own words"
+    assert "Colour: Red; Fruits: Apple, Cherry" in str(after)
+
+
+async def test_a_result_may_come_as_that_of_a_tool(cas: Client) -> None:
+    session = await cas.session(toolset(calc="ask"), MINE)
+    _, pending = await asked(cas, session, "/parallel")
+    status, refused = await cas.send(session, {"type": "user.tool_result", "tool_use_id": pending["calc"]})
+    assert (status, refused["error"]["param"]) == (400, "tool_use_id")
+    mine = {"type": "user.tool_result", "tool_use_id": pending["mine"], "content": [{"type": "text", "text": "sunny"}]}
+    after = await cas.turn(session, mine, confirm(pending["calc"]))
+    assert after[0]["custom_tool_use_id"] == pending["mine"]
+    assert "mine returned sunny" in str(after)
+
+
+async def test_a_system_message_is_there_for_its_turn_and_all_that_follow(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        cas = Client(served)
+        session = await cas.session(agent=await cas.agent(toolset(calc="ask"), system="Be brief."))
+        words = [{"type": "text", "text": "Be "}, {"type": "text", "text": "kind."}]
+        brief = {"type": "system.message", "content": words}
+        sent = await cas.sent(session, "hello", brief)
+        assert types(sent) == ["user.message", "system.message"]
+        assert sent[1]["content"] == brief["content"]
+        view = await served.gateway.sessions.get("", session)
+        assert view.settings.system == "Be brief.\n\nBe kind."
+        await until(lambda: view.turn_id is None)
+        assert [one for one in await cas.events(session) if one["type"] == "system.message"] == sent[1:]
+        for wrong in ([brief], [brief, "hello"], ["hello", brief, brief], [{"type": "user.interrupt"}, brief],
+                      ["hello", {"type": "system.message", "content": []}]):
+            assert (await cas.send(session, *wrong))[0] == 400
 
 
 @pytest.mark.parametrize(("decision", "words"), [("allow", "I went on."), ("deny", "I stopped.")])
@@ -233,8 +297,13 @@ async def test_who_goes_on_without_answering_ends_the_turn_that_waits(cas: Clien
     session = await cas.session(toolset(calc="ask"))
     told, _ = await asked(cas, session, "/permit")
     after = await cas.turn(session, "never mind")
-    ends = {event["turn_id"]: event["stop_reason"]["type"] for event in after if event["type"] == "session.status_idle"}
-    assert ends == {told[0]["turn_id"]: "cancelled", after[0]["turn_id"]: "end_turn"}
+    place = types(after).index("user.message")
+    old, new = after[:place], after[place:]
+    assert (types(old)[0], types(old)[-1]) == ("user.interrupt", "session.status_idle")
+    assert {event["turn_id"] for event in old} == {told[0]["turn_id"]}, "its end is told before the message"
+    assert old[-1]["stop_reason"] == {"type": "cancelled"}
+    assert types(new)[1] == "session.status_running"
+    assert [event["stop_reason"] for event in new if event["type"] == "session.status_idle"] == [{"type": "end_turn"}]
 
 
 # -- lists ------------------------------------------------------------------------------------------------------------
@@ -327,20 +396,12 @@ async def test_resuming_after_every_event_while_more_arrive(cas: Client, how: st
         assert rest == whole[place + 1:]
 
 
-async def test_a_stream_may_start_at_the_tail(tmp_path: Path) -> None:
-    async with serving(tmp_path, dialects={"cas": {"stream_start": "tail"}}) as served:
-        cas = Client(served)
-        session = await cas.session()
-        told = await cas.turn(session, "one")
-        async with cas.listening(session) as stream:
-            await cas.sent(session, "two")
-            heard = await stream.until("session.status_idle")
-            assert heard[0].body["content"][0]["text"] == "two"
-        async with cas.listening(session, "stream_start=replay") as stream:
-            assert (await stream.next()).body == told[0]
-        async with cas.listening(session, f"after_id={told[0]['id']}") as stream:
-            assert (await stream.next()).body == told[1]
-        assert (await cas.call("GET", f"/sessions/{session}/events/stream?stream_start=x"))[0] == 400
+async def test_a_list_has_a_hundred_items_at_most(cas: Client) -> None:
+    session = await cas.session()
+    await cas.sent(session, *({"type": "user.interrupt"} for _ in range(101)))
+    for limit in ("101", "1000", "9" * 5000):
+        page = await cas.ok("GET", f"/sessions/{session}/events?limit={limit}")
+        assert (len(page["data"]), page["has_more"]) == (100, True)
 
 
 async def test_previews_come_word_by_word_and_add_up(cas: Client) -> None:
@@ -421,7 +482,7 @@ async def test_a_client_that_stops_reading_is_given_up_and_can_come_back(tmp_pat
         path = f"/api/v1/cloud/sessions/{session}/events/stream?event_deltas[]=agent.message"
         writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         await until(lambda: served.gateway.hub.subscribers == 1)
-        told = await cas.turn(session, "/burst 60000 hello")
+        told = await cas.turn(session, "/burst 4000 hello")
         await until(lambda: served.gateway.hub.subscribers == 0)
         writer.close()
         async with cas.listening(session, f"after_id={told[0]['id']}") as stream:
@@ -500,21 +561,65 @@ async def test_a_child_that_asks_blocks_and_can_be_answered(cas: Client) -> None
     assert (child["status"], child["stop_reason"]) == ("terminated", {"type": "end_turn"})
 
 
+async def test_a_sub_agent_of_a_scenario_is_told_like_any_other(tmp_path: Path) -> None:
+    (tmp_path / "scenario.yaml").write_text("""
+rules:
+  - when: go
+    steps:
+      - fork: helper
+        steps:
+          - call: { name: calc, input: { expression: 6*7 }, permission: ask }
+          - say: "It is {answer}."
+      - say: done
+""")
+    agents = {"play": {"backend": "scripted", "settings": {"scenario": str(tmp_path / "scenario.yaml")}}}
+    async with serving(tmp_path, agents=agents) as served:
+        cas = Client(served)
+        session = await cas.session(agent="agent_play")
+        told, pending = await asked(cas, session, "go")
+        child = (await cas.ok("GET", f"/sessions/{session}/threads"))["data"][1]
+        waits = {"type": "requires_action", "event_ids": [pending["calc"]]}
+        assert (child["status"], child["stop_reason"], told[-1]["stop_reason"]) == ("blocked", waits, waits)
+        rest = await cas.turn(session, confirm(pending["calc"]))
+        assert [one for one in types([*told, *rest]) if "thread" in one] == [
+            "session.thread_created", "session.thread_status_running", "agent.thread_message_sent",
+            "session.thread_status_idle", "session.thread_status_running", "agent.thread_message_received",
+            "session.thread_status_idle", "session.thread_status_terminated",
+        ]
+
+
 @pytest.mark.parametrize("way", ["interrupt", "cancel", "archive", "never mind"])
-async def test_a_child_that_nobody_answers_has_ended_its_turn(cas: Client, way: str) -> None:
-    """The session was cancelled; a thread has no such word."""
+async def test_a_child_that_nobody_answers_is_cancelled_with_its_session(cas: Client, way: str) -> None:
     session = await cas.session()
     await asked(cas, session, "/fork-ask hello")
     if way in ("cancel", "archive"):
         await cas.call("POST", f"/sessions/{session}/{way}", {})
     else:
         await cas.sent(session, {"type": "user.interrupt"} if way == "interrupt" else way)
-    async with cas.listening(session) as stream:
+    async with cas.listening(session, "stream_start=replay") as stream:
+        await stream.until("session.status_idle")
         [*_, ended] = await stream.until("session.thread_status_terminated")
         [*_, idle] = await stream.until("session.status_idle")
-    assert (ended.body["stop_reason"], idle.body["stop_reason"]) == ({"type": "end_turn"}, {"type": "cancelled"})
+    assert (ended.body["stop_reason"], idle.body["stop_reason"]) == ({"type": "cancelled"}, {"type": "cancelled"})
     [_, child] = (await cas.ok("GET", f"/sessions/{session}/threads"))["data"]
-    assert (child["status"], child["stop_reason"]) == ("terminated", {"type": "end_turn"})
+    assert (child["status"], child["stop_reason"]) == ("terminated", {"type": "cancelled"})
+
+
+@pytest.mark.parametrize(("words", "why"), [
+    ("/fail", "error"), ("/refuse", "refusal"), ("/max-tokens", "max_tokens"), ("hello", "end_turn"),
+])
+async def test_end_turn_is_for_turns_that_came_to_their_end(cas: Client, words: str, why: str) -> None:
+    session = await cas.session()
+    told = await cas.turn(session, words)
+    [coordinator] = (await cas.ok("GET", f"/sessions/{session}/threads"))["data"]
+    assert told[-1]["stop_reason"] == coordinator["stop_reason"] == {"type": why}
+
+
+async def test_a_cancelled_coordinator_has_not_come_to_its_end(cas: Client) -> None:
+    session = await cas.session()
+    await cas.sent(session, "/slow 1000", {"type": "user.interrupt"})
+    [coordinator] = (await cas.ok("GET", f"/sessions/{session}/threads"))["data"]
+    assert (coordinator["status"], coordinator["stop_reason"]) == ("idle", {"type": "cancelled"})
 
 
 async def test_a_thread_can_be_archived_but_not_the_coordinator(cas: Client) -> None:

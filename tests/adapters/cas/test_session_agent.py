@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from gateway.model import Permission
-from tests.adapters.cas.client import Client
-from tests.served import serving
+from tests.support.adapters.cas_client import Client
+from tests.support.gateway_server import serving
 
 PAINT = {"type": "custom", "name": "paint", "description": "d", "input_schema": {"type": "object"}}
 ASKS = {"type": "agent_toolset_20260401", "enabled_tools": ["calc"], "configs": [

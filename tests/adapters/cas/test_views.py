@@ -29,7 +29,7 @@ from gateway.model import (
     TurnSuspended,
     fold,
 )
-from tests.tables import table
+from tests.support.dialect_tables import table
 
 AGENT = {"id": "agent_1", "name": "made", "model": "m-1", "version": 3}
 OWN = {"agent_id": "agent_1", "agent_version": 3, "environment_id": "env_1", SECRETS: {"A": "1"}}

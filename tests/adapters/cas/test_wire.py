@@ -8,7 +8,7 @@ from adapters.cas.wire import CasSettings
 
 def test_the_seeds_form_is_the_default() -> None:
     settings = CasSettings()
-    assert (settings.stream_start, settings.metadata, settings.heartbeat) == ("replay", "replace", "heartbeat")
+    assert (settings.stream_start, settings.metadata, settings.heartbeat) == ("turn", "replace", "heartbeat")
     assert settings.body_bytes == 4 * 1024 * 1024
 
 

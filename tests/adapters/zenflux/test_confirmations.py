@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.zenflux.client import Chat, Client, talking
+from tests.support.adapters.zenflux_client import Chat, Client, talking
 
 
 async def respond(client: Client, word: str, response: Any, status: int = 200) -> Any:
@@ -43,10 +43,27 @@ async def test_a_reason_reaches_the_agent(tmp_path: Path) -> None:
         assert "only on Sundays" in run.words("tool_result")[0]
 
 
+@pytest.mark.parametrize(("words", "description"), [
+    ("/permit", 'calc {"expression":"6 * 7"}'), ("/ask", ""), ("/continue", ""),
+])
+async def test_people_are_shown_what_a_tool_is_called_with(tmp_path: Path, words: str, description: str) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        begun = await chat.send(words)
+        pending: list[Any] = []
+        while not pending:
+            await chat.next()
+            pending = await client.call("GET", "/human-confirmation/pending")
+        assert [one["description"] for one in pending] == [description]
+        assert pending[0]["question"]
+        await client.call("POST", f"/session/{begun['session_id']}/stop")
+
+
 @pytest.mark.parametrize(("response", "heard"), [
     ({"0": "Red", "1": ["Apple", "Cherry"]}, "Colour: Red; Fruits: Apple, Cherry"),
     ({"Colour": "blue", "Which fruits do you want?": "Banana"}, "Colour: Blue; Fruits: Banana"),
     (["Green", ["Apple", "plums"]], "Colour: Green; Fruits: Apple, plums"),
+    ({"0": [0], "1": [0, 1]}, "Colour: Red; Fruits: Apple, Banana"),
+    ([2, [1]], "Colour: Blue; Fruits: Banana"),
     ("whatever", "Colour: whatever; Fruits: whatever"),
 ])
 async def test_a_form(tmp_path: Path, response: Any, heard: str) -> None:
@@ -61,7 +78,8 @@ async def test_a_form(tmp_path: Path, response: Any, heard: str) -> None:
 
 
 @pytest.mark.parametrize("response", [
-    {"0": "Red"}, {"7": "Red", "1": "Apple"}, ["a", "b", "c"], ["Red"], {"0": ["Red", "Blue"], "1": "Apple"}, [], {},
+    {"0": "Red"}, {"7": "Red", "1": "Apple"}, {"0": 3, "1": [0]}, {"0": 0, "1": [-1]},
+    ["a", "b", "c"], ["Red"], {"0": ["Red", "Blue"], "1": "Apple"}, [], {},
     "",
 ])
 async def test_a_form_filled_in_wrongly_can_be_filled_in_again(tmp_path: Path, response: Any) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.zenflux.client import Client, talking
+from tests.support.adapters.zenflux_client import Client, talking
 
 
 async def made(client: Client, title: str = "", user_id: str = "local") -> Any:
@@ -80,9 +80,9 @@ async def test_what_was_said_is_what_was_streamed(tmp_path: Path) -> None:
         user, first, second = page["messages"]
         assert user.items() >= {"role": "user", "content": "/think /tool clock hello", "status": "completed"}.items()
         assert [first["id"], second["id"]] == [message.id for message in run.messages]
-        assert [block["type"] for block in first["content"]] == ["thinking", "tool_use"]
-        assert [block["type"] for block in second["content"]] == ["tool_result", "text"]
-        assert second["content"][1]["text"] == run.words("text")[0]
+        assert [block["type"] for block in first["content"]] == ["thinking", "tool_use", "tool_result"]
+        assert [block["type"] for block in second["content"]] == ["text"]
+        assert second["content"][0]["text"] == run.words("text")[0]
         assert first["content"][0]["signature"] == "demo-signature"
         assert page["total"] == 3
         assert page["has_more"] is False
@@ -108,14 +108,19 @@ async def test_pages_go_back_from_the_newest(tmp_path: Path) -> None:
         path = f"/conversations/{run.conversation_id}/messages"
         everything = [m["id"] for m in (await client.call("GET", path))["messages"]]
         assert len(everything) == 6
-        seen: list[str] = []
-        page = await client.call("GET", f"{path}?limit=4")
-        while True:
-            seen = [m["id"] for m in page["messages"]] + seen
-            if not page["has_more"]:
-                break
-            page = await client.call("GET", f"{path}?limit=4&before_cursor={page['next_cursor']}")
-        assert seen == everything
+        newest = await client.call("GET", f"{path}?limit=4&order=desc")
+        assert [m["id"] for m in newest["messages"]] == everything[:1:-1], "the page reverses what it gets"
+        assert newest["has_more"] is True
+        assert newest["next_cursor"] == everything[2]
+        for order in ("", "&order=asc", "&order=desc"):
+            before = await client.call("GET", f"{path}?limit=4&before_cursor={newest['next_cursor']}{order}")
+            assert [m["id"] for m in before["messages"]] == everything[:2], "in the order in which they were said"
+            assert (before["has_more"], before["next_cursor"]) == (False, None)
+        older = await client.call("GET", f"{path}?limit=1&before_cursor={newest['next_cursor']}")
+        assert ([m["id"] for m in older["messages"]], older["next_cursor"]) == (everything[1:2], everything[1])
+        first = await client.call("GET", f"{path}?limit=4")
+        assert [m["id"] for m in first["messages"]] == everything[:4]
+        assert (first["has_more"], first["next_cursor"]) == (True, None)
         oldest = await client.call("GET", f"{path}?limit=2&order=asc&offset=1")
         assert [m["id"] for m in oldest["messages"]] == everything[1:3]
         assert oldest["has_more"] is True

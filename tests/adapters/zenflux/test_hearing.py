@@ -21,9 +21,9 @@ from gateway.model import (
     TurnStarted,
 )
 from gateway.upstream import Decoder, Frame, Heard
-from tests.adapters.zenflux.ears import as_heard, facts, lawful, told
-from tests.streams import sessions
-from tests.tables import dialect, table
+from tests.support.adapters.zenflux_facts import as_heard, facts, lawful, told
+from tests.support.dialect_tables import dialect, table
+from tests.support.record_streams import sessions
 
 MANNERS = {
     "socket": Manner(), "single": Manner(multi_message=False), "whole": Manner(whole=True),

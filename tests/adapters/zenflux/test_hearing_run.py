@@ -38,7 +38,7 @@ from gateway.model import (
     Usage,
 )
 from gateway.upstream import Asked, Ended, Frame, Heard
-from tests.adapters.zenflux.ears import facts, lawful
+from tests.support.adapters.zenflux_facts import facts, lawful
 
 
 class Ears:
@@ -351,9 +351,9 @@ def test_a_notification_is_a_notice(ears: Ears) -> None:
 
 
 @pytest.mark.parametrize(("kind", "code", "retryable"), [
-    ("network_error", FaultCode.BACKEND, False), ("timeout_error", FaultCode.TIMEOUT, True),
-    ("overloaded_error", FaultCode.OVERLOADED, True), ("internal_error", FaultCode.INTERNAL, False),
-    ("validation_error", FaultCode.INVALID, False), ("model_not_configured", FaultCode.INTERNAL, False),
+    ("network_error", FaultCode.BACKEND, True), ("timeout_error", FaultCode.TIMEOUT, True),
+    ("overloaded_error", FaultCode.OVERLOADED, True), ("internal_error", FaultCode.BACKEND, False),
+    ("validation_error", FaultCode.INVALID, False), ("model_not_configured", FaultCode.BACKEND, False),
 ])
 def test_an_error_is_a_fault(ears: Ears, kind: str, code: FaultCode, retryable: bool) -> None:
     ears.block(0, {"type": "text", "text": "half"})

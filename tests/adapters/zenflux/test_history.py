@@ -20,7 +20,7 @@ from gateway.model import (
     ToolOrigin,
     ToolUsePart,
 )
-from tests.tables import table
+from tests.support.dialect_tables import table
 
 CALL = ToolUsePart(call=ToolCall(call_id="call_1", name="calc", input={"x": 1}))
 
@@ -55,9 +55,9 @@ ROUNDS = (
 )
 
 
-def test_results_are_in_the_message_that_follows_or_in_the_last_of_their_run() -> None:
+def test_results_are_in_the_message_of_their_call_or_in_the_last_of_their_run() -> None:
     assert shown(view(*ROUNDS)) == [
-        ("cmd_1", "hi"), ("m1", ["text", "tool_use"]), ("m2", ["tool_result", "text"]),
+        ("cmd_1", "hi"), ("m1", ["text", "tool_use", "tool_result"]), ("m2", ["text"]),
         ("cmd_2", "more"), ("m3", ["tool_use", "tool_result"]), ("cmd_3", "last"), ("msg_9", ["tool_result"]),
     ]
 
@@ -68,13 +68,18 @@ def test_what_the_provider_ran_came_back_within_its_message(multi_message: bool)
     found = [entry(Role.TOOL, "2", call_id=name, origin=ToolOrigin.PROVIDER) for name in ("a", "b")]
     seen = view(said("m1", looks[0], TextPart(text="x"), looks[1], CALL), *found, result(),
                 said("m2", TextPart(text="y")))
-    first = ["server_tool_use", "tool_result", "text", "server_tool_use", "tool_result", "tool_use"]
-    then = ["tool_result", "text"]
+    first = ["server_tool_use", "tool_result", "text", "server_tool_use", "tool_result", "tool_use", "tool_result"]
+    then = ["text"]
     assert shown(seen, multi_message=multi_message) == (
         [("m1", first), ("m2", then)] if multi_message else [("m1", first + then)])
     told = spelled(table("zenflux"), seen, messages_of(seen, multi_message=multi_message))
     assert [block["tool_use_id"] for one in told for block in one["content"] if "tool_use_id" in block] == [
         "a", "b", "call_1"]
+
+
+def test_a_result_that_comes_late_stands_with_its_call() -> None:
+    seen = view(said("m1", CALL), said("m2", TextPart(text="meanwhile")), result(), said("m3", TextPart(text="done")))
+    assert shown(seen) == [("m1", ["tool_use", "tool_result"]), ("m2", ["text"]), ("m3", ["text"])]
 
 
 def test_a_run_is_one_message_where_that_is_wanted() -> None:

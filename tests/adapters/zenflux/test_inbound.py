@@ -31,7 +31,7 @@ from gateway.model import (
     ToolCall,
     Withdraw,
 )
-from tests.tables import table
+from tests.support.dialect_tables import table
 
 CARD = AgentCard(name="demo", capabilities=Capabilities(images=("http",)))
 CALL = ToolCall(call_id="call_1", name="calc")

@@ -47,8 +47,8 @@ from gateway.model import (
     TurnSuspended,
     Usage,
 )
-from tests.playbook import KID, Playbook, silence
-from tests.tables import table
+from tests.support.dialect_tables import table
+from tests.support.playbook import KID, Playbook, silence
 
 START = TurnStarted(command_id="cmd_1")
 CALL = ToolCall(call_id="call_1", name="search", input={"q": "x"})
@@ -271,7 +271,9 @@ def test_a_run_that_somebody_stops() -> None:
         >> stop(BlockKind.TEXT, text="") << frame("content_stop", index=0)
         >> ended(stop=StopReason.INTERRUPTED, outcome=Outcome.INTERRUPTED) << silence
         >> TurnEnded(outcome=Outcome.INTERRUPTED, stop_reason=StopReason.INTERRUPTED)
-        << frame("message_delta", type="usage") << frame("message_delta", type="billing") << frame("message_stop")
+        << frame("message_delta", type="usage", content={
+            "stop_reason": "cancelled", "input_tokens": 0, "output_tokens": 0})
+        << frame("message_delta", type="billing") << frame("message_stop")
         << frame("session_stopped", session_id="turn_1", reason="user_requested")
         << frame("session_end", status="cancelled"))
 
@@ -288,7 +290,7 @@ def test_results_of_a_run_broken_off_are_in_its_last_message() -> None:
 
 
 @pytest.mark.parametrize(("code", "word"), [
-    (FaultCode.BACKEND, "network_error"), (FaultCode.TIMEOUT, "timeout_error"), (FaultCode.INTERNAL, "internal_error"),
+    (FaultCode.BACKEND, "internal_error"), (FaultCode.TIMEOUT, "timeout_error"), (FaultCode.INTERNAL, "internal_error"),
     (FaultCode.OVERLOADED, "overloaded_error"), (FaultCode.RATE_LIMITED, "overloaded_error"),
     (FaultCode.INVALID, "validation_error"),
 ])
@@ -302,6 +304,13 @@ def test_an_error_comes_before_the_end_of_its_message(code: FaultCode, word: str
         >> TurnEnded(outcome=Outcome.FAILED, stop_reason=StopReason.ERROR, fault=fault)
         << frame("error", error={"type": word, "message": "broke"})
         << frame("message_stop") << frame("session_end", status="failed"))
+
+
+def test_an_agent_that_is_away_is_an_error_of_the_network() -> None:
+    fault = Fault(code=FaultCode.BACKEND, message="away", retryable=True)
+    (started()
+        >> TurnEnded(outcome=Outcome.FAILED, stop_reason=StopReason.ERROR, fault=fault)
+        << frame("error", error={"type": "network_error", "message": "away"}) << frame("session_end", status="failed"))
 
 
 def test_a_fault_that_the_run_survives_is_no_error() -> None:
@@ -385,7 +394,7 @@ def test_a_confirmation_comes_before_the_end_of_the_message_that_needs_it() -> N
     assert orjson.loads(data["content"]) == data["delta"]["content"]
     told = data["delta"]["content"]
     assert told.items() >= {
-        "request_id": "ask_1", "session_id": "turn_1", "tool_name": "search", "description": "Search the web?",
+        "request_id": "ask_1", "session_id": "turn_1", "tool_name": "search", "description": 'search {"q":"x"}',
         "options": ["approve", "reject"], "question": "Search the web?", "confirmation_type": "yes_no"}.items()
     assert told["timeout"] == 599
     (talk >> TurnSuspended(pending=("ask_1",)) << silence
@@ -439,7 +448,8 @@ ROLLBACK = RollbackAsk(
 @pytest.mark.parametrize(("objects", "options"), [(False, ["undo: last", "all"]), (True, list(ROLLBACK.options))])
 def test_a_rollback_is_offered_and_done(objects: bool, options: list[Any]) -> None:
     (started(rollback_objects=objects) >> asked(ROLLBACK)
-        << frame("rollback_options", task_id="task-1", options=options, error="broke", reason="a step failed")
+        << frame("rollback_options", task_id="task-1", options=options, option_ids=["step", "all"],
+                 error="broke", reason="a step failed")
         >> InputResolved(request_id="ask_1", resolution=Resolution.ANSWERED) << frame("rollback_completed"))
 
 

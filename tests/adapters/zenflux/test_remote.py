@@ -37,9 +37,9 @@ from gateway.model import (
     Withdraw,
 )
 from gateway.upstream import Asked, Ended, Heard, Opening
-from tests.adapters.zenflux.ears import Facts, as_heard, facts, told
-from tests.adapters.zenflux.lines import remote
-from tests.served import Served, serving, until
+from tests.support.adapters.zenflux_cut_lines import remote
+from tests.support.adapters.zenflux_facts import Facts, as_heard, facts, told
+from tests.support.gateway_server import Served, serving, until
 
 TOOLS = Settings(client_tools=(ToolSpec(name="wink", parameters={"type": "object"}),))
 Decide = Callable[[Asked], Answer]

@@ -6,7 +6,7 @@ import pytest
 
 from adapters.zenflux.remote_about import data_of, listed
 from gateway.errors import Overloaded
-from tests.adapters.zenflux.lines import SHORT, Talking, remote, stranger
+from tests.support.adapters.zenflux_cut_lines import SHORT, Talking, remote, stranger
 
 AGENTS = {"total": 2, "agents": [
     {"agent_id": "helper", "name": "Helper", "description": "Helps", "model": "glm"}, {"id": "other", "name": "Other"}]}

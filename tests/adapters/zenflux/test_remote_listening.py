@@ -11,10 +11,10 @@ from gateway.backends.acts_people import QUESTIONS
 from gateway.errors import BackendFailed, GatewayError
 from gateway.model import AnswerQuestion, DecidePermission, QuestionAsk, SendMessage
 from gateway.upstream import Asked, Cut, Ended, Heard, Opening
-from tests.adapters.zenflux.ears import as_heard, facts, told
-from tests.adapters.zenflux.lines import Talking, cutting, remote, stranger
-from tests.breaking import breaking, mortal
-from tests.served import Served, serving
+from tests.support.adapters.zenflux_cut_lines import Talking, cutting, remote, stranger
+from tests.support.adapters.zenflux_facts import as_heard, facts, told
+from tests.support.broken_connections import MortalInLoop, breaking
+from tests.support.gateway_server import Served, serving
 
 WORDS = "/title Trip\n/think hello"
 STEP, WINDOW = 311, 16
@@ -102,24 +102,23 @@ async def test_a_line_that_lets_nothing_through_is_given_up(tmp_path: Path) -> N
             await hear(line.address, "/slow 1000")
 
 
-async def test_the_server_dies_and_comes_back(tmp_path: Path) -> None:
-    with mortal(tmp_path) as server:
-        async with remote(f"http://127.0.0.1:{server.port}") as there:
-            session_id = await there.open(Opening())
-            heard: list[Heard] = []
-            async with aclosing(there.say(session_id, SendMessage(content="/slow 2000"))) as stream:
-                async for one in stream:
-                    heard.append(one)
-                    if len(heard) == 4:
-                        await server.die_and_come_back()
-            [turn] = facts(heard)
-            assert turn.ended is not None
-            assert turn.ended.fault is not None, "a server that died tells that it was interrupted"
-            async with aiohttp.ClientSession() as http:
-                url = f"http://127.0.0.1:{server.port}/api/v1/conversations/{session_id}/messages"
-                async with http.get(url) as response:
-                    stored = (await response.json())["data"]["messages"][-1]["content"]
-            assert turn.words() == "".join(block["text"] for block in stored)
+async def test_the_server_dies_and_comes_back(mortal_server: MortalInLoop) -> None:
+    async with remote(mortal_server.address) as there:
+        session_id = await there.open(Opening())
+        heard: list[Heard] = []
+        async with aclosing(there.say(session_id, SendMessage(content="/slow 2000"))) as stream:
+            async for one in stream:
+                heard.append(one)
+                if len(heard) == 4:
+                    await mortal_server.die_and_come_back()
+        [turn] = facts(heard)
+        assert turn.ended is not None
+        assert turn.ended.fault is not None, "a server that died tells that it was interrupted"
+        async with aiohttp.ClientSession() as http:
+            url = f"{mortal_server.address}/api/v1/conversations/{session_id}/messages"
+            async with http.get(url) as response:
+                stored = (await response.json())["data"]["messages"][-1]["content"]
+        assert turn.words() == "".join(block["text"] for block in stored)
 
 
 # -- servers that cannot resume ---------------------------------------------------------------------------------------

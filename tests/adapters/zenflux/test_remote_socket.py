@@ -5,7 +5,7 @@ import pytest
 from adapters.zenflux.remote_socket import Line, Sockets, backoff
 from gateway.errors import BackendFailed
 from gateway.upstream import Cut, Upstream
-from tests.adapters.zenflux.lines import API, SHORT, Talking, stranger
+from tests.support.adapters.zenflux_cut_lines import API, SHORT, Talking, stranger
 
 
 async def opened(address: str) -> tuple[Sockets, Upstream, Line]:

@@ -1,7 +1,7 @@
 """Servers that are not as they should be: a clear failure or a lawful stream, never a hang."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
@@ -22,9 +22,10 @@ from gateway.model import (
     Withdraw,
 )
 from gateway.upstream import Asked, Ended, Heard, Opening, Unreachable
-from tests.adapters.zenflux.ears import facts, lawful
-from tests.adapters.zenflux.lines import API, SHORT, Stranger, Talking, remote, stranger
-from tests.breaking import free_port
+from tests.support.adapters.zenflux_cut_lines import API, SHORT, Stranger, Talking, remote, stranger
+from tests.support.adapters.zenflux_facts import facts, lawful
+from tests.support.broken_connections import free_port
+from tests.support.gateway_server import until
 
 HELLO = SendMessage(content="hi")
 KEY = "a-key-that-nobody-should-see"
@@ -349,9 +350,7 @@ async def test_a_server_that_keeps_no_list_of_what_waits(ask: Any, answer: Any, 
     answered = asyncio.Event()
 
     async def wait(talking: Talking) -> None:
-        async with asyncio.timeout(20):
-            while call not in talking.server.requests:  # noqa: ASYNC110  # the server keeps what it was asked
-                await asyncio.sleep(0.01)
+        await until(lambda: call in talking.server.requests)
         answered.set()
 
     talk = [event("message_start"), ask, wait, lambda t: t.text("done"), END]
@@ -380,3 +379,82 @@ async def test_a_denial_is_a_plain_no_to_those_who_may_not_know_more() -> None:
         with pytest.raises(GatewayError):
             await anext(there.answer("conversation", [(asked, no)]))
         assert ("POST", "/human-confirmation/req_1", {"response": "reject"}) in server.requests
+
+
+# -- the published server ---------------------------------------------------------------------------------------------
+
+FORM = event("message_delta", {"type": "hitl", "content": {"status": "pending", "title": "Who?"}})
+ME = AnswerQuestion(request_id="", custom={"0": "me"})
+ANSWERED = ("POST", "/human-confirmation/run", {"response": "me"})
+
+
+async def all_of(stream: AsyncGenerator[Heard, None]) -> list[Heard]:
+    async with aclosing(stream):
+        return [one async for one in stream]
+
+
+@pytest.mark.parametrize("tells_pending", [True, False])
+async def test_an_answer_that_comes_before_its_question_is_registered(tells_pending: bool) -> None:
+    """The published server tells its client of a form first, and takes answers to it a moment later."""
+    async def register(talking: Talking) -> None:
+        async with asyncio.timeout(20):
+            while ANSWERED not in talking.server.requests:  # noqa: ASYNC110  # the server keeps what it was asked
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(1)
+        talking.server.requests.clear()
+        talking.server.replies["POST", "/human-confirmation/run"] = 200, {}
+        talking.server.replies["GET", "/human-confirmation/pending"] = (
+            200 if tells_pending else 404, [{"request_id": "run", "session_id": "run"}])
+        async with asyncio.timeout(20):
+            while ANSWERED not in talking.server.requests:  # noqa: ASYNC110  # the server keeps what it was asked
+                await asyncio.sleep(0.01)
+
+    async with stranger(saying(event("message_start"), FORM, register, lambda t: t.text("hello me"), END)) as server:
+        server.replies["GET", "/human-confirmation/pending"] = 200 if tells_pending else 404, []
+        async with remote(server.address) as there:
+            [*_, asked] = await all_of(there.say("conversation", HELLO))
+            assert isinstance(asked, Asked)
+            heard = await all_of(there.answer("conversation", [(asked, ME)]))
+            assert facts(heard)[0].words() == "hello me"
+            assert server.requests.count(ANSWERED) == 1, "and it is told only once what it has taken"
+
+
+async def test_a_run_that_nobody_answers_is_ended_there_too() -> None:
+    async with stranger(saying(event("message_start"), FORM)) as server, remote(server.address) as there:
+        server.replies["POST", "/session/run/stop"] = 200, {}
+        await all_of(there.say("conversation", HELLO))
+        await there.interrupt("conversation")
+        asked = [request for request in server.requests if request[0] != "GET"]
+        assert asked == [("POST", "/session/run/stop", None), ("DELETE", "/human-confirmation/run", None)]
+
+
+async def test_a_run_that_cannot_be_taken_up_is_ended_there_too() -> None:
+    async with stranger(saying(event("message_start"), FORM)) as server:
+        async with remote(server.address) as there:
+            [*_, asked] = await all_of(there.say("conversation", HELLO))
+            assert isinstance(asked, Asked)
+        async with remote(server.address) as again:  # the gateway was started anew
+            with pytest.raises(BackendFailed):
+                await all_of(again.answer("conversation", [(asked, ME)]))
+            await again.interrupt("conversation")
+        assert ("POST", "/session/run/stop", None) in server.requests
+
+
+async def test_a_server_that_does_not_end_its_runs_is_known_after_the_first() -> None:
+    async def script(talking: Talking) -> None:
+        await talking.accept()
+        await talking.say("message_start")
+        await talking.text("all")
+        await talking.say("message_stop")
+        await talking.until_gone()
+
+    async with stranger(script) as server, remote(server.address) as there:
+        server.replies["GET", "/session/run"] = 200, {"session_id": "run", "active": False}
+        assert facts(await all_of(there.say("conversation", HELLO)))[0].words() == "all"
+        for _ in range(3):
+            async with asyncio.timeout(remote_talk.GRACE / 2):
+                assert facts(await all_of(there.say("conversation", HELLO)))[0].words() == "all"
+        server.replies["GET", "/session/run"] = 200, {"session_id": "run", "active": True}
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(10):  # it goes on, however quiet it is
+                await all_of(there.say("conversation", HELLO))

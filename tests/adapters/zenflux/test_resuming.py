@@ -9,9 +9,9 @@ import aiohttp
 import orjson
 import pytest
 
-from tests.adapters.zenflux.client import talking
-from tests.breaking import Line, breaking, mortal
-from tests.served import serving
+from tests.support.adapters.zenflux_client import talking
+from tests.support.broken_connections import Line, MortalInLoop, breaking
+from tests.support.gateway_server import serving
 
 SOCKET = "/api/v1/ws/chat"
 DIALECTS = {"aap": {}, "zenflux": {}}
@@ -84,18 +84,17 @@ async def test_over_a_line_that_breaks(tmp_path: Path, seed: int) -> None:
         assert sum(b'"content_delta"' in frame for frame in whole) > 5
 
 
-async def test_over_the_death_of_the_server(tmp_path: Path) -> None:
-    timeout = aiohttp.ClientTimeout(total=20)
-    with mortal(tmp_path) as server:
-        async with breaking(server.port, 5) as line, aiohttp.ClientSession(timeout=timeout) as http:
-            listener = Listener(http)
-            while listener.run is None:
-                await listener.listen(line.address, "/slow 400")
-            await _until_some(line, listener)
-            await server.die_and_come_back()
-            await listen_to_the_end(listener, line.address)
-            assert listener.frames == await heard_anew(http, server.server.address, listener.run)
-            assert b'"status":"failed"' in listener.frames[-1]
+async def test_over_the_death_of_the_server(mortal_server: MortalInLoop) -> None:
+    timeout = aiohttp.ClientTimeout(total=60)
+    async with breaking(mortal_server.port, 5) as line, aiohttp.ClientSession(timeout=timeout) as http:
+        listener = Listener(http)
+        while listener.run is None:
+            await listener.listen(line.address, "/slow 400")
+        await _until_some(line, listener)
+        await mortal_server.die_and_come_back()
+        await listen_to_the_end(listener, line.address)
+        assert listener.frames == await heard_anew(http, mortal_server.address, listener.run)
+        assert b'"status":"failed"' in listener.frames[-1]
 
 
 async def _until_some(line: Line, listener: Listener) -> None:

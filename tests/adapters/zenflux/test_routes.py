@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from adapters.zenflux.unbuilt import UNBUILT
-from tests.adapters.zenflux.client import API, Client, talking
+from tests.support.adapters.zenflux_client import API, Client, talking
 
 # -- files ------------------------------------------------------------------------------------------------------------
 
@@ -100,6 +100,18 @@ async def test_what_is_not_built_says_so(tmp_path: Path) -> None:
     async with talking(tmp_path) as client:
         for method, path in unbuilt():
             assert await client.call(method, path, status=501)
+
+
+# -- what the later front end reads -----------------------------------------------------------------------------------
+
+async def test_reads_of_the_later_front_end(tmp_path: Path) -> None:
+    async with talking(tmp_path) as client:
+        status = await client.call("GET", "/settings/embedding-status")
+        assert status.items() >= {"semantic_enabled": False, "current_provider": None}.items()
+        async with client.served.http.get(client.served.url(f"{API}/models/providers/supported")) as answer:
+            assert (answer.status, await answer.json()) == (200, [])
+        for path in ("/agents/default-data-path", "/background-tasks", "/playbook", "/gateway", "/agents/demo/cloud"):
+            assert await client.call("GET", path, status=404)
 
 
 async def test_answers_are_wrapped_and_flat(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.zenflux.client import API, soon, talking
-from tests.adapters.zenflux.reader import events, hear
+from tests.support.adapters.zenflux_client import API, talking
+from tests.support.adapters.zenflux_reader import events, hear
+from tests.support.gateway_server import until
 
 CAMEL = {"message": "/tool clock hello", "userId": "ann", "conversationId": None, "messageId": "m", "agentId": "demo",
          "stream": True, "backgroundTasks": [], "files": [], "variables": {}}
@@ -46,12 +47,9 @@ async def test_a_stream_that_waits_shows_that_it_lives(tmp_path: Path) -> None:
 async def test_a_stream_goes_on_when_somebody_has_answered(tmp_path: Path) -> None:
     async with talking(tmp_path) as client:
         stream = asyncio.create_task(client.stream(message="/permit", userId="local"))
-
-        async def asked() -> Any:
-            return await client.call("GET", "/human-confirmation/pending")
-
-        await soon(asked)
-        [one] = await asked()
+        sessions = client.served.gateway.sessions._sessions
+        await until(lambda: any(one.view.asks and one.safe == one.view.head for one in sessions.values()))
+        [one] = await client.call("GET", "/human-confirmation/pending")
         await client.call("POST", f"/human-confirmation/{one['session_id']}", json={"response": "approve"})
         [run] = hear(events(await stream))
         assert [block["type"] for block in run.blocks] == ["tool_use", "tool_result", "text"]
@@ -83,11 +81,8 @@ async def test_chat_at_once_that_takes_too_long_goes_on(tmp_path: Path) -> None:
     async with talking(tmp_path, zenflux={"sync_seconds": 0.2}) as client:
         told = await client.call("POST", "/chat", json={"message": "/slow 10", "userId": "local", "stream": False})
         assert told["status"] == "running"
-
-        async def over() -> bool:
-            return not (await client.call("GET", f"/session/{told['task_id']}"))["active"]
-
-        await soon(over)
+        await until(lambda: not client.served.gateway.sessions.running)
+        assert (await client.call("GET", f"/session/{told['task_id']}"))["active"] is False
 
 
 async def test_chat_at_once_that_asks_shows_what(tmp_path: Path) -> None:
@@ -141,8 +136,20 @@ async def test_a_run_is_ended(tmp_path: Path) -> None:
     async with talking(tmp_path) as client, client.chat() as chat:
         begun = await chat.send("/slow 400")
         ended = await client.call("DELETE", f"/session/{begun['session_id']}")
-        assert ended["status"] == "completed"
+        assert ended["status"] == "cancelled"
         assert (await chat.over(begun["session_id"])).status == "cancelled"
+        for _ in range(2):
+            assert (await client.call("DELETE", f"/session/{begun['session_id']}"))["status"] == "cancelled"
+
+
+@pytest.mark.parametrize(("words", "status"), [("hello", "completed"), ("/fail", "failed")])
+async def test_a_run_that_is_over_is_not_stopped(tmp_path: Path, words: str, status: str) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        run = await chat.run(words)
+        assert (await client.call("POST", f"/session/{run.session_id}/stop"))["status"] == status
+        assert (await client.call("DELETE", f"/session/{run.session_id}"))["status"] == status
+        aborted = await chat.ask("chat.abort", session_id=run.session_id)
+        assert (aborted["ok"], aborted["payload"]["status"]) == (True, status)
 
 
 async def test_a_plan_is_noticed(tmp_path: Path) -> None:
@@ -166,3 +173,55 @@ async def test_an_ask_is_no_run(tmp_path: Path) -> None:
         asked = await chat.asked()
         assert await client.call("GET", f"/session/{asked['request_id']}", status=404)
         await client.call("POST", f"/session/{begun['session_id']}/stop")
+
+
+# -- what can be gone back to -----------------------------------------------------------------------------------------
+
+async def test_a_rollback_is_shown_before_it_is_chosen(tmp_path: Path) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        begun = await chat.send("/rollback")
+        offered = await chat.until("rollback_options")
+        path = f"/session/{begun['session_id']}/rollback"
+        shown = await client.call("GET", f"{path}/preview")
+        assert {name: shown[name] for name in offered} == offered
+        assert len(offered["option_ids"]) == len(offered["options"]) > 0
+        assert (shown["files"], set(shown["summary"])) == ([], {"total", "modified", "deleted", "unchanged"})
+        assert await client.call("GET", f"{path}/preview") == shown, "looking changes nothing"
+        await client.call("POST", path, json={"option": offered["option_ids"][-1]})
+        assert (await chat.over(begun["session_id"])).status == "completed"
+        assert await client.call("GET", f"{path}/preview", status=404)
+
+
+# -- the client's own names for its messages --------------------------------------------------------------------------
+
+async def test_a_message_has_the_id_that_its_client_gave_it(tmp_path: Path) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        first = await chat.send("hello", message_id="m-1")
+        await chat.over(first["session_id"])
+        talk = first["conversation_id"]
+        assert first["message_id"] == "m-1"
+        assert chat.events[0]["data"]["message_id"] == "m-1"
+        streamed = await client.stream(message="again", userId="local", conversationId=talk, messageId="m-2")
+        assert b'"message_id":"m-2"' in streamed.split(b"\n\n")[0]
+        await client.call("POST", "/chat", json={"message": "nameless", "conversation_id": talk, "stream": False})
+        said = (await client.call("GET", f"/conversations/{talk}/messages"))["messages"][::2]
+        assert [one["id"] for one in said[:2]] == ["m-1", "m-2"]
+        assert said[2]["id"].startswith("cmd_")
+        assert (await client.call("GET", f"/session/{first['session_id']}"))["message_id"] == "m-1"
+        async with client.chat() as later:
+            resumed = await later.ask("session.resume", session_id=first["session_id"])
+            assert resumed["payload"]["message_id"] == "m-1"
+            await later.over(first["session_id"])
+            assert later.events == [event for event in chat.events if event["session_id"] == first["session_id"]]
+
+
+@pytest.mark.parametrize("name", ["m-1", "x" * 129, 5])
+async def test_a_message_cannot_have_that_id(tmp_path: Path, name: Any) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        first = await chat.send("hello", message_id="m-1")
+        await chat.over(first["session_id"])
+        refused = await chat.ask(
+            "chat.send", message="again", user_id="local", conversation_id=first["conversation_id"], message_id=name)
+        assert refused["error"]["code"] == "VALIDATION_ERROR"
+        assert "message_id" in refused["error"]["message"]
+        assert (await chat.run("elsewhere", message_id="m-1")).status == "completed"

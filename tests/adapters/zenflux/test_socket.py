@@ -9,9 +9,11 @@ import aiohttp
 import orjson
 import pytest
 
+from adapters.zenflux import views
 from gateway.web.sockets import SOCKETS
-from tests.adapters.zenflux.client import Chat, talking
-from tests.served import until
+from tests.support.adapters.zenflux_client import Chat, talking
+from tests.support.dialect_tables import table
+from tests.support.gateway_server import until
 
 
 async def test_a_run_is_told_from_its_start_to_its_end(tmp_path: Path) -> None:
@@ -51,6 +53,19 @@ async def test_several_connections_talk_at_once(tmp_path: Path) -> None:
 
         said = await asyncio.gather(*(talk(number) for number in range(10)))
         assert [f"number {number}" in text for number, text in enumerate(said)] == [True] * 10
+
+
+async def test_an_agent_that_tells_its_bill_is_not_billed_again(tmp_path: Path) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        for words, totals in (("/annotate hello", 1), ("/annotate /tool clock hello", 2), ("/tool clock hello", 1)):
+            chat.events.clear()
+            run = await chat.run(words)
+            billed = [event["data"] for event in chat.events if event["data"].get("type") == "billing"]
+            assert len({bill["content"]["total_tokens"] for bill in billed}) == len(billed) == totals, words
+            last = {name: count for name, count in billed[-1]["content"].items() if name != "latency"}
+            told = views.run_result(table("zenflux"), await client.served.gateway.sessions.find("", run.session_id),
+                                    run.session_id)["usage"]
+            assert last.items() <= told.items(), words
 
 
 async def test_words_are_merged_and_none_is_lost(tmp_path: Path) -> None:
@@ -102,6 +117,61 @@ async def test_a_second_message_stops_the_run_before_it(tmp_path: Path) -> None:
         assert done.words("text")[0] == "You said: hello"
         order = [frame.get("event") or frame["type"] for frame in chat.frames]
         assert order.index("session_stopped") < len(order) - 1 - order[::-1].index("res")
+
+
+async def test_a_message_waits_for_a_run_that_has_said_message_stop(tmp_path: Path) -> None:
+    """A client may take message_stop for the end, as documented, and speak though the run goes on."""
+    async with talking(tmp_path) as client, client.chat() as chat:
+        first = await chat.send("/tool clock /slow 20 one")
+        await chat.until("message_stop")
+        assert not any(event["type"] == "session_end" for event in chat.events)
+        await chat.ws.send_json({"type": "ping"})
+        second = await chat.send("two", conversation_id=first["conversation_id"])
+        done = await chat.over(first["session_id"])
+        assert done.status == "completed"
+        assert "one" in done.words("text")[-1]
+        assert (await chat.over(second["session_id"])).words("text") == ["You said: two"]
+        order = [frame["type"] if frame["type"] != "event" else frame["event"] for frame in chat.frames]
+        assert order.index("pong") < order.index("session_end") < len(order) - 1 - order[::-1].index("res")
+
+
+async def test_a_run_that_is_waited_for_can_be_stopped(tmp_path: Path) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        first = await chat.send("/tool clock /slow 200 one")
+        await chat.until("message_stop")
+        await chat.ws.send_json({"type": "req", "id": "waits", "method": "chat.send", "params": {
+            "message": "two", "user_id": "local", "conversation_id": first["conversation_id"]}})
+        assert (await chat.ask("chat.abort", session_id=first["session_id"]))["payload"]["status"] == "stopped"
+        assert (await chat.over(first["session_id"])).status == "cancelled"
+        while "waits" not in [response["id"] for response in chat.responses]:
+            await chat.next()
+        assert (await chat.over(chat.responses[-1]["payload"]["session_id"])).words("text") == ["You said: two"]
+
+
+async def test_a_run_is_not_waited_for_without_end(tmp_path: Path) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        first = await chat.send("/tool clock /slow 2000 one")
+        await chat.until("message_stop")
+        second = await chat.send("two", conversation_id=first["conversation_id"])
+        assert (await chat.over(first["session_id"])).status == "cancelled"
+        assert (await chat.over(second["session_id"])).words("text") == ["You said: two"]
+
+
+async def test_a_client_that_leaves_takes_what_waits_with_it(tmp_path: Path) -> None:
+    async with talking(tmp_path) as client:
+        async with client.chat() as chat:
+            first = await chat.send("/tool clock /slow 20 one")
+            await chat.until("message_stop")
+            await chat.ws.send_json({"type": "req", "id": "waits", "method": "chat.send", "params": {
+                "message": "two", "user_id": "local", "conversation_id": first["conversation_id"]}})
+            await chat.ws.send_json({"type": "ping"})
+            while (await chat.next())["type"] != "pong":
+                pass
+        path = f"/conversations/{first['conversation_id']}/messages"
+        await until(lambda: not client.served.gateway.sessions.running)
+        assert (await client.call("GET", f"/session/{first['session_id']}"))["active"] is False
+        said = (await client.call("GET", path))["messages"]
+        assert [one["content"] for one in said if one["role"] == "user"] == ["/tool clock /slow 20 one"]
 
 
 async def test_a_second_message_that_is_refused_stops_nothing(tmp_path: Path) -> None:
@@ -165,6 +235,33 @@ async def test_a_frame_that_cannot_be_understood_is_passed_over(tmp_path: Path, 
         await chat.ws.send_json({"type": "ping"})
         assert (await chat.next())["type"] == "pong"
         assert (await chat.run("still here")).status == "completed"
+
+
+DEEP, NAN = '{"a":' * 2000 + "1" + "}" * 2000, "[NaN]"
+
+
+@pytest.mark.parametrize("params", [DEEP, NAN, "[" * 2000, "Infinity", '{"message": "hi"', "tru"])
+@pytest.mark.parametrize("frame", [
+    '{"type":"req","id":ID,"method":"chat.send","params":PARAMS}',
+    ' { "method" : "chat.send", "other": {"id": "none", "type": []}, "id" : ID, "type" : "req", "params" : PARAMS }',
+])
+async def test_a_request_that_cannot_be_read_is_refused_by_its_id(tmp_path: Path, frame: str, params: str) -> None:
+    async with talking(tmp_path) as client, client.chat() as chat:
+        for request_id in ("a\"b", 7):
+            await chat.ws.send_str(frame.replace("ID", orjson.dumps(request_id).decode()).replace("PARAMS", params))
+            response = await chat.next()
+            assert (response["type"], response["id"], response["ok"]) == ("res", request_id, False)
+            assert response["error"]["code"] == "VALIDATION_ERROR"
+            assert "not JSON" in response["error"]["message"]
+        assert (await chat.run("still here")).status == "completed"
+
+
+async def test_a_frame_that_is_too_large_is_told_so(tmp_path: Path) -> None:
+    async with talking(tmp_path, limits={"body_bytes": 100_000}) as client, client.chat() as chat:
+        await chat.ws.send_str("x" * 1_000_000)
+        said = await chat.ws.receive()
+        assert (said.type, said.data) == (aiohttp.WSMsgType.CLOSE, aiohttp.WSCloseCode.MESSAGE_TOO_BIG)
+        assert said.extra == "a frame may have less than 100000 bytes"
 
 
 @pytest.mark.parametrize(("said", "code"), [
@@ -332,7 +429,7 @@ async def test_a_run_that_fails(tmp_path: Path) -> None:
     async with talking(tmp_path) as client, client.chat() as chat:
         run = await chat.run("/fail")
         assert run.status == "failed"
-        assert run.other("error")[0]["error"]["type"] == "network_error"
+        assert run.other("error")[0]["error"]["type"] == "internal_error"
         assert run.words("text") == ["I am about to "]
         early = await chat.run("/fail-start")
         assert early.status == "failed"

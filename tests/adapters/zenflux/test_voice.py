@@ -6,7 +6,7 @@ import orjson
 
 from adapters.zenflux.voice import Voice
 from gateway.model import BlockDelta, BlockKind, Record
-from tests.tables import table
+from tests.support.dialect_tables import table
 
 RECORD = Record(
     seq=9, at=1.5, session_id="sess_1", turn_id="turn_1",

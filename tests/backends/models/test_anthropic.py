@@ -25,9 +25,8 @@ from gateway.model import (
     ToolUsePart,
     Usage,
 )
-from tests.adapters.aap.reader import read
-from tests.backends.models.fake import KEY, talked, turn_of
-from tests.backends.models.fake_messages import (
+from tests.support.adapters.aap_reader import read
+from tests.support.backends.messages_api import (
     FOUND,
     end,
     event,
@@ -39,11 +38,12 @@ from tests.backends.models.fake_messages import (
     thinking,
     tool,
 )
-from tests.served import serving as gateway
-from tests.tables import DIALECTS
-from tests.upstream.serving import Answer, Server, hangs, head, serving, stream
-from tests.upstream.serving import chunk as packet
-from tests.upstream.serving import says as answers_with
+from tests.support.backends.model_services import KEY, talked, turn_of
+from tests.support.dialect_tables import DIALECTS
+from tests.support.gateway_server import serving as gateway
+from tests.support.upstream.byte_server import Answer, Server, hangs, head, serving, stream
+from tests.support.upstream.byte_server import chunk as packet
+from tests.support.upstream.byte_server import says as answers_with
 
 
 async def failing(*answers: Answer, **settings: Any) -> GatewayError:

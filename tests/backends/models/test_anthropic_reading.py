@@ -18,8 +18,7 @@ from gateway.ids import minting
 from gateway.model import BlockDelta, BlockEnded, DataPart, Grammar, StopReason, TextPart, TurnStarted, Usage
 from gateway.speech import Scribe
 from gateway.upstream import Decoder, Upstream
-from tests.backends.models.fake import KEY, turn_of
-from tests.backends.models.fake_messages import (
+from tests.support.backends.messages_api import (
     FOUND,
     PING,
     begins,
@@ -34,6 +33,7 @@ from tests.backends.models.fake_messages import (
     thinking,
     tool,
 )
+from tests.support.backends.model_services import KEY, turn_of
 
 
 class Read:

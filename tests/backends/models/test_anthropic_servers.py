@@ -4,10 +4,10 @@ import pytest
 
 from gateway.errors import BackendFailed
 from gateway.model import StopReason, Usage
-from tests.backends.models.fake import talked
-from tests.backends.models.fake_messages import PING, begins, end, ends, event, start, text, tool
 from tests.backends.models.test_anthropic_reading import Read
-from tests.upstream.serving import stream
+from tests.support.backends.messages_api import PING, begins, end, ends, event, start, text, tool
+from tests.support.backends.model_services import talked
+from tests.support.upstream.byte_server import stream
 
 TOLD = start() + b"".join(text(0, "Good ", "day.")) + end(output_tokens=7)
 COST = Usage(input_tokens=10, output_tokens=7)

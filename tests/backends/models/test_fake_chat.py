@@ -14,11 +14,11 @@ from openai.types.shared import ErrorObject
 from gateway.backends.openai.reading import STOPS
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited
 from gateway.model import Entry, ImagePart, Role, Settings, StopReason, TextPart, ToolCall, ToolSpec, ToolUsePart
-from tests.backends.judging import data_of, judged, kept
-from tests.backends.models.fake import DONE, KEY, breaks, chunk, complaint, refuses, says, talked, turn_of
-from tests.backends.models.tales import CHAT, UNKNOWN
 from tests.backends.models.test_openai_reading import Read
-from tests.upstream.serving import Answer, Server, serving, stream
+from tests.support.backends.model_replies import CHAT, UNKNOWN
+from tests.support.backends.model_services import DONE, KEY, breaks, chunk, complaint, refuses, says, talked, turn_of
+from tests.support.backends.protocol_models import data_of, judged, kept
+from tests.support.upstream.byte_server import Answer, Server, serving, stream
 
 ASKING: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
 

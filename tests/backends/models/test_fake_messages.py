@@ -13,13 +13,13 @@ from gateway.backends.anthropic.reading import STOPS
 from gateway.backends.anthropic.request import REDACTED
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited, TimedOut
 from gateway.model import FilePart, ImagePart, Settings, TextPart, ToolSpec
-from tests.backends.judging import data_of, judged, kept
-from tests.backends.models.fake import KEY, talked, turn_of
-from tests.backends.models.fake_messages import breaks, event, found, message, redacted, refuses, start, text, thinking
-from tests.backends.models.fake_messages import tool as called
-from tests.backends.models.tales import MESSAGES
 from tests.backends.models.test_anthropic_reading import Read
-from tests.upstream.serving import Answer, Server, serving, stream
+from tests.support.backends.messages_api import breaks, event, found, message, redacted, refuses, start, text, thinking
+from tests.support.backends.messages_api import tool as called
+from tests.support.backends.model_replies import MESSAGES
+from tests.support.backends.model_services import KEY, talked, turn_of
+from tests.support.backends.protocol_models import data_of, judged, kept
+from tests.support.upstream.byte_server import Answer, Server, serving, stream
 
 ASKING: dict[str, Any] = {"model": "m", "max_tokens": 10, "messages": [{"role": "user", "content": "Hi"}]}
 PINGS = b'{"type":"ping"}'

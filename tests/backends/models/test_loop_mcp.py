@@ -4,15 +4,15 @@ import asyncio
 import os
 import signal
 import socket
-import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import structlog
+import uvicorn
 
 from gateway.backends.loop_mcp import McpServer, McpServers
 from gateway.backends.loop_mcp_wire import check_installed, content_of, is_broken
@@ -20,24 +20,37 @@ from gateway.backends.loop_settings import McpSettings
 from gateway.backends.tools import Result
 from gateway.errors import Invalid
 from gateway.model import ImagePart, NoticePosted, PermissionAsk, TextPart, ToolOrigin, ToolOutput
-from tests.backends.models.fake import calls, made, says, talked
-from tests.served import until
+from tests.support.backends.model_services import calls, made, says, talked
+from tests.support.gateway_server import until
 
-SCRIPT = Path(__file__).parent / "mcp_server.py"
+SCRIPTS = Path(__file__).parents[2] / "support" / "backends"
 SECRET = "an-mcp-secret-of-some-length"
-STDIO = {"command": sys.executable, "args": [str(SCRIPT)], "permission": "allow"}
+STDIO = {"command": sys.executable, "args": [str(SCRIPTS / "mcp_server.py")], "permission": "allow"}
+PLAIN = {"command": sys.executable, "args": ["-I", "-S", str(SCRIPTS / "plain_mcp_server.py")], "permission": "allow"}
 
 
-@pytest.fixture
-def address() -> Iterator[str]:
-    """The address of a server over HTTP."""
-    process = subprocess.Popen([sys.executable, str(SCRIPT), "http"], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
+@asynccontextmanager
+async def server_over_http() -> AsyncIterator[tuple[str, Callable[[], None]]]:
+    """The address of a server over HTTP in this loop, and how to have it break off."""
+    from tests.support.backends.mcp_server import server
+
+    config = uvicorn.Config(server.streamable_http_app(), port=4711, log_level="error", timeout_graceful_shutdown=1)
+    listening = uvicorn.Server(config)
+    serving = asyncio.create_task(listening._serve())
+    await until(lambda: listening.started)
+
+    def break_off() -> None:
+        for door in listening.servers:
+            door.close()
+        for connection in listening.server_state.connections:
+            connection.transport.abort()  # type: ignore[union-attr]
+        listening.should_exit = True
+
     try:
-        yield f"http://127.0.0.1:{int(process.stdout.readline())}/mcp"
+        yield "http://127.0.0.1:4711/mcp", break_off
     finally:
-        process.kill()
-        process.communicate(timeout=10)
+        listening.should_exit = True
+        await serving
 
 
 @asynccontextmanager
@@ -53,7 +66,7 @@ async def called(server: McpServer, name: str, input: dict[str, Any] | None = No
     offered, notice = await server.offers()
     assert notice is None, notice
     [tool] = [one.tool for one in offered if one.spec.name == name]
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         return await tool.run(input or {}, lambda text: None)
 
 
@@ -81,7 +94,7 @@ async def test_the_tools_of_a_process(tmp_path: Path, monkeypatch: pytest.Monkey
 
 async def test_a_server_that_dies_is_started_again() -> None:
     with structlog.testing.capture_logs() as lines:
-        async with server_of(**STDIO) as server:
+        async with server_of(**PLAIN) as server:
             found = await asyncio.gather(*(called(server, "who.am.i") for _ in range(5)))
             [first] = {str(one.content).split()[0] for one in found}  # many calls at once start one server
             died = await called(server, "die")
@@ -89,7 +102,7 @@ async def test_a_server_that_dies_is_started_again() -> None:
             second = str((await called(server, "who.am.i")).content).split()[0]
             os.kill(int(second), signal.SIGKILL)
             assert server._life is not None
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 await server._life._gone.wait()
             third = str((await called(server, "who.am.i")).content).split()[0]
             assert len({first, second, third}) == 3
@@ -99,11 +112,11 @@ async def test_a_server_that_dies_is_started_again() -> None:
             os.kill(int(pid), 0)
 
 
-async def test_the_tools_of_an_address(address: str) -> None:
-    async with server_of(url=address, headers={"X-Team": "blue"}, key=SECRET) as server:
+async def test_the_tools_of_an_address() -> None:
+    async with (server_over_http() as (address, break_off),
+                server_of(url=address, headers={"X-Team": "blue"}, key=SECRET) as server):
         assert await called(server, "add", {"a": 1, "b": 2}) == Result(content="3")
-        pid = int(str((await called(server, "who.am.i")).content).split()[0])
-        os.kill(pid, signal.SIGKILL)
+        break_off()
         failed = await called(server, "add", {"a": 1, "b": 2})
         assert failed.is_error
         offered, notice = await server.offers()
@@ -113,7 +126,7 @@ async def test_the_tools_of_an_address(address: str) -> None:
 @pytest.mark.parametrize("settings", [
     {"command": "/no/such/program"},
     {"command": sys.executable, "args": ["-c", "raise SystemExit(3)"]},
-    {"command": sys.executable, "args": ["-c", "import time; time.sleep(60)"], "start_seconds": 0.3},
+    {"command": sys.executable, "args": ["-c", "import signal; signal.pause()"], "start_seconds": 0.3},
 ], ids=["no program", "ends at once", "says nothing"])
 async def test_a_server_that_cannot_be_used_is_told_of(settings: dict[str, Any]) -> None:
     async with server_of(**settings) as server:
@@ -147,16 +160,17 @@ async def test_no_servers_need_nothing() -> None:
 
 # -- in a turn --------------------------------------------------------------------------------------------------------
 
-async def test_a_model_uses_the_tools_of_several_servers(address: str) -> None:
-    turn, asked = await talked(
-        "openai",
-        [calls("add", '{"a": 2, "b": 3}', id="a"), calls("two__clock", id="b"), calls("clock", id="c"),
-         calls("report", id="d"), says("Done.")],
-        tools=["clock"], mcp={
-            "one": {**STDIO, "permissions": {"add": "ask", "fail": "deny"}},
-            "two": {"url": address, "permissions": {"clock": "allow"}, "permission": "deny"},
-        },
-    )
+async def test_a_model_uses_the_tools_of_several_servers() -> None:
+    async with server_over_http() as (address, _):
+        turn, asked = await talked(
+            "openai",
+            [calls("add", '{"a": 2, "b": 3}', id="a"), calls("two__clock", id="b"), calls("clock", id="c"),
+             calls("report", id="d"), says("Done.")],
+            tools=["clock"], mcp={
+                "one": {**PLAIN, "permissions": {"add": "ask", "fail": "deny"}},
+                "two": {"url": address, "permissions": {"clock": "allow"}, "permission": "deny"},
+            },
+        )
     names = [tool["function"]["name"] for tool in asked.asked[0].json["tools"]]
     assert {"clock", "one__clock", "two__clock", "add"} <= set(names) and "fail" not in names
     assert turn.text == "Done."

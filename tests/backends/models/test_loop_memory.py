@@ -25,7 +25,7 @@ from gateway.model import (
     ToolReturned,
     ToolUsePart,
 )
-from tests.backends.models.fake import turn_of
+from tests.support.backends.model_services import turn_of
 
 
 def call(call_id: str, origin: ToolOrigin = ToolOrigin.BUILTIN) -> ToolCall:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from gateway.backends.loop_scribe import DiscreetScribe
 from gateway.ids import minting
 from gateway.model import BlockDelta, BlockEnded, BlockKind, Grammar, ToolCall, TurnStarted
-from tests.backends.models.fake import KEY, chat, chunk, talked
-from tests.backends.models.fake import call as call_piece
+from tests.support.backends.model_services import KEY, chat, chunk, talked
+from tests.support.backends.model_services import call as call_piece
 
 OTHER = "another-secret-of-some-length"
 

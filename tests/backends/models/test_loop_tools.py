@@ -8,7 +8,7 @@ from gateway.backends.tools import CLOCK, Result, Tool
 from gateway.errors import BackendFailed, Overloaded
 from gateway.model import AgentCard, AgentTool, Permission, Settings, ToolCall, ToolOrigin, ToolSpec
 from gateway.upstream import Upstream
-from tests.backends.models.fake import turn_of
+from tests.support.backends.model_services import turn_of
 
 
 async def nothing(input: object, out: object) -> Result:

@@ -13,11 +13,11 @@ from gateway.backends.loop_settings import McpSettings
 from gateway.backends.openai import OpenaiSettings
 from gateway.config import load_config
 from gateway.parts import problems_of
-from tests.adapters.aap.reader import read
-from tests.backends.models.fake import says
-from tests.backends.models.fake_messages import message, text
-from tests.served import serving as gateway
-from tests.upstream.serving import serving
+from tests.support.adapters.aap_reader import read
+from tests.support.backends.messages_api import message, text
+from tests.support.backends.model_services import says
+from tests.support.gateway_server import serving as gateway
+from tests.support.upstream.byte_server import serving
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "backends.md").read_text("utf-8")

@@ -38,8 +38,7 @@ from gateway.model import (
     Usage,
 )
 from gateway.speech import each
-from tests.backends.driving import FakeTurn, play
-from tests.backends.models.fake import (
+from tests.support.backends.model_services import (
     DONE,
     KEY,
     backend_at,
@@ -53,9 +52,10 @@ from tests.backends.models.fake import (
     turn_of,
     usage,
 )
-from tests.upstream.serving import Answer, Server, hangs, head, serving, stream
-from tests.upstream.serving import chunk as packet
-from tests.upstream.serving import says as answers_with
+from tests.support.backends.turn_driver import FakeTurn, play
+from tests.support.upstream.byte_server import Answer, Server, hangs, head, serving, stream
+from tests.support.upstream.byte_server import chunk as packet
+from tests.support.upstream.byte_server import says as answers_with
 
 
 async def failing(*answers: Answer, **settings: Any) -> GatewayError:

@@ -17,7 +17,7 @@ from gateway.ids import minting
 from gateway.model import BlockDelta, BlockEnded, Grammar, MessageEnded, StopReason, TurnStarted, Usage
 from gateway.speech import Scribe
 from gateway.upstream import Decoder, Upstream
-from tests.backends.models.fake import DONE, KEY, call, chunk, turn_of, usage
+from tests.support.backends.model_services import DONE, KEY, call, chunk, turn_of, usage
 
 
 class Read:

@@ -8,14 +8,14 @@ import orjson
 import pytest
 
 from gateway.model import SessionStatus, TurnEnded, fold
-from tests.adapters.aap.reader import Heard, read
-from tests.backends.models.fake import KEY, call, chat, chunk, says
-from tests.house import lawful
-from tests.served import Served, until
-from tests.served import serving as gateway
-from tests.upstream.serving import Answer, Server, head, serving
-from tests.upstream.serving import chunk as packet
-from tests.upstream.serving import says as answers_with
+from tests.support.adapters.aap_reader import Heard, read
+from tests.support.backends.model_services import KEY, call, chat, chunk, says
+from tests.support.engine_stage import lawful
+from tests.support.gateway_server import Served, until
+from tests.support.gateway_server import serving as gateway
+from tests.support.upstream.byte_server import Answer, Server, head, serving
+from tests.support.upstream.byte_server import chunk as packet
+from tests.support.upstream.byte_server import says as answers_with
 
 WEATHER = {"name": "weather", "description": "The weather here.", "parameters": {"type": "object"}}
 BOTH: Answer = chat(

@@ -7,11 +7,11 @@ import pytest
 
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited, TimedOut
 from gateway.model import BlockEnded, StopReason
-from tests.backends.models.fake import DONE, KEY, backend_at, call, chunk, made, says, talked, turn_of
-from tests.backends.models.servers import CALLS, STOP, WORDS, Tale, lean
 from tests.backends.models.test_openai_reading import Read
-from tests.upstream.serving import Answer, serving, stream
-from tests.upstream.serving import says as answers_with
+from tests.support.backends.chat_completions_variants import CALLS, STOP, WORDS, Tale, lean
+from tests.support.backends.model_services import DONE, KEY, backend_at, call, chunk, made, says, talked, turn_of
+from tests.support.upstream.byte_server import Answer, serving, stream
+from tests.support.upstream.byte_server import says as answers_with
 
 
 def heard(tale: Tale) -> None:

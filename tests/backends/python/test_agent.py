@@ -10,8 +10,8 @@ from gateway.config import load_config
 from gateway.marks import Problems
 from gateway.model import SendMessage, TextPart
 from gateway.parts import load_parts
-from tests.backends.driving import FakeTurn
-from tests.backends.python.acting import loaded, written
+from tests.support.backends.function_agents import loaded, written
+from tests.support.backends.turn_driver import FakeTurn
 
 FUNCTIONS = """
 import functools

@@ -5,7 +5,6 @@ import functools
 import io
 import json
 import threading
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from typing import Any
@@ -27,9 +26,9 @@ from gateway.model import (
     StopReason,
 )
 from gateway.speech import Pen
-from tests.backends.driving import FakeTurn, play, tell
-from tests.backends.python.acting import PATIENCE, Play, acting
-from tests.served import until
+from tests.support.backends.function_agents import PATIENCE, Play, acting
+from tests.support.backends.turn_driver import FakeTurn, play, tell
+from tests.support.gateway_server import until
 
 # -- every shape ------------------------------------------------------------------------------------------------------
 
@@ -132,7 +131,7 @@ async def test_a_plain_function_that_blocks_blocks_nobody() -> None:
 
     def slow() -> str:
         entered.set()
-        assert may_go.wait(20)
+        assert may_go.wait(60)
         return "done"
 
     async with Play(acting(slow)) as turn:
@@ -149,7 +148,7 @@ async def test_an_interrupted_generator_is_stopped_at_its_next_yield() -> None:
         try:
             yield "one"
             entered.set()
-            assert may_go.wait(20)
+            assert may_go.wait(60)
             yield "two"
             went_on.set()
         finally:
@@ -169,7 +168,7 @@ async def test_a_function_that_hangs_is_not_waited_for_and_told() -> None:
 
     def hanging() -> str:
         entered.set()
-        may_go.wait(20)
+        may_go.wait(60)
         ended.set()
         return "too late"
 
@@ -229,22 +228,19 @@ async def test_one_that_never_yields_is_ended_by_the_limit() -> None:
 
 
 async def test_threads_are_bounded() -> None:
-    at_work, most, lock = 0, 0, threading.Lock()
+    at_work, may_go = list[str](), threading.Event()
 
     def working() -> str:
-        nonlocal at_work, most
-        with lock:
-            at_work += 1
-            most = max(most, at_work)
-        time.sleep(0.02)
-        with lock:
-            at_work -= 1
+        at_work.append(threading.current_thread().name)
+        may_go.wait(60)
         return "done"
 
     backend = acting(working, threads=2)
-    turns = await asyncio.gather(*(tell("go", backend=backend) for _ in range(8)))
-    assert [turn.text for turn in turns] == ["done"] * 8
-    assert most <= 2
+    turns = asyncio.gather(*(tell("go", backend=backend) for _ in range(8)))
+    await until(lambda: len(at_work) >= 2 and len(backend._threads._free._waiters or ()) == 6)
+    assert len(at_work) == 2, "the others wait for a place"
+    may_go.set()
+    assert [turn.text for turn in await turns] == ["done"] * 8
 
 
 # -- what goes wrong --------------------------------------------------------------------------------------------------

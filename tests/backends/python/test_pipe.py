@@ -7,7 +7,7 @@ import pytest
 
 from gateway.backends.python.pipe import Halted, Pipe
 from gateway.model import NoticePosted
-from tests.served import until
+from tests.support.gateway_server import until
 
 
 def notice(number: int) -> list[NoticePosted]:
@@ -16,7 +16,7 @@ def notice(number: int) -> list[NoticePosted]:
 
 async def drained(pipe: Pipe) -> list[str]:
     titles = []
-    while (batches := await asyncio.wait_for(pipe.take(), 20)) is not None:
+    while (batches := await asyncio.wait_for(pipe.take(), 60)) is not None:
         titles += [said.title for batch in batches for said in batch]  # type: ignore[union-attr]
     return titles
 

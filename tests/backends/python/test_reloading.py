@@ -1,9 +1,10 @@
 """`dragoman serve --watch`: the next turn runs the new code, running turns the old, and broken code changes nothing."""
 
+import os
 from pathlib import Path
 
-from tests.backends.python.talking import heard, session_of, streaming, text_of, turn, until_told
-from tests.test_serving import running
+from tests.support.backends.function_server import heard, session_of, streaming, text_of, turn
+from tests.support.server_process import running
 
 AGENT = """\
 import asyncio
@@ -14,8 +15,8 @@ from song import LINE
 
 async def reply(text):
     yield "VERSION "
-    while text == "wait" and not Path(__file__).with_name("flag").exists():
-        await asyncio.sleep(0.01)
+    if text == "wait":
+        await asyncio.to_thread(Path(__file__).with_name("pipe").read_bytes)
     yield LINE
 """
 
@@ -27,6 +28,7 @@ def version(word: str) -> str:
 def test_code_is_exchanged_under_a_running_server(tmp_path: Path) -> None:
     (tmp_path / "bird.py").write_text(version("one"))
     (tmp_path / "song.py").write_text("LINE = 'la'\n")
+    os.mkfifo(tmp_path / "pipe")
     agents = {"bird": {"backend": "python", "settings": {"agent": "bird:reply"}}}
     with running(tmp_path, "--watch", dialects={"aap": {}}, agents=agents) as server:
         session = session_of(server, "bird")
@@ -39,22 +41,22 @@ def test_code_is_exchanged_under_a_running_server(tmp_path: Path) -> None:
             heard(waiting, "one")
 
             (tmp_path / "bird.py").write_text(version("two"))
-            until_told(server, '"reloaded"', 1)
+            server.until_told('"reloaded"', 1)
             assert said() == "two la"
 
             (tmp_path / "song.py").write_text("LINE = 'tirili'\n")
-            until_told(server, '"reloaded"', 2)
+            server.until_told('"reloaded"', 2)
             assert said() == "two tirili", "what it imports from beside it is read again, too"
 
-            (tmp_path / "flag").touch()
+            (tmp_path / "pipe").write_bytes(b"")
             heard(waiting, '{"delta":"la"}')  # the turn that ran finished with the old
 
         (tmp_path / "bird.py").write_text(version("three").replace("yield LINE", "yield (LINE"))
-        told = until_told(server, "not reloaded; what was in force stays so")
+        told = server.until_told("not reloaded; what was in force stays so")
         assert f"{tmp_path}/bird.py:11:11: module 'bird' cannot be read: '(' was never closed" in told
         assert said() == "two tirili"
 
         (tmp_path / "bird.py").write_text(version("four"))
-        until_told(server, '"reloaded"', 3)
+        server.until_told('"reloaded"', 3)
         assert said() == "four tirili"
         assert server.end() == 0

@@ -29,8 +29,8 @@ from gateway.model import (
 )
 from gateway.ports import Turn
 from gateway.speech import Pen
-from tests.backends.driving import FakeTurn, play
-from tests.backends.python.acting import acting
+from tests.support.backends.function_agents import acting
+from tests.support.backends.turn_driver import FakeTurn, play
 
 
 def reply() -> Reply:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.backends.python.talking import call_of, result, session_of, shown, text_of, turn
-from tests.test_serving import running
+from tests.support.backends.function_server import call_of, result, session_of, shown, text_of, turn
+from tests.support.server_process import running
 
 
 @pytest.mark.parametrize(("number", "plain"), [(signal.SIGKILL, False), (signal.SIGTERM, True)])

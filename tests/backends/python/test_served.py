@@ -1,12 +1,13 @@
 """A function behind several client protocols: what docs and examples show, served for real and talked to."""
 
+import os
 import re
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tests.backends.python.talking import (
+from tests.support.backends.function_server import (
     ROOT,
     call_of,
     example_served,
@@ -17,10 +18,9 @@ from tests.backends.python.talking import (
     streaming,
     text_of,
     turn,
-    until_told,
 )
-from tests.served import Served, serving
-from tests.test_serving import running
+from tests.support.gateway_server import Served, serving
+from tests.support.server_process import running
 
 DIALECTS: dict[str, Any] = {"aap": {}, "cas": {}, "blade": {}, "zenflux": {}}
 
@@ -77,7 +77,8 @@ def test_the_example_is_the_one_of_the_page() -> None:
 
 
 def test_a_function_that_hangs_does_not_keep_the_server_from_ending(tmp_path: Path) -> None:
-    (tmp_path / "hanging.py").write_text("import time\n\ndef reply():\n    yield 'x'\n    time.sleep(3600)\n")
+    code = "import threading\n\ndef reply():\n    yield 'x'\n    threading.Event().wait()\n"
+    (tmp_path / "hanging.py").write_text(code)
     agents = {"hanging": {"backend": "python", "settings": {"agent": "hanging:reply"}}}
     limits = {"drain_seconds": 0.1}
     with (running(tmp_path, dialects={"aap": {}}, agents=agents, limits=limits) as server,
@@ -90,28 +91,27 @@ def test_a_function_that_hangs_does_not_keep_the_server_from_ending(tmp_path: Pa
 
 
 BLOCKING = """\
-import time
 from pathlib import Path
 
 
 async def reply():
     yield "so "
-    while not Path(__file__).with_name("flag").exists():
-        time.sleep(0.01)
+    Path(__file__).with_name("pipe").read_bytes()
     yield "what"
 """
 
 
 def test_a_function_that_blocks_the_server_is_named_in_its_journal(tmp_path: Path) -> None:
     (tmp_path / "blocking.py").write_text(BLOCKING)
+    os.mkfifo(tmp_path / "pipe")
     agents = {"heavy": {"backend": "python", "settings": {"agent": "blocking:reply", "blocked_seconds": 0.3}}}
     with (running(tmp_path, dialects={"aap": {}}, agents=agents) as server,
           streaming(server, "heavy", "go") as stream):
-        told = until_told(server, "the agent blocks the event loop")
-        (tmp_path / "flag").touch()
+        told = server.until_told("the agent blocks the event loop")
+        (tmp_path / "pipe").write_bytes(b"")
         heard(stream, "what")  # it was named, not stopped
         assert server.end() == 0
         [line] = [line for line in server.errors.read_text().splitlines() if "blocks the event loop" in line]
     assert line in told
     assert '"agent":"heavy"' in line
-    assert re.search(rf'"at":"{re.escape(str(tmp_path))}/blocking.py:[78] in reply"', line)
+    assert re.search(rf'"at":"{re.escape(str(tmp_path))}/blocking.py:6 in reply"', line)

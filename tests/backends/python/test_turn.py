@@ -22,8 +22,8 @@ from gateway.model import (
     Withdraw,
 )
 from gateway.speech import Pen
-from tests.backends.driving import FakeTurn, play, tell
-from tests.backends.python.acting import acting
+from tests.support.backends.function_agents import acting
+from tests.support.backends.turn_driver import FakeTurn, play, tell
 
 
 async def asking(turn: Any) -> AsyncIterator[str]:

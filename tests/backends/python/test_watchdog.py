@@ -2,32 +2,50 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
 
+import pytest
+
+from gateway.backends.python import watchdog
 from gateway.backends.python.backend import PythonBackend
 from gateway.backends.python.watchdog import Watchdog
 from gateway.model import Interrupt, Outcome
-from tests.backends.python.acting import Play, acting, loaded, written
-from tests.served import until
+from tests.support.backends.function_agents import Play, acting, loaded, written
+from tests.support.gateway_server import until
 
 BLOCKS = "the agent blocks the event loop, and nobody is served"
 
 
-def until_told(told: list[dict[str, Any]]) -> None:
-    """Block this thread until the journal has heard of it, and then long enough to be told again and again."""
-    end = time.monotonic() + 20
-    while not any(entry["event"] == BLOCKS for entry in told) and time.monotonic() < end:
-        time.sleep(0.01)
-    time.sleep(0.5)
+class Turned(threading.Event):
+    """What the watchdog waits for; a test can wait until it has waited so often in vain."""
+
+    vain = threading.Semaphore(0)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        has_turned = super().wait(timeout)
+        if not has_turned:
+            self.vain.release()
+        return has_turned
+
+
+@pytest.fixture(autouse=True)
+def waits_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Turned, "vain", threading.Semaphore(0))
+    monkeypatch.setattr(watchdog, "threading", SimpleNamespace(**{**vars(threading), "Event": Turned}))
+
+
+def block_the_loop() -> None:
+    """Until the watchdog has noticed, and could have told of it again and again."""
+    for _ in range(5):
+        assert Turned.vain.acquire(timeout=60), "it did not look"
 
 
 async def test_one_that_blocks_the_loop_is_named() -> None:
     async def blocking() -> AsyncIterator[str]:
         yield "a"
-        until_told(turn.told)
+        block_the_loop()
         yield "b"
 
     async with Play(acting(blocking, blocked_seconds=0.1)) as turn:
@@ -36,12 +54,12 @@ async def test_one_that_blocks_the_loop_is_named() -> None:
     code = blocking.__code__
     assert (line["agent"], line["function"], line["log_level"]) == ("agent", "test:blocking", "warning")
     assert line["at"].startswith(f"{code.co_filename}:"), "its own file"
-    assert "until_told" in line["inside"]
+    assert line["inside"].startswith(f"{threading.__file__}:"), "where it stands"
 
 
 async def test_a_task_that_the_agent_started_is_named_after_it() -> None:
     async def child() -> None:
-        until_told(turn.told)
+        block_the_loop()
 
     async def parent() -> str:
         await asyncio.create_task(child())
@@ -82,11 +100,11 @@ class Looking(Watchdog):
 
 async def test_somebody_else_who_blocks_is_not_blamed_on_the_agent(tmp_path: Path) -> None:
     name = written(tmp_path, "import asyncio\n\nasync def reply():\n    await asyncio.sleep(3600)\n")
-    backend, watchdog = PythonBackend(loaded(tmp_path, f"{name}:reply")), Looking(0.05)
-    backend._watchdog = watchdog
+    backend, looking = PythonBackend(loaded(tmp_path, f"{name}:reply")), Looking(0.05)
+    backend._watchdog = looking
     async with Play(backend) as turn:
-        await until(lambda: watchdog._running)
-        assert watchdog.looked.wait(20), "it has looked, while the test itself blocked the loop"
+        await until(lambda: looking._running)
+        assert looking.looked.wait(60), "it has looked, while the test itself blocked the loop"
         assert not turn.of(BLOCKS)
         turn.session.submit([Interrupt()])
         await turn.end()

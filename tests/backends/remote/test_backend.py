@@ -28,8 +28,8 @@ from gateway.model import (
     TurnEnded,
     text_of,
 )
-from tests.served import Served, serving, until
-from tests.tables import DIALECTS
+from tests.support.dialect_tables import DIALECTS
+from tests.support.gateway_server import Served, serving, until
 
 OWNER = "ann"
 ASKING = Settings(tools={"calc": Permission.ASK})
@@ -202,6 +202,7 @@ async def test_an_interrupt_is_carried_on(tmp_path: Path) -> None:
         assert theirs.status is SessionStatus.RUNNING
         await here.gateway.sessions.submit(OWNER, view.session_id, [Interrupt()])
         await until(lambda: theirs.status is SessionStatus.IDLE)
+        assert theirs.ended is not None and theirs.ended.outcome is Outcome.INTERRUPTED
         (end,) = await ended(here, view)
         assert end.outcome is Outcome.INTERRUPTED
 

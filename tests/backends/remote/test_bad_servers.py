@@ -18,11 +18,11 @@ from tests.adapters.aap import test_remote_stream as aap
 from tests.adapters.blade import test_remote_socket as blade
 from tests.adapters.cas import test_remote_strangers as cas
 from tests.adapters.zenflux import test_remote_talk as zenflux
-from tests.adapters.zenflux.lines import remote, stranger
-from tests.backends.agui_driving import Turn
-from tests.backends.driving import play
-from tests.tables import DIALECTS
-from tests.upstream.serving import Asked, Server, chunk, hangs, head, says, serving
+from tests.support.adapters.zenflux_cut_lines import remote, stranger
+from tests.support.backends.agui_server import Turn
+from tests.support.backends.turn_driver import play
+from tests.support.dialect_tables import DIALECTS
+from tests.support.upstream.byte_server import Asked, Server, chunk, hangs, head, says, serving
 
 
 @pytest.fixture(params=DIALECTS)

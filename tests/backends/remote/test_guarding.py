@@ -21,8 +21,8 @@ from gateway.model import (
     ToolSpec,
     TurnEnded,
 )
-from tests.served import Served, serving, until
-from tests.tables import DIALECTS
+from tests.support.dialect_tables import DIALECTS
+from tests.support.gateway_server import Served, serving, until
 
 TOLD, UNTOLD = ("aap", "cas"), ("blade", "zenflux")
 """Dialects that can tell a server what it may do with its tools, and those that cannot."""

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from gateway.model import SendMessage, SessionStatus, text_of
-from tests.served import serving, until
-from tests.tables import DIALECTS
+from tests.support.dialect_tables import DIALECTS
+from tests.support.gateway_server import serving, until
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "backends.md").read_text()

@@ -9,7 +9,7 @@ from gateway.backends.remote.dialling import dialect
 from gateway.config import load_config
 from gateway.marks import Problems
 from gateway.parts import load_parts
-from tests.tables import DIALECTS
+from tests.support.dialect_tables import DIALECTS
 
 
 def test_an_address_with_its_key_and_patience(monkeypatch: pytest.MonkeyPatch) -> None:

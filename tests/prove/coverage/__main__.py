@@ -1,0 +1,59 @@
+"""`python -m tests.prove.coverage`: run the tests under coverage, and tell how much of every room they run."""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.prove.coverage.rooms import PACKAGES, load_rooms, losses, read_rooms, table, write_rooms
+
+ROOT = Path(__file__).resolve().parents[3]
+FOLDER = ROOT / ".prove" / "coverage"
+SETTINGS = """\
+[run]
+source = {packages}
+parallel = true
+data_file = {folder}/.coverage
+patch = subprocess, fork, _exit
+sigterm = true
+"""
+
+
+def measure(arguments: Sequence[str]) -> int:
+    """Run pytest and all processes that tests start under coverage; the exit code is that of pytest."""
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir(parents=True)
+    settings = FOLDER / "settings.ini"
+    settings.write_text(SETTINGS.format(packages=",".join(PACKAGES), folder=FOLDER))
+    words = [sys.executable, "-m", "coverage", "run", f"--rcfile={settings}", "-m", "pytest", *arguments]
+    return subprocess.run(words, cwd=ROOT, env={**os.environ, "COVERAGE_CORE": "ctrace"}).returncode
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.prove.coverage", description=__doc__)
+    parser.add_argument("--data", type=Path, help="read this data file (or folder of them); no test is run")
+    parser.add_argument("--json", type=Path, default=FOLDER / "rooms.json", help="write the table here, too")
+    parser.add_argument("--against", type=Path, metavar="FILE", help="compare with an earlier table of --json")
+    parser.add_argument("--allowed", type=float, default=0.5, help="percentage points a room may lose (default: 0.5)")
+    parser.add_argument("--workers", type=int, default=2, help="in how many processes tests run (default: 2)")
+    parser.add_argument("--tests", nargs="+", default=["tests"], help="only these tests (default: all)")
+    parser.add_argument("--minutes", type=float, help="accepted for `make prove`; the tests take as long as they take")
+    given = parser.parse_args(arguments)
+    earlier = load_rooms(given.against) if given.against else None
+    code = 0 if given.data else measure(["-n", str(given.workers), "--dist", "worksteal", *given.tests])
+    rooms = read_rooms(given.data or FOLDER)
+    given.json.parent.mkdir(parents=True, exist_ok=True)
+    write_rooms(rooms, given.json)
+    print(f"\n{table(rooms, earlier)}\n\nwritten to {given.json}")
+    lost = losses(rooms, earlier, given.allowed) if earlier else []
+    print("\n".join(lost))
+    if code:
+        print("the tests are not green: what is covered is not what it would be")
+    return 1 if code or lost else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,163 @@
+"""A full disk under a running server: turns end with a fault, commands are refused, reads go on, nothing is lost."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import aiohttp
+import socketio
+
+from gateway.log.verify import verify
+from gateway.model import FaultCode, Record, TurnEnded
+from tests.prove.crash.conversation import PATIENCE, blocks
+
+WORDS = "nothing can be stored just now"
+Spoil = Callable[[], Callable[[], None]]
+"""Fills the disk; gives back how to free it again."""
+
+
+class Stored(Protocol):
+    """A server whose file can be looked at."""
+
+    @property
+    def address(self) -> str: ...
+    @property
+    def database(self) -> Path: ...
+    def logs(self, sessions: Iterable[str]) -> dict[str, Sequence[Record]]:
+        """What is stored of these sessions."""
+
+
+class Talk:
+    """One session of one dialect: how something is said in it, how a refusal looks, and what can be read."""
+
+    def __init__(self, http: aiohttp.ClientSession, address: str) -> None:
+        self.http = http
+        self.address = address
+        self.session = ""
+
+    async def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        async with self.http.request(method, f"{self.address}{path}", json=body) as answer:
+            return answer.status, await answer.json(content_type=None)
+
+
+class Aap(Talk):
+    async def create(self) -> None:
+        self.session = (await self.call("POST", "/aap/sessions", {"agent": {"name": "demo"}}))[1]["sessionId"]
+
+    async def say(self, words: str) -> tuple[int, Any]:
+        body = {"stream": "none", "messages": [{"role": "user", "content": words}]}
+        return await self.call("POST", f"/aap/sessions/{self.session}/turns", body)
+
+    reads = "/aap/sessions/{}/history?type=full"
+
+    def is_refusal(self, told: Any) -> bool:
+        return WORDS in told["error"]
+
+
+class Cas(Talk):
+    async def create(self) -> None:
+        body = {"agent": "agent_demo", "environment": {"config": {"type": "cloud"}}}
+        self.session = (await self.call("POST", "/api/v1/cloud/sessions", body))[1]["id"]
+
+    async def say(self, words: str) -> tuple[int, Any]:
+        body = {"events": [{"type": "user.message", "content": words}]}
+        return await self.call("POST", f"/api/v1/cloud/sessions/{self.session}/events", body)
+
+    reads = "/api/v1/cloud/sessions/{}/events"
+
+    def is_refusal(self, told: Any) -> bool:
+        return told["error"]["type"] == "overloaded_error" and WORDS in told["error"]["message"]
+
+
+class Blade(Talk):
+    async def create(self) -> None:
+        self.session = (await self.call("POST", "/api/sessions", {"intent": "full"}))[1]["session_id"]
+
+    async def say(self, words: str) -> tuple[int, Any]:
+        sio = socketio.AsyncClient(reconnection=False, handle_sigint=False)
+        await sio.connect(self.address, transports=["websocket"], wait_timeout=PATIENCE)
+        try:
+            ack = await sio.call("chat:send", {"session_id": self.session, "message": words}, timeout=PATIENCE)
+        finally:
+            await sio.disconnect()
+            await sio.shutdown()
+        return (200 if ack["status"] == "ok" else 503), ack
+
+    reads = "/api/sessions/{}/messages"
+
+    def is_refusal(self, told: Any) -> bool:
+        return told["status"] == "error" and WORDS in str(told)
+
+
+class Zenflux(Talk):
+    async def create(self) -> None:
+        self.session = (await self.call("POST", "/api/v1/conversations?user_id=local"))[1]["data"]["id"]
+
+    async def say(self, words: str) -> tuple[int, Any]:
+        return await self.call("POST", "/api/v1/chat", {
+            "message": words, "userId": "local", "conversationId": self.session, "stream": False})
+
+    reads = "/api/v1/conversations/{}/messages"
+
+    def is_refusal(self, told: Any) -> bool:
+        return told["code"] == 503 and WORDS in told["message"]
+
+
+TALKS = (Aap, Cas, Blade, Zenflux)
+
+
+async def _refused(talk: Talk) -> None:
+    """In a while, and in the dialect's own words; until trouble is noticed something may still be taken."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            status, told = await talk.say("hello")
+            if status == 503 and talk.is_refusal(told):  # type: ignore[attr-defined]
+                return
+            await asyncio.sleep(0.05)
+
+
+async def _works(talk: Talk) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            status, _ = await talk.say("hello")
+            if status in (200, 202):
+                return
+            await asyncio.sleep(0.1)
+
+
+async def survives(server: Stored, spoil: Spoil) -> None:
+    """The disk is filled while clients of all dialects talk, and freed again: nothing is harmed."""
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60)) as http:
+        talks = [kind(http, server.address) for kind in TALKS]
+        for talk in talks:
+            await talk.create()
+            await _works(talk)
+        before = server.logs([talk.session for talk in talks])
+        watcher = Aap(http, server.address)
+        await watcher.create()
+        body = {"stream": "delta", "messages": [{"role": "user", "content": "/slow 100000"}]}
+        async with http.post(f"{server.address}/aap/sessions/{watcher.session}/turns", json=body) as stream:
+            told = blocks(stream.content)
+            for _ in range(5):
+                await anext(told)
+            relieve = spoil()
+            for talk in talks:
+                await _refused(talk)
+                status, shown = await talk.call("GET", talk.reads.format(talk.session))  # type: ignore[attr-defined]
+                assert status == 200, shown
+            status, _ = await watcher.call("GET", f"/aap/sessions/{watcher.session}")
+            assert status == 200, "even where the end of a turn waits to be stored"
+            relieve()
+            rest = [block async for block in told]
+        assert rest[-1] == 'event: turn_stop\ndata: {"stopReason":"error"}', "whoever listened is told the end"
+        for talk in talks:
+            await _works(talk)
+        status, _ = await watcher.say("hello")
+        assert status == 200
+    logs = server.logs([*before, watcher.session])
+    for session, records in before.items():
+        assert list(logs[session][:len(records)]) == list(records), "nothing stored was harmed"
+    ends = [record.event for record in logs[watcher.session] if isinstance(record.event, TurnEnded)]
+    assert [end.fault.code if end.fault else None for end in ends] == [FaultCode.OVERLOADED, None]
+    assert verify(server.database).problems == []

@@ -1,0 +1,189 @@
+"""`python -m tests.prove.steadiness`: run `make test` again and again, half of the time on a busy machine.
+
+Every interpreter has a fresh clone of HEAD with an environment of its own, and the runs take turns over interpreters
+and load. The first run that is not green ends it: exit code 1, and its output is kept in .prove/steadiness.
+"""
+
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import cycle, islice, zip_longest
+from pathlib import Path
+from shutil import which
+from tempfile import TemporaryDirectory
+
+from tests.support.commands import Command
+
+ROOT = Path(__file__).resolve().parents[3]
+LOGS = Path(".prove/steadiness")
+VERSIONS = ("3.11", "3.12", "3.13", "3.14")
+TAIL = 60
+HANG = 4 * 3600.0
+SPIN = "import os, sys\nwhile os.getppid() == int(sys.argv[1]): sum(range(100_000))"
+"""Keeps a core busy for as long as its parent is there."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run, as the table tells it."""
+
+    python: str
+    busy: int
+    is_green: bool
+    tests: str
+    seconds: float
+    cpu: float
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A tree to run `make test` in, with one interpreter."""
+
+    folder: Path
+    python: str
+    version: str
+
+    def make(self, target: str) -> list[str]:
+        return ["make", target, f"PYTHON={self.python}"]
+
+
+def version_of(python: str) -> str | None:
+    """Its version, if it is an interpreter that runs."""
+    words = [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+    try:
+        return subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def installed() -> list[str]:
+    """One interpreter of every version that is on the path or in pyenv's folder."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    found = []
+    for version in VERSIONS:
+        places = [which(f"python{version}"), *map(str, sorted(pyenv.glob(f"{version}.*/bin/python{version}")))]
+        found += [place for place in places if place and version_of(place) == version][:1]
+    return found
+
+
+@contextmanager
+def busy(count: int) -> Iterator[None]:
+    """So many processes that do nothing but keep a core busy."""
+    spinners = [subprocess.Popen([sys.executable, "-c", SPIN, str(os.getpid())]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for spinner in spinners:
+            spinner.kill()
+            spinner.wait()
+
+
+def cloned(source: Path, folder: Path) -> Path:
+    subprocess.run(["git", "clone", "--quiet", str(source), str(folder)], check=True)
+    return folder
+
+
+class Steadiness:
+    """Runs of `make test` in a row, and the table of them."""
+
+    def __init__(self, trees: Sequence[Tree], logs: Path) -> None:
+        self.trees = trees
+        self.logs = logs
+        self.rows: list[Row] = []
+
+    def prepare(self) -> bool:
+        """Make the environment of every tree; what is downloaded is not part of any run."""
+        for tree in self.trees:
+            print(f"Python {tree.version}: making the environment", flush=True)
+            if not self._run(tree, "venv", self.logs / f"venv-{tree.version}.log")[0]:
+                return False
+        return True
+
+    def run(self, runs: int, loaded: int, spinners: int, until: float) -> bool:
+        """Whether all runs were green."""
+        for number, (tree, load) in enumerate(order(self.trees, runs, loaded, spinners), 1):
+            if time.monotonic() > until:
+                print(f"stopped after {number - 1} of {runs} runs: the time is over", flush=True)
+                return False
+            print(f"run {number} of {runs}: Python {tree.version}, {load} busy processes", flush=True)
+            log = self.logs / f"run-{number:02}.log"
+            with busy(load):
+                is_green, seconds, cpu = self._run(tree, "test", log)
+            passed = re.findall(r"([\d,]+) tests passed", log.read_text(encoding="utf-8", errors="replace"))
+            self.rows.append(Row(tree.version, load, is_green, passed[-1] if passed else "?", seconds, cpu))
+            print(f"run {number} of {runs}: {'green' if is_green else 'RED'} in {seconds:.0f} s", flush=True)
+            if not is_green:
+                return False
+        return True
+
+    @staticmethod
+    def _run(tree: Tree, target: str, log: Path) -> tuple[bool, float, float]:
+        with Command(tree.make(target), cwd=tree.folder, log=log) as command:
+            command.wait(HANG)
+            ended = command.end()
+        if ended.code != 0:
+            lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+            print(f"--- the last lines of {log}", *lines[-TAIL:], "---", sep="\n", flush=True)
+        return ended.code == 0, ended.seconds, ended.cpu
+
+    def table(self) -> str:
+        head = "| run | python | busy processes | result | tests passed | seconds | CPU seconds |\n" + "|---" * 7 + "|"
+        rows = [f"| {number} | {row.python} | {row.busy} | {'green' if row.is_green else 'RED'} | {row.tests} "
+                f"| {row.seconds:.0f} | {row.cpu:.0f} |" for number, row in enumerate(self.rows, 1)]
+        return "\n".join([head, *rows])
+
+
+def order(trees: Sequence[Tree], runs: int, loaded: int, spinners: int) -> list[tuple[Tree, int]]:
+    """Which tree each run is in, and beside how many busy processes: every tree quiet and busy by turns."""
+    quiet = [(tree, 0) for tree in islice(cycle(trees), runs - loaded)]
+    beside = [(tree, spinners) for tree in islice(cycle(trees), loaded)]
+    return [run for pair in zip_longest(quiet, beside) for run in pair if run is not None]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.prove.steadiness", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--runs", type=int, default=20, help="how many runs in all (default: 20)")
+    parser.add_argument("--loaded", type=int, help="how many of them on a busy machine (default: half of them)")
+    parser.add_argument("--busy", type=int, default=8, help="how many processes keep it busy (default: 8)")
+    parser.add_argument("--python", nargs="+", metavar="PYTHON", help="interpreters (default: 3.11 to 3.14, if found)")
+    parser.add_argument("--here", action="store_true", help="in the working tree, not in clones of HEAD")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no run after that")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    loaded = given.runs // 2 if given.loaded is None else given.loaded
+    if not 0 <= loaded <= given.runs or given.runs < 1:
+        parser.error("--runs: at least 1; --loaded: not more than --runs")
+    pythons = {python: version_of(python) for python in given.python or installed()}
+    if unusable := [python for python, version in pythons.items() if version is None]:
+        parser.error(f"cannot be run: {', '.join(unusable)}")
+    until = time.monotonic() + 60 * given.minutes
+    logs = root / LOGS
+    logs.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix="steadiness-") as temporary:
+        if not given.here and subprocess.run(["git", "status", "--porcelain"], cwd=root, capture_output=True).stdout:
+            print("what is not committed is not part of the clones (--here runs the working tree)", flush=True)
+        trees = [Tree(root if given.here else cloned(root, Path(temporary) / str(version)), python, str(version))
+                 for python, version in pythons.items()]
+        steadiness = Steadiness(trees, logs)
+        is_green = steadiness.prepare() and steadiness.run(given.runs, loaded, given.busy, until)
+    print(f"\n{steadiness.table()}")
+    return 0 if is_green else 1
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    sys.exit(main())

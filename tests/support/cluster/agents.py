@@ -1,0 +1,37 @@
+"""What agents do while several servers are tried, and what is asked of any of those servers."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+from gateway.model import Choice, NoticePosted, Question, QuestionAsk, SendMessage, SessionStatus
+from gateway.ports import Said, Turn
+from tests.support.cluster.replicas import LEASE, Replica
+
+HELLO = SendMessage(content="hello")
+
+
+async def quick(turn: Turn) -> AsyncGenerator[Said, None]:
+    yield NoticePosted(topic="t", title="done")
+
+
+async def endless(turn: Turn) -> AsyncGenerator[Said, None]:
+    while True:
+        yield NoticePosted(topic="t", title="tick")
+        await asyncio.sleep(LEASE / 20)
+
+
+async def asking(turn: Turn) -> AsyncGenerator[Said, None]:
+    question = Question(question="which?", options=(Choice(label="a"), Choice(label="b")))
+    answers = await turn.ask(QuestionAsk(questions=(question,)))
+    yield NoticePosted(topic="t", title=type(answers[0]).__name__)
+
+
+async def made(one: Replica) -> str:
+    return (await one.sessions.create("ann", "agent")).session_id
+
+
+async def ended(one: Replica, session_id: str) -> None:
+    """Ask this server, again and again in simulated time, until no turn runs or waits."""
+    async with asyncio.timeout(10 * LEASE):
+        while (await one.sessions.get("ann", session_id)).status is not SessionStatus.IDLE:  # noqa: ASYNC110
+            await asyncio.sleep(LEASE / 20)

@@ -1,0 +1,103 @@
+"""Several servers' engines in one process, on one Redis: each with a house of its own, and a way to die."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import uuid4
+
+from gateway.cluster import ClusterSessions
+from gateway.config import Limits
+from gateway.engine import House, Hub
+from gateway.ids import minting
+from gateway.log.redis import RedisLog
+from gateway.ports import Chunk, Subscription
+from gateway.storage import UNSEALED, Seal
+from gateway.storage.redis import Address, Redis
+from tests.support.engine_stage import CARD, Acting, Plain, Play, Watchman
+from tests.support.gateway_server import simulation
+from tests.support.redis_server import redis_of_this_run
+
+LEASE = 10.0
+
+
+class Replica:
+    """One server's engine."""
+
+    def __init__(self, prefix: str, play: Play, seal: Seal = UNSEALED, **limits: float) -> None:
+        loop = simulation()
+        address = Address.read(f"{redis_of_this_run().url}?prefix={prefix}")
+        self.redis = Redis(address, lease=LEASE, clock=loop.time)
+        self.log = RedisLog(self.redis, seal=seal)
+        self.watchman = Watchman()
+        made = Limits().model_copy(update=limits)
+        self.house = House(
+            log=self.log, clock=loop.wall_clock, mint=minting(), limits=made, agents={"agent": CARD},
+            backends={"agent": Acting(play)}, observer=self.watchman,
+        )
+        self.hub = Hub(
+            log=self.log, projector=lambda dialect, options: Plain(), clock=loop.wall_clock,
+            start_of=lambda session, dialect, cursor: 0, watching=self.watchman, max_lag=lambda: made.max_lag_events,
+        )
+        self.sessions = ClusterSessions(self.house, self.hub, self.log)
+
+    async def open(self) -> None:
+        await self.log.open()
+        await self.sessions.recover()
+
+    async def freeze(self) -> None:
+        """It does nothing more by itself, as if it were paused: no beat, no ear."""
+        membership, listener = self.sessions._membership, self.sessions._listener
+        assert membership._task is not None
+        membership._task.cancel()
+        await asyncio.wait([membership._task])
+        await listener.close()
+
+    async def thaw(self) -> None:
+        """It comes back, and does not know yet that it was away."""
+        self.sessions._membership.start()
+        self.sessions._listener._is_first = False
+        await self.sessions._listener.start(self.sessions._mail)
+
+    async def die(self) -> None:
+        """Gone without a word."""
+        await self.freeze()
+        for session in list(self.sessions._sessions.values()):
+            if session.run is not None:
+                session.run.abandon()
+        assert self.log._writing is not None
+        self.log._writing.cancel()
+        await self.redis.close()
+        await self.sessions._post.close()
+
+    async def close(self) -> None:
+        await self.sessions.rest()
+        await self.log.close()
+
+
+@asynccontextmanager
+async def replicas(number: int, play: Play, **limits: float) -> AsyncIterator[list[Replica]]:
+    redis_of_this_run().forget()
+    prefix = uuid4().hex
+    made = [Replica(prefix, play, **limits) for _ in range(number)]
+    for one in made:
+        await one.open()
+    try:
+        yield made
+    finally:
+        for one in made:
+            await one.close()
+
+
+async def heard(subscription: Subscription, last: str) -> list[str]:
+    """Everything up to the first line that ends so."""
+    lines: list[str] = []
+    async with asyncio.timeout(60):
+        while not any(line.endswith(last) for line in lines):
+            chunks = await subscription.chunks()
+            assert chunks, f"the stream ended before {last}: {lines}"
+            lines += told(*chunks)
+    return lines
+
+
+def told(*chunks: Chunk) -> list[str]:
+    return [frame.decode().strip() for chunk in chunks for frame in chunk.frames]

@@ -1,0 +1,136 @@
+"""Whole examinations of servers in the loop of a test: their verdicts, what they leave behind, and their recordings."""
+
+import asyncio
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+from pydantic import BaseModel
+from yarl import URL
+
+from conformance.faults.alarms import Jitter
+from conformance.faults.blade.reference import BladeServer
+from conformance.faults.cas import CasServer
+from conformance.faults.proxy.front import proxied
+from conformance.faults.reference import ReferenceServer
+from conformance.faults.serving import Servable, served
+from conformance.faults.zenflux.server import ZenfluxServer
+from conformance.kit.runner import AT_ONCE, Runner
+from conformance.kit.suite import Target, load_suite
+from conformance.kit.verdict import Outcome, Report
+from conformance.offline.judging import judge, mounted
+from conformance.offline.reading import read
+from conformance.recording.relay import relaying
+from conformance.recording.secrets import Redactor
+from conformance.recording.writing import Recorder
+
+KEY = "the-key-of-the-examiners"
+PATIENT = 30.0
+"""Seconds that a correct server may take; a wait of a simulated clock costs nothing."""
+TICK = 0.8
+MANY = 16
+INSTANT = 2e-4
+"""Seconds between two lines of a recording, which tells the time in tenths of a millisecond."""
+SERVERS: dict[str, Callable[[], Any]] = {
+    "aap": lambda: ReferenceServer(key=KEY),
+    "blade": lambda: BladeServer(key=KEY),
+    "cas": lambda: CasServer(key=KEY),
+    "zenflux": ZenfluxServer,
+}
+
+
+def made(dialect: str, server: type[Any]) -> Any:
+    """A server of this class; those of ZenFlux have no keys."""
+    return server() if dialect == "zenflux" else server(key=KEY)
+
+
+def suited(dialect: str, server: Any) -> BaseModel:
+    """The profile for a server that beats and ticks fast and is not slow for long."""
+    usual: Any = load_suite(dialect).read_profile()
+    if dialect == "cas":
+        return usual.model_copy(update={"heartbeat": server.heartbeat})  # type: ignore[no-any-return]
+    if dialect == "zenflux":
+        if server.tick_every == ZenfluxServer.tick_every:
+            server.tick_every = TICK
+        prompts = usual.prompts.model_copy(update={"slow": "/slow 12"})
+        return usual.model_copy(update={"heartbeat": TICK + 0.1, "prompts": prompts})  # type: ignore[no-any-return]
+    return usual  # type: ignore[no-any-return]
+
+
+async def examine_at(
+    dialect: str,
+    url: str,
+    profile: BaseModel,
+    *ids: str,
+    within: float,
+    at_once: int | None = None,
+    clears: bool = True,
+) -> Report:
+    """Put the suite of a dialect, or the named requirements of it, to the server at an address."""
+    suite = load_suite(dialect)
+    wanted = [item for item in suite.catalogue.requirements if not ids or item.id in ids]
+    target = Target(url, KEY, within, allow_destructive=True, is_disposable=not clears)
+    return await Runner(suite, target, profile, at_once or (MANY if dialect == "zenflux" else AT_ONCE)).run(wanted)
+
+
+async def examine_server(
+    dialect: str, server: Servable, *ids: str, within: float = PATIENT, profile: Any = None, **more: Any
+) -> Report:
+    """Serve a server for as long as it is examined."""
+    settings = suited(dialect, server)
+    async with served(server) as url:
+        return await examine_at(dialect, url, profile or settings, *ids, within=within, **more)
+
+
+async def examine_slow_server(dialect: str, server: Servable, *ids: str, jitter: float, seed: int = 1) -> Report:
+    """Examine a server that waits up to `jitter` seconds before every answer and event."""
+    profile = suited(dialect, server)
+    async with served(server) as url, proxied(url, _route, Jitter(jitter, seed)) as slow:
+        return await examine_at(dialect, slow, profile, *ids, within=PATIENT)
+
+
+async def _route(request: web.Request) -> str:
+    return f"{request.method} {request.path}"
+
+
+async def record_server(
+    dialect: str, server: Servable, path: Path, *ids: str, within: float = PATIENT, **more: Any
+) -> Report:
+    """Examine a server through the recording proxy, which writes the file."""
+    with path.open("wb") as file:
+        async with served(server) as url:
+            report = await record_at(dialect, url, file, suited(dialect, server), *ids, within=within, **more)
+    return report
+
+
+async def record_at(dialect: str, url: str, file: Any, profile: BaseModel, *ids: str, **more: Any) -> Report:
+    """Examine the server at an address through the recording proxy."""
+    recorder = Recorder(file, dialect, URL(url), Redactor(), _advancing(asyncio.get_running_loop().time))
+    async with relaying(URL(url), recorder, "127.0.0.1", 0) as address:
+        report = await examine_at(dialect, str(address), profile, *ids, **more)
+    recorder.stopped()
+    return report
+
+
+def _advancing(clock: Callable[[], float]) -> Callable[[], float]:
+    """The clock, a little later each time it is read: what follows in a recording is later, as it is in real time."""
+    reads = itertools.count()
+    return lambda: clock() + next(reads) * INSTANT
+
+
+def judged(dialect: str, path: Path) -> Report:
+    """What the recording shows of every requirement."""
+    suite = load_suite(dialect)
+    return judge(suite, mounted(read(path), dialect), suite.catalogue.requirements)
+
+
+def troubles(report: Report) -> list[str]:
+    """Every case that did not pass, and why."""
+    return [f"{result.name}: {result.remark}" for result in report.results if result.outcome is not Outcome.PASSED]
+
+
+def stumbles(report: Report) -> list[str]:
+    """Every case in which the examiner broke."""
+    return [f"{result.name}: {result.remark}" for result in report.results if "stumbled" in result.remark]

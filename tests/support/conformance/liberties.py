@@ -1,0 +1,86 @@
+"""Servers that take many liberties at once: what no case may hold against one of them, it may not hold against all."""
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+from conformance.faults import liberties as aap
+from conformance.faults.blade import liberties as blade
+from conformance.faults.cas import liberties as cas
+from conformance.faults.zenflux import liberties as zenflux
+from conformance.kit.requirement import Level
+from conformance.kit.suite import load_suite
+
+ALONE: dict[str, Sequence[type[Any]]] = {
+    "aap": aap.LIBERTIES,
+    "blade": blade.LIBERTIES,
+    "cas": cas.LIBERTIES,
+    "zenflux": zenflux.LIBERTIES,
+}
+TOGETHER: dict[str, dict[str, str]] = {
+    "aap": {
+        "wordy": "CommentsAndCarriageReturns ExtraMembers StringsAndBlocks LetterByLetter OtherRefusals ResultsAtOnce",
+        "sparse": "SparseInfo ManyMessages NewestFirst ClockMovesOn NameIgnored",
+    },
+    "blade": {
+        "wordy": "ExtraMembers WholeTexts StatusPatches Chatter OtherWrappings ReorderedMembers ThinksFirst "
+        "StreamedUsers ResultsAsText SeveralToolsInATurn",
+        "sparse": "OtherNumbers SparseMembers EmptyDeltas SmallBlocks OneTurnForATool NoBlocksOfTools "
+        "NullsInChatEnd RunsOfThePast QuietAnswers Heartbeats CompactionsAreTold",
+    },
+    "cas": {
+        "wordy": "ExtraFields SmallPieces ManySpans OtherStatuses Prologue Company ThreadsNamed OtherWords",
+        "sparse": "Chatty ObjectsRefused PiecesReplayed PlainResults OtherSpelling OpaquePages ManyMessages "
+        "ProcessedLater OtherEndings",
+    },
+    "zenflux": {
+        "wordy": "Generous InTheBackground",
+        "sparse": "OneMessage OtherBytes RefusesWhenBusy OtherWords",
+        "terse": "Terse",
+    },
+}
+"""Liberties that do not stand in each other's way, by dialect; those that do are in different groups."""
+APART = {"blade": ("SeedsOnly",), "cas": ("Sparse", "Sparing")}
+"""Servers that do without what is only a SHOULD: they are examined by themselves."""
+
+
+def binding(dialect: str) -> list[str]:
+    """The requirements that liberal servers are held to: those of ZenFlux do without what is only a SHOULD."""
+    listed = load_suite(dialect).catalogue.requirements
+    return [item.id for item in listed if item.level is Level.MUST or dialect != "zenflux"]
+
+
+def together(dialect: str, group: str) -> type[Any]:
+    """One server that takes all the liberties of a group."""
+    by_name = {kind.__name__: kind for kind in ALONE[dialect]}
+    return combined([by_name[name] for name in TOGETHER[dialect][group].split()])
+
+
+def combined(kinds: Sequence[type[Any]]) -> type[Any]:
+    """One server that does what all of these do."""
+    return type("".join(kind.__name__ for kind in kinds), tuple(kinds), _parts(kinds))
+
+
+def _parts(kinds: Sequence[type[Any]]) -> dict[str, Any]:
+    """What cannot be inherited from several at once: the bends of bodies, the edits of events, and who performs."""
+    parts: dict[str, Any] = {}
+    performers = [kind.performer_type for kind in kinds if "performer_type" in vars(kind)]
+    if performers:
+        parts["performer_type"] = type("Performer", tuple(performers), {})
+    if any("bends" in vars(kind) for kind in kinds):
+        parts["bends"] = reduce(_bent_by_both, [kind.bends for kind in kinds])
+    if editors := [kind.edited for kind in kinds if "edited" in vars(kind)]:
+        parts["edited"] = _edited_by_all(editors)
+    return parts
+
+
+def _edited_by_all(editors: Sequence[Any]) -> Any:
+    def edited(self: Any, told: Any) -> list[Any]:
+        return reduce(lambda events, editor: [it for event in events for it in editor(self, event)], editors, [told])
+
+    return edited
+
+
+def _bent_by_both(first: Mapping[str, Any], then: Mapping[str, Any]) -> dict[str, Any]:
+    both = {name: (lambda body, a=first[name], b=then[name]: b(a(body))) for name in first.keys() & then.keys()}
+    return {**first, **then, **both}

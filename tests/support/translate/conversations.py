@@ -1,0 +1,84 @@
+"""Conversations to translate: what a demo agent said and did, as a log has it, and told in a dialect."""
+
+from collections.abc import Sequence
+
+from gateway.ids import minting
+from gateway.model import (
+    AnswerQuestion,
+    AnyCommand,
+    ClientToolAsk,
+    ContinuationAsk,
+    ContinueTurn,
+    DecidePermission,
+    OpenAsk,
+    Permission,
+    PermissionAsk,
+    QuestionAsk,
+    Record,
+    ReturnResult,
+    RollBack,
+    RollbackAsk,
+    SendMessage,
+    SessionStatus,
+    Settings,
+    ToolSpec,
+)
+from gateway.translate import DialectWriting, Losses, RecordWriting, Translation
+from tests.support.dialect_tables import dialect, table
+from tests.support.gateway_server import Served, until
+
+DIRECTIVES = [
+    "hello", "/think why", "/tool clock", '/tool calc {"expression": "6*7"} well', '/tool search {"query": "dragoman"}',
+    "/permit", "/parallel", "/ask", "/fork", "/fork-ask", "/continue", "/rollback", "/fail", "/fail-start", "/refuse",
+    "/max-tokens", "/burst 50", "/annotate", "/bridge", "/ui", "/image", "/plan", "/title Trip", "/compact", "/json",
+    "/client-tool", "/provider-tool",
+]
+SETTINGS = Settings(
+    client_tools=(ToolSpec(name="paint", description="Paints.", parameters={"type": "object"}),),
+    tools={"clock": Permission.ALLOW, "calc": Permission.ALLOW, "search": Permission.ASK},
+)
+
+
+async def conversation(served: Served, *directives: str, settings: Settings = SETTINGS) -> list[Record]:
+    """The records of a session in which these were said, and everything that was asked was answered."""
+    sessions = served.gateway.sessions
+    view = await sessions.create("", "demo", settings=settings)
+    for words in directives:
+        await sessions.submit("", view.session_id, [SendMessage(content=words)])
+        await until(lambda: view.status is not SessionStatus.RUNNING)
+        while view.status is SessionStatus.SUSPENDED:
+            await sessions.submit("", view.session_id, [answer(asked) for asked in view.asks.values()])
+            await until(lambda: view.status is not SessionStatus.RUNNING)
+    await sessions.get("", view.session_id)  # what has happened is in the log only when it can be shown
+    return list(await sessions.records("", view.session_id))
+
+
+def answer(asked: OpenAsk) -> AnyCommand:
+    request_id, ask = asked.request_id, asked.ask
+    match ask:
+        case QuestionAsk(questions=questions):
+            return AnswerQuestion(request_id=request_id, selections={str(n): (0,) for n in range(len(questions))})
+        case PermissionAsk():
+            return DecidePermission(request_id=request_id, granted=True)
+        case ContinuationAsk():
+            return ContinueTurn(request_id=request_id)
+        case RollbackAsk(options=options):
+            return RollBack(request_id=request_id, option=str(options[0]["id"]))
+        case ClientToolAsk():
+            return ReturnResult(request_id=request_id, content="painted")
+
+
+def told(records: Sequence[Record], name: str) -> bytes:
+    """What a client of this dialect would have got of these records."""
+    writing = DialectWriting(dialect(name), table(name), Losses(None, table(name)))
+    return b"".join([*map(writing.take, records), writing.flush()])
+
+
+def translated(stream: bytes, source: str | None, target: str | None) -> tuple[bytes, Translation, Losses]:
+    tables = [None if name is None else table(name) for name in (source, target)]
+    losses = Losses(*tables)
+    writing = RecordWriting() if target is None else DialectWriting(dialect(target), table(target), losses)
+    spoken = None if source is None else dialect(source)
+    translation = Translation(spoken, tables[0], writing, clock=lambda: 1_700_000_000.0, mint=minting("x"))
+    out = b"".join([*translation.feed(stream), *translation.end()])
+    return out, translation, losses

@@ -1,0 +1,38 @@
+"""Real conversations, recorded as `dragoman record` does it: a client, the recorder, a gateway."""
+
+import io
+from pathlib import Path
+
+from yarl import URL
+
+from conformance.recording.relay import relaying
+from conformance.recording.secrets import Redactor
+from conformance.recording.writing import Recorder
+from gateway.backends.remote.dialling import dialled
+from gateway.model import Settings
+from gateway.upstream import RemoteAddress
+from tests.support.dialect_tables import dialect
+from tests.support.gateway_server import Served
+from tests.support.translate.client import SETTINGS, converse
+
+
+async def recorded(served: Served, name: str, *directives: str, settings: Settings = SETTINGS) -> bytes:
+    """What the recorder writes while a client of this dialect says these, each in a session of its own."""
+    file = io.BytesIO()
+    target = URL(served.url(dialect(name).mount))
+    recorder = Recorder(file, name, target, Redactor([]))
+    async with relaying(target, recorder, "127.0.0.1", 0) as address:
+        remote = dialled(name, RemoteAddress(url=str(address)))
+        try:
+            for words in directives:
+                await converse(remote, words, settings=settings)
+        finally:
+            await remote.close()
+    recorder.stopped()
+    return file.getvalue()
+
+
+def save(folder: Path, recording: bytes) -> Path:
+    path = folder / "recording.jsonl"
+    path.write_bytes(recording)
+    return path

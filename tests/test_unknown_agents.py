@@ -1,0 +1,69 @@
+"""Sessions whose agent is not served any more: every dialect lists and reads them, and only a new turn is refused."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.dialect_tables import DIALECTS
+from tests.support.gateway_server import Served, serving
+
+DIALECT_SETTINGS: dict[str, Any] = {name: {} for name in DIALECTS}
+CLOUD = "/api/v1/cloud"
+READS = {
+    "aap": ("/aap/sessions", "/aap/sessions/{id}", "/aap/sessions/{id}/history?type=full",
+            "/aap/sessions/{id}/history?type=compacted"),
+    "cas": (f"{CLOUD}/sessions", f"{CLOUD}/sessions/{{id}}", f"{CLOUD}/sessions/{{id}}/events"),
+    "blade": ("/api/sessions", "/api/sessions/{id}", "/api/sessions/{id}/messages"),
+    "zenflux": ("/api/v1/conversations", "/api/v1/conversations/{id}", "/api/v1/conversations/{id}/messages"),
+}
+TURNS: dict[str, tuple[str, dict[str, Any], int]] = {
+    "aap": ("/aap/sessions/{id}/turns", {"stream": "none", "messages": [{"role": "user", "content": "again"}]}, 409),
+    "cas": (f"{CLOUD}/sessions/{{id}}/events", {"events": [{"type": "user.message", "content": "again"}]}, 409),
+    "zenflux": ("/api/v1/chat", {"message": "again", "userId": "me", "conversationId": "{id}", "stream": False}, 404),
+}
+
+
+async def call(served: Served, method: str, path: str, body: Any = None) -> tuple[int, str]:
+    async with served.http.request(method, served.url(path), json=body) as response:
+        return response.status, await response.text()
+
+
+@pytest.fixture
+async def orphan(tmp_path: Path) -> AsyncIterator[tuple[Served, str]]:
+    """A server whose agent has another name than when the session was made, and the session."""
+    async with serving(tmp_path, dialects=DIALECT_SETTINGS, agents={"old": {"backend": "demo"}}) as served:
+        async with served.http.post(served.url("/aap/sessions"), json={"agent": {"name": "old"}}) as response:
+            session = (await response.json())["sessionId"]
+        turn = {"stream": "none", "messages": [{"role": "user", "content": "first"}]}
+        assert (await call(served, "POST", f"/aap/sessions/{session}/turns", turn))[0] == 200
+    async with serving(tmp_path, dialects=DIALECT_SETTINGS, agents={"new": {"backend": "demo"}}) as served:
+        yield served, session
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_it_is_listed_and_read(orphan: tuple[Served, str], dialect: str) -> None:
+    served, session = orphan
+    for path in READS[dialect]:
+        status, told = await call(served, "GET", path.format(id=session))
+        assert status == 200, (path, told)
+        assert session in told or "You said: first" in told, path
+    assert "You said: first" in told
+
+
+@pytest.mark.parametrize("dialect", TURNS)
+async def test_a_new_turn_is_refused_by_the_name_of_the_agent(orphan: tuple[Served, str], dialect: str) -> None:
+    served, session = orphan
+    path, body, refused = TURNS[dialect]
+    body = {name: session if value == "{id}" else value for name, value in body.items()}
+    status, told = await call(served, "POST", path.format(id=session), body)
+    assert (status, "'old'" in told) == (refused, True), told
+    status, told = await call(served, "GET", f"/aap/sessions/{session}/history?type=full")
+    assert "again" not in told, "a refusal means that nothing happened"
+
+
+async def test_it_can_be_deleted(orphan: tuple[Served, str]) -> None:
+    served, session = orphan
+    assert (await call(served, "DELETE", f"/aap/sessions/{session}"))[0] == 204
+    assert (await call(served, "GET", f"/aap/sessions/{session}"))[0] == 404
