@@ -7,6 +7,7 @@ from gateway.errors import BackendFailed
 from gateway.ids import Mint
 from gateway.upstream import Frame, Heard, Hearing
 
+from .hearing_blocks import check
 from .hearing_run import HeardRun
 from .hearing_words import members, text
 
@@ -36,8 +37,11 @@ class ZenfluxHearing(Hearing):
         seq = seq_of(frame.body)
         if kind in BESIDE_RUNS:
             return self._run.feed(kind, envelope if kind in BARE else {}, seq)
-        changed = self._change_run(kind, text(envelope.get("session_id")))
-        return [*changed, *self._run.feed(kind, _data(kind, envelope), seq)]
+        run_id, data = text(envelope.get("session_id")), _data(kind, envelope)
+        if not self._run.over or run_id not in ("", self._run.run_id):
+            check(kind, data)  # what is refused changes nothing: what was open before it can still be ended
+        changed = self._change_run(kind, run_id)
+        return [*changed, *self._run.feed(kind, data, seq)]
 
     def end(self) -> Sequence[Heard]:
         return self._run.end()
