@@ -73,8 +73,11 @@ class ZenfluxHearing(Hearing):
         if not self._run.run_id and not self._run.over:
             self._run.run_id = run_id
             return []
-        ends = [] if self._run.over else self._run.end()
-        self._run = HeardRun(self._mint, run_id)
+        before, self._run = self._run, HeardRun(self._mint, run_id)
+        if before.over:
+            return []
+        ends = before.end()
+        self._run.scribe.open_calls |= before.scribe.open_calls  # the turn goes on, and with it what was not ended
         return ends
 
 

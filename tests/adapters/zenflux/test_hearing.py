@@ -117,6 +117,11 @@ SAID = [frame("message_start"), frame("content_start", index=0, content_block={"
 NAMELESS = {"type": "tool_use", "id": "c"}
 
 
+CALLED = [frame("content_start", run_id="run_2", index=0, content_block={**NAMELESS, "name": "t"}),
+          frame("content_stop", run_id="run_2", index=0)]
+
+
+@example([*CALLED, frame("message_start"), *CALLED])
 @example([frame("content_start", index=0, content_block={"type": ""})])
 @example([frame("content_start", index=0, content_block=NAMELESS)])
 @example([*SAID, frame("message_stop"), frame("content_delta", index=5, delta=7)])
