@@ -42,7 +42,10 @@ def check(kind: str, data: dict[str, Any]) -> None:
 
 
 class Blocks:
-    """The blocks of one run. Frames are checked before they come here. What is told of a block that has ended, or is of no kind we know, says nothing."""
+    """The blocks of one run, whose frames are checked before they come here.
+
+    What is told of a block that has ended, or is of no kind we know, says nothing.
+    """
 
     def __init__(self, scribe: Scribe) -> None:
         self._scribe = scribe
