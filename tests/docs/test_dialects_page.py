@@ -39,9 +39,10 @@ def test_the_levels_are_explained() -> None:
     assert [Level(word) for word in explained]
 
 
-@pytest.mark.parametrize(
-    "row", rows_of("Which to choose for a new client", "| the client must | features | dialects |"), ids=lambda row: row[0],
-)
+ADVICE = rows_of("Which to choose for a new client", "| the client must | features | dialects |")
+
+
+@pytest.mark.parametrize("row", ADVICE, ids=lambda row: row[0])
 def test_an_advice_names_every_dialect_that_carries_the_features_in_full(row: list[str]) -> None:
     features = re.findall(r"`(\w+)`", row[1])
     assert features

@@ -1,4 +1,4 @@
-"""Every message that docs/troubleshooting.md quotes is one that the program prints: it is brought about and compared."""
+"""The program prints every message that docs/troubleshooting.md quotes: it is brought about and compared."""
 
 import http.server
 import logging
@@ -97,23 +97,15 @@ def strange_database(folder: Path) -> str:
     with sqlite3.connect(folder / "other.db") as other:
         other.execute("CREATE TABLE cakes (name TEXT)")
     other.close()
-    (folder / "config.yaml").write_text(f"{GOOD}log: 'sqlite:other.db'\n")
-    return run("serve", "--port", "0")
-
-
-def export_twice(folder: Path) -> str:
-    (folder / "out.jsonl").write_text("")
-    (folder / "data").mkdir()
-    with sqlite3.connect(folder / "data" / "dragoman.db"):
-        pass
-    return run("log", "export", "--out", "out.jsonl")
+    (folder / "config.yaml").write_text(f"{GOOD}log: 'sqlite:{folder}/other.db'\n")
+    return run("log", "verify")
 
 
 def answered(status: int, body: bytes) -> Callable[[Path], str]:
     """Chat with a server that answers everything with this status."""
     def act(folder: Path) -> str:
         class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self) -> None:  # noqa: N802  # the library's name
+            def do_GET(self) -> None:
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -140,7 +132,8 @@ AT_THE_COMMAND_LINE: dict[str, Callable[[Path], str]] = {
     "there is no such file; name another with --config": command("check", "--config", "nowhere.yaml"),
     "not YAML: …": with_settings("dialects:\n  aap:\n agents:\n", "check"),
     "there is no setting 'hots'; did you mean 'host'?": with_settings(f"hots: x\n{GOOD}", "check"),
-    "there is no dialect 'app'; did you mean 'aap'?": with_settings("dialects: {app: }\nagents: {a: {backend: demo}}\n", "check"),
+    "there is no dialect 'app'; did you mean 'aap'?":
+        with_settings("dialects: {app: }\nagents: {a: {backend: demo}}\n", "check"),
     "there is no backend 'demmo'; did you mean 'demo'?": agent("backend: demmo"),
     "'dialects' names nothing to serve; …": with_settings("dialects: {}\nagents: {a: {backend: demo}}\n", "check"),
     "'/x' is where 'aap' is mounted already": with_settings(
@@ -158,24 +151,28 @@ AT_THE_COMMAND_LINE: dict[str, Callable[[Path], str]] = {
         with_settings(f"{GOOD}auth: keys\nhost: 192.0.2.1\n", "serve", "--port", "0"),
     "… is in use by another server; stop that one, or name another file in `log:` …": second_server,
     "the data folder … cannot be made: …": data_below_a_file,
-    "log: Redis at … cannot be reached: …": with_settings(f"{GOOD}log: 'redis://127.0.0.1:9/0'\n", "serve", "--port", "0"),
+    "log: Redis at … cannot be reached: …":
+        with_settings(f"{GOOD}log: 'redis://127.0.0.1:9/0'\n", "serve", "--port", "0"),
     "… is a database, but not one of ours; name another file in `log:`": strange_database,
-    "… cannot be reached (…); is it running, and is that its address?": command("chat", f"{NOBODY}/aap", said="hello\n"),
+    "… cannot be reached (…); is it running, and is that its address?":
+        command("chat", f"{NOBODY}/aap", said="hello\n"),
     "'…' is not an http or https address; write it as http://HOST:PORT/PATH": command("chat", "127.0.0.1:9"),
     "say which dialect the server speaks, with --dialect; there are: …": command("chat", f"{NOBODY}/x"),
     "…; is aap at this address? Dragoman has it at …": answered(404, b"nothing here"),
     "…; give a key that it knows with --key or in DRAGOMAN_KEY": answered(401, b'{"error": "this key is not known"}'),
-    "… took too long …; is that its address? --timeout waits longer": silent_server,
+    "… took too long: …; is that its address? --timeout waits longer": silent_server,
     "… cannot be asked: …; is it running (`dragoman serve`), or is it elsewhere (--url)?":
         command("replay", "sess_1", "--url", NOBODY),
     "…: there is no such file; is this the right data folder?": command("log", "verify"),
-    "the settings say `log: memory`: there is no file to work on; …": with_settings(f"{GOOD}log: memory\n", "log", "verify"),
-    "… is there already; remove it, or choose another name": export_twice,
+    "the settings say `log: memory`: there is no file to work on; …":
+        with_settings(f"{GOOD}log: memory\n", "log", "verify"),
+    "… is there already; remove it, or choose another name":
+        command("translate", "--from", "aap", "--to", "cas", "--out", "config.yaml"),
     "There are no keys. Make one with: dragoman keys add NAME": command("keys", "list"),
     "… cannot be reached: …; is it running, and is that its address?": command("conform", "aap", f"{NOBODY}/aap"),
     "there is no suite for 'app'; there is one for: …": command("conform", "app", f"{NOBODY}/aap"),
     "nowhere.yaml: cannot be read: …": command("conform", "aap", f"{NOBODY}/aap", "--profile", "nowhere.yaml"),
-    "line 1: this is none of server-sent events, JSON frames (one a line), packets of Socket.IO, or what `dragoman record` writes":
+    "line 1: this is none of server-sent events, JSON frames (one a line), packets of Socket.IO, …":
         command("translate", "--from", "aap", "--to", "cas", said="hello\n"),
     "there is no dialect 'nova' to translate from; there are: …":
         command("translate", "--from", "nova", "--to", "cas", said="hello\n"),
@@ -225,12 +222,6 @@ async def busy_cas(served: Served) -> tuple[int, str]:
         return await post(served, f"/api/v1/cloud/sessions/{session}/events", events)
 
 
-async def draining(served: Served) -> tuple[int, str]:
-    session = await aap_session(served)
-    await served.gateway.engine.drain(0.0)
-    return await post(served, f"/aap/sessions/{session}/turns", HELLO)
-
-
 async def other_origin(served: Served) -> tuple[int, str]:
     headers = {"Origin": "https://elsewhere.example", "Upgrade": "websocket", "Connection": "Upgrade",
                "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}
@@ -246,7 +237,7 @@ BY_REQUEST: dict[str, tuple[dict[str, Any], Act]] = {
     "a key is required: send the header 'Authorization: Bearer <key>'":
         ({"auth": "keys"}, posting("/aap/sessions", AAP_SESSION)),
     "this key is not known": ({"auth": "keys"}, posting("/aap/sessions", AAP_SESSION, Authorization="Bearer nobody's")),
-    "there is no agent 'nobody'; there are 'demo'": ({}, posting("/aap/sessions", {"agent": {"name": "nobody"}})),
+    "there is no agent 'nobody'": ({}, posting("/aap/sessions", {"agent": {"name": "nobody"}})),
     "there is no session '…'": ({}, posting("/aap/sessions/sess_0/turns", HELLO)),
     "a turn is running in this session; wait for its end or interrupt it": ({}, busy_aap),
     "Session is currently processing a turn. Cancel the current turn or wait for completion.": ({}, busy_cas),
@@ -256,7 +247,6 @@ BY_REQUEST: dict[str, tuple[dict[str, Any], Act]] = {
         ({}, posting("/aap/sessions", {"agent": {"name": "demo", "tools": [{"name": "hammer"}]}})),
     "agent 'demo' has no option 'colour'; it has …":
         ({}, posting("/aap/sessions", {"agent": {"name": "demo", "options": {"colour": "red"}}})),
-    "the server is about to stop and starts no new turns; ask again when it is back": ({}, draining),
     "pages of other sites may not open a socket here": ({"dialects": {"zenflux": {}}}, other_origin),
     "The agent '…' failed unexpectedly.": (
         {"dialects": {"zenflux": {}}, "agents": {"one": {"backend": "python", "settings": {"agent": "raising:reply"}}}},
@@ -275,13 +265,14 @@ async def test_a_request_is_answered_with_it(message: str, tmp_path: Path) -> No
         status, text = await act(served)
     assert is_printed(message, text), text
     row = next(line for line in PAGE.text.splitlines() if line.startswith(f"| `{message}` |"))
-    if told := re.match(r"\d{3}", row.split(" | ")[1]):
-        assert int(told[0]) == status
+    if told := re.findall(r"\b\d{3}\b", row.split(" | ")[1]):
+        assert str(status) in told
 
 
 # -- looked for in the source -----------------------------------------------------------------------------------------
 
 IN_THE_SOURCE: Sequence[str] = (
+    "the server is about to stop and starts no new turns; ask again when it is back",  # tests/test_draining.py
     "MCP servers need a package that is not installed",  # the package is installed where tests run
     "nothing can be stored just now: …",  # tests/log brings it about with a disk that is full
 )
