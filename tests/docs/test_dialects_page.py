@@ -64,3 +64,13 @@ def test_what_is_ours_is_said_to_be_so_on_the_page_of_the_dialect() -> None:
                 [call] = re.findall(r"`([^`?]+)", cell)[:1]
                 assert call in page
                 assert re.search(r"\bours\b", page, re.IGNORECASE), f"docs/{name}.md"
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_the_words_of_a_dialect_are_its_own(name: str) -> None:
+    sources = [ROOT / "mappings" / f"{name}.yaml", ROOT / "docs" / f"{name}.md", *(ROOT / "adapters" / name).rglob("*.py")]
+    known = "".join(path.read_text() for path in sources)
+    for row in rows_of("How they work", "| | AAP | CAS | Blade | ZenFlux |"):
+        for words in re.findall(r"`([^`]+)`", row[1 + COLUMNS.index(name)]):
+            unknown = [word for word in re.findall(r"[A-Za-z_][\w.:-]*", words) if word not in known]
+            assert unknown == [], f"{row[0]}: {name} does not have {unknown}"
