@@ -68,8 +68,8 @@ def test_what_is_ours_is_said_to_be_so_on_the_page_of_the_dialect() -> None:
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_the_words_of_a_dialect_are_its_own(name: str) -> None:
-    sources = [ROOT / "mappings" / f"{name}.yaml", ROOT / "docs" / f"{name}.md", *(ROOT / "adapters" / name).rglob("*.py")]
-    known = "".join(path.read_text() for path in sources)
+    code = (ROOT / "adapters" / name).rglob("*.py")
+    known = "".join(path.read_text() for path in (ROOT / f"mappings/{name}.yaml", ROOT / f"docs/{name}.md", *code))
     for row in rows_of("How they work", "| | AAP | CAS | Blade | ZenFlux |"):
         for words in re.findall(r"`([^`]+)`", row[1 + COLUMNS.index(name)]):
             unknown = [word for word in re.findall(r"[A-Za-z_][\w.:-]*", words) if word not in known]
