@@ -456,5 +456,5 @@ async def test_a_server_that_does_not_end_its_runs_is_known_after_the_first() ->
                 assert facts(await all_of(there.say("conversation", HELLO)))[0].words() == "all"
         server.replies["GET", "/session/run"] = 200, {"session_id": "run", "active": True}
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(60):  # it goes on, however quiet it is
+            async with asyncio.timeout(10):  # it goes on, however quiet it is
                 await all_of(there.say("conversation", HELLO))
