@@ -7,7 +7,7 @@ from gateway.model import SendMessage, Settings
 from gateway.upstream import Asked, Ended, Heard, Opening
 
 from .asking import Asking
-from .bell import Bell, Rung
+from .bell import Rung
 from .line import Line, Stream
 from .prompting import Prompt
 
@@ -48,9 +48,9 @@ class Talk:
     """One person, one line. `is_patient` goes on after a failure, as a person would; a pipe is told of it and stops."""
 
     def __init__(
-        self, line: Line, screen: Screen, prompt: Prompt, bell: Bell, *, settings: Settings, is_patient: bool,
+        self, line: Line, screen: Screen, prompt: Prompt, *, settings: Settings, is_patient: bool,
     ) -> None:
-        self._line, self._screen, self._prompt, self._bell = line, screen, prompt, bell
+        self._line, self._screen, self._prompt = line, screen, prompt
         self._settings, self._is_patient = settings, is_patient
         self._asking = Asking(screen, prompt)
         self._session_id = ""
@@ -67,8 +67,7 @@ class Talk:
             return left.code
 
     def _open(self) -> None:
-        with self._bell.listening():
-            self._session_id = self._line.open(Opening(settings=self._settings))
+        self._session_id = self._line.open(Opening(settings=self._settings))
 
     def _hear_person(self) -> None:
         try:
@@ -95,7 +94,7 @@ class Talk:
         except GatewayError as error:
             self._fail(error.message)
         except Rung:
-            raise Left from None
+            raise Left(LEFT_AT_ONCE) from None
 
     def _raw(self) -> None:
         self._screen.is_raw = not self._screen.is_raw
@@ -124,8 +123,7 @@ class Talk:
         asked: list[Asked] = []
         while True:
             try:
-                with self._bell.listening():
-                    heard = stream.next()
+                heard = stream.next()
             except Rung:
                 self._interrupt(stream)
                 return []
@@ -156,10 +154,9 @@ class Talk:
         self._screen.rest()
         self._screen.note("interrupting; Ctrl-C again leaves")
         try:
-            with self._bell.listening():
-                self._line.wait(self._line.interrupt(self._session_id), INTERRUPTING_SECONDS)
-                while stream is not None and (heard := stream.next(INTERRUPTING_SECONDS)) is not None:
-                    self._take(heard)
+            self._line.wait(self._line.interrupt(self._session_id), INTERRUPTING_SECONDS)
+            while stream is not None and (heard := stream.next(INTERRUPTING_SECONDS)) is not None:
+                self._take(heard)
             if stream is None:
                 self._screen.note("interrupted")
         except Rung:

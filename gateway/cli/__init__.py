@@ -7,7 +7,7 @@ from typer.main import get_command
 
 from .chat import chat
 from .check import check
-from .common import Commands, flowing
+from .common import OWN_PROCESS, Commands, flowing
 from .init import init
 from .keys import keys
 from .log import log
@@ -84,4 +84,4 @@ def dragoman(
 
 
 def main() -> None:
-    app()
+    app(obj=OWN_PROCESS)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import DIALECTS, fail, is_address, telling
+from .common import DIALECTS, OWN_PROCESS, fail, is_address, telling
 from .translate import hang_up
 
 if TYPE_CHECKING:
+    from gateway.chat import Bell
     from gateway.errors import GatewayError
     from gateway.model import AgentCard, Permission, ToolSpec
     from gateway.upstream import Remote
@@ -30,6 +31,7 @@ ELSEWHERE = (400, NOT_FOUND, 405, 415, 422, 501)
 
 
 def chat(
+    context: typer.Context,
     url: Annotated[str, typer.Argument(help="Where the server is: the address its dialect's routes start from.")],
     dialect: Annotated[str | None, typer.Option(
         "--dialect", "-d", help=f"What it speaks: {DIALECTS}. Left out, it is the one whose usual path this is.",
@@ -56,11 +58,13 @@ def chat(
 
     The exit code is 0, 1 if the agent failed in a chat without a terminal, and 2 if the server cannot be talked to.
     """
-    with telling():
-        name = _spoken(url, dialect)
-        remote, code = _dialled(url, name, key or "", agent, timeout), 0
+    from gateway.chat import Bell
+
+    with Bell(is_last=context.obj is OWN_PROCESS) as bell, telling():
+        name, code = _spoken(url, dialect), 0
         with _explaining(url, name, agent):
-            code = _talk(remote, system, model, tool or [], ask_before or [])
+            remote = _dialled(url, name, key or "", agent, timeout)
+            code = _talk(bell, remote, system, model, tool or [], ask_before or [])
     raise typer.Exit(code)
 
 
@@ -88,8 +92,10 @@ def _dialled(url: str, dialect: str, key: str, agent: str | None, timeout: float
     return dialled(dialect, RemoteAddress(url=url.rstrip("/"), key=key, agent=agent, patience=patience))
 
 
-def _talk(remote: "Remote", system: str | None, model: str | None, own: list[str], careful: list[str]) -> int:
-    from gateway.chat import Bell, Line, LinePrompt, PlainScreen, Talk, TerminalPrompt, TerminalScreen
+def _talk(
+    bell: "Bell", remote: "Remote", system: str | None, model: str | None, own: list[str], careful: list[str],
+) -> int:
+    from gateway.chat import Line, LinePrompt, PlainScreen, Talk, TerminalPrompt, TerminalScreen
     from gateway.model import Settings
 
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
@@ -97,21 +103,20 @@ def _talk(remote: "Remote", system: str | None, model: str | None, own: list[str
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # what one side cannot spell is no reason to stop
     specs = tuple(map(_tool, own))
-    with Bell() as bell, Line(remote) as line:
-        with bell.listening():
-            card = line.about()
+    with Line(remote, bell) as line:
+        card = line.about()
         if specs and not card.capabilities.client_tools:
             fail(f"--tool {specs[0].name}: this server takes no tools of its clients")
         settings = Settings(system=system, model=model, client_tools=specs, tools=_permissions(card, careful))
         if not is_terminal:
             screen, prompt = PlainScreen(sys.stdout, sys.stderr), LinePrompt(bell, sys.stdin)
-            return Talk(line, screen, prompt, bell, settings=settings, is_patient=False).run()
+            return Talk(line, screen, prompt, settings=settings, is_patient=False).run()
 
         from rich.console import Console
 
         terminal = TerminalScreen(Console(highlight=False))
         terminal.note(f"talking with {card.title or card.name}; /help tells what can be said beside words")
-        return Talk(line, terminal, TerminalPrompt(bell), bell, settings=settings, is_patient=True).run()
+        return Talk(line, terminal, TerminalPrompt(bell), settings=settings, is_patient=True).run()
 
 
 def _tool(said: str) -> "ToolSpec":

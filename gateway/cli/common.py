@@ -23,6 +23,8 @@ DataFolder = Annotated[
     Path | None, typer.Option("--data", help="The data folder, in place of the one in the settings.")
 ]
 CONFIG = Path("config.yaml")
+OWN_PROCESS = object()
+"""What the context of a command carries where the command has the process for itself, which ends with it."""
 
 
 DIALECTS = "{dialects}"

@@ -1,7 +1,7 @@
 """A server that says what a test wants, and a person who types what a test wants."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 from gateway.chat.bell import Rung
 from gateway.errors import GatewayError
@@ -10,11 +10,14 @@ from gateway.upstream import Asked, Ended, Heard, Opening
 
 
 class ScriptedRemote:
-    """Each message is answered by the next script; a script may raise, or say nothing until it is interrupted."""
+    """Each message is answered by the next script; a script may raise, or say nothing until it is interrupted.
+
+    A function in a script is called when its turn comes.
+    """
 
     tells_permissions = True
 
-    def __init__(self, *scripts: Sequence[Heard | GatewayError | None], deaf: bool = False) -> None:
+    def __init__(self, *scripts: Sequence[Heard | GatewayError | Callable[[], None] | None], deaf: bool = False) -> None:
         self.scripts = list(scripts)
         self.deaf = deaf
         """Whether nothing comes of an interruption."""
@@ -23,6 +26,7 @@ class ScriptedRemote:
         self.answers: list[Answer] = []
         self.interrupted = 0
         self.closed = False
+        self.when_interrupted: Callable[[], None] | None = None
         self._stop = asyncio.Event()
 
     async def about(self) -> AgentCard:
@@ -48,6 +52,8 @@ class ScriptedRemote:
 
     async def interrupt(self, session_id: str) -> None:
         self.interrupted += 1
+        if self.when_interrupted is not None:
+            self.when_interrupted()
         if not self.deaf:
             self._stop.set()
 
@@ -62,6 +68,8 @@ class ScriptedRemote:
                 async with asyncio.timeout(60):
                     await self._stop.wait()
                 yield Ended(stop_reason=StopReason.INTERRUPTED, outcome=Outcome.INTERRUPTED)
+            elif callable(step):
+                step()
             else:
                 yield step
 
