@@ -22,10 +22,10 @@ class Rung(Exception):
 class Bell:
     """Takes the place of the usual handler for as long as it is entered.
 
-    A handler that raises can raise between any two instructions, also inside of a lock that is being taken or released,
-    and leaves it broken. So this handler only counts. `wait` sleeps on a socket to which the system itself writes when a
-    signal comes, and raises `Rung` by itself. Only `reading` has the handler raise, because nothing else ends a read of
-    a terminal; no code of ours runs within it but the call that reads.
+    A handler that raises can raise between any two instructions, also while a lock is taken or released, and leaves the
+    lock broken. So this handler only counts. `wait` sleeps on a socket to which the system itself writes when a signal
+    comes, and raises `Rung` by itself. Only `reading` has the handler raise, because nothing else ends a read of a
+    terminal; no code of ours runs within it but the call that reads.
     """
 
     def __init__(self, *, is_last: bool = False) -> None:

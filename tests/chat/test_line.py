@@ -44,7 +44,8 @@ def test_whoever_breaks_off_waiting_misses_nothing() -> None:
 
 
 def test_a_failure_is_raised_where_it_was_waited_for() -> None:
-    with Bell() as bell, Line(ScriptedRemote([BackendFailed("broken")]), bell) as line, pytest.raises(BackendFailed, match="broken"):
+    remote = ScriptedRemote([BackendFailed("broken")])
+    with Bell() as bell, Line(remote, bell) as line, pytest.raises(BackendFailed, match="broken"):
         line.answer("sess_1", []).next()
 
 

@@ -8,6 +8,8 @@ from gateway.errors import GatewayError
 from gateway.model import AgentCard, Answer, Compact, Outcome, SendMessage, Settings, StopReason
 from gateway.upstream import Asked, Ended, Heard, Opening
 
+Step = Heard | GatewayError | Callable[[], None] | None
+
 
 class ScriptedRemote:
     """Each message is answered by the next script; a script may raise, or say nothing until it is interrupted.
@@ -17,7 +19,7 @@ class ScriptedRemote:
 
     tells_permissions = True
 
-    def __init__(self, *scripts: Sequence[Heard | GatewayError | Callable[[], None] | None], deaf: bool = False) -> None:
+    def __init__(self, *scripts: Sequence[Step], deaf: bool = False) -> None:
         self.scripts = list(scripts)
         self.deaf = deaf
         """Whether nothing comes of an interruption."""
