@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from gateway.errors import TimedOut
 from gateway.model import AgentCard, Answer, SendMessage, Settings
-from gateway.upstream import Asked, Heard, Opening, Remote
+from gateway.upstream import Asked, Heard, Opening, Remote, RemoteSession
 
 from .bell import Bell, Rung
 
@@ -48,11 +48,18 @@ class Line:
     def about(self) -> AgentCard:
         return self.wait(self.start(self._remote.about()))
 
-    def open(self, opening: Opening) -> str:
-        return self.wait(self.start(self._remote.open(opening)))
+    def open(self, settings: Settings) -> str:
+        return self.wait(self.start(self._remote.open(Opening(settings=settings))))
 
-    def say(self, session_id: str, command: SendMessage, settings: Settings) -> "Stream":
-        return self._stream(self._remote.say(session_id, command, settings))
+    def join(self, session_id: str) -> RemoteSession:
+        return self.wait(self.start(self._remote.join(session_id)))
+
+    def sessions(self, most: int) -> Sequence[RemoteSession]:
+        return self.wait(self.start(self._remote.sessions(most)))
+
+    def say(self, session_id: str, command: SendMessage, settings: Settings | None) -> "Stream":
+        """Without settings those of the session stay as they are."""
+        return self._stream(self._remote.say(session_id, command, *([settings] if settings is not None else ())))
 
     def answer(self, session_id: str, answers: Sequence[tuple[Asked, Answer]]) -> "Stream":
         return self._stream(self._remote.answer(session_id, answers))

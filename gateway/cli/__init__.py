@@ -13,6 +13,7 @@ from .keys import keys
 from .log import log
 from .replay import replay
 from .serve import serve
+from .sessions import sessions
 from .translate import translate
 
 ELSEWHERE = {
@@ -57,23 +58,33 @@ app.command("serve")(serve)
 app.command("init")(init)
 app.command("check")(check)
 app.command("chat")(chat)
+app.command("sessions")(sessions)
 app.command("translate")(translate)
 app.command("replay")(replay)
 app.add_typer(log, name="log")
 app.add_typer(keys, name="keys")
 
 
+@app.command("version")
+def version() -> None:
+    """Say which version this is.
+
+    Example: [b]dragoman version[/b]
+    """
+    from importlib.metadata import version as version_of
+
+    typer.echo(f"dragoman {version_of('dragoman')}")
+
+
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"dragoman {version('dragoman')}")
+        version()
         raise typer.Exit
 
 
 @app.callback()
 def dragoman(
-    version: Annotated[
+    is_version_wanted: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version this is.")
     ] = False,
 ) -> None:

@@ -12,7 +12,7 @@ from gateway.chat.bell import Bell
 from gateway.chat.line import Line
 from gateway.errors import BackendFailed, TimedOut
 from gateway.model import Compact, NoticePosted, SendMessage, Settings
-from gateway.upstream import Ended, Heard, Opening
+from gateway.upstream import Ended, Heard
 from tests.support.chat.scripted_server import ScriptedRemote
 
 HELLO = SendMessage(content="hello")
@@ -23,7 +23,7 @@ def test_what_is_heard_comes_one_by_one() -> None:
     remote = ScriptedRemote([NOTICE, Ended()])
     with Bell() as bell, Line(remote, bell) as line:
         assert line.about().name == "scripted"
-        assert line.open(Opening()) == "sess_1"
+        assert line.open(Settings()) == "sess_1"
         stream = line.say("sess_1", HELLO, Settings())
         assert [stream.next(), stream.next(), stream.next()] == [NOTICE, Ended(), None]
         stream.close()

@@ -28,7 +28,7 @@ def talk(remote: ScriptedRemote, person: Person, *, patient: bool = True) -> tup
     board = Board()
     with Bell() as bell, Line(remote, bell) as line:
         settings = Settings(model="m", system="be kind")
-        code = Talk(line, board, person, settings=settings, is_patient=patient).run()
+        code = Talk(line, board, person, line.open(settings), settings=settings, is_patient=patient).run()
     return code, board
 
 
@@ -45,6 +45,17 @@ def test_words_go_to_the_server_and_back() -> None:
     assert [opening.settings.system for opening in remote.openings] == ["be kind"]
 
 
+def test_a_session_that_was_there_keeps_its_settings_and_a_new_one_gets_ours() -> None:
+    remote, ours = ScriptedRemote([Ended()], [Ended()]), Settings(system="be kind")
+    with Bell() as bell, Line(remote, bell) as line:
+        session_id = line.join("sess_old").session_id
+        person = Person("hello", "/new", "again")
+        talk = Talk(line, Board(), person, session_id, settings=ours, keeps_settings=True, is_patient=True)
+        assert talk.run() == 0
+        assert [session.session_id for session in line.sessions(5)] == ["sess_1"]
+    assert remote.settings == [None, ours]
+
+
 def test_what_is_asked_is_answered() -> None:
     remote = ScriptedRemote([ASK], [Ended()])
     assert talk(remote, Person("hello", "n"))[0] == 0
@@ -56,7 +67,7 @@ def test_commands_of_the_prompt() -> None:
     code, board = talk(remote, Person("/help", "/raw", "/raw", "/new", "/exit", "never said"))
     assert code == 0
     assert "/exit   leave; so do Ctrl-C and Ctrl-D at the prompt" in board.shown
-    assert board.shown[-3:] == ["events are shown", "events are no longer shown", "a new session"]
+    assert board.shown[-3:] == ["events are shown", "events are no longer shown", "a new session: sess_2"]
     assert len(remote.openings) == 2
     assert remote.said == []
 
@@ -172,11 +183,11 @@ def pressed(presser: Presser) -> int:
     """The exit code of a conversation in which Ctrl-C is pressed."""
     with Bell() as bell, Line(ScriptedRemote([NOTICE, ASK], *[[NOTICE, Ended()]] * 3), bell) as line:
         lines = LinePrompt(bell, io.StringIO("hello\ny\n"))
-        conversation = Talk(line, Board(), lines, settings=Settings(), is_patient=True)
         before = sys.gettrace()
         sys.settrace(presser)
         try:
-            return conversation.run()
+            session_id = line.open(Settings())
+            return Talk(line, Board(), lines, session_id, settings=Settings(), is_patient=True).run()
         except Rung:
             return 130  # there was no session yet
         finally:

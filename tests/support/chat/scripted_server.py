@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from gateway.chat.bell import Rung
 from gateway.errors import GatewayError
 from gateway.model import AgentCard, Answer, Compact, Outcome, SendMessage, Settings, StopReason
-from gateway.upstream import Asked, Ended, Heard, Opening
+from gateway.upstream import Asked, Ended, Heard, Opening, RemoteSession
 
 Step = Heard | GatewayError | Callable[[], None] | None
 
@@ -25,6 +25,8 @@ class ScriptedRemote:
         """Whether nothing comes of an interruption."""
         self.openings: list[Opening] = []
         self.said: list[SendMessage | Compact] = []
+        self.settings: list[Settings | None] = []
+        """What came with each message."""
         self.answers: list[Answer] = []
         self.interrupted = 0
         self.closed = False
@@ -38,10 +40,17 @@ class ScriptedRemote:
         self.openings.append(opening)
         return f"sess_{len(self.openings)}"
 
+    async def sessions(self, most: int) -> Sequence[RemoteSession]:
+        return [RemoteSession(session_id=f"sess_{number + 1}") for number in range(len(self.openings))][:most]
+
+    async def join(self, session_id: str) -> RemoteSession:
+        return RemoteSession(session_id=session_id)
+
     async def say(
         self, session_id: str, command: SendMessage | Compact, settings: Settings | None = None,
     ) -> AsyncGenerator[Heard, None]:
         self.said.append(command)
+        self.settings.append(settings)
         async for heard in self._perform():
             yield heard
 
