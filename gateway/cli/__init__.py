@@ -7,7 +7,7 @@ from typer.main import get_command
 
 from .chat import chat
 from .check import check
-from .common import OWN_PROCESS, Commands, flowing
+from .common import OWN_PROCESS, Commands, explain
 from .init import init
 from .keys import keys
 from .log import log
@@ -30,10 +30,10 @@ class AllCommands(Commands):
         return [*super().list_commands(ctx), *ELSEWHERE]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return _fetched(cmd_name) if cmd_name in ELSEWHERE else super().get_command(ctx, cmd_name)
+        return _fetched(ctx, cmd_name) if cmd_name in ELSEWHERE else super().get_command(ctx, cmd_name)
 
 
-def _fetched(name: str) -> Any:
+def _fetched(ctx: Any, name: str) -> Any:
     from importlib import import_module
 
     module, function = ELSEWHERE[name]
@@ -46,7 +46,8 @@ def _fetched(name: str) -> Any:
     alone = typer.Typer(add_completion=False)
     alone.command(name)(found)
     command = get_command(alone)
-    command.name, command.help = name, flowing(command.help or "")
+    command.name = name
+    explain(command, ctx)
     return command
 
 

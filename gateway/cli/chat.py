@@ -21,18 +21,21 @@ def chat(
     context: typer.Context,
     url: Annotated[str, typer.Argument(help="Where the server is: the address its dialect's routes start from.")],
     dialect: DialectName = None,
-    session: Annotated[
-        str | None, typer.Option(help="Go on with this session of the server; `dragoman sessions URL` lists them.")
-    ] = None,
+    session: Annotated[str | None, typer.Option(
+        metavar="ID", help="Go on with this session of the server; `dragoman sessions URL` lists them.")] = None,
     agent: Annotated[str | None, typer.Option(help="Which of its agents, where it has several.")] = None,
     key: Key = None,
-    system: Annotated[str | None, typer.Option(help="What the agent is told before everything else.")] = None,
+    system: Annotated[str | None, typer.Option(
+        metavar="TEXT", help="What the agent is told before everything else.")] = None,
     model: Annotated[str | None, typer.Option(help="The model that the agent should use.")] = None,
     tool: Annotated[
-        list[str] | None, typer.Option(help="A tool of yours, NAME or NAME=WHAT IT DOES; you give its results.")
+        list[str] | None, typer.Option(
+            metavar="NAME", help="A tool of yours, NAME or NAME=WHAT IT DOES; you give its results. May be repeated.")
     ] = None,
     ask_before: Annotated[
-        list[str] | None, typer.Option(help="Be asked before the agent uses this tool of its own, where that is told.")
+        list[str] | None, typer.Option(
+            metavar="NAME",
+            help="Be asked before the agent uses this tool of its own, where that is told. May be repeated.")
     ] = None,
     timeout: Timeout = PATIENCE,
 ) -> None:

@@ -25,10 +25,13 @@ ELSEWHERE = (400, NOT_FOUND, 405, 415, 422, 501)
 """What a server that is something else, or somewhere else, may say."""
 
 DialectName = Annotated[str | None, typer.Option(
-    "--dialect", "-d", help=f"What it speaks: {DIALECTS}. Left out, it is the one whose usual path this is.",
+    "--dialect", "-d", metavar="NAME",
+    help=f"What it speaks: {DIALECTS}. Left out, it is the one whose usual path this is.",
 )]
 Key = Annotated[str | None, typer.Option(envvar="DRAGOMAN_KEY", help="The key to be let in with.")]
-Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds to wait for each word of the server.")]
+Timeout = Annotated[float, typer.Option(
+    min=0.1, metavar="SECONDS", help="Seconds to wait for each word of the server.",
+)]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,6 @@
 """Every command explains itself; those of other packages are fetched when they are asked for."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,7 +12,9 @@ from typer.testing import Result
 from gateway import cli
 
 Run = Callable[..., Result]
-COMMANDS = ["serve", "check", "replay", "keys", "keys add", "keys list", "keys remove", "conform"]
+COMMANDS = [
+    "serve", "check", "replay", "sessions", "version", "keys", "keys add", "keys list", "keys remove", "conform",
+]
 
 
 def test_the_help_names_every_command(dragoman: Run) -> None:
@@ -39,8 +42,34 @@ def test_help_flows_to_the_edge_of_the_terminal(
     assert broken == []
 
 
-def test_it_knows_its_version(dragoman: Run) -> None:
-    result = dragoman("--version")
+ALL = [
+    "", "serve", "init", "check", "chat", "sessions", "translate", "replay", "version", "log", "log verify",
+    "log compact", "log export", "log import", "keys", "keys add", "keys list", "keys remove", "conform", "record",
+]
+
+
+@pytest.mark.parametrize("command", ALL)
+def test_help_speaks_of_values_and_not_of_types(dragoman: Run, command: str) -> None:
+    """What an option takes is named by a word; no type of Python, and nothing for a flag."""
+    said = dragoman(*command.split(), "--help").stdout
+    assert re.findall(r"<[a-z]|list\[|\bTEXT\.\.\.|BOOLEAN", said) == []
+
+
+def test_help_names_what_an_option_takes(dragoman: Run) -> None:
+    said = " ".join(dragoman("chat", "--help").stdout.split())
+    for words in ("--dialect -d NAME What", "--session ID Go", "--tool NAME A tool", "--timeout SECONDS [x>=0.1] Sec"):
+        assert words in said
+    assert re.search(r"--watch +Read settings", dragoman("serve", "--help").stdout)
+
+
+def test_every_command_is_looked_at_here(dragoman: Run) -> None:
+    listed = re.findall(r"^│ (\w+) +\S", dragoman("--help").stdout.partition("Commands")[2], re.MULTILINE)
+    assert {name for name in ALL if name and " " not in name} == set(listed)
+
+
+@pytest.mark.parametrize("word", ["--version", "version"])
+def test_it_knows_its_version(dragoman: Run, word: str) -> None:
+    result = dragoman(word)
     assert result.exit_code == 0
     assert result.stdout.startswith("dragoman 0.")
 
