@@ -33,8 +33,8 @@ try:
         first, _, rest = line.strip().partition(" ")
         if first in ("Collecting", "Downloading", "Building"):
             tell(f"{first.lower()} {rest}")
-        elif first == "Installing":
-            tell(f"unpacking {rest.count(',') + 1} packages")
+        elif rest.startswith("collected packages:"):
+            tell(f"unpacking {rest.partition(':')[2].strip()}")
     code = pip.wait()
 except KeyboardInterrupt:
     code = 130

@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 from gateway.errors import TimedOut
 
 T = TypeVar("T")
+ALARM_SECONDS = 0.2
+"""So long at most a signal is not heard that came just before a read began."""
 
 
 class Rung(Exception):
@@ -25,7 +27,8 @@ class Bell:
     A handler that raises can raise between any two instructions, also while a lock is taken or released, and leaves the
     lock broken. So this handler only counts. `wait` sleeps on a socket to which the system itself writes when a signal
     comes, and raises `Rung` by itself. Only `reading` has the handler raise, because nothing else ends a read of a
-    terminal; no code of ours runs within it but the call that reads.
+    terminal; no code of ours runs within it but the call that reads. A signal that comes after the last instruction
+    before the read begins does not end the read: an alarm that rings now and then has the handler called all the same.
     """
 
     def __init__(self, *, is_last: bool = False) -> None:
@@ -33,11 +36,12 @@ class Bell:
         self._is_last = is_last
         self._count = 0
         self._is_reading = False
-        self._before: signal._HANDLER = signal.SIG_DFL
+        self._before: dict[signal.Signals, signal._HANDLER] = {}
         self._before_fd = -1
 
     def __enter__(self) -> "Bell":
-        self._before = signal.signal(signal.SIGINT, self._ring)
+        self._before[signal.SIGINT] = signal.signal(signal.SIGINT, self._ring)
+        self._before[signal.SIGALRM] = signal.signal(signal.SIGALRM, _nothing)
         self._near, self._far = socket.socketpair()
         for end in (self._near, self._far):
             end.setblocking(False)
@@ -45,7 +49,9 @@ class Bell:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN if self._is_last else self._before)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, self._before[signal.SIGALRM])
+        signal.signal(signal.SIGINT, signal.SIG_IGN if self._is_last else self._before[signal.SIGINT])
         signal.set_wakeup_fd(self._before_fd)
         for end in (self._near, self._far):
             end.close()
@@ -76,9 +82,11 @@ class Bell:
         self._is_reading = True
         try:
             self.check()
+            signal.setitimer(signal.ITIMER_REAL, ALARM_SECONDS, ALARM_SECONDS)
             return read()
         finally:
             self._is_reading = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
 
     def _ring(self, number: int, frame: FrameType | None) -> None:
         if self._is_reading:
@@ -89,3 +97,7 @@ class Bell:
     def _wake(self, future: "Future[Any]") -> None:
         with suppress(OSError):  # full: it wakes without us; closed: nobody waits any more
             self._far.send(b"\0")
+
+
+def _nothing(number: int, frame: FrameType | None) -> None:
+    """That it is called is enough."""

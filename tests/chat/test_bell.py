@@ -1,5 +1,6 @@
 """Ctrl-C is counted whenever it comes, and raised only where somebody waits, reads or asks."""
 
+import _thread
 import os
 import signal
 import threading
@@ -34,6 +35,18 @@ def test_who_reads_hears_it_at_once() -> None:
         presser.join()
 
 
+def test_one_that_comes_just_before_a_read_blocks_is_heard_in_the_read() -> None:
+    """`interrupt_main` is such a signal: it has the handler called when anything ends the wait, and ends no wait."""
+    read, write = os.pipe()
+    with Bell() as bell, os.fdopen(read) as lines, os.fdopen(write, "w"):
+        presser = threading.Timer(0.05, _thread.interrupt_main)
+        presser.start()
+        with pytest.raises(Rung):
+            bell.reading(lines.readline)
+        presser.join()
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
 @pytest.mark.parametrize("how", ["wait", "read", "check"])
 def test_who_is_busy_hears_it_when_they_wait_again(how: str) -> None:
     done: Future[str] = Future()
@@ -64,10 +77,10 @@ def test_a_result_ends_the_wait_and_so_does_the_time() -> None:
 
 
 def test_afterwards_everything_is_as_before() -> None:
-    before = signal.getsignal(signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGALRM)}
     with Bell():
-        assert signal.getsignal(signal.SIGINT) is not before
-    assert signal.getsignal(signal.SIGINT) is before
+        assert all(signal.getsignal(number) is not handler for number, handler in before.items())
+    assert {number: signal.getsignal(number) for number in before} == before
 
 
 def test_after_the_last_bell_of_a_process_nothing_is_heard() -> None:

@@ -135,7 +135,7 @@ def test_pasted_lines_are_one_message(server: Running) -> None:
 def test_ctrl_c_at_the_prompt_leaves(server: Running) -> None:
     with terminal(*words_for(server, "aap")) as screen:
         screen.wait_for("> ")
-        screen.press_ctrl_c_at_a_prompt()
+        screen.press_ctrl_c()
         assert screen.code() == 0
         assert "Traceback" not in screen.seen
 
@@ -145,7 +145,7 @@ def test_ctrl_c_at_a_question_interrupts_the_turn(server: Running) -> None:
         screen.wait_for("> ")
         screen.type("/ask\n")
         screen.wait_for("own words: ")
-        screen.press_ctrl_c_at_a_prompt()
+        screen.press_ctrl_c()
         screen.wait_for("interrupted\n")
         screen.wait_for("> ")
         assert "You said: well" in ask(screen, "well")
