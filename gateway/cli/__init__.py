@@ -1,5 +1,6 @@
 """The command line; each command imports what it needs when it runs, and not before."""
 
+import signal
 from typing import Annotated, Any
 
 import typer
@@ -21,6 +22,10 @@ ELSEWHERE = {
     "record": ("conformance.recording.command", "record"),
 }
 """Commands that live in another package, which is imported only when they are asked for."""
+
+
+OWN_BELL = ("chat", "sessions")
+"""Commands that take care of Ctrl-C themselves; to the others it is what Python makes of it."""
 
 
 class AllCommands(Commands):
@@ -85,6 +90,7 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def dragoman(
+    context: typer.Context,
     is_version_wanted: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version this is.")
     ] = False,
@@ -93,6 +99,8 @@ def dragoman(
 
     Example: [b]dragoman serve[/b]
     """
+    if context.obj is OWN_PROCESS and context.invoked_subcommand not in OWN_BELL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def main() -> None:

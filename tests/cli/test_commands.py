@@ -85,6 +85,30 @@ def test_a_command_of_a_package_that_is_not_there_is_not_there(dragoman: Run, mo
     assert dragoman("conform").exit_code == 2
 
 
+PRESSING = """
+import builtins, signal
+from gateway.__main__ import main
+
+fetch = builtins.__import__
+
+def pressing(name, *words):
+    if name == "MODULE":
+        signal.raise_signal(signal.SIGINT)
+    return fetch(name, *words)
+
+builtins.__import__ = pressing
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["gateway.cli", "gateway.chat"])
+def test_ctrl_c_before_a_chat_has_begun_is_no_traceback(module: str) -> None:
+    """Neither while the commands are imported, nor while the chat imports what it needs."""
+    program = [sys.executable, "-c", PRESSING.replace("MODULE", module), "chat", "http://127.0.0.1:9/aap"]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 def test_the_command_line_itself_imports_little() -> None:
     """Each of these takes longer to import than the whole command line."""
     heavy = ("aiohttp", "pydantic", "structlog", "prometheus_client", "watchfiles", "conformance", "rich.console")
