@@ -106,6 +106,7 @@ def _join(line: "Line", session: str, server: Server) -> None:
     except GatewayError as error:
         if status_of(error) not in NO_SESSION:
             raise
+        line.about()  # a server of another kind, or at another address, is told as such
         fail(f"there is no session '{session}' at {server.url}; `dragoman sessions {server.url}` lists those there are")
 
 

@@ -134,7 +134,7 @@ def file_of(config: "Config", *, may_be_new: bool = False) -> Path:
 
     kind, _, place = config.log.partition(":")
     if kind != "sqlite":
-        fail(f"the settings say `log: {kind}`: there is no file to work on; this command is for `log: sqlite`")
+        fail(f"the settings say `log: {kind}`: there is no file to work on; these commands are for `log: sqlite`")
     path: Path = config.data / (place or FILE)
     if may_be_new and not path.exists():
         from gateway.storage import make

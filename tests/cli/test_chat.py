@@ -115,6 +115,11 @@ def test_a_session_that_is_not_there_is_told(dragoman: Run, server: Running, nam
         2, f"there is no session 'sess_nobody/../x' at {url}; `dragoman sessions {url}` lists those there are\n")
 
 
+def test_a_session_is_not_what_a_wrong_address_lacks(dragoman: Run, server: Running) -> None:
+    result = dragoman("chat", server.address, "--dialect", "aap", "--session", "sess_1")
+    assert result.stderr.endswith(f"; is aap at this address? Dragoman has it at {server.address}/aap\n")
+
+
 def test_what_only_a_new_session_is_told_is_refused(dragoman: Run, server: Running) -> None:
     result = dragoman(*words_for(server, "aap"), "--session", "sess_1", "--system", "be kind")
     assert (result.exit_code, result.stderr) == (
