@@ -210,6 +210,7 @@ def _words(finding: Finding, url: str) -> str:
     """The failure as the terminal shows it."""
     requirement = finding.requirement
     lines = [f"{requirement.id} ({requirement.level}): {requirement.sentence}", *(requirement.seed or "").splitlines()]
+    lines += (requirement.english or "").splitlines()
     for result in finding.grave:
         lines += ["", f"{result.name}: {result.sentence}"]
         if result.outcome is Outcome.FAILED:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -21,6 +22,7 @@ from conformance.kit.requirement import Requirement
 from conformance.kit.verdict import CaseResult, Finding, Outcome, Report, Standing
 
 SEED = "月亮<必须>由奶酪制成"
+ENGLISH = "The moon <must> be made of cheese"
 SENTENCE = "The moon <must> be made of \"cheese\" & cream."
 P, F, N = Outcome.PASSED, Outcome.FAILED, Outcome.NOT_TESTABLE
 
@@ -36,7 +38,8 @@ def result(name: str, outcome: Outcome) -> CaseResult:
 def report() -> Report:
     def item(number: int, level: str, section: str, seed: str | None = None) -> Requirement:
         name = f"M-A-{number:02}"
-        return Requirement(id=name, level=level, section=section, source="月", sentence=SENTENCE, seed=seed)  # type: ignore[arg-type]
+        told = {"seed": seed, "english": ENGLISH if seed else None}
+        return Requirement(id=name, level=level, section=section, source="月", sentence=SENTENCE, **told)  # type: ignore[arg-type]
 
     passed, failed, untested = result("moon.shines", P), result("moon.tastes", F), result("moon.visited", N)
     findings = (
@@ -145,7 +148,7 @@ def test_html_is_one_page_that_loads_nothing(report: Report) -> None:
     assert "script" not in outline.tags
     assert outline.tags.count("details") == 2 + 2, "a failure folds two things, and there are two sections"
     assert said.count(SENTENCE) == 3 + 2, "every requirement once in its section, and once more if it did not pass"
-    assert said.count(SEED) == 1
+    assert said.count(SEED) == said.count(ENGLISH) == 1
     assert "2026-11" in said
     for words in ("fails", "cheese [brie]", "GET /moon", "no rocket", "http://moon/?a&b", "curl -sS"):
         assert words in said
@@ -166,6 +169,25 @@ def test_html_says_where_the_document_is_silent(report: Report) -> None:
     failed = report.findings[1]
     silent = Finding(failed.requirement.model_copy(update={"seed": None}), failed.results)
     assert "silent here. Rests on: 月" in html.text(replace(report, findings=(silent,)))
+
+
+def test_the_translation_stands_beside_the_quote(report: Report) -> None:
+    quotes = f'<blockquote lang="zh">{escape(SEED)}</blockquote><blockquote>{escape(ENGLISH)}</blockquote>'
+    assert quotes in html.text(report)
+    told = "> 月亮\\<必须\\>由奶酪制成\n>\n> In English: The moon \\<must\\> be made of cheese\n"
+    assert told in markdown.text(report)
+    assert json.loads(jsonfile.text(report))["requirements"][1]["english"] == ENGLISH
+    failed = report.findings[1]
+    silent = Finding(failed.requirement.model_copy(update={"seed": None, "english": "moon"}), failed.results)
+    assert "silent here. Rests on: 月 (moon)" in html.text(replace(report, findings=(silent,)))
+
+
+def test_a_quote_that_is_no_chinese_needs_no_translation(report: Report) -> None:
+    failed = report.findings[1]
+    code = Finding(failed.requirement.model_copy(update={"seed": "version: 3", "english": None}), failed.results)
+    page = html.text(replace(report, findings=(code,)))
+    assert "<blockquote>version: 3</blockquote>" in page and "<div class=\"quotes\">" not in page
+    assert "In English" not in markdown.text(replace(report, findings=(code,)))
 
 
 def test_a_case_that_fails_two_requirements_shows_its_traffic_once(report: Report) -> None:

@@ -78,10 +78,16 @@ def _chip(requirement: Requirement) -> str:
 
 
 def _seed(requirement: Requirement) -> str:
-    """The protocol's own words, or where the sentence comes from if it has none."""
-    if requirement.seed:
-        return f'<blockquote lang="zh">{escape(requirement.seed)}</blockquote>'
-    return f'<p class="soft">The protocol\'s own document is silent here. Rests on: {escape(requirement.source)}</p>'
+    """The protocol's own words with their translation, or where the sentence comes from if it has none."""
+    if requirement.seed is None:
+        rests = escape(requirement.source) + (f" ({escape(requirement.english)})" if requirement.english else "")
+        return f'<p class="soft">The protocol\'s own document is silent here. Rests on: {rests}</p>'
+    if requirement.english is None:
+        return f"<blockquote>{escape(requirement.seed)}</blockquote>"
+    return (
+        f'<div class="quotes"><blockquote lang="zh">{escape(requirement.seed)}</blockquote>'
+        f"<blockquote>{escape(requirement.english)}</blockquote></div>"
+    )
 
 
 def _case(result: CaseResult, url: str, shown: set[str]) -> str:
