@@ -60,7 +60,7 @@ class Stream:
         self.headers: Mapping[str, str] = dict(response.headers)
         self.parser = SseParser()
         self._response = response
-        self._incoming = Incoming(transcript)
+        self._incoming = Incoming(transcript, is_whole=not self.is_event_stream)
         self._timeout = timeout
         self._waiting: list[ServerEvent] = []
         self.raw = bytearray()
@@ -102,6 +102,10 @@ class Stream:
         while piece := await self._piece(self._timeout):
             pieces.append(piece)
         return Reply(self.asked, self.status, self.headers, b"".join(pieces))
+
+    def close(self) -> None:
+        """Keep what came of an answer that nobody reads on."""
+        self._incoming.close()
 
     async def _piece(self, within: float) -> bytes:
         try:
@@ -162,7 +166,7 @@ class HttpClient:
         heading |= headers or {}
         url = self.base + path
         asked = f"{method} {path}" + _question(query)
-        self.transcript.sent(_request(asked, heading, payload))
+        self.transcript.sent_request(asked, heading, None if payload is None else _shown(payload))
         request = self.session.request(
             method,
             url,
@@ -176,8 +180,12 @@ class HttpClient:
             async with asyncio.timeout(self.timeout):
                 response = await request
         try:
-            self.transcript.received(_head(response))
-            yield Stream(asked, response, self.transcript, self.timeout)
+            self.transcript.received_head(_status(response), response.headers.items())
+            stream = Stream(asked, response, self.transcript, self.timeout)
+            try:
+                yield stream
+            finally:
+                stream.close()
         finally:
             response.close()
 
@@ -217,13 +225,9 @@ def _question(query: Query | None) -> str:
     return "?" + "&".join(f"{name}={value}" for name, value in pairs) if query else ""
 
 
-def _request(asked: str, headers: Mapping[str, str], payload: bytes | None) -> str:
-    lines = [asked, *(f"{name}: {value}" for name, value in headers.items())]
-    if payload is not None:
-        lines += ["", payload.decode("utf-8", "backslashreplace")]
-    return "\n".join(lines)
+def _shown(payload: bytes) -> str:
+    return payload.decode("utf-8", "backslashreplace")
 
 
-def _head(response: aiohttp.ClientResponse) -> str:
-    lines = [f"{response.status} {response.reason or ''}".rstrip()]
-    return "\n".join(lines + [f"{name}: {value}" for name, value in response.headers.items()] + [""])
+def _status(response: aiohttp.ClientResponse) -> str:
+    return f"{response.status} {response.reason or ''}".rstrip()

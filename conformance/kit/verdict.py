@@ -1,7 +1,7 @@
 """Verdicts: what came of each case, of each requirement, and of the whole examination."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -43,6 +43,19 @@ class CaseResult:
     expected: str | None = None
     seen: str | None = None
     reason: str | None = None
+    left: tuple[str, ...] = ()
+    """What it has made on the server and could not delete."""
+
+    def told(self, hide: Callable[[str], str]) -> "CaseResult":
+        """The same result, with all that the server said passed through a redaction."""
+        return replace(
+            self,
+            transcript=hide(self.transcript),
+            expected=self.expected and hide(self.expected),
+            seen=self.seen and hide(self.seen),
+            reason=self.reason and hide(self.reason),
+            left=tuple(map(hide, self.left)),
+        )
 
     @property
     def remark(self) -> str:

@@ -77,7 +77,7 @@ async def connect(client: HttpClient, path: str, key: str | EllipsisType | None 
     headers = dict(client.headers)
     if key is not None:
         headers["Authorization"] = f"Bearer {key}"
-    client.transcript.sent("\n".join([f"WebSocket {path}", *(f"{name}: {value}" for name, value in headers.items())]))
+    client.transcript.sent_request(f"WebSocket {path}", headers)
     try:
         async with asyncio.timeout(client.timeout):
             socket = await client.session.ws_connect(client.base + path, headers=headers, max_msg_size=0)

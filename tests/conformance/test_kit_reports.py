@@ -16,14 +16,17 @@ from rich.console import Console
 
 from conformance.aap.profile import AapProfile
 from conformance.faults.aap import FAULTS
+from conformance.faults.blade.every import FAULTS as BLADE_FAULTS
 from conformance.kit import reports
 from conformance.kit.reports import badge, console, html, jsonfile, junit, markdown
 from conformance.kit.requirement import Requirement
 from conformance.kit.verdict import CaseResult, Finding, Outcome, Report, Standing
+from tests.support.conformance.examinations import KEY
 
 SEED = "月亮<必须>由奶酪制成"
 ENGLISH = "The moon <must> be made of cheese"
 SENTENCE = "The moon <must> be made of \"cheese\" & cream."
+Examine = Callable[..., Awaitable[Report]]
 P, F, N = Outcome.PASSED, Outcome.FAILED, Outcome.NOT_TESTABLE
 
 
@@ -305,3 +308,35 @@ def test_transcripts_are_a_file_per_case(report: Report, tmp_path: Path) -> None
     assert sorted(files) == ["moon.shines.txt", "moon.tastes.txt", "moon.visited.txt"]
     assert "GET /moon" in files["moon.shines.txt"]
     assert "expected cheese" in files["moon.tastes.txt"]
+
+
+async def test_a_key_that_the_server_returns_is_in_no_report(examine_blade: Examine, tmp_path: Path) -> None:
+    server = BLADE_FAULTS["plaintext-twice"].server(key=KEY)
+    minted: list[str] = []
+    keep, server.tokens = server.tokens, Kept(minted)
+    assert keep == {}
+    found = await examine_blade(server, "BL-KEY-01", "BL-KEY-02", "BL-KEY-03")
+    assert [item.requirement.id for item in found.of(F)] == ["BL-KEY-03"] and minted
+    told = everything(found, tmp_path)
+    for words in told:
+        assert not [secret for secret in (KEY, *minted) if secret in words]
+    assert "[redacted-" in told[0] and '"$ID' in told[0], "the commands read the key out of the answer"
+
+
+def everything(report: Report, folder: Path) -> list[str]:
+    """The report in every form it can be had."""
+    reports.write_transcripts(report, folder)
+    told = [reports.writer(kind)(report) for kind in ("json", "junit", "html", "markdown", "badge")]
+    return [*told, printed(report, terminal=False), *(path.read_text() for path in folder.iterdir())]
+
+
+class Kept(dict[str, str]):
+    """Remembers whatever was put into it."""
+
+    def __init__(self, values: list[str]) -> None:
+        super().__init__()
+        self._values = values
+
+    def __setitem__(self, name: str, value: str) -> None:
+        self._values.append(value)
+        super().__setitem__(name, value)

@@ -158,7 +158,7 @@ def one_case(aap: Suite, check: Any) -> Suite:
 
 
 async def _run(suite: Suite, url: str = "http://127.0.0.1:9") -> CaseResult:
-    runner = Runner(suite, Target(url, "k3y", 0.05), suite.read_profile())
+    runner = Runner(suite, Target(url, "k3y-of-the-runner", 0.05), suite.read_profile())
     wanted = [item for item in suite.catalogue.requirements if item.id == "AAP-META-01"]
     return (await runner.run(wanted)).results[0]
 
@@ -182,7 +182,7 @@ async def test_an_examiner_that_dawdles_is_stopped(aap: Suite) -> None:
 
 async def test_the_key_is_struck_out_of_reasons_too(aap: Suite) -> None:
     async def check(exam: Any) -> None:
-        raise NotTestable("the server said k3y")
+        raise NotTestable("the server said k3y-of-the-runner")
 
     assert (await _run(one_case(aap, check))).reason == "the server said [redacted]"
 

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from conformance.recording.secrets import Redactor, is_secret_name, spellings
+from conformance.kit.secrets import Redactor, is_secret_name, spellings
 
 SECRET = 'sk-"live"/ö+0123456789'
 
