@@ -46,6 +46,16 @@ class Reply:
     def json(self) -> Any:
         return expect.parsed(self.body, f"the body of the answer to {self.asked}")
 
+    def has(self, *names: str) -> bool:
+        """Whether it is a success whose JSON body is an object with these members."""
+        if not 200 <= self.status < 300:
+            return False
+        try:
+            body = orjson.loads(self.body)
+        except orjson.JSONDecodeError:
+            return False
+        return isinstance(body, dict) and all(name in body for name in names)
+
     def object(self) -> dict[str, Any]:
         """The JSON object the body must be."""
         return expect.keyed(f"the answer to {self.asked}", self.json())
@@ -139,6 +149,14 @@ class HttpClient:
     """Told of every whole answer: whoever has to clear away wants to know what was made."""
     is_disposable: bool = False
     """Whether nobody minds what is left on the server."""
+    moved: tuple[str, str] | None = None
+    """A path of the protocol, and where the server has it instead."""
+
+    def placed(self, path: str) -> str:
+        """Where this server has a path of the protocol."""
+        if self.moved is None or not f"{path}/".startswith(f"{self.moved[0]}/"):
+            return path
+        return self.moved[1] + path[len(self.moved[0]) :]
 
     async def ask(self, method: str, path: str, json: Any = ..., **more: Any) -> Reply:
         """The whole answer to one request; see `stream` for what may be asked."""
@@ -164,6 +182,7 @@ class HttpClient:
         payload = orjson.dumps(json) if json is not ... else body
         heading = self._heading(content_type if payload is not None else None, self.key if key is ... else key)
         heading |= headers or {}
+        path = self.placed(path)
         url = self.base + path
         asked = f"{method} {path}" + _question(query)
         self.transcript.sent_request(asked, heading, None if payload is None else _shown(payload))

@@ -127,6 +127,11 @@ class Report:
         news = (item for item in self.findings if item.requirement.id not in self.standing.known)
         return EXIT_CODES[Verdict.FAILS if self.standing.complaints else _verdict(news)]
 
+    @property
+    def left(self) -> tuple[str, ...]:
+        """What the examination has made on the server and could not delete."""
+        return tuple(dict.fromkeys(path for result in self.results for path in result.left))
+
     def judged_by(self, version: str) -> "Report":
         """The same report, naming the set of requirements."""
         return replace(self, requirements=version)

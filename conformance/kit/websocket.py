@@ -74,6 +74,7 @@ class Socket:
 async def connect(client: HttpClient, path: str, key: str | EllipsisType | None = ...) -> AsyncIterator[Socket]:
     """Open a WebSocket at the path, with the key the client has unless another is given."""
     key = client.key if key is ... else key
+    path = client.placed(path)
     headers = dict(client.headers)
     if key is not None:
         headers["Authorization"] = f"Bearer {key}"

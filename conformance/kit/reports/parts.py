@@ -12,6 +12,13 @@ HEAD, TAIL = 160, 80
 SIGNS = {Outcome.PASSED: "✓", Outcome.FAILED: "✗", Outcome.NOT_TESTABLE: "?", Outcome.NOT_APPLICABLE: "–"}
 
 
+def left_behind(report: Report, shown: int = 5) -> str:
+    """What is still on the server, in one line."""
+    listed = ", ".join(report.left[:shown])
+    more = f" and {len(report.left) - shown} more" if len(report.left) > shown else ""
+    return f"could not be deleted, and is still on the server: {len(report.left)} ({listed}{more})"
+
+
 def share(name: str, outcomes: Sequence[Outcome]) -> str:
     """How much of a level passed, in numbers and as a bar."""
     asked = [outcome for outcome in outcomes if outcome is not Outcome.NOT_APPLICABLE]
