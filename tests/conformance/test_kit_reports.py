@@ -185,6 +185,23 @@ def test_the_translation_stands_beside_the_quote(report: Report) -> None:
     assert "silent here. Rests on: 月 (moon)" in html.text(replace(report, findings=(silent,)))
 
 
+def test_every_report_counts_what_could_not_be_deleted(report: Report) -> None:
+    first, *others = report.results
+    paths = tuple(f"/sessions/<{number}>" for number in range(7))
+    left = replace(report, results=(replace(first, left=paths), *others))
+    words = "could not be deleted, and is still on the server: 7 (/sessions/<0>, "
+    assert words in printed(left, terminal=False) and " and 2 more)" in printed(left, terminal=False)
+    assert json.loads(jsonfile.text(left))["leftBehind"] == list(paths)
+    assert problems(left) == []
+    page = html.text(left)
+    assert '<dt>could not be deleted</dt><dd><a href="#left">7</a></dd>' in page
+    assert "<li><code>/sessions/&lt;6&gt;</code></li>" in page
+    assert "## Could not be deleted: 7\n\n- /sessions/\\<0\\>\n" in markdown.text(left)
+    for kind in ("json", "html", "markdown"):
+        assert "be deleted" not in reports.writer(kind)(report)
+    assert "be deleted" not in printed(report, terminal=False)
+
+
 def test_a_quote_that_is_no_chinese_needs_no_translation(report: Report) -> None:
     failed = report.findings[1]
     code = Finding(failed.requirement.model_copy(update={"seed": "version: 3", "english": None}), failed.results)
