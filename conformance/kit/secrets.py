@@ -24,6 +24,8 @@ ENDINGS = (
     "token", "secret", "password", "passwd", "passphrase", "apikey", "accesskey", "privatekey", "secretkey",
     "plaintext", "credential", "credentials", "authorization", "cookie",
 )  # fmt: skip
+PARTS = ("key", "secret", "pass", "plain", "credential", "authorization", "cookie", "env")
+"""Every name of a secret has one of these in it, or `token`; few texts have any, so that few are searched for names."""
 CURSORS = ("nexttoken", "pagetoken", "continuationtoken")
 JSON_PAIR = re.compile(r'"([\w.\- ]{1,64})"(\s*:\s*)"((?:[^"\\]++|\\.)++)"')
 INNER_PAIR = re.compile(r'\\"([\w.\- ]{1,64})\\"(\s*:\s*)\\"((?:(?!\\").)+)\\"')
@@ -77,10 +79,11 @@ class Redactor:
     def text(self, text: str, *, is_sent: bool = False, is_form: bool = False) -> str:
         if is_sent:
             text = CONNECT.sub(lambda found: found[1] + found[2] + self._values(found[3]), text)
-        text = ENVIRONMENT.sub(lambda found: found[1] + self._environment(found[2]), text)
-        text = JSON_PAIR.sub(self._pair, text)
-        text = INNER_PAIR.sub(self._inner_pair, text)
-        text = QUERY_PAIR.sub(lambda found: self._query_pair(found, is_form), text)
+        if _may_name_one(text):
+            text = ENVIRONMENT.sub(lambda found: found[1] + self._environment(found[2]), text)
+            text = JSON_PAIR.sub(self._pair, text)
+            text = INNER_PAIR.sub(self._inner_pair, text)
+            text = QUERY_PAIR.sub(lambda found: self._query_pair(found, is_form), text)
         return self._literal(text)
 
     def message(
@@ -103,6 +106,11 @@ class Redactor:
     def again(self, text: str) -> str:
         """A text that was looked through before, without the secrets that were learned since."""
         return self._literal(text)
+
+    @property
+    def count(self) -> int:
+        """How many secrets were found so far."""
+        return len(self._learned)
 
     @property
     def learned(self) -> tuple[str, ...]:
@@ -236,6 +244,11 @@ def spellings(secret: str) -> set[str]:
     quoted = quote(raw, safe="")
     inside: Sequence[str] = (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
     return {secret, *inside, quoted, quoted.lower(), quote_plus(raw), quote(raw), coded, coded.rstrip("=")}
+
+
+def _may_name_one(text: str) -> bool:
+    low = text.lower()
+    return any(part in low for part in PARTS) or low.count("token") > low.count("tokens")
 
 
 def _is_word(secret: str) -> bool:

@@ -70,9 +70,10 @@ class Transcript:
     @contextmanager
     def _noting(self) -> Iterator[None]:
         """Note which secrets the server itself gave away."""
-        before = len(self._redactor.learned)
+        before = self._redactor.count
         yield
-        self.returned += self._redactor.learned[before:]
+        if self._redactor.count > before:
+            self.returned += self._redactor.learned[before:]
 
     def _keep(self, mark: str, text: str) -> None:
         self.entries.append(Entry(self._clock() - self._start, mark, _shortened(_storable(text))))
