@@ -101,13 +101,14 @@ def _examined(suite: "Suite", settings: "BaseModel", wanted: "Sequence[Requireme
 
     from rich.console import Console
 
-    from conformance.kit.presence import Absent, locate, plain
+    from conformance.kit.presence import Absent, locate, plain, public
     from conformance.kit.reports import console as on_console
     from conformance.kit.runner import Runner, obstacle
 
     try:
         if reason := asyncio.run(obstacle(plain(target.url), target.timeout)):
-            raise _unusable(f"{target.url} cannot be reached: {reason}; is it running, and is that its address?")
+            where = f"{public(target.url)} cannot be reached: {reason}"
+            raise _unusable(f"{where}; is it running, and is that its address?")
         target = asyncio.run(locate(suite, target))
     except (Absent, ValueError) as error:
         raise _unusable(str(error)) from None

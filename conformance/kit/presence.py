@@ -49,6 +49,11 @@ def plain(url: str) -> str:
     return str(place.with_scheme(SCHEMES[place.scheme]).with_query(None).with_fragment(None)).rstrip("/")
 
 
+def public(url: str) -> str:
+    """The address as it may be shown: without the name and password it may hold."""
+    return str(URL(url).with_user(None)) if URL(url).user or URL(url).password else url
+
+
 def places(suite: Suite, target: Target) -> list[Target]:
     """Where the paths of the dialect may begin if this address was given for its server, the likeliest first."""
     address = plain(target.url)
@@ -78,7 +83,7 @@ async def _located(suite: Suite, target: Target, session: aiohttp.ClientSession)
     best = [*there, *(sight for sight in sights if not sight.is_absent)][0]
     if best.is_locked:
         hint = "is it the right key?" if target.key else "give its key with --key or in CONFORM_KEY"
-        raise Absent(f"the server at {target.url} lets nobody in ({best}); {hint}")
+        raise Absent(f"the server at {public(target.url)} lets nobody in ({best}); {hint}")
     return best.place
 
 
@@ -90,13 +95,13 @@ async def _make_sure(
     others = [it for it in suites if it is not suite and await _is_at(it, places(it, target), session)]
     if not others and not all(sight.is_absent for sight in sights):
         return
-    told = f"no server of {dialect} answers at {target.url} ({sights[0]})"
+    told = f"no server of {dialect} answers at {public(target.url)} ({sights[0]})"
     usual = replace(target, url=_origin(target.url) + suite.usual_path)
     if usual.url != plain(target.url) and await _is_at(suite, places(suite, usual)[:1], session):
-        raise Absent(f"{told}; one answers at {usual.url}: give that address")
+        raise Absent(f"{told}; one answers at {public(usual.url)}: give that address")
     if others:
         other = others[0].catalogue.dialect
-        raise Absent(f"{told}; a server of {other} does: dragoman conform {other} {target.url}")
+        raise Absent(f"{told}; a server of {other} does: dragoman conform {other} {public(target.url)}")
     raise Absent(f"{told}; is that its address? Dragoman has {dialect} at {suite.usual_path}")
 
 

@@ -93,8 +93,9 @@ class Runner:
         return _result(case, error, transcript, clock() - start, limit)
 
     def _redactor(self) -> Redactor:
-        """Knows the key and what the profile names; gives a secret the same number in every case."""
-        known: Iterable[str] = getattr(self._profile, "secrets", ())
+        """Knows the key, the address and what the profile names; gives a secret the same number in every case."""
+        password, told = URL(self._target.url).password, getattr(self._profile, "secrets", ())
+        known: Iterable[str] = [*([password] if password else []), *told]
         return Redactor(known, key=self._target.key, marks=self._marks)
 
     def _covered(self, results: tuple[CaseResult, ...]) -> tuple[CaseResult, ...]:

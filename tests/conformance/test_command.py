@@ -180,6 +180,22 @@ def test_a_wrong_address_is_told_in_one_line(in_background: Serve, tmp_path: Pat
     assert wrong.output.endswith("(GET /meta: 401, GET /sessions: 401); is it the right key?\n")
 
 
+@pytest.mark.parametrize("url", ["http://h:1/api/v1", "http://h:1/"])
+def test_the_address_beside_a_recording_may_have_the_path_that_serve_prints(tmp_path: Path, url: str) -> None:
+    asked = {"type": "request", "exchange": 1, "at": 0.1, "method": "GET", "path": "/api/v1/sessions", "headers": []}
+    lines = [
+        {"type": "recording", "version": 1, "dialect": "zenflux", "target": "http://h:1", "mount": "", "started": ""},
+        asked,
+        {"type": "response", "exchange": 1, "at": 0.2, "status": 500, "reason": "No", "headers": []},
+        {"type": "end", "exchange": 1, "at": 0.3, "ending": "whole"},
+    ]
+    path = tmp_path / "traffic.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    result = run("zenflux", url, "--transcript", str(path), "--only", "ZF-GEN-0*")
+    assert result.exit_code == 1, result.output
+    assert "GET /api/v1/sessions" in result.output
+
+
 @pytest.mark.parametrize("dialect", ["aap", "blade", "cas", "zenflux"])
 def test_a_profile_is_printed_to_be_edited(dialect: str, tmp_path: Path) -> None:
     result = run(dialect, "--print-profile")

@@ -107,6 +107,13 @@ async def test_a_key_that_is_missing_or_wrong_is_told_before_anything_is_asked(d
         assert (await complaint(dialect, url, "another")).endswith("401); is it the right key?")
 
 
+async def test_a_password_in_the_address_is_not_shown() -> None:
+    async with served(SERVERS["aap"]()) as url:
+        address = url.replace("http://", "http://me:pass-word-1@").removesuffix("/aap")
+        told = await complaint("aap", address, None)
+    assert "pass-word-1" not in told and url.removesuffix("/aap") in told
+
+
 async def test_a_server_that_answers_wrongly_is_examined() -> None:
     async with served(FAULTS["version-as-text"].server(key=KEY)) as url:
         assert (await found("aap", url)).url == url
