@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from .field_errors import words_of
+
 Model = TypeVar("Model", bound=BaseModel)
 Place = Sequence[int | str]
 
@@ -31,11 +33,11 @@ def read_document(path: Path, model: type[Model]) -> Model:
     except yaml.YAMLError as error:
         raise DocumentError(path, [f"is not YAML: {_one_line(error)}"]) from None
     if not isinstance(found, dict):
-        raise DocumentError(path, [f"must be a mapping, not {type(found).__name__}"])
+        raise DocumentError(path, ["must be a mapping, as `{name: value}`"])
     try:
         return model.model_validate(found)
     except ValidationError as error:
-        told = [_problem(item["loc"], item["msg"]) for item in error.errors()]
+        told = [_problem(item["loc"], words_of(item)) for item in error.errors()]
         raise DocumentError(path, told, [line_of(text, item["loc"]) for item in error.errors()]) from None
 
 
