@@ -52,8 +52,8 @@ class FieldError:
 def field_errors(error: ValidationError, value: Any, field: str = "") -> list[FieldError]:
     """Each mistake after its field; of a value that may be of several kinds, what is wrong deepest in it."""
     found = [_field_error(one, value, field) for one in error.errors(include_url=False)]
-    deepest = [one for one in found if not any(other.field.startswith(f"{one.field}.") for other in found if one.field)]
-    return _joined(deepest)
+    above = {one.field[:end] for one in found for end in range(len(one.field)) if one.field[end] == "."}
+    return _joined([one for one in found if one.field not in above])
 
 
 def _field_error(found: Any, value: Any, field: str) -> FieldError:
@@ -87,13 +87,25 @@ def path_in(loc: Iterable[str | int], value: Any, *, missing: bool = False) -> t
     """The way to a field through what was sent; which of several kinds was tried there is not part of it."""
     path: list[str | int] = []
     steps: list[Any] = list(loc)
-    for number, step in enumerate(steps):
-        if (isinstance(value, dict) and step in value) or (isinstance(value, list) and step in range(len(value))):
+    for number, step in enumerate(steps, 1):
+        is_last = number == len(steps)
+        if _leads(step, value) and (is_last or not _is_tag(step, steps[number], value)):
             value = value[step]
             path.append(step)
-        elif missing and number == len(steps) - 1:
+        elif missing and is_last:
             path.append(step)
     return tuple(path)
+
+
+def _leads(step: Any, value: Any) -> bool:
+    return (isinstance(value, dict) and step in value) or (isinstance(value, list) and step in range(len(value)))
+
+
+def _is_tag(step: Any, after: Any, value: Any) -> bool:
+    """Whether the step only says of which kind the object is; a kind may have a member of its own name."""
+    if not isinstance(value, dict) or step not in (value.get("type"), value.get("role")):
+        return False
+    return _leads(after, value) or not _leads(after, value[step])
 
 
 # -- a value of one of several kinds ----------------------------------------------------------------------------------
@@ -105,33 +117,33 @@ def _tag_error(kind: str, context: Mapping[str, Any], given: Any, field: str, no
     below = f"{field}.{word}" if field else word
     if kind == "union_tag_not_found":
         return FieldError(below, nouns.missing)
-    return FieldError(below, f"must be {_either(str(context.get('expected_tags', '')))}",
+    return FieldError(below, f"must be {_either(str(context.get('expected_tags', '')).split(', '))}",
                       shown(given.get(word), below, nouns))
 
 
 def _joined(found: list[FieldError]) -> list[FieldError]:
     """The mistakes, those of one field as one: it must be this or that."""
-    joined: dict[str, FieldError] = {}
+    fields: dict[str, list[FieldError]] = {}
     for one in found:
-        before = joined.get(one.field)
-        if before is None:
-            joined[one.field] = one
-        elif before.expected.startswith(_MUST) and one.expected.startswith(_MUST) and before.came == one.came:
-            other = one.expected.removeprefix(_MUST)
-            if other not in before.expected.removeprefix(_MUST).split(" or "):
-                joined[one.field] = FieldError(one.field, f"{before.expected} or {other}", one.came)
-        elif before.expected.startswith(_MUST) and not one.expected.startswith(_MUST):
-            joined[one.field] = one  # the kind is right, and something else is not
-    return list(joined.values())
+        fields.setdefault(one.field, []).append(one)
+    return [_alternatives(several) for several in fields.values()]
+
+
+def _alternatives(several: list[FieldError]) -> FieldError:
+    other = [one for one in several if not one.expected.startswith(_MUST)]
+    if len(several) == 1 or other:
+        return (other or several)[0]  # if the kind is right, something else is not
+    kinds = dict.fromkeys(one.expected.removeprefix(_MUST) for one in several)
+    return FieldError(several[0].field, _MUST + _either(list(kinds)), several[0].came)
 
 
 _MUST = "must be "
 
 
-def _either(words: str) -> str:
-    """`'a', 'b', 'c'` with an "or" before the last."""
-    before, _, last = words.rpartition(", ")
-    return f"{before} or {last}" if before else last
+def _either(words: list[str]) -> str:
+    """The words with an "or" before the last."""
+    *before, last = words
+    return f"{', '.join(before)} or {last}" if before else last
 
 
 # -- what came --------------------------------------------------------------------------------------------------------
@@ -176,11 +188,11 @@ _Words = Callable[[Mapping[str, Any], Nouns], str]
 
 
 def _must(*kinds: str, words: str) -> dict[str, _Words]:
-    return dict.fromkeys(kinds, lambda context, nouns: words.format(**{key: _number(one) for key, one in context.items()}))
+    def filled(context: Mapping[str, Any], _: Nouns) -> str:
+        return words.format(**{name: f"{limit:g}" if isinstance(limit, float) else limit
+                               for name, limit in context.items()})
 
-
-def _number(limit: Any) -> Any:
-    return f"{limit:g}" if isinstance(limit, float) else limit
+    return dict.fromkeys(kinds, filled)
 
 
 def _listed(words: str) -> str:
@@ -199,7 +211,7 @@ def _prefixes(pattern: str) -> str:
              ([one.replace("s?", ""), one.replace("s?", "s")] if "s?" in one else [one])]
     if not plain or not all(re.fullmatch(r"[A-Za-z:/]+", word) for word in plain):
         return f"must fit the pattern {pattern}"
-    return f"must begin with {_either(', '.join(plain))}"
+    return f"must begin with {_either(plain)}"
 
 
 def _length(least: bool, noun: str) -> _Words:
@@ -225,7 +237,7 @@ _EXPECTED: dict[str, _Words] = {
                     lambda context, nouns: f"must be {_listed(str(context.get('expected', '')))}"),
     **_must("string_type", "string_unicode", "string_sub_type", "bytes_type", words="must be a string"),
     **_must("int_type", "int_parsing", "int_from_float", words="must be a whole number"),
-    **_must("int_parsing_size", words="must be a whole number of at most 64 bits"),
+    **_must("int_parsing_size", words="must be a smaller number"),
     **_must("float_type", "float_parsing", "finite_number", "decimal_type", "decimal_parsing", "fraction_type",
             "fraction_parsing", "complex_type", "complex_str_parsing", words="must be a number"),
     **_must("decimal_max_digits", words="must have at most {max_digits} digits"),
@@ -259,7 +271,7 @@ _EXPECTED: dict[str, _Words] = {
     **_must("timezone_aware", "timezone_offset", words="must have a time zone"),
     **_must("time_delta_type", "time_delta_parsing", words="must be a duration, as PT30S"),
     **_must("url_type", "url_parsing", "url_syntax_violation", words="must be a URL"),
-    "url_scheme": lambda context, nouns: f"must be a URL that begins with {_either(context['expected_schemes'])}",
+    **_must("url_scheme", words="must be a URL that begins with {expected_schemes}"),
     **_must("uuid_type", "uuid_parsing", "uuid_version", words="must be a UUID"),
     **_must("json_invalid", "json_type", words="must be JSON"),
     **_must("extra_forbidden", "unexpected_keyword_argument", "unexpected_positional_argument", words="is not known"),
@@ -295,8 +307,8 @@ def _counted(context: Mapping[str, Any], nouns: Nouns, *, least: bool) -> str:
 def struct_words(error: Exception, nouns: Nouns = JSON) -> str:
     """What msgspec finds wrong with the fields of a struct."""
     words, _, at = str(error).partition(" - at ")
-    path = at.strip("`").removeprefix("$").removeprefix(".").replace("[...]", "")
-    return str(FieldError(path, _struct_words(words, nouns)))
+    path = re.sub(r"\[(\d+)\]", r".\1", at.strip("`").removeprefix("$").replace("[...]", ""))
+    return str(FieldError(path.removeprefix("."), _struct_words(words, nouns)))
 
 
 def _struct_words(words: str, nouns: Nouns) -> str:

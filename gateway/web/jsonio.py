@@ -10,7 +10,7 @@ from aiohttp import web
 from pydantic import BaseModel, ValidationError
 
 from gateway.errors import Invalid, TooLarge
-from gateway.field_errors import FieldError, field_errors
+from gateway.field_errors import FieldError, field_errors, shown
 from gateway.model import LimitExceeded, read_json
 
 M = TypeVar("M", bound=BaseModel)
@@ -57,7 +57,7 @@ def parse(body: bytes, model: type[M]) -> M:
     except orjson.JSONDecodeError as error:
         raise Invalid(f"the body is not JSON: {error}" if body.strip() else "the body is empty") from None
     if not isinstance(value, dict):
-        raise Invalid("the body must be a JSON object")
+        raise Invalid(f"the body must be a JSON object, not {shown(value)}")
     return checked(model, value)
 
 

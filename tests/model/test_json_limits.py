@@ -92,7 +92,9 @@ def test_a_very_large_integer_of_an_agent_is_described() -> None:
         check_limits({"n": 2 ** 99_999})
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1,]", "NaN", '"\\ud800"', b'"\xff"', "[" * 100, '{"a" 12345678901234567890123}'])
+@pytest.mark.parametrize("text", [
+    "", "{", "[1,]", "NaN", '"\\ud800"', b'"\xff"', "[" * 100, '{"a" 12345678901234567890123}',
+])
 def test_what_is_not_json_is_told_as_that(text: str | bytes) -> None:
     for read in (read_json, exact_json):
         with pytest.raises(orjson.JSONDecodeError):
