@@ -10,6 +10,7 @@ from uuid import uuid4
 import orjson
 
 from gateway.errors import Busy, GatewayError, Invalid
+from gateway.field_errors import shown
 from gateway.model import ROOT, FaultCode, LimitExceeded, Role, read_json
 from gateway.upstream import mended
 from gateway.web import Rest, Socket, checked, dumps
@@ -91,7 +92,7 @@ class ChatSocket:
     async def _do(self, request_id: Any, act: Act, params: Any) -> None:
         try:
             if not isinstance(params, dict):
-                raise Invalid("params: an object is wanted", param="params")
+                raise Invalid(f"params: must be an object, not {shown(params)}", param="params")
             await act(request_id, params)  # an id that is a number is given back as one
         except GatewayError as error:
             code = CODES.get(type(error)) or self._house.table.word("fault@code", error.code)

@@ -158,8 +158,8 @@ def _digits(number: int) -> str:
 def _too_large(digits: str) -> str:
     shown = digits if len(digits) <= _SHOWN else f"a number of {len(digits)} characters"
     if not digits.lstrip("-").isdecimal():
-        return f"{shown} is larger than a double can be; send it as a string"
-    return f"{shown} does not fit into 64 bits; send it as a string"
+        return f"{shown} is larger than a double can be; write it as a string"
+    return f"{shown} does not fit into 64 bits; write it as a string"
 
 
 def _too_deep(levels: int) -> str:

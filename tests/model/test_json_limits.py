@@ -77,9 +77,10 @@ def test_what_is_wide_is_not_deep() -> None:
 
 
 @pytest.mark.parametrize(("text", "told"), [
-    ('{"a":[0,' + "9" * 5000 + "]}", "a.1: a number of 5000 characters does not fit into 64 bits; send it as a string"),
-    ('{"a":1e400}', "a: 1e400 is larger than a double can be; send it as a string"),
-    ("-9223372036854775809", "-9223372036854775809 does not fit into 64 bits; send it as a string"),
+    ('{"a":[0,' + "9" * 5000 + "]}",
+     "a.1: a number of 5000 characters does not fit into 64 bits; write it as a string"),
+    ('{"a":1e400}', "a: 1e400 is larger than a double can be; write it as a string"),
+    ("-9223372036854775809", "-9223372036854775809 does not fit into 64 bits; write it as a string"),
 ])
 def test_a_number_is_named_and_shortened(text: str, told: str) -> None:
     with pytest.raises(LimitExceeded) as refused:

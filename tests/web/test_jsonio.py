@@ -80,7 +80,7 @@ def test_an_integer_that_cannot_go_out_again_is_refused_by_name() -> None:
         parse(b'{"value":{"ids":[1,123456789012345678901234567890]}}', Anything)
     assert refused.value.param == "value.ids.1"
     assert refused.value.message == (
-        "value.ids.1: 123456789012345678901234567890 does not fit into 64 bits; send it as a string")
+        "value.ids.1: 123456789012345678901234567890 does not fit into 64 bits; write it as a string")
 
 
 @pytest.mark.parametrize("levels", [200, 1000, 20_000])
