@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 _MUST = {
-    "model_type": "be a mapping, as `{name: value}`", "dict_type": "be a mapping, as `{name: value}`",
+    "model_type": "be a mapping, as `{{name: value}}`", "dict_type": "be a mapping, as `{{name: value}}`",
     "list_type": "be a list, as `[one, two]`", "tuple_type": "be a list, as `[one, two]`",
     "set_type": "be a list, as `[one, two]`", "frozen_set_type": "be a list, as `[one, two]`",
     "string_type": "be a string", "int_type": "be a whole number", "int_parsing": "be a whole number",
