@@ -12,8 +12,8 @@ from tests.support.plain_words import VALIDATOR_WORDS
 
 DOCUMENTED = ("missing", "extra_forbidden", "model_type", "dict_type", "list_type", "string_type", "int_parsing",
               "float_parsing", "bool_parsing", "literal_error", "enum", "greater_than", "greater_than_equal",
-              "less_than", "less_than_equal", "string_too_short", "string_too_long", "too_short", "too_long", "date_parsing",
-              "date_from_datetime_parsing", "string_pattern_mismatch", "url_parsing", "url_scheme")
+              "less_than", "less_than_equal", "string_too_short", "string_too_long", "too_short", "too_long",
+              "date_parsing", "date_from_datetime_parsing", "string_pattern_mismatch", "url_parsing", "url_scheme")
 
 
 class Profile(BaseModel, extra="forbid"):
