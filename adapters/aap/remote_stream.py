@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited
+from gateway.model import exact_json
 from gateway.upstream import BLOT, Cut, Decoder, Frame, SseEvent, Unreachable, Upstream, Wire, unmistakable
 
 from .hearing import HEARD
@@ -189,7 +190,7 @@ class TurnStream:
         for secret in self._secrets:
             data = data.replace(secret, BLOT)
         try:
-            return Frame(event.name, orjson.loads(data), event.id)
+            return Frame(event.name, exact_json(data), event.id)
         except orjson.JSONDecodeError:
             if event.name not in HEARD:
                 return Frame(event.name, None, event.id)

@@ -59,7 +59,6 @@ from .content import (
     parts_of,
     text_of,
 )
-from .depth import is_too_deep
 from .events import (
     EVENTS,
     AnyEvent,
@@ -103,6 +102,7 @@ from .grammar import (
     Turn,
     Voice,
 )
+from .json_limits import DEEPEST, LimitExceeded, check_limits, exact_json, read_json
 from .record import (
     MODEL_VERSION,
     PRIVATE,
@@ -142,6 +142,7 @@ __all__ = [
     "ASKS",
     "BACKEND_EVENTS",
     "COMMANDS",
+    "DEEPEST",
     "EVENTS",
     "HOW_TO_ANSWER",
     "MODEL_VERSION",
@@ -191,6 +192,7 @@ __all__ = [
     "InputResolved",
     "Interrupt",
     "Level",
+    "LimitExceeded",
     "MessageAnnotated",
     "MessageEnded",
     "MessageStarted",
@@ -251,19 +253,21 @@ __all__ = [
     "as_call",
     "asks_people",
     "call_of",
+    "check_limits",
     "command_with_secrets",
     "decode",
     "encode",
     "event_id_of",
+    "exact_json",
     "fold",
     "in_markdown",
     "in_words",
-    "is_too_deep",
     "meant_by",
     "metadata_with_secrets",
     "part_of",
     "parts_of",
     "place_of_event",
+    "read_json",
     "shown",
     "standing",
     "text_of",
