@@ -15,6 +15,7 @@ from gateway.model import (
     Content,
     ImagePart,
     OpenAsk,
+    OptionKind,
     Permission,
     Role,
     SeedMessage,
@@ -30,14 +31,15 @@ from gateway.model import (
 from mappings.language import Table
 
 from . import wire
+from .views import MASK
 
 # -- a new session ----------------------------------------------------------------------------------------------------
 
-def settings_of(body: wire.NewSession) -> Settings:
+def settings_of(body: wire.NewSession, card: AgentCard) -> Settings:
     """An absent list of tools switches every server tool off."""
     return Settings(
         tools=_permissions(body.agent.tools or []),
-        options=body.agent.options or {},
+        options=_unmasked(body.agent.options or {}, card, Settings()),
         client_tools=_specs(body.tools),
     )
 
@@ -65,15 +67,15 @@ def commands_of(body: wire.NewTurn, view: SessionView, card: AgentCard, table: T
     answered = (message.toolCallId for message in body.messages if not isinstance(message, wire.UserMessage))
     if (call_id := repeated(answered)) is not None:
         raise Conflict(f"call '{call_id}' is answered twice")
-    return [*_configured(body, view), *(_command(message, view, card, table) for message in body.messages)]
+    return [*_configured(body, view, card), *(_command(message, view, card, table) for message in body.messages)]
 
 
-def _configured(body: wire.NewTurn, view: SessionView) -> list[AnyCommand]:
+def _configured(body: wire.NewTurn, view: SessionView, card: AgentCard) -> list[AnyCommand]:
     agent, settings = body.agent or wire.AgentOverride(), view.settings
     if agent.name not in (None, view.agent):
         raise Invalid(f"agent.name: the session's agent is '{view.agent}' and cannot change", param="agent.name")
     if agent.options is not None:
-        settings = replace(settings, options=settings.options | agent.options)
+        settings = replace(settings, options=settings.options | _unmasked(agent.options, card, settings))
     if agent.tools is not None:
         settings = replace(settings, tools=_permissions(agent.tools))
     if body.tools is not None:
@@ -122,6 +124,21 @@ def _permissions(tools: Sequence[wire.ServerToolRef]) -> dict[str, Permission]:
     if (name := repeated(tool.name for tool in tools)) is not None:
         raise Invalid(f"agent.tools: '{name}' is named twice", param="agent.tools")
     return {tool.name: Permission.ALLOW if tool.trust else Permission.ASK for tool in tools}
+
+
+def _unmasked(options: dict[str, str], card: AgentCard, settings: Settings) -> dict[str, str]:
+    """The options to set: a mask that stands for a secret leaves that secret as it is.
+
+    A mask for a secret that has no value, neither in the session nor by default, is refused.
+    """
+    masked = [name for name, value in options.items()
+              if value == MASK and (option := card.option(name)) is not None and option.kind is OptionKind.SECRET]
+    stored = card.filled(settings).secrets
+    for name in masked:
+        if not stored[name]:
+            field = f"agent.options.{name}"
+            raise Invalid(f"{field}: '{MASK}' stands for a secret that is set, and none is; send its value", param=field)
+    return {name: value for name, value in options.items() if name not in masked}
 
 
 def _specs(tools: Iterable[wire.ToolSpecIn]) -> tuple[ToolSpec, ...]:

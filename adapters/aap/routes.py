@@ -46,7 +46,7 @@ class AapRoutes:
         if card is None:
             raise Invalid(f"agent.name: there is no agent '{body.agent.name}'", param="agent.name")
         view = await self.house.sessions.create(
-            request[OWNER], card.name, settings=inbound.settings_of(body), history=inbound.seed_of(body, card),
+            request[OWNER], card.name, settings=inbound.settings_of(body, card), history=inbound.seed_of(body, card),
         )
         return reply(self.house.table.object("created", session_id=view.session_id), 201)
 

@@ -179,10 +179,10 @@ def new(**body: Any) -> wire.NewSession:
 
 
 def test_absent_tools_are_all_off() -> None:
-    assert inbound.settings_of(new()) == Settings(tools={})
+    assert inbound.settings_of(new(), CARD) == Settings(tools={})
     given = new(agent={"name": "agent", "tools": [{"name": "calc", "trust": True}], "options": {"tone": "x"}},
                 tools=[SPEC])
-    assert inbound.settings_of(given) == Settings(
+    assert inbound.settings_of(given, CARD) == Settings(
         tools={"calc": Permission.ALLOW}, options={"tone": "x"}, client_tools=(ToolSpec(name="mine"),),
     )
 
@@ -202,6 +202,6 @@ def test_seeds_become_history() -> None:
 def test_nothing_is_named_twice() -> None:
     tools = [{"name": "calc"}, {"name": "calc", "trust": True}]
     with pytest.raises(GatewayError, match="'calc' is named twice"):
-        inbound.settings_of(wire.NewSession.model_validate({"agent": {"name": "agent", "tools": tools}}))
+        inbound.settings_of(wire.NewSession.model_validate({"agent": {"name": "agent", "tools": tools}}), CARD)
     with pytest.raises(GatewayError, match="'call_1' is answered twice"):
         commands({"messages": [tool("a"), tool("b")]}, view(ClientToolAsk(call=CALL)))

@@ -199,6 +199,13 @@ async def test_ten_megabytes_are_too_much(aap: Client) -> None:
     ({"agent": {"name": "demo", "options": {"mood": "odd"}}}, "'mood'"),
     ({"agent": {"name": "demo", "tools": [{"name": "calc"}]}, "tools": [{**MINE, "name": "calc"}]}, "server tool"),
     ({"agent": {"name": "demo"}, "tools": [MINE, MINE]}, "two client tools"),
+    ({"agent": {"name": "demo"}, "tools": [{**MINE, "parameters": {"type": 5}}]},
+     "tools.0.parameters: expected a JSON Schema: 5 is not valid"),
+    *(({"agent": {"name": "demo"}, "messages": [{"role": "user", "content": [{"type": "image", "url": url}]}]},
+       f"messages.0.content.0.url: expected {complaint}") for url, complaint in [
+        ("https://", "an https:// address with a host"), ("data:image/png,AAAA", "a data: URI of the form"),
+        ("data:image/png;base64,@@@@", "base64 after"), ("data:text/plain;base64,AAAA", "a data: URI of the form"),
+    ]),
 ])
 async def test_what_does_not_exist_is_named(aap: Client, body: dict[str, Any], complaint: str) -> None:
     status, told = await aap.call("POST", "/sessions", body)
@@ -287,6 +294,41 @@ async def test_secrets_are_seen_nowhere(tmp_path: Path, capsys: pytest.CaptureFi
         captured = capsys.readouterr()
         assert "hush-hush" not in f"{seen}{captured.out}{captured.err}"
         assert (await served.gateway.sessions.get("", session)).settings.secrets == {"api_key": "hush-hush-2"}
+
+
+async def test_a_mask_that_was_shown_does_not_replace_the_secret(aap: Client) -> None:
+    session = await aap.session(agent={"options": {"api_key": "hush-hush", "mood": "loud"}})
+    shown = (await aap.call("GET", f"/sessions/{session}"))[1]["agent"]["options"]
+    assert shown == {"greeting": "", "mood": "loud", "api_key": "***"}
+    heard = await aap.turn(session, "hello", agent={"options": {**shown, "mood": "plain"}})
+    settings = (await aap.served.gateway.sessions.get("", session)).settings
+    assert (heard.stop, settings.secrets, settings.options["mood"]) == ("end_turn", {"api_key": "hush-hush"}, "plain")
+    await aap.turn(session, "hello", agent={"options": {"api_key": "another", "greeting": "***"}})
+    settings = (await aap.served.gateway.sessions.get("", session)).settings
+    assert (settings.secrets, settings.options["greeting"]) == ({"api_key": "another"}, "***")
+
+
+async def test_a_mask_without_a_secret_behind_it_is_refused_by_name(aap: Client) -> None:
+    options = {"options": {"api_key": "***"}}
+    refused = [await aap.call("POST", "/sessions", {"agent": {"name": "demo", **options}})]
+    session = await aap.session()
+    body = {"messages": [{"role": "user", "content": "hello"}], "agent": options}
+    refused.append(await aap.call("POST", f"/sessions/{session}/turns", body))
+    complaint = "agent.options.api_key: '***' stands for a secret that is set, and none is; send its value"
+    assert refused == [(400, {"error": complaint})] * 2
+    assert await aap.history(session) == []
+
+
+async def test_the_mask_of_a_default_keeps_the_default(tmp_path: Path) -> None:
+    option = {"name": "api_key", "type": "secret", "default": "the-house-key"}
+    async with serving(tmp_path, agents={"demo": {"backend": "demo", "options": [option]}}) as served:
+        aap = Client(served)
+        [agent] = (await aap.call("GET", "/meta"))[1]["agents"]
+        shown = {option["name"]: option["default"] for option in agent["options"]}
+        assert shown == {"api_key": "***"}
+        session = await aap.session(agent={"options": shown})
+        await aap.turn(session, "hello", agent={"options": shown})
+        assert (await served.gateway.sessions.get("", session)).settings.secrets == {}
 
 
 async def test_pages_hold_while_sessions_come(tmp_path: Path) -> None:
