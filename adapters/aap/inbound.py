@@ -27,6 +27,8 @@ from gateway.model import (
     ToolSpec,
     ToolUsePart,
     meant_by,
+    parts_of,
+    text_of,
 )
 from mappings.language import Table
 
@@ -67,6 +69,8 @@ def commands_of(body: wire.NewTurn, view: SessionView, card: AgentCard, table: T
     answered = (message.toolCallId for message in body.messages if not isinstance(message, wire.UserMessage))
     if (call_id := repeated(answered)) is not None:
         raise Conflict(f"call '{call_id}' is answered twice")
+    if (results := _results_of_seed(body, view, card)) is not None:
+        return [*_configured(body, view, card), table.command("message.results", **results)]
     return [*_configured(body, view, card), *(_command(message, view, card, table) for message in body.messages)]
 
 
@@ -81,6 +85,37 @@ def _configured(body: wire.NewTurn, view: SessionView, card: AgentCard) -> list[
     if body.tools is not None:
         settings = replace(settings, client_tools=_specs(body.tools))
     return [] if settings == view.settings else [Configure(settings=settings)]
+
+
+def _results_of_seed(body: wire.NewTurn, view: SessionView, card: AgentCard) -> dict[str, Any] | None:
+    """The first turn of a session whose own messages end in calls of client tools: the results of those calls."""
+    waiting = _left_open(view, card)
+    given = {m.toolCallId: m for m in body.messages if isinstance(m, wire.ToolMessage) and m.toolCallId in waiting}
+    if not given:
+        return None
+    if len(given) < len(body.messages):
+        raise Invalid("messages: send the results of the calls that the session's messages left open, and nothing else",
+                      param="messages")
+    if missing := [call_id for call_id in waiting if call_id not in given]:
+        raise Conflict(f"call '{missing[0]}' is open as well; return the results of all open calls in one turn")
+    results = [SeedMessage(role=Role.TOOL, call_id=call_id, content=_content(m.content, card))
+               for call_id, m in given.items()]
+    words = [f"{waiting[result.call_id or ''].name} returned {text_of(result.content)}" for result in results]
+    return {"content": "\n".join(words), "results": tuple(results)}
+
+
+def _left_open(view: SessionView, card: AgentCard) -> dict[str, ToolCall]:
+    """The calls since a person last spoke that have no result, in a session that has had no turn.
+
+    A call of a tool of the agent's own is not among them: the server carries it out, not the client.
+    """
+    calls: dict[str, ToolCall] = {}
+    for entry in view.entries if not view.turns else ():
+        if entry.role is Role.USER:
+            calls.clear()
+        calls.pop(entry.call_id or "", None)
+        calls |= {part.call.call_id: part.call for part in parts_of(entry.content) if isinstance(part, ToolUsePart)}
+    return {call_id: call for call_id, call in calls.items() if card.tool(call.name) is None}
 
 
 def _command(message: Any, view: SessionView, card: AgentCard, table: Table) -> AnyCommand:
@@ -104,7 +139,7 @@ def _decision(message: wire.ToolPermissionMessage, ask: OpenAsk, table: Table) -
     if kind == "permission":
         return table.command("message.tool_permission", **given, granted=message.granted, reason=message.reason)
     if kind == "continuation":
-        return table.command("answer.continuation", **given, proceed=message.granted)
+        return table.command("answer.continuation", **given, proceed=message.granted, said="")
     raise Invalid(f"call '{message.toolCallId}' waits for a tool message, not for a permission")
 
 
@@ -114,7 +149,7 @@ def _result(message: wire.ToolMessage, ask: OpenAsk, card: AgentCard, table: Tab
         return table.command("message.tool", **given, content=content)
     meant = meant_by(ask.ask, content)
     if meant is not None:
-        return table.command(f"answer.{ask.ask.kind}", **given, **meant)
+        return table.command(f"answer.{ask.ask.kind}", **given, **(meant | {"said": content}))
     raise Invalid(f"call '{message.toolCallId}' waits for a tool_permission message, not for a result")
 
 
@@ -137,7 +172,8 @@ def _unmasked(options: dict[str, str], card: AgentCard, settings: Settings) -> d
     for name in masked:
         if not stored[name]:
             field = f"agent.options.{name}"
-            raise Invalid(f"{field}: '{MASK}' stands for a secret that is set, and none is; send its value", param=field)
+            raise Invalid(f"{field}: '{MASK}' stands for a secret that is set, and none is; send its value",
+                          param=field)
     return {name: value for name, value in options.items() if name not in masked}
 
 

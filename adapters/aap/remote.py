@@ -26,7 +26,7 @@ from .hearing_asks import Toolbox, titles_of, toolbox_of
 from .hearing_wire import CreatedBody, HistoryBody, MessageBody, SessionBody, content_of, read_as
 from .remote_memory import Known, Memory
 from .remote_meta import card_of, mode_of, spec_of
-from .remote_speech import answer_messages, changes, chosen, new_session, new_turn, user_message
+from .remote_speech import answer_messages, changes, chosen, new_session, new_turn, turn_messages
 from .remote_stream import HungUp, Taken, TurnStream
 
 BUSY = 409
@@ -88,13 +88,14 @@ class AapRemote:
         if settings is not None:
             now = chosen(card, settings)
             said, known.toolbox = changes(card, known.chosen, now), toolbox_of(card, settings)
-        body = new_turn([user_message(card, command.content)], mode_of(card), said)
+        body = new_turn(turn_messages(card, command), mode_of(card), said)
         hearing = AapHearing(self._mint, await self._toolbox(card, session_id, known))
         before, known.said = known.said, None
         with blotting(settings.secrets.values() if settings else ()):
-            async with aclosing(self._patiently(session_id, body, hearing, before)) as turn:
+            counted = None if command.results else before
+            async with aclosing(self._patiently(session_id, body, hearing, counted)) as turn:
                 async for heard in turn:  # so it was taken
-                    known.chosen, known.said = now, None if before is None else before + 1
+                    known.chosen, known.said = now, None if before is None else before + (not command.results)
                     yield heard
 
     async def answer(

@@ -42,7 +42,7 @@ class Item:
 class Workspaces:
     """All workspaces of one data folder; whose session it is, the caller has to ask."""
 
-    def __init__(self, folder: Path, bounds: Bounds = Bounds()) -> None:  # noqa: B008  # frozen
+    def __init__(self, folder: Path, bounds: Bounds = Bounds()) -> None:  # frozen
         self._folder = folder
         self._bounds = bounds
 

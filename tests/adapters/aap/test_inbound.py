@@ -107,10 +107,11 @@ def test_a_question_is_answered_by_a_tool_message() -> None:
 def test_an_ask_without_a_call_is_answered_by_its_own_id() -> None:
     asked = view(ContinuationAsk(turn=1, message="more?"))
     assert one(permission(False, "ask_1"), asked) == ContinueTurn(request_id="ask_1", proceed=False)
-    assert one(tool("No", "ask_1"), asked) == ContinueTurn(request_id="ask_1", proceed=False)
-    assert one(tool("yes please", "ask_1"), asked) == ContinueTurn(request_id="ask_1", proceed=True)
+    assert one(tool("No", "ask_1"), asked) == ContinueTurn(request_id="ask_1", proceed=False, said="No")
+    assert one(tool("yes please", "ask_1"), asked) == ContinueTurn(
+        request_id="ask_1", proceed=True, said="yes please")
     asked = view(RollbackAsk(task_id="t", options=()))
-    assert one(tool("opt_2", "ask_1"), asked) == RollBack(request_id="ask_1", option="opt_2")
+    assert one(tool("opt_2", "ask_1"), asked) == RollBack(request_id="ask_1", option="opt_2", said="opt_2")
 
 
 @pytest.mark.parametrize(("messages", "complaint"), [

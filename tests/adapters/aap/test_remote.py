@@ -10,12 +10,15 @@ import pytest
 from gateway.backends.directives import READERS
 from gateway.errors import BackendFailed, Unsupported
 from gateway.model import (
+    AnswerQuestion,
     BlockDelta,
     Compact,
+    Content,
     DecidePermission,
     Fault,
     ImagePart,
     InputAccepted,
+    InputRequested,
     Interrupt,
     Outcome,
     Permission,
@@ -72,7 +75,10 @@ async def records(served: Served, session_id: str) -> list[Record]:
 def told(records: list[Record], *, without: tuple[str, ...] = ()) -> list[Fact]:
     """Facts as AAP can tell them: results and asks that come together come in any order, ends in its few words."""
     found: list[Fact] = []
+    said = _returned(records)
     for fact in facts(records):
+        if fact[0] == "result" and fact[1] in said:
+            fact = ("result", fact[1], said[fact[1]], *fact[3:])
         if fact[0] == "ended":
             fact = ("ended", table("aap").word("stop_reason", fact[1]))
         if not any(word in without for word in fact[1:3] if isinstance(word, str)):
@@ -84,6 +90,13 @@ def told(records: list[Record], *, without: tuple[str, ...] = ()) -> list[Fact]:
             found[at - 1], found[at] = found[at], found[at - 1]
             at -= 1
     return found
+
+
+def _returned(records: list[Record]) -> dict[str, Content]:
+    """What was returned as the answer to questions, by call: who returned it is not told what the agent made of it."""
+    asks = {r.event.request_id: r.event.call_id for r in records if isinstance(r.event, InputRequested)}
+    commands = [record.event.command for record in records if isinstance(record.event, InputAccepted)]
+    return {asks[c.request_id] or "": c.said for c in commands if isinstance(c, AnswerQuestion) and c.said}
 
 
 def _key(fact: Fact) -> str:

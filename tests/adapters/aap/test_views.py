@@ -7,16 +7,12 @@ from adapters.aap import views
 from gateway.model import (
     AgentOption,
     Capabilities,
-    DataPart,
     Entry,
-    FilePart,
-    ImagePart,
     OptionKind,
     Permission,
     Role,
     SessionView,
     Settings,
-    TextPart,
     ToolSpec,
 )
 from gateway.web import dumps
@@ -83,42 +79,3 @@ def test_tools_are_told_with_their_trust() -> None:
     assert "tools" not in session(Settings())
     assert session(Settings(tools={"clock": Permission.DENY}))["agent"]["tools"] == []
     assert len(session(Settings())["agent"]["tools"]) == 2, "where nobody said anything, the agent's own are on"
-
-
-def test_history_keeps_what_clients_said_as_it_was() -> None:
-    image = ImagePart(url="https://x.test/p.png")
-    told = views.history(AAP, "full", [
-        entry(Role.SYSTEM, "be kind"), entry(Role.USER, "hi"), entry(Role.USER, (TextPart(text="see"), image)),
-        entry(Role.TOOL, "42", call_id="call_1"),
-    ])
-    assert told == {"history": {"full": [
-        {"role": "system", "content": "be kind"},
-        {"role": "user", "content": "hi"},
-        {"role": "user", "content": [{"type": "text", "text": "see"}, {"type": "image", "url": "https://x.test/p.png"}]},
-        {"role": "tool", "toolCallId": "call_1", "content": "42"},
-    ]}}
-
-
-def test_what_aap_cannot_say_of_an_agent_is_left_out_as_in_the_stream() -> None:
-    shown = (ImagePart(url="https://x.test/p.png"), DataPart(type="plan"), FilePart(name="f"))
-    told = views.messages(AAP, [
-        entry(Role.ASSISTANT, shown), entry(Role.ASSISTANT, (DataPart(type="plan"),)),
-        entry(Role.ASSISTANT, (TextPart(text="psst"),), scope_id="kid"),
-    ])
-    assert told == [{"role": "assistant", "content": [{"type": "text", "text": "![image](https://x.test/p.png)"}]}]
-
-
-def test_a_seed_without_words_stays_in_history() -> None:
-    empty = [entry(Role.ASSISTANT, "", turn_id=None), entry(Role.ASSISTANT, (), turn_id=None)]
-    assert views.messages(AAP, empty) == [{"role": "assistant", "content": ""}, {"role": "assistant", "content": []}]
-    assert views.messages(AAP, [entry(Role.ASSISTANT, (), turn_id="t")]) == []
-
-
-def test_the_results_of_calls_that_were_given_up_stand_before_what_gave_them_up() -> None:
-    told = views.messages(AAP, [
-        entry(Role.USER, "go", turn_id="t1"), entry(Role.USER, "never mind", turn_id="t2"),
-        entry(Role.TOOL, "no", call_id="c1", turn_id="t1"), entry(Role.TOOL, "no", call_id="c2", turn_id="t1"),
-        entry(Role.TOOL, "yes", call_id="c3", turn_id="t2"),
-    ])
-    assert [(m["role"], m.get("toolCallId")) for m in told] == [
-        ("user", None), ("tool", "c1"), ("tool", "c2"), ("user", None), ("tool", "c3")]
