@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from typing import Any
 
-from gateway.model import AgentCard, AgentOption, OptionKind, Permission, SessionView, ToolSpec
+from gateway.model import HOW_TO_ANSWER, AgentCard, AgentOption, OptionKind, Permission, SessionView, ToolSpec
 from mappings.language import Table
 
 OBJECTS = {
     "meta": ("agents",),
-    "agent": ("name", "version", "title", "description", "tools", "options", "capabilities"),
+    "agent": ("name", "version", "title", "description", "tools", "options", "capabilities", "how_to_answer"),
     "tool": ("name", "title", "description", "parameters"),
     "option.text": ("name", "title", "description", "choices", "default"),
     "option.secret": ("name", "title", "description", "choices", "default"),
@@ -46,7 +46,7 @@ def _agent(table: Table, card: AgentCard) -> Any:
     return table.object(
         "agent", name=card.name, version=card.version, title=card.title, description=card.description,
         tools=[_tool(table, tool.spec) for tool in card.tools], options=[_option(table, o) for o in card.options],
-        capabilities=_capabilities(card),
+        capabilities=_capabilities(card), how_to_answer=HOW_TO_ANSWER,
     )
 
 

@@ -117,8 +117,8 @@ def test_a_summary_stands_for_what_it_sums_up() -> None:
     summed = SessionCompacted(compaction_id="k", summary="they met")
     view = told(*TURN, ToolReturned(call_id="c1", content="noon"), summed)
     assert len(view.entries) == 4, "the full history keeps everything"
-    assert [entry.content for entry in view.compacted[:2]] == ["they met", "hi"]
-    assert len(view.compacted) == 4, "what this turn has said is not yet history"
+    assert [entry.content for entry in view.compacted[:3]] == ["be kind", "they met", "hi"], "instructions hold on"
+    assert len(view.compacted) == 5, "what this turn has said is not yet history"
     assert told(TURN[0]).compacted == told(TURN[0]).entries
 
 

@@ -189,10 +189,14 @@ def test_what_the_client_returned_is_not_told_to_it(mode: str, scope: str) -> No
 def test_an_ask_without_a_call_is_told_as_one() -> None:
     (play("delta")
         >> InputRequested(request_id="ask_1", ask=ContinuationAsk(turn=20, message="go on?"))
-        << frame("tool_call", toolCallId="ask_1", name="confirm_continue", input={"message": "go on?", "turn": 20})
+        << frame("tool_call", toolCallId="ask_1", name="confirm_continue", input={"message": "go on?", "turn": 20},
+                 description="A person must decide whether the agent goes on. Return the text \"no\" to stop it; "
+                 "any other text lets it go on.")
         >> InputRequested(request_id="ask_2", ask=RollbackAsk(task_id="t", options=({"id": "1"},), reason="broke"))
         << frame("tool_call", toolCallId="ask_2", name="choose_rollback",
-                 input={"task_id": "t", "options": [{"id": "1"}], "reason": "broke"}))
+                 input={"task_id": "t", "options": [{"id": "1"}], "reason": "broke"},
+                 description="A person must choose a state to go back to. Return the id of one of the options, or an "
+                 "empty text to stay."))
 
 
 def test_the_whole_exchange_is_one_body() -> None:

@@ -172,7 +172,7 @@ async def test_what_the_server_tells_of_its_agent(served: Served) -> None:
     async with spoken_to(served.url("/aap")) as remote:
         card = await remote.about()
         assert (card.name, card.title, card.model) == ("demo", "Demo agent", None)
-        assert [tool.spec.name for tool in card.tools] == ["clock", "calc", "search"]
+        assert [tool.spec.name for tool in card.tools] == ["clock", "calc", "search", "erase"]
         assert [(o.name, o.kind, o.choices) for o in card.options][1] == ("mood", "select", ("plain", "loud"))
         assert card.capabilities.images == ("http", "data")
 
@@ -204,7 +204,8 @@ async def test_a_session_starts_with_all_that_aap_can_say(served: Served) -> Non
 async def test_where_nothing_is_said_of_tools_the_agents_own_are_allowed(served: Served) -> None:
     async with conversing(served.url("/aap"), Settings()) as talk:
         view = await served.gateway.sessions.get("", talk.session_id)
-        assert view.settings.tools == dict.fromkeys(("clock", "calc", "search"), Permission.ALLOW)
+        own = dict.fromkeys(("clock", "calc", "search"), Permission.ALLOW)
+        assert view.settings.tools == {**own, "erase": Permission.ASK}, "as the server trusts them"
         assert view.settings.options == {}, "defaults are the server's to fill in"
 
 

@@ -1,19 +1,23 @@
-"""AAP's bodies: what a client reads of agents, sessions and history."""
+"""AAP's bodies: what a client reads of agents and sessions."""
 
+import jsonschema_rs
 import orjson
 from msgspec.structs import replace
 
 from adapters.aap import views
+from adapters.aap.wire import NewSession
 from gateway.model import (
     AgentOption,
     Capabilities,
-    Entry,
+    Choice,
     OptionKind,
     Permission,
-    Role,
+    Question,
+    QuestionAsk,
     SessionView,
     Settings,
     ToolSpec,
+    as_call,
 )
 from gateway.web import dumps
 from tests.support.dialect_tables import table
@@ -25,10 +29,6 @@ AAP = table("aap")
 def read(body: object) -> dict:
     """The body as a client reads it."""
     return orjson.loads(dumps(body))
-
-
-def entry(role: Role, content: object, **more: object) -> Entry:
-    return Entry(role=role, content=content, seq=1, at=0, **{"turn_id": "t", **more})  # type: ignore[arg-type]
 
 
 def session(settings: Settings, **card: object) -> dict:
@@ -49,6 +49,18 @@ def test_meta_tells_what_an_agent_has() -> None:
         {"type": "secret", "name": "api_key", "default": ""},
         {"type": "select", "name": "size", "options": ["small", "large"], "default": "small"},
     ]
+
+
+def test_meta_tells_how_an_agent_asks_people() -> None:
+    [agent] = read(views.meta(AAP, [CARD]))["agents"]
+    asks = {one["name"]: one for one in agent["asks"]}
+    assert list(asks) == ["AskUserQuestion", "confirm_continue", "choose_rollback"]
+    for one in asks.values():
+        assert one["description"].startswith("A person must ")
+        assert NewSession.model_validate({"agent": {"name": "a"}, "tools": [one]}), "a tool like any other"
+    assert "JSON object" in asks["AskUserQuestion"]["description"]
+    question = as_call(QuestionAsk(questions=(Question(question="Which?", options=(Choice(label="a"),)),)), "ask_1")
+    jsonschema_rs.validate(asks["AskUserQuestion"]["parameters"], question.input)
 
 
 def test_capabilities_are_empty_objects_and_what_is_missing_is_not_there() -> None:
