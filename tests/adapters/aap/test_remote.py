@@ -22,6 +22,7 @@ from gateway.model import (
     Interrupt,
     Outcome,
     Permission,
+    PermissionAsk,
     QuestionAsk,
     Record,
     Role,
@@ -206,6 +207,10 @@ async def test_where_nothing_is_said_of_tools_the_agents_own_are_allowed(served:
         view = await served.gateway.sessions.get("", talk.session_id)
         own = dict.fromkeys(("clock", "calc", "search"), Permission.ALLOW)
         assert view.settings.tools == {**own, "erase": Permission.ASK}, "as the server trusts them"
+        assert await talk.say("/permit") == Ended()
+        [[asked], _] = talk.asked
+        assert isinstance(asked.ask, PermissionAsk)
+        assert (asked.ask.call.name, talk.house.records[-1].event.name) == ("erase", "turn.ended")
         assert view.settings.options == {}, "defaults are the server's to fill in"
 
 

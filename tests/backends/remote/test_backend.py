@@ -124,21 +124,6 @@ async def test_what_was_asked_is_answered_after_a_restart(tmp_path: Path, dialec
         assert [(result.content, result.is_error) for result in results] == [("42", False)]
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-async def test_permission_is_asked_for_if_nobody_says_anything_of_tools(tmp_path: Path, dialect: str) -> None:
-    """What a server trusts by itself is trusted; a tool of its agent that needs permission is not among that."""
-    async with far(tmp_path) as there, near(tmp_path, dialect, where(there, dialect)) as here:
-        view = await here.gateway.sessions.create(OWNER, "demo")
-        await say(here, view, "/permit")
-        assert view.status is SessionStatus.SUSPENDED
-        await here.gateway.sessions.submit(OWNER, view.session_id, [answer(*one) for one in view.asks.items()])
-        await until(lambda: view.status is SessionStatus.IDLE)
-        assert [end.outcome for end in await ended(here, view)] == [Outcome.COMPLETED]
-        records = await here.gateway.sessions.records(OWNER, view.session_id)
-        results = [record.event for record in records if isinstance(record.event, ToolReturned)]
-        assert [result.is_error for result in results] == [False]
-
-
 @pytest.mark.parametrize("words", ["/continue", "/rollback", "/ask", "/fork-ask"])
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_so_is_what_is_not_about_a_call(tmp_path: Path, dialect: str, words: str) -> None:
