@@ -89,9 +89,14 @@ def _dialled(url: str, dialect: str, key: str, agent: str | None, timeout: float
 
 
 def _talk(remote: "Remote", system: str | None, model: str | None, own: list[str], careful: list[str]) -> int:
+    import structlog
+
+    from gateway import journal
     from gateway.chat import Bell, Line, LinePrompt, PlainScreen, Talk, TerminalPrompt, TerminalScreen
     from gateway.model import Settings
 
+    if not structlog.is_configured():
+        journal.configure("console", "warning")  # to standard error: standard output has the replies alone
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
