@@ -135,7 +135,8 @@ class CreatedBody(Wire, frozen=True, kw_only=True, rename="camel"):
 
 
 class HistoriesBody(Wire, frozen=True, kw_only=True, rename="camel"):
-    full: list[MessageBody] = []
+    full: list[MessageBody] | None = None
+    compacted: list[MessageBody] | None = None
 
 
 class HistoryBody(Wire, frozen=True, kw_only=True, rename="camel"):
