@@ -80,7 +80,8 @@ def described(found: Any, field: str, nouns: Nouns = JSON, *, discreet: bool = F
 def own_words(found: Any) -> str:
     """What a validator of ours says, which is fit for a reader as it is."""
     words = str(found["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    return re.sub(r"^Input should (be a valid |be )", "must be a ", words)
+    words = re.sub(r"^Input should (be a valid |be )", "must be a ", words)
+    return words if words[1:2].isupper() else f"{words[:1].lower()}{words[1:]}"  # a URL stays one
 
 
 def path_in(loc: Iterable[str | int], value: Any, *, missing: bool = False) -> tuple[str | int, ...]:

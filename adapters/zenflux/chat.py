@@ -39,6 +39,10 @@ class NoConversation(NotFound):
     """The client named a conversation that is not there, or not for them."""
 
 
+class NoFile(NotFound):
+    """The client named a file that is not there, or not for them."""
+
+
 @contextmanager
 def spoken(conversation_id: str) -> Iterator[None]:
     """Refusals of the house in ZenFlux's words: what the house calls a session is a conversation here."""
@@ -207,7 +211,7 @@ class Chats:
         try:
             found = await self.house.resources.get("file", owner, file_id)
         except NotFound:
-            raise Invalid(f"{field}: there is no file '{file_id[:128]}'", param=field) from None
+            raise NoFile(f"{field}: there is no file '{file_id[:128]}'", param=field) from None
         return FilePart(
             name=found.body["name"], file_id=file_id, media_type=found.body["media_type"], size=found.body["size"],
         )

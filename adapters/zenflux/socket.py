@@ -15,7 +15,7 @@ from gateway.model import ROOT, FaultCode, LimitExceeded, Role, read_json
 from gateway.upstream import mended
 from gateway.web import Rest, Socket, checked, dumps
 
-from .chat import Begun, Chats, NoAgent, NoConversation
+from .chat import Begun, Chats, NoAgent, NoConversation, NoFile
 from .manner import on_socket
 from .outbound import WAITING
 from .wire import ChatAbort, ChatSend, SessionResume
@@ -28,7 +28,9 @@ HEAD = 4096
 TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,]|[^\s"\[\]{}:,]+')
 PUNCTUATION = (":", ",")
 BRACKETS = {"{": 1, "[": 1, "}": -1, "]": -1}
-CODES: dict[type[GatewayError], str] = {NoAgent: "AGENT_NOT_FOUND", NoConversation: "CONVERSATION_NOT_FOUND"}
+CODES: dict[type[GatewayError], str] = {
+    NoAgent: "AGENT_NOT_FOUND", NoConversation: "CONVERSATION_NOT_FOUND", NoFile: "VALIDATION_ERROR",
+}
 
 
 class ChatSocket:
