@@ -28,7 +28,7 @@ def test_all_mistakes_go_to_standard_error_without_a_traceback(
     assert result.stdout == ""
     assert result.stderr.splitlines() == [
         "config.yaml:1:1: there is no setting 'hots'; did you mean 'host'?",
-        "config.yaml:2:7: port: input should be a valid integer, unable to parse string as an integer, not 'many'",
+        "config.yaml:2:7: port: must be a whole number, not 'many'",
     ]
 
 
