@@ -120,12 +120,23 @@ class SessionBody(Wire, frozen=True, kw_only=True, rename="camel"):
     tools: list[ToolBody] | None = None
 
 
+class ListedBody(Wire, frozen=True, kw_only=True, rename="camel"):
+    session_id: PathId
+    agent: ChosenBody
+
+
+class SessionsBody(Wire, frozen=True, kw_only=True, rename="camel"):
+    sessions: list[ListedBody]
+    next: str | None = None
+
+
 class CreatedBody(Wire, frozen=True, kw_only=True, rename="camel"):
     session_id: PathId
 
 
 class HistoriesBody(Wire, frozen=True, kw_only=True, rename="camel"):
-    full: list[MessageBody] = []
+    full: list[MessageBody] | None = None
+    compacted: list[MessageBody] | None = None
 
 
 class HistoryBody(Wire, frozen=True, kw_only=True, rename="camel"):

@@ -59,6 +59,11 @@ class TurnStream:
         self._is_hung_up = False
         self._waiting: asyncio.Timeout | None = None
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether the server has begun to answer."""
+        return self._begun
+
     def hang_up(self) -> None:
         """End the conversation; whoever waits for the next frame gets `HungUp`."""
         is_first, self._is_hung_up = not self._is_hung_up, True

@@ -1,6 +1,5 @@
 """What an AAP case is given: the server's agents, sessions to talk in, and everything cleared away afterwards."""
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,13 +11,12 @@ from conformance.aap.agent import Agent
 from conformance.aap.conversation import Conversation
 from conformance.aap.profile import AapProfile
 from conformance.kit import expect
-from conformance.kit.clearing import cleared
-from conformance.kit.expect import Failed, NotTestable
+from conformance.kit.clearing import cleared, delete_all
+from conformance.kit.expect import NotTestable
 from conformance.kit.http import HttpClient, Reply
 from conformance.kit.schemas import Schemas
 
 SCHEMAS = Schemas(Path(__file__).parent / "schemas")
-DELETIONS_AT_ONCE = 8
 
 
 class AapExamination:
@@ -50,9 +48,9 @@ class AapExamination:
                 return agent
         raise NotTestable(f"/meta lists no agent named {wanted!r}" if wanted else "/meta lists no agent with a name")
 
-    async def create(self, body: Any) -> Reply:
+    async def create(self, json: Any, **more: Any) -> Reply:
         """POST /sessions, whatever comes of it."""
-        reply = await self.http.ask("POST", "/sessions", body)
+        reply = await self.http.ask("POST", "/sessions", json, **more)
         if 200 <= reply.status < 300:
             body = reply.json()
             if isinstance(body, dict) and isinstance(body.get("sessionId"), str):
@@ -81,8 +79,11 @@ class AapExamination:
         if tools is not None:
             config["tools"] = enabled(tools)
         body = {"agent": config, **more} | ({"tools": client_tools} if client_tools is not None else {})
-        reply = expect.status(await self.create(body), 201)
-        return Conversation(self, agent, reply.json()["sessionId"])
+        return self.conversation(agent, expect.status(await self.create(body), 201))
+
+    def conversation(self, agent: Agent, created: Reply) -> Conversation:
+        """The session that was created."""
+        return Conversation(self, agent, created.json()["sessionId"])
 
     async def open(self, **wanted: Any) -> Conversation:
         """A session to talk in; if it cannot be had, the case cannot be put."""
@@ -108,18 +109,9 @@ class AapExamination:
         return f"no-such-{uuid4().hex}"
 
     async def clear_away(self) -> None:
-        """Delete the sessions made; what cannot be deleted is left with a remark."""
-        places = asyncio.Semaphore(DELETIONS_AT_ONCE)
-
-        async def delete(session: str) -> None:
-            async with places:
-                await self.http.ask("DELETE", f"/sessions/{quote(session, safe='')}")
-
-        try:
-            async with asyncio.timeout(self.http.timeout):
-                await asyncio.gather(*map(delete, self._made))
-        except (TimeoutError, Failed) as error:
-            self.http.transcript.remark(f"clearing away: {error or 'took too long'}")
+        """Delete the sessions made."""
+        paths = [f"/sessions/{quote(session, safe='')}" for session in self._made]
+        await delete_all(self.http, paths, self.http.timeout)
 
 
 def enabled(tools: dict[str, bool]) -> list[dict[str, Any]]:

@@ -88,8 +88,21 @@ async def messages_are_listed(exam: ZenfluxExamination) -> None:
             await (await line.chat(f"Message {place}", conversation_id=made)).completed()
     kept = await exam.history(made)
     said = [message["content"] for message in kept if message["role"] == "user"]
-    expect.equal("what the user said", [_user_text(item) for item in said], ["Message 0", "Message 1"])
+    expect.equal("what the user said", ["Message 0", "Message 1"], [_user_text(item) for item in said])
     expect.equal("the roles", ["user", "assistant"] * 2, [message["role"] for message in kept])
+
+
+@requirement("ZF-HTTP-3.2-06")
+async def the_users_words_are_kept(exam: ZenfluxExamination) -> None:
+    """What the user said is listed to the letter, said on the socket or over REST."""
+    words = f"  {exam.profile.prompt('text')}  \n\t«中文» \"quoted\" \\ 😀 "
+    made = (await exam.conversation())["id"]
+    async with exam.line() as line:
+        await (await line.chat(words, conversation_id=made)).completed()
+    body = {"message": words, "userId": exam.user, "conversationId": made, "stream": False}
+    await exam.post("/chat?format=zenflux", body)
+    said = [_user_text(message["content"]) for message in await exam.history(made) if message["role"] == "user"]
+    expect.equal("what the user said", [words, words], said)
 
 
 def _user_text(content: Any) -> str:

@@ -7,7 +7,7 @@ from .agents import (
     Capabilities,
     OptionKind,
 )
-from .answering import HOW_TO_ANSWER, as_call, asks_people, in_words, meant_by
+from .answering import as_call, asks_people, in_words, meant_by
 from .asks import (
     ASKS,
     AnyAsk,
@@ -40,6 +40,7 @@ from .commands import (
     Withdraw,
 )
 from .content import (
+    HOW_TO_ANSWER,
     AnyPart,
     Content,
     DataPart,
@@ -117,7 +118,7 @@ from .record import (
     with_secrets,
     with_settings,
 )
-from .view import Checkpoint, Entry, OpenAsk, ScopeView, shown
+from .view import Checkpoint, Entry, OpenAsk, PastAsk, ScopeView, shown
 from .vocabulary import (
     ROOT,
     BlockKind,
@@ -203,6 +204,7 @@ __all__ = [
     "OptionKind",
     "Outcome",
     "Part",
+    "PastAsk",
     "Permission",
     "PermissionAsk",
     "Question",

@@ -120,7 +120,7 @@ def test_a_sound_baseline_is_read(tmp_path: Path, aap: Suite) -> None:
         (("The parser is being rewritten.", "later"),
          ":4: known_failures.0.reason: must have at least 10 characters, not 'later'"),
         (("  - case", "    case: x.y\n  - case"), ":3: known_failures.0: say either"),
-        (("reason: Version", "why: Version"), ":7: known_failures.1.why: is not known here"),
+        (("reason: Version", "why: Version"), ":7: known_failures.1.why: there is no such entry"),
     ],
 )
 def test_a_mistake_is_told_with_its_line(tmp_path: Path, aap: Suite, change: tuple[str, str], told: str) -> None:

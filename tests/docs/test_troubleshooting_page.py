@@ -15,6 +15,7 @@ import structlog
 from typer.testing import CliRunner
 
 from gateway.cli import app
+from gateway.storage import make
 from gateway.storage.opening import locked
 from tests.support.doc_pages import ROOT, Page
 from tests.support.gateway_server import Served, serving
@@ -101,7 +102,13 @@ def strange_database(folder: Path) -> str:
     return run("log", "verify")
 
 
-def answered(status: int, body: bytes) -> Callable[[Path], str]:
+def no_sessions(folder: Path) -> str:
+    (folder / "data").mkdir()
+    make(folder / "data" / "dragoman.db")
+    return run("sessions")
+
+
+def answered(status: int, body: bytes, *words: str) -> Callable[[Path], str]:
     """Chat with a server that answers everything with this status."""
     def act(folder: Path) -> str:
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -117,7 +124,8 @@ def answered(status: int, body: bytes) -> Callable[[Path], str]:
         with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
             threading.Thread(target=server.serve_forever, daemon=True).start()
             try:
-                return run("chat", f"http://127.0.0.1:{server.server_port}/here", "--dialect", "aap", said="hello\n")
+                url = f"http://127.0.0.1:{server.server_port}/here"
+                return run("chat", url, "--dialect", "aap", *words, said="hello\n")
             finally:
                 server.shutdown()
     return act
@@ -154,7 +162,10 @@ AT_THE_COMMAND_LINE: dict[str, Callable[[Path], str]] = {
     "'…' is not an http or https address; write it as http://HOST:PORT/PATH": command("chat", "127.0.0.1:9"),
     "say which dialect the server speaks, with --dialect; there are: …": command("chat", f"{NOBODY}/x"),
     "…; is aap at this address? Dragoman has it at …": answered(404, b"nothing here"),
-    "…; give a key that it knows with --key or in DRAGOMAN_KEY": answered(401, b'{"error": "this key is not known"}'),
+    "…; give a key that the server knows with --key or in DRAGOMAN_KEY": answered(401, b'{"error": "who is there?"}'),
+    "…; the key is wrong: give one that the server knows with --key or in DRAGOMAN_KEY":
+        answered(401, b'{"error": "this key is not known"}', "--key", "strange-key"),
+    "There are no sessions.": no_sessions,
     "… cannot be asked: …; is it running (`dragoman serve`), or is it elsewhere (--url)?":
         command("replay", "sess_1", "--url", NOBODY),
     "…: there is no such file; is this the right data folder?": command("log", "verify"),
@@ -273,6 +284,7 @@ async def test_a_request_is_answered_with_it(message: str, tmp_path: Path) -> No
 # -- looked for in the source -----------------------------------------------------------------------------------------
 
 IN_THE_SOURCE: Sequence[str] = (
+    "there is no session '…' at …; `dragoman sessions …` lists those there are",  # tests/cli/test_chat.py asks for one
     "the server is about to stop and starts no new turns; ask again when it is back",  # tests/test_draining.py
     "MCP servers need a package that is not installed",  # the package is installed where tests run
     "… took too long: …; is that its address? --timeout waits longer",  # tests/cli/test_chat.py waits for it
