@@ -163,7 +163,7 @@ def test_whatever_is_wrong_is_told_in_plain_words_at_its_field(dialect: str) -> 
 
 
 @pytest.mark.parametrize("field", [
-    "key", "auth.access_token", "client_secret", "headers.Cookie", "env.HOME", "password",
+    "key", "auth.refresh", "auth.access_token", "client_secret", "headers.Cookie", "env.HOME", "password",
 ])
 def test_a_secret_is_not_quoted(field: str) -> None:
     assert shown("hunter2", field) == "a string"

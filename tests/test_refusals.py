@@ -38,7 +38,7 @@ TABLE: list[tuple[str, str, Any, str]] = [
     ("POST", TURNS, {"messages": [{"role": "user", "content": [{"type": "film"}]}]},
      "messages.0.content.0.type: must be 'text', 'thinking', 'tool_use' or 'image', not 'film'"),
     ("POST", TURNS, {"messages": [{"role": "user", "content": [{"type": "image", "url": "ftp://me:pw@host"}]}]},
-     "messages.0.content.0.url: must begin with https:// or data:, not 'ftp://…'"),
+     "messages.0.content.0.url: expected an https:// address or a data:image/<type>;base64,<data>"),
     ("POST", TURNS, {"messages": [{"role": "user", "content": "x"}], "stream": "loud"},
      "stream: must be 'delta', 'message' or 'none', not 'loud'"),
     ("POST", f"{CLOUD}/sessions", {"agent": 7}, "agent: must be an id or an object, not 7"),

@@ -80,7 +80,7 @@ async def test_the_snapshot_of_an_agent_stays_when_the_agent_changes(cas: Client
     ({"memory_store_ids": ["memstore_none"]}, None),
     ({"environment_variables": "1A=b"}, "environment_variables"),
     ({"environment_variables": ["A=b"]}, "environment_variables"),
-    ({"initial_events": [{"type": "user.interrupt"}]}, "initial_events.0"),
+    ({"initial_events": [{"type": "user.interrupt"}]}, "initial_events.0.type"),
     ({"initial_events": [{"type": "user.message", "content": "a"}] * 2}, "initial_events"),
 ])
 async def test_a_new_session_that_makes_no_sense_is_refused(cas: Client, body: Any, param: str | None) -> None:
