@@ -29,7 +29,10 @@ ONLY_SHOWN = {
     # A session's stream tells why a turn ended, and not why its last message did, which is what ZenFlux shows.
     ("cas", "zenflux"): {"/refuse": ["stop_reasons"], "/max-tokens": ["stop_reasons"]},
     # ZenFlux tells the results of a message in the next one, so that more seems to wait when a turn stops in between.
-    ("zenflux", "aap"): {"/parallel": ["permissions"]},
+    # It does not tell what a sub-agent's question was answered with.
+    ("zenflux", "aap"): {"/parallel": ["permissions"], "/fork-ask": ["tool_results"]},
+    # CAS tells an answer as a result that the client returned; AAP does not tell a client what it has returned.
+    ("cas", "aap"): {"/ask": ["tool_results"], "/fork-ask": ["tool_results"]},
 }
 """What a stream cannot tell although its dialect can; each of these is found, and nothing else."""
 PICKED = ["hello", "/think why", '/tool calc {"expression": "6*7"} well', "/ask", "/fail", "/parallel", "/client-tool"]
