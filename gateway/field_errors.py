@@ -13,7 +13,7 @@ from pydantic import ValidationError
 SHOWN = 40
 """A text that came is quoted up to so many characters."""
 _SECRET = re.compile(
-    r"key|token|secret|passw|auth|cookie|credential|header|\benv\b|runtime_env|environment_variables",
+    r"key|token|secret|passw|auth|cookie|credential|header|\benv\b|runtime_env|variables",
     re.IGNORECASE,
 )
 """A field with such a name, and all below it, is not quoted."""

@@ -113,7 +113,7 @@ async def test_new_settings_are_taken_while_it_runs(tmp_path: Path) -> None:
 def test_check_says_what_is_in_order(tmp_path: Path) -> None:
     lines = check(load_config(settings(tmp_path)))
     assert any(line.startswith("dialect aap: /aap") for line in lines)
-    assert any(line.startswith("agent demo: demo, 3 tools, 3 options") for line in lines)
+    assert any(line.startswith("agent demo: demo, 4 tools, 3 options") for line in lines)
     assert check(load_config(settings(tmp_path, shadow={"backend": "demo"})))[-1] == "shadow of demo: demo"
 
 

@@ -10,7 +10,7 @@ _MUST = {
     "string_type": "be a string", "int_type": "be a whole number", "int_parsing": "be a whole number",
     "int_from_float": "be a whole number", "float_type": "be a number", "float_parsing": "be a number",
     "bool_type": "be true or false", "bool_parsing": "be true or false",
-    "enum": "be {expected}",
+    "literal_error": "be {expected}", "enum": "be {expected}",
     "greater_than": "be greater than {gt}", "greater_than_equal": "be at least {ge}",
     "less_than": "be less than {lt}", "less_than_equal": "be at most {le}",
     "string_too_short": "have at least {min_length} characters",
@@ -31,6 +31,8 @@ def words_of(found: Any) -> str:
     kind, given = found["type"], found.get("input")
     if kind == "missing":
         return "is missing"
+    if kind == "extra_forbidden":
+        return "is not known here"
     if kind in _MUST:
         expected = _MUST[kind].format(**found.get("ctx") or {})
         return f"must {expected}, not {_shown(given, '.'.join(map(str, found['loc'])))}"

@@ -47,5 +47,5 @@ async def test_no_heartbeat_in_the_profile_means_that_nobody_waits_for_one(
 
 async def test_what_was_expected_of_listed_messages_is_what_was_said(examine_zenflux: Examine) -> None:
     report = await examine_zenflux(OneMessage(), "ZF-HTTP-3.2-06")
-    (failed,) = [result for result in report.results if result.outcome is Outcome.FAILED]
-    assert (failed.expected, failed.seen) == ('what the user said: ["Message 0","Message 1"]', "[]")
+    failed = [(result.expected, result.seen) for result in report.results if result.outcome is Outcome.FAILED]
+    assert ('what the user said: ["Message 0","Message 1"]', "[]") in failed

@@ -121,7 +121,7 @@ async def test_a_session_has_the_agent_the_model_and_the_tools_that_were_asked_f
         session_id = await server.open(Opening(settings=Settings(model="big-1", tools=tools)))
         view = await served.gateway.sessions.get("", session_id)
         assert (view.agent, view.settings.model) == ("other", "big-1")
-        assert set(view.settings.tools or ()) == {"clock", "search"}
+        assert set(view.settings.tools or ()) == {"clock", "search", "erase"}
         none = await served.gateway.sessions.get("", await server.open(Opening(settings=Settings(tools={}))))
         assert none.settings.tools == {}
 
