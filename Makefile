@@ -20,6 +20,29 @@ BIN     := $(VENV)/bin
 # What is compiled once is not compiled again by each of the many processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
+# pip, told briefly: what it is at, on one line of a terminal; all that it said if it fails.
+define INSTALL
+import subprocess, sys
+is_terminal, said = sys.stdout.isatty(), []
+def tell(words):
+    print(f"\r\x1b[K  {words[:70]}" if is_terminal else f"  {words}", end="" if is_terminal else "\n", flush=True)
+try:
+    pip = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    for line in pip.stdout:
+        said.append(line)
+        first, _, rest = line.strip().partition(" ")
+        if first in ("Collecting", "Downloading", "Building"):
+            tell(f"{first.lower()} {rest}")
+        elif rest.startswith("collected packages:"):
+            tell(f"unpacking {rest.partition(':')[2].strip()}")
+    code = pip.wait()
+except KeyboardInterrupt:
+    code = 130
+print("\r\x1b[K" if is_terminal else "", end="")
+sys.exit("".join(said) if code not in (0, 130) else code)
+endef
+export INSTALL
+
 .PHONY: run test prove lint bench soak kill crash venv clean help
 
 # Ctrl-C and SIGTERM reach the server through make, which waits for its end.
@@ -63,7 +86,7 @@ $(VENV)/bin/python:
 
 $(VENV)/.run: $(VENV)/bin/python pyproject.toml
 	@echo "installing Dragoman into $(VENV)"
-	@$(BIN)/pip install -q --disable-pip-version-check -e .
+	@$(BIN)/python -c "$$INSTALL" $(BIN)/pip install --disable-pip-version-check --progress-bar off -e .
 	@touch $@
 
 # What Debian has and the tests use for real; installed only where it is missing and we may.
@@ -76,5 +99,5 @@ $(VENV)/.debian: $(VENV)/bin/python Makefile
 
 $(VENV)/.test: $(VENV)/.run $(VENV)/.debian
 	@echo "installing what the tests need"
-	@$(BIN)/pip install -q --disable-pip-version-check -e '.[test]'
+	@$(BIN)/python -c "$$INSTALL" $(BIN)/pip install --disable-pip-version-check --progress-bar off -e '.[test]'
 	@touch $@

@@ -20,6 +20,8 @@ from .servers import READYZ, ROOT, free_port
 from .soaking import Crowd, Tally, idle_sessions, keep_coming
 
 MIB = 2**20
+HANG = 120.0
+"""Only a server that hangs takes so many seconds to start or to stop."""
 EVERY = 2.0
 """Seconds between two looks at the server."""
 WORKERS = {"aap": 2, "cas": 2, "zenflux": 2, "blade": 1, "hung": 1}
@@ -104,7 +106,7 @@ class Soaked:
         return f"http://127.0.0.1:{self.port}"
 
     def _await_ready(self) -> None:
-        end = time.monotonic() + 30
+        end = time.monotonic() + HANG
         while time.monotonic() < end:
             if self.process.poll() is not None:
                 raise Broken(f"the server ended with code {self.process.returncode}")
@@ -113,7 +115,7 @@ class Soaked:
                     return
             except (OSError, Broken):
                 time.sleep(0.05)
-        raise Broken("the server was not ready after 30 seconds")
+        raise Broken(f"the server was not ready after {HANG:.0f} seconds")
 
     async def look(self, http: aiohttp.ClientSession, since: float, turns: int) -> Sample:
         if self.process.poll() is not None:
@@ -130,7 +132,7 @@ class Soaked:
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.wait(30)
+            return self.process.wait(HANG)
         except subprocess.TimeoutExpired:
             self.process.kill()
             return self.process.wait()
@@ -147,7 +149,7 @@ def _figure(page: str, name: str) -> float:
 async def soak(server: Soaked, seconds: float) -> tuple[list[Sample], Tally, float]:
     """Samples, what was done, and what an idle session takes."""
     tally, over, samples = Tally(), asyncio.Event(), list[Sample]()
-    timeout = aiohttp.ClientTimeout(total=120)
+    timeout = aiohttp.ClientTimeout(total=None)  # every visit has its bound
     async with aiohttp.ClientSession(timeout=timeout) as http:
         crowd = Crowd(server.address, http, tally)
         visits = crowd.visits()
@@ -165,12 +167,14 @@ async def soak(server: Soaked, seconds: float) -> tuple[list[Sample], Tally, flo
                     task.result()
                 samples.append(await server.look(http, begun, tally.turns))
                 _tell(samples[-1], len(samples))
-        finally:
             over.set()
-            await asyncio.wait(work, timeout=60)
+            await asyncio.wait(work, return_when=asyncio.FIRST_EXCEPTION)  # a visit that takes for ever fails
+        finally:
             for task in work:
                 task.cancel()
-            await asyncio.gather(*work, return_exceptions=True)
+            ends = await asyncio.gather(*work, return_exceptions=True)
+        if broken := next((end for end in ends if isinstance(end, Broken)), None):
+            raise broken
         samples.append(await server.look(http, begun, tally.turns))
     return samples, tally, idle
 

@@ -185,8 +185,10 @@ class Crowd:
 
 
 async def keep_coming(crowd: Crowd, visit: Callable[[], Awaitable[None]], until: asyncio.Event) -> None:
-    """One visit after the other; a visit that takes for ever is a fault."""
-    while not until.is_set():
+    """One visit after the other, and at least one; a visit that takes for ever is a fault."""
+    is_first = True
+    while is_first or not until.is_set():
+        is_first = False
         try:
             await asyncio.wait_for(visit(), 4 * PATIENCE)
         except (aiohttp.ClientError, socketio.exceptions.SocketIOError, TimeoutError) as error:

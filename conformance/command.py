@@ -21,9 +21,9 @@ EXAMPLE = """Examine a server of a dialect, requirement by requirement.
 Example: dragoman conform aap http://localhost:8080/aap --key KEY --report html --report junit=report.xml
 
 The exit code is 0 if every MUST passed, 1 if one failed, 3 if one could not be tested, and 2 if the examination could
-not begin. With a baseline it is 0 as long as what does not pass is what the baseline says, and 1 as soon as it says too
-much. A server whose agent does not know the demo agent's directives needs a profile that says which prompt brings about
-which situation.
+not begin, such as when no server of the dialect answers. With a baseline it is 0 as long as what does not pass is what
+the baseline says, and 1 as soon as it says too much. A server whose agent does not know the demo agent's directives
+needs a profile that says which prompt brings about which situation: --print-profile prints one to edit.
 
 With --transcript a recording (of `dragoman record`, or a HAR file) is judged instead of a server: what it does not show
 is not testable."""
@@ -33,7 +33,7 @@ def conform(
     dialect: Annotated[str, typer.Argument(help="The dialect to examine, such as aap.")],
     url: Annotated[
         str | None,
-        typer.Argument(help="Where aap or cas is mounted, such as http://localhost:8080/aap; the origin of others."),
+        typer.Argument(help="Where the server is, as `dragoman serve` prints it: http://localhost:8080/aap."),
     ] = None,
     key: Annotated[
         str | None, typer.Option(envvar="CONFORM_KEY", help="The bearer key; struck out of every report.")
@@ -54,6 +54,9 @@ def conform(
         bool, typer.Option("--allow-destructive", help="Also ask what may change more than the suite has made.")
     ] = False,
     requirements: Annotated[str | None, typer.Option(help="The frozen set to judge by, such as 2026-11.")] = None,
+    print_profile: Annotated[
+        bool, typer.Option("--print-profile", help="Print the profile of the demo agent, to edit; examine nothing.")
+    ] = False,
     transcript: Annotated[
         Path | None, typer.Option(help="Judge this recording (JSON lines or HAR) instead of a server.")
     ] = None,
@@ -68,6 +71,9 @@ def conform(
 
     try:
         suite = find_suite(dialect)
+        if print_profile:
+            typer.echo(suite.default_profile.read_text(encoding="utf-8"), nl=False)
+            return
         settings = suite.read_profile(profile)
         frozen = chosen_set(requirements, suite.catalogue)
         wanted = choose(frozen.requirements(suite.catalogue), only or [], level)
@@ -95,13 +101,17 @@ def _examined(suite: "Suite", settings: "BaseModel", wanted: "Sequence[Requireme
 
     from rich.console import Console
 
+    from conformance.kit.presence import Absent, locate, plain, public
     from conformance.kit.reports import console as on_console
     from conformance.kit.runner import Runner, obstacle
 
-    if not target.url.startswith(("http://", "https://")):
-        raise _unusable(f"{target.url!r} is not an http or https address")
-    if reason := asyncio.run(obstacle(target.url, target.timeout)):
-        raise _unusable(f"{target.url} cannot be reached: {reason}; is it running, and is that its address?")
+    try:
+        if reason := asyncio.run(obstacle(plain(target.url), target.timeout)):
+            where = f"{public(target.url)} cannot be reached: {reason}"
+            raise _unusable(f"{where}; is it running, and is that its address?")
+        target = asyncio.run(locate(suite, target))
+    except (Absent, ValueError) as error:
+        raise _unusable(str(error)) from None
     names = {item.id for item in wanted}
     total = sum(bool(names.intersection(case.requirements)) for case in suite.cases)
     with on_console.progress(Console(), total) as watcher:
@@ -121,7 +131,7 @@ def _judged(
     from conformance.offline.tape import Unusable
 
     try:
-        mount = URL(url).path.rstrip("/") if url is not None else None
+        mount = URL(url).path.rstrip("/").removesuffix(suite.own_path) if url is not None else None
         tape = mounted(read(path), suite.catalogue.dialect, mount)
     except Unusable as error:
         raise _unusable(str(error)) from None
@@ -151,9 +161,11 @@ def _conclude(
         for kind, path in destinations:
             make_folder(path.parent, _say)
             write_report(found, kind, path)
+            typer.echo(f"wrote the {kind} report to {path}")
         if transcripts is not None:
             make_folder(transcripts, _say)
             write_transcripts(found, transcripts)
+            typer.echo(f"wrote {len(found.results)} transcripts to {transcripts}")
     except OSError as error:
         raise _unusable(f"cannot write the report: {error}; --report takes another place") from None
     raise typer.Exit(found.exit_code)

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
 OPTIONS: tuple[tuple[str, dict[str, object]], ...] = (
     ("dialect", {"help": "the dialect to examine, such as aap; every requirement becomes a test"}),
-    ("url", {"help": "where the dialect is mounted, such as http://localhost:8080/aap"}),
+    ("url", {"help": "where the server is, as `dragoman serve` prints it: http://localhost:8080/aap"}),
     ("key", {"help": "the bearer key, struck out of everything; or set CONFORM_KEY"}),
     ("profile", {"help": "how to bring about situations (YAML)"}),
     ("level", {"default": "may", "help": "must, should or may: how far down to ask"}),

@@ -2,8 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sized
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
@@ -41,6 +42,10 @@ from .stores import session_service, stores
 log = get("dragoman.app")
 
 LOST = frozenset((Level.DROPPED, Level.REJECTED))
+DEGRADED = "~"
+MARKS = {Level.FULL: "✓", Level.PARTIAL: DEGRADED, Level.FALLBACK: DEGRADED, Level.DROPPED: "✗", Level.REJECTED: "✗"}
+MEANINGS = {Level.PARTIAL: "some of it arrives", Level.FALLBACK: "it arrives as something else"}
+"""What is said of a degraded feature of which the table says no more."""
 
 
 class Gateway:
@@ -225,17 +230,44 @@ def check(config: Config) -> list[str]:
     return [
         *(f"dialect {name}: {context.mount}, table for version {parts.tables[name].spec}"
           for name, context in Gateway(parts).contexts.items()),
-        *(f"agent {card.name}: {config.agents[card.name].backend}, {len(card.tools)} tools, {len(card.options)} options"
-          for card in parts.cards.values()),
+        *(f"agent {card.name}: {config.agents[card.name].backend}, {_many(card.tools, 'tool')}, "
+          f"{_many(card.options, 'option')}" for card in parts.cards.values()),
         *([f"shadow of {', '.join(config.shadow.agents or config.agents)}: {config.shadow.backend}"]
           if config.shadow else []),
     ]
 
 
-def matrix(config: Config) -> list[list[str]]:
+def _many(things: Sized, name: str) -> str:
+    return f"{len(things)} {name}{'' if len(things) == 1 else 's'}"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What each dialect tells its clients of each feature; the first row is the head, a number stands for a note."""
+
+    rows: list[list[str]]
+    notes: list[str]
+
+
+def grid(config: Config) -> Grid:
+    tables = load_parts(config).tables
+    rows, notes = [["feature", *tables]], list[str]()
+    for feature in FEATURES:
+        row = [feature]
+        for name, table in tables.items():
+            mark = MARKS[table.support[feature]]
+            if mark == DEGRADED:
+                notes.append(f"{name} {feature}: {table.notes.get(feature) or MEANINGS[table.support[feature]]}")
+                mark += str(len(notes))
+            row.append(mark)
+        rows.append(row)
+    return Grid(rows, notes)
+
+
+def pairs(config: Config) -> list[list[str]]:
     """What is lost between an agent behind one dialect and a client of another; the first row is the head."""
     tables = load_parts(config).tables
-    return [["agent", "client", "not told", "told in a lesser form"], *(
+    return [["agent", "client", "lost", "degraded"], *(
         [source, target, *(", ".join(names) or "nothing" for names in losses(tables[source], tables[target]))]
         for source in tables for target in tables
     )]

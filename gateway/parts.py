@@ -40,6 +40,8 @@ def load_parts(config: Config, old: Parts | None = None) -> Parts:
     tables = {name: _table(config, dialect, problems) for name, dialect in dialects.items()}
     agents = {name: _agent(name, agent, config, old, document, problems) for name, agent in config.agents.items()}
     _shadowed(agents, config, old, document, problems)
+    problems += _same_mounts(config, dialects.values(), document)
+    problems += _strange_agents(config, dialects.values(), document)
     if problems:
         raise Problems(problems)
     return Parts(
@@ -64,6 +66,31 @@ def _own_settings(config: Config, dialect: Dialect, document: Marked, problems: 
     given, shape = config.dialects[dialect.name].settings, dialect.settings or NoSettings
     at = ("dialects", dialect.name)
     return _shaped(lambda: shape.model_validate(given), ("mount", *shape.model_fields), at, document, problems)
+
+
+def _same_mounts(config: Config, dialects: Iterable[Dialect], document: Marked) -> Iterator[Problem]:
+    """A dialect that is moved to where another is by itself; two that are moved are found without knowing them."""
+    usual = {dialect.mount: dialect.name for dialect in dialects if config.dialects[dialect.name].mount is None}
+    for name, given in config.dialects.items():
+        if given.mount in usual:
+            yield Problem(document.place(("dialects", name, "mount")),
+                          f"'{given.mount}' is where '{usual[given.mount]}' is mounted already")
+
+
+def _strange_agents(config: Config, dialects: Iterable[Dialect], document: Marked) -> Iterator[Problem]:
+    """A dialect may have a setting that names its agent."""
+    for dialect in dialects:
+        agent = config.dialects[dialect.name].settings.get("agent")
+        is_known = dialect.settings is not None and "agent" in dialect.settings.model_fields
+        if is_known and isinstance(agent, str) and agent not in (agents := _named_agents(config, document)):
+            hint = nearest(agent, agents) or f"there are: {', '.join(agents)}"
+            yield Problem(document.place(("dialects", dialect.name, "agent")), f"there is no agent '{agent}'", hint)
+
+
+def _named_agents(config: Config, document: Marked) -> list[str]:
+    """Those of the settings, and those of the file that are left out of the settings because they are wrong."""
+    written = document.value.get("agents") if isinstance(document.value, dict) else None
+    return list(dict.fromkeys([*config.agents, *map(str, written if isinstance(written, dict) else ())]))
 
 
 class NoSettings(BaseModel, extra="forbid"):
@@ -145,10 +172,13 @@ def _shadowed(
     wanted = config.shadow
     if wanted is None:
         return
+    known = _named_agents(config, document)
     for number, name in enumerate(wanted.agents or ()):
-        if name not in agents:
+        if name not in known:
             problems.append(Problem(
-                document.place(("shadow", "agents", number)), f"there is no agent '{name}'", nearest(name, agents)))
+                document.place(("shadow", "agents", number)), f"there is no agent '{name}'", nearest(name, known)))
+    if not any(agents.values()):
+        _backend(wanted.backend, wanted.settings, config, ("shadow",), document, problems)
     reporter = Reporter(config.data / wanted.report)
     for name, made in agents.items():
         if made is None or (wanted.agents is not None and name not in wanted.agents) or _kept(name, config, old):

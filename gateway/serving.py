@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import shlex
 import signal
 import socket
 import sys
@@ -174,7 +175,18 @@ def greeting(gateway: Gateway, address: str) -> list[str]:
     lines = [f"Dragoman serves {', '.join(gateway.parts.cards)} on {address}"]
     lines += [f"  {name:<8} {address}{context.mount}" for name, context in gateway.contexts.items()]
     lines += [f"  data     {config.data}", f"  metrics  {address}/metrics"]
-    return [*lines, *_to_try(gateway, address)]
+    return [*lines, *_without_keys(gateway), *_to_try(gateway, address)]
+
+
+def _without_keys(gateway: Gateway) -> list[str]:
+    """Whoever has to show a key must have one; those that are made later are known at once."""
+    config = gateway.parts.config
+    if config.auth != "keys" or gateway.keys.list():
+        return []
+    return [
+        "There are no keys yet, and `auth: keys` lets nobody in without one. Make a key with:",
+        f"  {_program()} keys add NAME --data {shlex.quote(str(_from_here(config.data)))}",
+    ]
 
 
 def _to_try(gateway: Gateway, address: str) -> list[str]:
@@ -194,4 +206,8 @@ def _program() -> str:
     called = Path(sys.argv[0])
     if called.name != "dragoman":
         return "dragoman"
-    return str(called.relative_to(Path.cwd())) if called.is_relative_to(Path.cwd()) else str(called)
+    return str(_from_here(called))
+
+
+def _from_here(path: Path) -> Path:
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

@@ -6,9 +6,10 @@ import orjson
 import pytest
 import yaml
 
-from gateway.app import check, matrix
+from gateway.app import check, grid, pairs
 from gateway.config import load_config
 from gateway.parts import load_parts
+from mappings.language import FEATURES
 from tests.support.gateway_server import PLAIN, serving
 
 
@@ -116,9 +117,29 @@ def test_check_says_what_is_in_order(tmp_path: Path) -> None:
     assert check(load_config(settings(tmp_path, shadow={"backend": "demo"})))[-1] == "shadow of demo: demo"
 
 
-def test_the_matrix_names_what_is_lost(tmp_path: Path) -> None:
-    head, *rows = matrix(load_config(settings(tmp_path)))
-    assert head == ["agent", "client", "not told", "told in a lesser form"]
+def test_counts_are_in_the_singular_where_there_is_one(tmp_path: Path) -> None:
+    agent = {"backend": "demo", "tools": [{"name": "clock"}], "options": [{"name": "colour"}]}
+    assert check(load_config(settings(tmp_path, agents={"demo": agent})))[-1] == "agent demo: demo, 1 tool, 1 option"
+
+
+def test_the_grid_marks_every_feature_of_every_dialect(tmp_path: Path) -> None:
+    found = grid(load_config(settings(tmp_path)))
+    head, *rows = found.rows
+    assert head == ["feature", "aap", "cas"]
+    marks = {feature: cells for feature, *cells in rows}
+    assert set(marks) == set(FEATURES)
+    assert marks["text"] == ["✓", "✓"]
+    assert marks["subagents"] == ["✗", "✓"]
+    aap, cas = marks["questions"]
+    assert found.notes[int(aap.removeprefix("~")) - 1].startswith("aap questions: a tool call; ")
+    assert found.notes[int(cas.removeprefix("~")) - 1].startswith("cas questions: a custom tool use ")
+    numbers = [int(cell[1:]) for cells in marks.values() for cell in cells if cell.startswith("~")]
+    assert numbers == list(range(1, len(found.notes) + 1)), "in the order of reading, each with its note"
+
+
+def test_the_pairs_name_what_is_lost(tmp_path: Path) -> None:
+    head, *rows = pairs(load_config(settings(tmp_path)))
+    assert head == ["agent", "client", "lost", "degraded"]
     assert [row[:2] for row in rows] == [["aap", "aap"], ["aap", "cas"], ["cas", "aap"], ["cas", "cas"]]
     lost = {(first, second): words.split(", ") for first, second, words, _ in rows}
     lesser = {(first, second): words.split(", ") for first, second, _, words in rows}

@@ -27,4 +27,6 @@ async def test_we_conform(name: str, tmp_path: Path) -> None:
     troubled = [item for item in report.findings if item.outcome in (Outcome.FAILED, Outcome.NOT_TESTABLE)]
     assert {item.requirement.id: item.grave[0].remark for item in troubled} == {}
     assert report.exit_code == 0
+    assert [path for path in report.left if not path.startswith("the upload ")] == []
+    assert bool(report.left) is (name == "zenflux"), "ZenFlux has no way to delete an upload"
     assert key not in writer("json")(report)

@@ -157,7 +157,7 @@ async def _frames(served: Served, session: str, dialect: str) -> list[bytes]:
     last = max(record.seq for record in records if isinstance(record.event, TurnEnded))
     watcher = await served.gateway.sessions.watch("", session, dialect, READERS[dialect][0])
     frames: list[bytes] = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         seen = 0
         while seen < last:
             chunks = await watcher.chunks()

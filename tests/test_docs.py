@@ -116,20 +116,6 @@ def test_what_is_installed_is_this_project(page: Path) -> None:
     assert not re.search(r"pip install[^`\n]* '?dragoman\b", page.read_text())
 
 
-@pytest.mark.parametrize("page", [*PAGES, *EXAMPLES], ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
-        assert (page.parent / target).exists(), target
-
-
-@pytest.mark.parametrize("page", [*PAGES, *EXAMPLES], ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_to_a_heading(page: Path) -> None:
-    for target, place in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text()):
-        headings = re.findall(r"^#+ (.+)$", (page.parent / target if target else page).read_text(), re.MULTILINE)
-        there = {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
-        assert place in there, f"{target}#{place}"
-
-
 def test_the_settings_of_the_dialects_are_documented() -> None:
     from tests.support.dialect_tables import DIALECTS, dialect
 

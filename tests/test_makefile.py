@@ -8,6 +8,7 @@ import shlex
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -71,6 +72,47 @@ def in_a_pipe(*command: str) -> Iterator[subprocess.Popen[bytes]]:
 
 def make_run(data: Path) -> tuple[str, ...]:
     return "make", "run", f"ARGS=--port 0 --data {data}"
+
+
+PIP = """#!/bin/sh
+echo "Obtaining file:///dragoman"
+echo "Collecting aiohttp>=3.14 (from dragoman==0.1)"
+echo "  Downloading aiohttp-3.14-cp311.whl (1.7 MB)"
+echo "Requirement already satisfied: attrs>=17.3.0 in somewhere"
+echo "Installing build dependencies: started"
+echo "Installing collected packages: attrs, yarl, aiohttp"
+echo "ERROR: no space left" >&2
+exit CODE
+"""
+
+
+def installed(folder: Path, code: int) -> "subprocess.CompletedProcess[str]":
+    """What is told while another program in the place of pip installs, and ends with this code."""
+    (folder / "bin").mkdir()
+    (folder / "bin/python").symlink_to(sys.executable)
+    (folder / "bin/pip").write_text(PIP.replace("CODE", str(code)))
+    (folder / "bin/pip").chmod(0o755)
+    return subprocess.run(["make", f"VENV={folder}", f"{folder}/.run"], cwd=ROOT, capture_output=True, text=True,
+                          timeout=SECONDS)
+
+
+def test_what_is_installed_is_told_meanwhile(tmp_path: Path) -> None:
+    done = installed(tmp_path, 0)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        f"installing Dragoman into {tmp_path}", "  collecting aiohttp>=3.14 (from dragoman==0.1)",
+        "  downloading aiohttp-3.14-cp311.whl (1.7 MB)", "  unpacking attrs, yarl, aiohttp",
+    ]
+    assert (tmp_path / ".run").exists()
+
+
+def test_why_nothing_could_be_installed_is_told_whole(tmp_path: Path) -> None:
+    done = installed(tmp_path, 1)
+    assert done.returncode == 2
+    assert "Requirement already satisfied" in done.stderr
+    assert "ERROR: no space left" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / ".run").exists()
 
 
 def test_ctrl_c_ends_the_server_well(tmp_path: Path) -> None:

@@ -36,6 +36,23 @@ def test_the_lines_it_greets_with_work_when_pasted(tmp_path: Path) -> None:
         assert server.end() == 0
 
 
+def test_where_a_key_is_needed_and_there_is_none_that_is_told(tmp_path: Path) -> None:
+    with running(tmp_path, auth="keys") as server:
+        [place] = [number for number, line in enumerate(server.greeting) if line.startswith("There are no keys yet")]
+        command = server.greeting[place + 1].strip()
+        assert command == f"dragoman keys add NAME --data {tmp_path / 'data'}"
+        words = command.replace("dragoman", f"{for_shells()} -m gateway", 1)
+        made = subprocess.run(["bash", "-c", words], capture_output=True, text=True, timeout=60, check=True)
+        key, chat = made.stdout.strip(), next(line.strip() for line in server.greeting if " chat " in line)
+        words = chat.replace("dragoman", f"{for_shells()} -m gateway", 1)
+        said = subprocess.run(["bash", "-c", f"KEY={key}; echo hello | {words}"], capture_output=True, text=True,
+                              timeout=60)
+        assert (said.returncode, said.stdout) == (0, "You said: hello\n"), said.stderr
+        assert server.end() == 0
+    with running(tmp_path, auth="keys") as server:
+        assert not any("no keys" in line for line in server.greeting)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_ends_with_zero_in_the_middle_of_a_turn(tmp_path: Path, number: signal.Signals) -> None:
     with running(tmp_path, limits={"drain_seconds": 0.1}) as server:

@@ -119,6 +119,16 @@ class SessionBody(Wire, frozen=True, kw_only=True, rename="camel"):
     tools: list[ToolBody] | None = None
 
 
+class ListedBody(Wire, frozen=True, kw_only=True, rename="camel"):
+    session_id: PathId
+    agent: ChosenBody
+
+
+class SessionsBody(Wire, frozen=True, kw_only=True, rename="camel"):
+    sessions: list[ListedBody]
+    next: str | None = None
+
+
 class CreatedBody(Wire, frozen=True, kw_only=True, rename="camel"):
     session_id: PathId
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
+from urllib.parse import quote
 
 from gateway.errors import BackendFailed, GatewayError, Unsupported
 from gateway.ids import Mint, minting, unguessable
@@ -19,11 +20,11 @@ from gateway.model import (
     ToolCall,
     ToolUsePart,
 )
-from gateway.upstream import Asked, Ended, Frame, Heard, Opening, RemoteAddress, Upstream, hidden
+from gateway.upstream import Asked, Ended, Frame, Heard, Opening, RemoteAddress, RemoteSession, Upstream, hidden
 
 from .hearing import AapHearing
 from .hearing_asks import Toolbox, titles_of, toolbox_of
-from .hearing_wire import CreatedBody, HistoryBody, MessageBody, SessionBody, content_of, read_as
+from .hearing_wire import CreatedBody, HistoryBody, MessageBody, SessionBody, SessionsBody, content_of, read_as
 from .remote_memory import Known, Memory
 from .remote_meta import card_of, mode_of, spec_of
 from .remote_speech import answer_messages, changes, chosen, new_session, new_turn, user_message
@@ -32,6 +33,8 @@ from .remote_stream import HungUp, Taken, TurnStream
 BUSY = 409
 NOTHING_TO_END = (404, 405, 409, 501)
 """What a server answers that has no such way, no such session, or no turn that runs or waits."""
+PAGES = 100
+"""So many pages of a list are looked through."""
 START = Frame("turn_start", {})
 PATIENT = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 """After how many seconds a server is asked once more that may not have noticed yet that we hung up."""
@@ -76,6 +79,25 @@ class AapRemote:
         known.chosen, known.toolbox = chosen(card, opening.settings), toolbox_of(card, opening.settings)
         known.said = sum(message.role is Role.USER for message in opening.history)
         return session_id
+
+    async def sessions(self, most: int) -> Sequence[RemoteSession]:
+        found: list[RemoteSession] = []
+        query: dict[str, str] | None = None
+        for _ in range(PAGES):
+            page = read_as(SessionsBody, await self._upstream.json("GET", "/sessions", query=query), "the sessions")
+            found += (RemoteSession(session_id=one.session_id, agent=one.agent.name) for one in page.sessions)
+            if page.next is None or len(found) >= most:
+                break
+            query = {"after": page.next}
+        return found[:most]
+
+    async def join(self, session_id: str) -> RemoteSession:
+        """The session keeps its agent, which need not be the server's first."""
+        body = await self._upstream.json("GET", f"/sessions/{quote(session_id, safe='')}")
+        session = read_as(SessionBody, body, "the session")
+        self._agent, self._card = session.agent.name, None
+        self._memory.of(session_id).toolbox = _toolbox(await self._known_card(), session)
+        return RemoteSession(session_id=session_id, agent=session.agent.name)
 
     async def say(
         self, session_id: str, command: SendMessage | Compact, settings: Settings | None = None,

@@ -81,7 +81,8 @@ class AapRoutes:
         view = await house.sessions.get(request[OWNER], session_id)
         body = await read_as(request, NewTurn)
         commands = inbound.commands_of(body, view, house.agent_of(view), house.table)
-        receipt = await house.sessions.submit(request[OWNER], session_id, commands)
+        submitting = house.sessions.submit(request[OWNER], session_id, commands)
+        receipt = await house.begin_turn(request[OWNER], session_id, submitting)
         if not receipt.begun:
             return self._still_waiting(body.stream)
         if body.stream == "none":

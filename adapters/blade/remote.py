@@ -14,7 +14,7 @@ from yarl import URL
 from gateway.errors import BackendFailed
 from gateway.ids import minting
 from gateway.model import AgentCard, Answer, Capabilities, Compact, SendMessage, SessionCompacted, Settings
-from gateway.upstream import Asked, Ended, Frame, Heard, Opening, RemoteAddress, Upstream
+from gateway.upstream import Asked, Ended, Frame, Heard, Opening, RemoteAddress, RemoteSession, Upstream, moment
 
 from .hearing import BladeHearing
 from .hearing_words import objects_of, optional_text, text
@@ -26,6 +26,8 @@ from .remote_stopping import stop
 API, SOCKET = "/api", "/socket.io/"
 MOST = 4096
 """Of so many sessions it is known how far they were heard; those not used for the longest make room."""
+PAGE = 100
+"""So many sessions are asked for at once."""
 ABSENT = (404, 405, 501)
 NAME = "blade"
 PLAIN = Settings()
@@ -102,6 +104,21 @@ class BladeRemote:
             raise BackendFailed(f"{self._api.name} made a session and did not say which")
         self._session(session_id).mark = Mark(number=0, turn=-1)
         return session_id
+
+    async def sessions(self, most: int) -> Sequence[RemoteSession]:
+        found: list[RemoteSession] = []
+        while len(found) < most:
+            query = {"limit": str(min(PAGE, most - len(found))), "offset": str(len(found))}
+            told = await self._api.json("GET", "/sessions", query=query)
+            page = objects_of(told.get("items") if isinstance(told, dict) else told, "sessions")
+            found += map(_listed, page)
+            if len(page) < int(query["limit"]):
+                break
+        return found
+
+    async def join(self, session_id: str) -> RemoteSession:
+        told = await self._api.json("GET", f"/sessions/{_quoted(session_id)}")
+        return replace_fields(_listed(told if isinstance(told, dict) else {}), session_id=session_id)
 
     async def messages(self, session_id: str) -> Sequence[dict[str, Any]]:
         """All turns of a session, as they are."""
@@ -218,6 +235,14 @@ def _discreet(ended: Ended, place: Place) -> Ended:
         return ended
     fault = replace_fields(ended.fault, message=place.without_secrets(ended.fault.message))
     return replace_fields(ended, fault=fault)
+
+
+def _listed(session: dict[str, Any]) -> RemoteSession:
+    session_id = text(session.get("id")) or text(session.get("session_id"))
+    return RemoteSession(
+        session_id=session_id, title=optional_text(session.get("intent")),
+        status=optional_text(session.get("status")), updated_at=moment(session.get("updated_at")),
+    )
 
 
 def _quoted(session_id: str) -> str:

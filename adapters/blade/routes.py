@@ -118,7 +118,8 @@ class BladeRoutes:
 
     async def compact(self, request: web.Request) -> web.Response:
         session_id, house = request.match_info["id"], self.house
-        receipt = await house.sessions.submit(request[OWNER], session_id, [house.table.command("chat.compact")])
+        submitting = house.sessions.submit(request[OWNER], session_id, [house.table.command("chat.compact")])
+        receipt = await house.begin_turn(request[OWNER], session_id, submitting)
         await ending(house, request[OWNER], session_id, receipt)
         return reply(house.table.object("ack", session_id=session_id))
 
@@ -128,7 +129,8 @@ class BladeRoutes:
         if not inbound.is_said(body):
             raise Invalid(Unsaid.message)
         body = body.model_copy(update={"headless": True})
-        receipt = await self._chat.submit(request[OWNER], session_id, body)
+        submitting = self._chat.submit(request[OWNER], session_id, body)
+        receipt = await self.house.begin_turn(request[OWNER], session_id, submitting)
         return reply(await ending(self.house, request[OWNER], session_id, receipt))
 
     # -- pieces ---------------------------------------------------------------------------------------------------

@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
+from urllib.parse import quote
 
 from gateway.errors import BackendFailed, GatewayError, TimedOut, Unsupported
 from gateway.ids import minting, unguessable
 from gateway.model import AgentCard, Answer, Compact, SendMessage, Settings
-from gateway.upstream import Asked, Ended, Frame, Heard, Opening, RemoteAddress, Upstream
+from gateway.upstream import Asked, Ended, Frame, Heard, Opening, RemoteAddress, RemoteSession, Upstream, moment
 
 from .remote_chosen import Chosen
 from .remote_listening import Listening
@@ -65,6 +66,13 @@ class CasRemote:
         session_id = id_of(await self._post("/sessions", body), "a session")
         self._chosen.note(session_id, opening.settings)
         return session_id
+
+    async def sessions(self, most: int) -> Sequence[RemoteSession]:
+        return [_session(one) for one in await self._lodging.listed("/sessions", order="desc", most=most)]
+
+    async def join(self, session_id: str) -> RemoteSession:
+        told = await self._upstream.json("GET", f"/sessions/{quote(session_id, safe='')}")
+        return _session(checked(told, "a session"))
 
     async def say(
         self, session_id: str, command: SendMessage | Compact, settings: Settings | None = None,
@@ -158,3 +166,16 @@ class CasRemote:
                     raise
                 await asyncio.sleep(wait)
         raise AssertionError("every attempt returns or raises")
+
+
+def _session(body: Mapping[str, Any]) -> RemoteSession:
+    agent = body.get("agent")
+    name = agent.get("name") if isinstance(agent, dict) else body.get("agent_id")
+    return RemoteSession(
+        session_id=id_of(body, "a session"), agent=_words(name), title=_words(body.get("title")),
+        status=_words(body.get("status")), updated_at=moment(body.get("updated_at")),
+    )
+
+
+def _words(told: Any) -> str | None:
+    return told if isinstance(told, str) and told else None

@@ -122,20 +122,21 @@ class Lodging:
         model = await self._model(agents)
         return AgentCard(name=model, model=model, capabilities=TAKES)
 
-    async def listed(self, path: str) -> list[Mapping[str, Any]]:
-        """All of a list, oldest first."""
+    async def listed(self, path: str, order: str = "asc", most: int | None = None) -> list[Mapping[str, Any]]:
+        """All of a list or so many of it, oldest first or newest first."""
         found: list[Mapping[str, Any]] = []
-        query = {"limit": "100", "order": "asc"}
+        query = {"limit": "100", "order": order}
         for _ in range(PAGES):
             page = checked(await self._upstream.json("GET", path, query=query), "a list")
             rows = page.get("data")
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
                 raise BackendFailed(f"{self._upstream.name} answered with a list that has no data")
             found += rows
-            if page.get("has_more") is not True or not isinstance(page.get("next_page"), str):
+            is_last = page.get("has_more") is not True or not isinstance(page.get("next_page"), str)
+            if is_last or (most is not None and len(found) >= most):
                 break
-            query = {"limit": "100", "order": "asc", "page": page["next_page"]}
-        return found
+            query = {"limit": "100", "order": order, "page": page["next_page"]}
+        return found[:most]
 
 
 # -- settings → agent -------------------------------------------------------------------------------------------------

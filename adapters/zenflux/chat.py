@@ -106,7 +106,9 @@ class Chats:
         before = copy(view)  # the agent may change what the run has to begin with before we hear of its start
         title = self._title_of(wish.body, view)
         submitting = sessions.submit(wish.owner, view.session_id, [wish.command])
-        receipt = await (submitting if title is None else self._entitled(wish, view, title, submitting))
+        if title is not None:
+            submitting = self._entitled(wish, view, title, submitting)
+        receipt = await self.house.begin_turn(wish.owner, view.session_id, submitting)
         return Begun(view, before, receipt, wish.body.message_id or None)
 
     async def begun(self, owner: str, run_id: str) -> Begun:

@@ -7,6 +7,7 @@ from gateway.errors import BackendFailed
 from gateway.ids import Mint
 from gateway.upstream import Frame, Heard, Hearing
 
+from .hearing_blocks import check
 from .hearing_run import HeardRun
 from .hearing_words import members, text
 
@@ -36,8 +37,11 @@ class ZenfluxHearing(Hearing):
         seq = seq_of(frame.body)
         if kind in BESIDE_RUNS:
             return self._run.feed(kind, envelope if kind in BARE else {}, seq)
-        changed = self._change_run(kind, text(envelope.get("session_id")))
-        return [*changed, *self._run.feed(kind, _data(kind, envelope), seq)]
+        run_id, data = text(envelope.get("session_id")), _data(kind, envelope)
+        if not self._run.over or run_id not in ("", self._run.run_id):
+            check(kind, data)  # what is refused changes nothing: what was open before it can still be ended
+        changed = self._change_run(kind, run_id)
+        return [*changed, *self._run.feed(kind, data, seq)]
 
     def end(self) -> Sequence[Heard]:
         return self._run.end()
@@ -69,8 +73,11 @@ class ZenfluxHearing(Hearing):
         if not self._run.run_id and not self._run.over:
             self._run.run_id = run_id
             return []
-        ends = [] if self._run.over else self._run.end()
-        self._run = HeardRun(self._mint, run_id)
+        before, self._run = self._run, HeardRun(self._mint, run_id)
+        if before.over:
+            return []
+        ends = before.end()
+        self._run.scribe.open_calls |= before.scribe.open_calls  # the turn goes on, and with it what was not ended
         return ends
 
 

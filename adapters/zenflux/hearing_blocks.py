@@ -27,8 +27,25 @@ class Open:
     said: list[str] = field(default_factory=list)
 
 
+def check(kind: str, data: dict[str, Any]) -> None:
+    """Raise `BackendFailed` where a frame about content cannot be read, before anything is told because of it."""
+    if kind in ("content_start", "content_delta", "content_stop"):
+        index_of(data)
+    if kind == "content_delta":
+        _fragment(data.get("delta"))
+    if kind == "content_start":
+        block = members(data.get("content_block"))
+        if not text(block.get("type")):
+            raise BackendFailed("the server sent a piece of content without its type")
+        if origin_of(text(block.get("type"))) and not text(block.get("name")):
+            raise BackendFailed("the server sent a call of a tool without the tool's name")
+
+
 class Blocks:
-    """The blocks of one run. What is told of a block that has ended, or is of no kind we know, says nothing."""
+    """The blocks of one run, whose frames are checked before they come here.
+
+    What is told of a block that has ended, or is of no kind we know, says nothing.
+    """
 
     def __init__(self, scribe: Scribe) -> None:
         self._scribe = scribe
@@ -38,11 +55,8 @@ class Blocks:
     def start(self, data: dict[str, Any]) -> list[Said]:
         index, block = index_of(data), members(data.get("content_block"))
         said = self._end(index)
-        kind = text(block.get("type"))
-        if not kind:
-            raise BackendFailed("the server sent a piece of content without its type")
         self._over.discard(index)
-        opened = self._open[index] = Open(kind, block)
+        opened = self._open[index] = Open(text(block.get("type")), block)
         return [*said, *self._begin(index, opened)]
 
     def _begin(self, index: int, opened: Open) -> list[Said]:
@@ -57,8 +71,6 @@ class Blocks:
         origin = origin_of(opened.type)
         if origin is None:
             return []
-        if not text(block.get("name")):
-            raise BackendFailed("the server sent a call of a tool without the tool's name")
         return self._scribe.call(index, ToolCall(call_id=text(block.get("id")), name=block["name"], origin=origin))
 
     def is_new(self, data: dict[str, Any]) -> bool:

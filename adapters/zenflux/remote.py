@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 from msgspec.structs import replace
 
@@ -23,7 +24,7 @@ from gateway.model import (
     parts_of,
     text_of,
 )
-from gateway.upstream import Asked, Ended, Heard, Opening, RemoteAddress, Upstream, hidden
+from gateway.upstream import Asked, Ended, Heard, Opening, RemoteAddress, RemoteSession, Upstream, hidden, moment
 
 from . import remote_about
 from .blocks import ANY_IMAGE
@@ -39,6 +40,8 @@ from .remote_talk import Talk
 
 PARKED = 256
 """So many connections are kept open while people think; the oldest make room, and are opened anew when needed."""
+PAGE = 100
+"""So many conversations are asked for at once."""
 KNOWN = 10_000
 """Of so many sessions the last run is remembered."""
 
@@ -80,6 +83,21 @@ class ZenfluxRemote:
             raise BackendFailed(f"{self._upstream.name} did not say which conversation it has made")
         self._remember(session_id, "")
         return session_id
+
+    async def sessions(self, most: int) -> Sequence[RemoteSession]:
+        found: list[RemoteSession] = []
+        while len(found) < most:
+            query = {"user_id": USER, "limit": str(min(PAGE, most - len(found))), "offset": str(len(found))}
+            told = data_of(await self._upstream.json("GET", "/conversations", query=query))
+            page = remote_about.listed(told, "conversations")
+            found += map(_conversation, page)
+            if len(page) < int(query["limit"]):
+                break
+        return found
+
+    async def join(self, session_id: str) -> RemoteSession:
+        told = data_of(await self._upstream.json("GET", f"/conversations/{quote(session_id, safe='')}"))
+        return replace(_conversation(members(told)), session_id=session_id)
 
     async def close(self) -> None:
         while self._parked:
@@ -210,6 +228,14 @@ class ZenfluxRemote:
         files = _files(command.content)
         optional = {"files": files, "variables": command.variables, "agent_id": self._agent}
         return params | {name: value for name, value in optional.items() if value}
+
+
+def _conversation(told: dict[str, Any]) -> RemoteSession:
+    return RemoteSession(
+        session_id=text(told.get("id")), agent=text(told.get("agent_id")) or None,
+        title=text(told.get("title")) or None, status=text(told.get("status")) or None,
+        updated_at=moment(told.get("updated_at")),
+    )
 
 
 def _known(asked: Asked) -> Ref | None:

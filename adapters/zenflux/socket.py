@@ -133,10 +133,12 @@ class ChatSocket:
         async with self._socket.speaking() as send:
             run = self._run = await self._chats.begin(wish)
             manner = on_socket(self._house.settings, run.before, run.named, stream=body.stream)
-            await send((dumps(self._house.table.object(
+            accepted = self._house.table.object(
                 "accepted", id=request_id, run_id=run.run_id, session_id=run.view.session_id,
                 message_id=run.message_id,
-            )),))
+            )
+            async with self._house.staying(self._owner, run.view.session_id, run.receipt):
+                await send((dumps(accepted),))
         self._task = asyncio.create_task(self._follow(run, manner), name=f"socket of {run.run_id}")
 
     async def _abort(self, request_id: str, params: dict[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from conformance.kit.suite import Suite
+from conformance.kit.suite import Probe, Suite
 
 HERE = Path(__file__).parent
 
@@ -21,4 +21,9 @@ def suite() -> Suite:
         profile_model=AapProfile,
         default_profile=HERE / "profile.yaml",
         opening=opening,
+        probes=(
+            Probe("/meta", lambda reply: reply.has("version", "agents")),
+            Probe("/sessions", lambda reply: reply.has("sessions")),
+        ),
+        usual_path="/aap",
     )

@@ -1,6 +1,5 @@
 """What an AAP case is given: the server's agents, sessions to talk in, and everything cleared away afterwards."""
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,13 +11,12 @@ from conformance.aap.agent import Agent
 from conformance.aap.conversation import Conversation
 from conformance.aap.profile import AapProfile
 from conformance.kit import expect
-from conformance.kit.clearing import cleared
-from conformance.kit.expect import Failed, NotTestable
+from conformance.kit.clearing import cleared, delete_all
+from conformance.kit.expect import NotTestable
 from conformance.kit.http import HttpClient, Reply
 from conformance.kit.schemas import Schemas
 
 SCHEMAS = Schemas(Path(__file__).parent / "schemas")
-DELETIONS_AT_ONCE = 8
 
 
 class AapExamination:
@@ -108,18 +106,9 @@ class AapExamination:
         return f"no-such-{uuid4().hex}"
 
     async def clear_away(self) -> None:
-        """Delete the sessions made; what cannot be deleted is left with a remark."""
-        places = asyncio.Semaphore(DELETIONS_AT_ONCE)
-
-        async def delete(session: str) -> None:
-            async with places:
-                await self.http.ask("DELETE", f"/sessions/{quote(session, safe='')}")
-
-        try:
-            async with asyncio.timeout(self.http.timeout):
-                await asyncio.gather(*map(delete, self._made))
-        except (TimeoutError, Failed) as error:
-            self.http.transcript.remark(f"clearing away: {error or 'took too long'}")
+        """Delete the sessions made."""
+        paths = [f"/sessions/{quote(session, safe='')}" for session in self._made]
+        await delete_all(self.http, paths, self.http.timeout)
 
 
 def enabled(tools: dict[str, bool]) -> list[dict[str, Any]]:

@@ -80,6 +80,11 @@ class AapProfile(_Part):
     images: Images = Images()
     listing: Listing = Listing()
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not be shown in any report."""
+        return tuple(self.options.values.values())
+
     def prompt(self, situation: str) -> str:
         """What to say to bring about the situation."""
         found: str | None = getattr(self.prompts, situation)

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from conformance.kit.suite import Suite
+from conformance.kit.suite import Probe, Suite
 
 HERE = Path(__file__).parent
+ENGINE = {"EIO": "4", "transport": "polling"}
 
 
 def suite() -> Suite:
@@ -45,4 +46,10 @@ def suite() -> Suite:
         profile_model=BladeProfile,
         default_profile=HERE / "profile.yaml",
         opening=opening,
+        probes=(
+            Probe("/socket.io/", lambda reply: reply.text.startswith("0{"), ENGINE, needs_key=False),
+            Probe("/api/sessions", lambda reply: reply.has("items")),
+        ),
+        own_path="/api",
+        usual_path="/api",
     )

@@ -1,6 +1,5 @@
 """What a Blade case is given: sessions to talk in, connections to hear with, and everything cleared away afterwards."""
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
@@ -10,7 +9,7 @@ from uuid import uuid4
 from conformance.blade.profile import BladeProfile
 from conformance.blade.talk import Talk
 from conformance.kit import expect, socketio
-from conformance.kit.clearing import cleared
+from conformance.kit.clearing import cleared, delete_all
 from conformance.kit.expect import Failed, NotTestable
 from conformance.kit.http import HttpClient, Reply
 from conformance.kit.schemas import Schemas
@@ -121,14 +120,8 @@ class BladeExamination:
         return f"sess_{uuid4().hex}"
 
     async def clear_away(self) -> None:
-        """Delete what was made; what cannot be deleted is left with a remark."""
-        await asyncio.gather(*map(self._delete, self._made))
-
-    async def _delete(self, path: str) -> None:
-        try:
-            await self.http.ask("DELETE", path)
-        except Failed as error:
-            self.http.transcript.remark(f"clearing away: {error}")
+        """Delete what was made."""
+        await delete_all(self.http, list(self._made), self.http.timeout, at_once=max(1, len(self._made)))
 
 
 @asynccontextmanager

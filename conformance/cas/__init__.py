@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from conformance.kit.suite import Suite
+from conformance.kit.http import Reply
+from conformance.kit.suite import Probe, Suite
 
 HERE = Path(__file__).parent
 
@@ -42,4 +43,11 @@ def suite() -> Suite:
         profile_model=CasProfile,
         default_profile=HERE / "profile.yaml",
         opening=opening,
+        probes=tuple(Probe(path, _is_list) for path in ("/models", "/sessions", "/agents")),
+        usual_path="/api/v1/cloud",
     )
+
+
+def _is_list(reply: Reply) -> bool:
+    """ZenFlux has a member `data`, too, and a `code` beside it."""
+    return reply.has("data", "has_more") and not reply.has("code")

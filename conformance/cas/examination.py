@@ -1,6 +1,5 @@
 """What a CAS case is given: an agent, an environment, sessions to talk in, and everything cleared away afterwards."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -10,7 +9,7 @@ from uuid import uuid4
 from conformance.cas.profile import CasProfile, toolset
 from conformance.cas.talk import Talk
 from conformance.kit import expect
-from conformance.kit.clearing import cleared
+from conformance.kit.clearing import cleared, delete_all
 from conformance.kit.expect import Failed
 from conformance.kit.http import HttpClient, Reply
 from conformance.kit.multipart import Upload, form
@@ -24,7 +23,6 @@ ERRORS = {
     404: "not_found_error",
     409: "conflict_error",
 }
-AT_ONCE = 8
 SHELVES = ("/agents", "/environments", "/files", "/memory_stores", "/sessions", "/vaults")
 Body = dict[str, Any]
 
@@ -169,26 +167,14 @@ class CasExamination:
     # -- clearing away -------------------------------------------------------------------------------------------------
 
     async def clear_away(self) -> None:
-        """Delete what was made, sessions first; what cannot be deleted is archived, or left with a remark."""
+        """Delete what was made, sessions first; what cannot be deleted is archived."""
         sessions = [path for path in self._made if path.startswith("/sessions/")]
         others = [path for path in self._made if path not in sessions]
-        try:
-            async with asyncio.timeout(self.http.timeout):
-                await self._delete_all(sessions)
-                await self._delete_all(others)
-        except (TimeoutError, Failed) as error:
-            self.http.transcript.remark(f"clearing away: {error or 'took too long'}")
+        for paths in (sessions, others):
+            await delete_all(self.http, paths, self.http.timeout, otherwise=self._archive)
 
-    async def _delete_all(self, paths: list[str]) -> None:
-        places = asyncio.Semaphore(AT_ONCE)
-
-        async def delete(path: str) -> None:
-            async with places:
-                reply = await self.ask("DELETE", path)
-                if reply.status >= 400 and reply.status != 404:
-                    await self.ask("POST", f"{path}/archive", {})
-
-        await asyncio.gather(*map(delete, paths))
+    async def _archive(self, path: str) -> Reply:
+        return await self.http.ask("POST", f"{path}/archive", {})
 
 
 @asynccontextmanager

@@ -53,7 +53,7 @@ class CasProfile(_Part):
     environment: str | None = None
     model: str | None = None
     environment_config: dict[str, Any] = {"type": "cloud"}
-    heartbeat: float = Field(default=10.0, gt=0)
+    heartbeat: float | None = Field(default=None, gt=0)
     stream_start: Literal["turn", "history", "tail"] = "turn"
     metadata_update: Literal["replace", "merge"] = "replace"
     prompts: Prompts = Prompts()

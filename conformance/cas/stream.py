@@ -22,7 +22,7 @@ LOOKS = 20  # at a session, until a quick turn is over
 async def a_stream_opens_whatever_is_accepted(exam: CasExamination) -> None:
     """With any Accept the answer is a text/event-stream, and a comment comes at once."""
     talk = await exam.open()
-    within = min(AT_ONCE, exam.profile.heartbeat * 0.75)
+    within = min(AT_ONCE, (exam.profile.heartbeat or AT_ONCE) * 0.75)
     for accept in ("text/event-stream", "application/json", "*/*", "text/html;q=0.5"):
         async with talk.follow(headers={"Accept": accept}) as follower:
             await follower.stream.comment(within)
@@ -88,6 +88,8 @@ def _begins(exam: CasExamination, history: list[Body], told: list[Body]) -> None
 async def an_idle_stream_has_a_heartbeat(exam: CasExamination) -> None:
     """Comments `heartbeat` come at the interval of the profile while nothing happens."""
     interval = exam.profile.heartbeat
+    if interval is None:
+        raise NotTestable("the profile has no entry `heartbeat`")
     patience = interval * 1.5 + max(1.0, exam.http.timeout * 0.8)  # a busy machine may be late
     if BEATS * patience > exam.http.timeout * (ANSWERS_PER_CASE - 1):
         raise NotTestable(f"heartbeats every {interval:g} s take too long for a timeout of {exam.http.timeout:g} s")

@@ -3,20 +3,14 @@
 import re
 from collections import Counter
 
-from yarl import URL
-
 from conformance.kit.verdict import Outcome, Report, Verdict
 
 ANSWER = re.compile(r"^ *[\d.]+ < (\d{3}) ", re.MULTILINE)
 ENOUGH = 10
 """Fewer answers than these say nothing of the whole."""
 MOST = 2 / 3
-AT_ORIGIN = ("blade", "zenflux")
-"""Dialects whose paths are all their own, so that the address to give has none."""
-
-
 STRANGER = ("no --profile was given, so the agent was taken to obey the demo agent's directives (/think, /tool …); "
-            "if it does not, what failed may be the agent: write a profile (docs/conformance.md)")
+            "if it does not, what failed may be the agent: --print-profile prints a profile to edit")
 
 
 def advice(report: Report, *, has_key: bool, has_profile: bool = True) -> str | None:
@@ -30,15 +24,7 @@ def advice(report: Report, *, has_key: bool, has_profile: bool = True) -> str | 
         hint = "is it the right key?" if has_key else "give its key with --key or in CONFORM_KEY"
         return f"hardly anything was let in (401 or 403); {hint}"
     if answers["404"] > MOST * answers.total():
-        return f"hardly anything was there (404); {_address(report)}"
+        return f"hardly anything was there (404); does a server of {report.dialect} answer at {report.url}?"
     if not any(result.outcome is Outcome.PASSED for result in report.results):
-        return f"nothing passed; {_address(report)}"
+        return f"nothing passed; does a server of {report.dialect} answer at {report.url}?"
     return STRANGER if report.verdict is Verdict.FAILS and not has_profile else None
-
-
-def _address(report: Report) -> str:
-    place = URL(report.url)
-    if report.dialect in AT_ORIGIN and place.path.strip("/"):
-        return f"{report.dialect} is asked for at the origin, which is {place.origin()}"
-    where = "the origin" if report.dialect in AT_ORIGIN else "where it is mounted"
-    return f"does a server of {report.dialect} answer there, and is {report.url} {where}?"

@@ -1,10 +1,15 @@
-"""Clearing away after a case: nothing is examined any more, so that few connections do."""
+"""Clearing away after a case: over few connections, and what cannot be deleted is counted."""
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 
 import aiohttp
 
-from conformance.kit.http import HttpClient
+from conformance.kit.expect import Failed
+from conformance.kit.http import HttpClient, Reply
+
+GONE = (404, 410)
+AT_ONCE = 8
 
 
 async def cleared(http: HttpClient, clear_away: Callable[[], Awaitable[None]]) -> None:
@@ -16,3 +21,42 @@ async def cleared(http: HttpClient, clear_away: Callable[[], Awaitable[None]]) -
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=timeout) as session:
         http.session = session
         await clear_away()
+
+
+def is_gone(reply: Reply) -> bool:
+    """Whether this is the answer to a deletion after which nothing is left."""
+    return 200 <= reply.status < 300 or reply.status in GONE
+
+
+async def delete_all(
+    http: HttpClient,
+    paths: Sequence[str],
+    within: float,
+    *,
+    at_once: int = AT_ONCE,
+    is_done: Callable[[Reply], bool] = is_gone,
+    otherwise: Callable[[str], Awaitable[object]] | None = None,
+) -> None:
+    """Delete what is at these paths; whatever is not gone in the end is told in the transcript as left behind.
+
+    `otherwise` is done to what cannot be deleted.
+    """
+    http.transcript.left += paths
+    turns = asyncio.Semaphore(at_once)
+
+    async def delete(path: str) -> None:
+        async with turns:
+            try:
+                reply = await http.ask("DELETE", path)
+                if is_done(reply):
+                    http.transcript.left.remove(path)
+                elif otherwise is not None:
+                    await otherwise(path)
+            except Failed as error:
+                http.transcript.remark(f"clearing away: {error}")
+
+    try:
+        async with asyncio.timeout(within):
+            await asyncio.gather(*map(delete, paths))
+    except TimeoutError:
+        http.transcript.remark("clearing away: took too long")

@@ -1,12 +1,15 @@
 """YAML documents read into pydantic models, with every problem named at once, and its line."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 Model = TypeVar("Model", bound=BaseModel)
 Place = Sequence[int | str]
@@ -35,7 +38,7 @@ def read_document(path: Path, model: type[Model]) -> Model:
     try:
         return model.model_validate(found)
     except ValidationError as error:
-        told = [_problem(item["loc"], item["msg"]) for item in error.errors()]
+        told = [_problem(item["loc"], _words(item, model)) for item in error.errors()]
         raise DocumentError(path, told, [line_of(text, item["loc"]) for item in error.errors()]) from None
 
 
@@ -81,6 +84,37 @@ def _text(path: Path) -> str:
 def _problem(place: Place, message: str) -> str:
     where = ".".join(str(step) for step in place)
     return f"{where}: {message}" if where else message
+
+
+def _words(error: ErrorDetails, model: type[BaseModel]) -> str:
+    """What is wrong in words of ours where pydantic's do not help: an unknown name gets the nearest that is known."""
+    if error["type"] == "extra_forbidden":
+        return f"there is no such entry; {_nearest(str(error['loc'][-1]), _entries(model, error['loc'][:-1]))}"
+    if error["type"] == "literal_error":
+        allowed = re.findall("'([^']*)'", error["ctx"]["expected"])
+        return f"there is no {error['input']!r}; {_nearest(str(error['input']), allowed)}"
+    return error["msg"]
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    near = get_close_matches(name, known, n=1)
+    return f"do you mean {near[0]!r}?" if near else f"there is: {', '.join(known)}"
+
+
+def _entries(model: type[BaseModel], place: Place) -> list[str]:
+    """The entries that a part of a document may have."""
+    for step in place:
+        if isinstance(step, str):
+            model = next(_models(model.model_fields[step].annotation))
+    return list(model.model_fields)
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The models an annotation names, such as that in `tuple[Entry, ...] | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models(part)
 
 
 def _one_line(error: yaml.YAMLError) -> str:

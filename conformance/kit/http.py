@@ -46,6 +46,16 @@ class Reply:
     def json(self) -> Any:
         return expect.parsed(self.body, f"the body of the answer to {self.asked}")
 
+    def has(self, *names: str) -> bool:
+        """Whether it is a success whose JSON body is an object with these members."""
+        if not 200 <= self.status < 300:
+            return False
+        try:
+            body = orjson.loads(self.body)
+        except orjson.JSONDecodeError:
+            return False
+        return isinstance(body, dict) and all(name in body for name in names)
+
     def object(self) -> dict[str, Any]:
         """The JSON object the body must be."""
         return expect.keyed(f"the answer to {self.asked}", self.json())
@@ -60,7 +70,7 @@ class Stream:
         self.headers: Mapping[str, str] = dict(response.headers)
         self.parser = SseParser()
         self._response = response
-        self._incoming = Incoming(transcript)
+        self._incoming = Incoming(transcript, is_whole=not self.is_event_stream)
         self._timeout = timeout
         self._waiting: list[ServerEvent] = []
         self.raw = bytearray()
@@ -103,6 +113,10 @@ class Stream:
             pieces.append(piece)
         return Reply(self.asked, self.status, self.headers, b"".join(pieces))
 
+    def close(self) -> None:
+        """Keep what came of an answer that nobody reads on."""
+        self._incoming.close()
+
     async def _piece(self, within: float) -> bytes:
         try:
             async with asyncio.timeout(within):
@@ -135,6 +149,14 @@ class HttpClient:
     """Told of every whole answer: whoever has to clear away wants to know what was made."""
     is_disposable: bool = False
     """Whether nobody minds what is left on the server."""
+    moved: tuple[str, str] | None = None
+    """A path of the protocol, and where the server has it instead."""
+
+    def placed(self, path: str) -> str:
+        """Where this server has a path of the protocol."""
+        if self.moved is None or not f"{path}/".startswith(f"{self.moved[0]}/"):
+            return path
+        return self.moved[1] + path[len(self.moved[0]) :]
 
     async def ask(self, method: str, path: str, json: Any = ..., **more: Any) -> Reply:
         """The whole answer to one request; see `stream` for what may be asked."""
@@ -160,9 +182,10 @@ class HttpClient:
         payload = orjson.dumps(json) if json is not ... else body
         heading = self._heading(content_type if payload is not None else None, self.key if key is ... else key)
         heading |= headers or {}
+        path = self.placed(path)
         url = self.base + path
         asked = f"{method} {path}" + _question(query)
-        self.transcript.sent(_request(asked, heading, payload))
+        self.transcript.sent_request(asked, heading, None if payload is None else _shown(payload))
         request = self.session.request(
             method,
             url,
@@ -176,8 +199,12 @@ class HttpClient:
             async with asyncio.timeout(self.timeout):
                 response = await request
         try:
-            self.transcript.received(_head(response))
-            yield Stream(asked, response, self.transcript, self.timeout)
+            self.transcript.received_head(_status(response), response.headers.items())
+            stream = Stream(asked, response, self.transcript, self.timeout)
+            try:
+                yield stream
+            finally:
+                stream.close()
         finally:
             response.close()
 
@@ -217,13 +244,9 @@ def _question(query: Query | None) -> str:
     return "?" + "&".join(f"{name}={value}" for name, value in pairs) if query else ""
 
 
-def _request(asked: str, headers: Mapping[str, str], payload: bytes | None) -> str:
-    lines = [asked, *(f"{name}: {value}" for name, value in headers.items())]
-    if payload is not None:
-        lines += ["", payload.decode("utf-8", "backslashreplace")]
-    return "\n".join(lines)
+def _shown(payload: bytes) -> str:
+    return payload.decode("utf-8", "backslashreplace")
 
 
-def _head(response: aiohttp.ClientResponse) -> str:
-    lines = [f"{response.status} {response.reason or ''}".rstrip()]
-    return "\n".join(lines + [f"{name}: {value}" for name, value in response.headers.items()] + [""])
+def _status(response: aiohttp.ClientResponse) -> str:
+    return f"{response.status} {response.reason or ''}".rstrip()

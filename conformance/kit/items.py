@@ -13,7 +13,9 @@ from pydantic import BaseModel
 from conformance.kit.baseline import Baseline, read_baseline
 from conformance.kit.documents import DocumentError
 from conformance.kit.freeze import chosen_set
+from conformance.kit.presence import Absent, locate, plain
 from conformance.kit.reports import parse_destination, write_report
+from conformance.kit.reports.parts import left_behind
 from conformance.kit.reproduce import steps
 from conformance.kit.requirement import Level, Requirement
 from conformance.kit.runner import Runner, obstacle
@@ -57,8 +59,10 @@ class Examiners:
     @classmethod
     def _from_options(cls, option: Any) -> "Examiners":
         url = option("url") or ""
-        if not url.startswith(("http://", "https://")):
-            raise ValueError(f"--conform-url {url!r} is not an http or https address")
+        try:
+            plain(url)
+        except ValueError as error:
+            raise ValueError(f"--conform-url {error}") from None
         dialect = option("dialect")
         suite = find_suite(dialect)
         frozen = chosen_set(option("requirements"), suite.catalogue)
@@ -81,9 +85,13 @@ class Examiners:
 
     def examine(self, wanted: Sequence[Requirement]) -> Report:
         """Put these requirements to the server."""
-        if reason := asyncio.run(obstacle(self.target.url, self.target.timeout)):
+        if reason := asyncio.run(obstacle(plain(self.target.url), self.target.timeout)):
             pytest.exit(f"{self.target.url} cannot be reached: {reason}", pytest.ExitCode.USAGE_ERROR)
-        found = asyncio.run(Runner(self.suite, self.target, self.settings).run(wanted)).judged_by(self.version)
+        try:
+            target = asyncio.run(locate(self.suite, self.target))
+        except Absent as error:
+            pytest.exit(str(error), pytest.ExitCode.USAGE_ERROR)
+        found = asyncio.run(Runner(self.suite, target, self.settings).run(wanted)).judged_by(self.version)
         return self.baseline.held_against(found) if self.baseline else found
 
     def told(self, wanted: Sequence[Requirement]) -> Report:
@@ -116,6 +124,10 @@ class Examiners:
             told = f"{self.report.verdict}: {self.report.title} at {self.report.url}, requirements {self.version}"
             terminalreporter.write_sep("-", "conformance")
             terminalreporter.write_line(told)
+            if self.report.left:
+                terminalreporter.write_line(left_behind(self.report))
+            for kind, path in self.destinations:
+                terminalreporter.write_line(f"wrote the {kind} report to {path}")
         if self._is_incomplete and not self.allow_incomplete:
             terminalreporter.write_line("a MUST could not be tested; --conform-allow-incomplete lets that pass")
 
@@ -210,6 +222,7 @@ def _words(finding: Finding, url: str) -> str:
     """The failure as the terminal shows it."""
     requirement = finding.requirement
     lines = [f"{requirement.id} ({requirement.level}): {requirement.sentence}", *(requirement.seed or "").splitlines()]
+    lines += (requirement.english or "").splitlines()
     for result in finding.grave:
         lines += ["", f"{result.name}: {result.sentence}"]
         if result.outcome is Outcome.FAILED:

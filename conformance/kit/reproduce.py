@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-from conformance.kit.transcript import REDACTED
+from conformance.kit.secrets import REDACTED
 
 BEGINNING = re.compile(r"^ *\d+\.\d{3} ([<>*]) (.*)$")
 FOLLOWING = re.compile(r"^ {9} ([<>*]) ?(.*)$")

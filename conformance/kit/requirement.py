@@ -1,5 +1,6 @@
 """Requirements as data: what a dialect demands, how strongly, and where it is written."""
 
+import re
 from collections import Counter
 from enum import StrEnum
 from pathlib import Path
@@ -7,6 +8,8 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from conformance.kit.documents import read_document
+
+CHINESE = re.compile("[\u3400-\u9fff]")
 
 
 class Level(StrEnum):
@@ -34,8 +37,20 @@ class Requirement(BaseModel):
     sentence: str = Field(min_length=10)
     seed: str | None = Field(default=None, min_length=1)
     """The words of the protocol's own document, where it has words for it."""
+    english: str | None = Field(default=None, min_length=1)
+    """Our translation of those words (of `source`, where there is no `seed`), if they are Chinese."""
     not_applicable: str | None = Field(default=None, min_length=10)
     """Why no server can be held to it, where the specification speaks to somebody else."""
+
+
+    @property
+    def quote(self) -> str:
+        """What a report quotes: the words of the document, or else what the sentence rests on."""
+        return self.seed or self.source
+
+    @property
+    def is_quote_chinese(self) -> bool:
+        return CHINESE.search(self.quote) is not None
 
 
 class Catalogue(BaseModel):

@@ -1,8 +1,8 @@
 """The runner: puts the cases to the server, a few at a time, and always comes back with a report."""
 
 import asyncio
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from pydantic import BaseModel
@@ -11,6 +11,7 @@ from yarl import URL
 from conformance.kit.case import Case
 from conformance.kit.expect import Failed, NotTestable, Unanswered
 from conformance.kit.requirement import Requirement
+from conformance.kit.secrets import Redactor
 from conformance.kit.suite import Suite, Target
 from conformance.kit.transcript import Transcript
 from conformance.kit.unreadable import reading
@@ -48,6 +49,8 @@ class Runner:
         self._profile = profile
         self._places = asyncio.Semaphore(at_once)
         self._patience = Patience()
+        self._marks: dict[str, str] = {}
+        self._returned: list[str] = []
 
     async def run(self, requirements: Collection[Requirement], watcher: Watcher = lambda result: None) -> Report:
         """Decide these requirements; the watcher is told of every case as it ends."""
@@ -55,10 +58,11 @@ class Runner:
         cases = [case for case in self._suite.cases if wanted.intersection(case.requirements)]
         started, clock = datetime.now(UTC), asyncio.get_running_loop().time()
         results = tuple(await asyncio.gather(*(self._put(case, watcher) for case in cases)))
+        results = self._covered(results)
         return Report(
             dialect=self._suite.catalogue.dialect,
             title=self._suite.catalogue.title,
-            url=self._target.url,
+            url=str(URL(self._target.url).with_user(None)),
             started=started,
             seconds=asyncio.get_running_loop().time() - clock,
             findings=tuple(_finding(item, results) for item in requirements),
@@ -75,7 +79,7 @@ class Runner:
     async def _examine(self, case: Case) -> CaseResult:
         """The case in a task of its own, so that whatever it raises, and however long it takes, is an answer."""
         clock = asyncio.get_running_loop().time
-        transcript = Transcript([self._target.key] if self._target.key else [], clock)
+        transcript = Transcript(self._redactor(), clock)
         limit = self._target.timeout * ANSWERS_PER_CASE
         start = clock()
         task = asyncio.create_task(self._attempt(case, transcript, limit))
@@ -85,7 +89,23 @@ class Runner:
             await asyncio.wait({task})
         error = TimeoutError() if task.cancelled() else task.exception()
         self._patience.note(error, transcript)
+        self._returned += transcript.returned
         return _result(case, error, transcript, clock() - start, limit)
+
+    def _redactor(self) -> Redactor:
+        """Knows the key, the address and what the profile names; gives a secret the same number in every case."""
+        password, told = URL(self._target.url).password, getattr(self._profile, "secrets", ())
+        known: Iterable[str] = [*([password] if password else []), *told]
+        return Redactor(known, key=self._target.key, marks=self._marks)
+
+    def _covered(self, results: tuple[CaseResult, ...]) -> tuple[CaseResult, ...]:
+        """The results without the secrets that the server gave away in some other case."""
+        if not self._returned:
+            return results
+        redactor = self._redactor()
+        for secret in self._returned:
+            redactor.learn(secret)
+        return tuple(result.told(redactor.again) for result in results)
 
     async def _attempt(self, case: Case, transcript: Transcript, limit: float) -> None:
         async with self._suite.examination(self._target, self._profile, transcript) as examination:
@@ -124,18 +144,19 @@ def _result(
     case: Case, error: BaseException | None, transcript: Transcript, seconds: float, limit: float
 ) -> CaseResult:
     outcome, expected, seen, reason = _judged(error, limit)
-    hide = transcript.redact
-    return CaseResult(
+    found = CaseResult(
         name=case.name,
         sentence=case.sentence,
         requirements=case.requirements,
         outcome=outcome,
         seconds=seconds,
-        transcript=str(transcript),
-        expected=expected and hide(expected),
-        seen=seen and hide(seen),
-        reason=reason and hide(reason),
+        transcript="",
+        expected=expected,
+        seen=seen,
+        reason=reason,
+        left=tuple(transcript.left),
     )
+    return replace(found.told(transcript.redact), transcript=str(transcript))
 
 
 def _judged(error: BaseException | None, limit: float) -> tuple[Outcome, str | None, str | None, str | None]:

@@ -1,6 +1,6 @@
 """Suites: a dialect's catalogue and cases together, found by the dialect's name."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from conformance.kit.case import Case
 from conformance.kit.documents import read_document
-from conformance.kit.http import HttpClient
+from conformance.kit.http import HttpClient, Reply
 from conformance.kit.requirement import Catalogue, Level, Requirement
 from conformance.kit.transcript import Transcript
 
@@ -32,6 +32,18 @@ class Target:
     """Whether cases may be put that can change more than the suite has made."""
     is_disposable: bool = False
     """Whether nobody minds what is left on it: then nothing is cleared away."""
+    moved: tuple[str, str] | None = None
+    """The dialect's own path and where the server has it instead."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A GET that every server of the dialect answers, and how its answer is told from those of other servers."""
+
+    path: str
+    is_answer: Callable[[Reply], bool]
+    query: Mapping[str, str] | None = None
+    needs_key: bool = True
 
 
 Opening = Callable[[HttpClient, Any], AbstractAsyncContextManager[Any]]
@@ -46,6 +58,12 @@ class Suite:
     profile_model: type[BaseModel]
     default_profile: Path
     opening: Opening
+    probes: tuple[Probe, ...] = ()
+    """How to see whether a server of the dialect is there."""
+    own_path: str = ""
+    """What the protocol itself has before its paths, where others stand beside it."""
+    usual_path: str = ""
+    """Where Dragoman has the dialect."""
 
     def read_profile(self, path: Path | None = None) -> BaseModel:
         """The profile at the path, or the one that comes with the dialect."""
@@ -58,7 +76,7 @@ class Suite:
         timeout = aiohttp.ClientTimeout(total=None)
         async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
             client = HttpClient(session, target.url.rstrip("/"), transcript, target.key, target.timeout)
-            client.is_disposable = target.is_disposable
+            client.is_disposable, client.moved = target.is_disposable, target.moved
             async with self.opening(client, profile) as examination:
                 yield examination
 

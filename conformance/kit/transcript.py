@@ -1,13 +1,13 @@
 """The wire transcript: everything sent and received in one case, with its time, without its secrets."""
 
-import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from urllib.parse import quote
+
+from conformance.kit.secrets import Redactor
 
 LONGEST = 16_384
-REDACTED = "[redacted]"
 
 
 @dataclass(frozen=True)
@@ -26,20 +26,32 @@ class Entry:
 class Transcript:
     """Entries in the order they happened; secrets are struck out before anything is kept."""
 
-    def __init__(self, secrets: Iterable[str] = (), clock: Callable[[], float] = time.monotonic) -> None:
-        self._spellings = sorted({form for secret in secrets for form in _spellings(secret)}, key=len, reverse=True)
+    def __init__(self, redactor: Redactor | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._redactor = redactor or Redactor()
         self._clock = clock
         self._start = clock()
         self.entries: list[Entry] = []
+        self.returned: list[str] = []
+        """The secrets that were first seen in an answer."""
+        self.left: list[str] = []
+        """What the case has made and could not delete."""
 
     def sent(self, text: str) -> None:
-        self._keep(">", text)
+        self._keep(">", self._redactor.text(text, is_sent=True))
+
+    def sent_request(self, first: str, headers: Mapping[str, str], body: str | None = None) -> None:
+        self._keep(">", self._redactor.message(first, headers.items(), body, is_sent=True))
 
     def received(self, text: str) -> None:
-        self._keep("<", text)
+        with self._noting():
+            self._keep("<", self._redactor.text(text))
+
+    def received_head(self, first: str, headers: Iterable[tuple[str, str]]) -> None:
+        with self._noting():
+            self._keep("<", self._redactor.message(first, headers, None) + "\n")
 
     def remark(self, text: str) -> None:
-        self._keep("*", text)
+        self._keep("*", self.redact(text))
 
     @property
     def has_answer(self) -> bool:
@@ -52,27 +64,34 @@ class Transcript:
         return next((entry.text for entry in reversed(self.entries) if entry.mark == "<"), "")
 
     def redact(self, text: str) -> str:
-        """The text with every secret struck out, and nothing in it that no file could hold."""
-        for form in self._spellings:
-            text = text.replace(form, REDACTED)
-        return text.encode("utf-8", "backslashreplace").decode()  # headers may be any bytes
+        """The text with every secret struck out, also one that was cut in two, and nothing that no file could hold."""
+        return _storable(self._redactor.shown(text))
+
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        """Note which secrets the server itself gave away."""
+        before = self._redactor.count
+        yield
+        if self._redactor.count > before:
+            self.returned += self._redactor.learned[before:]
 
     def _keep(self, mark: str, text: str) -> None:
-        self.entries.append(Entry(self._clock() - self._start, mark, _shortened(self.redact(text))))
+        self.entries.append(Entry(self._clock() - self._start, mark, _shortened(_storable(text))))
 
     def __str__(self) -> str:
-        return "\n".join(str(entry) for entry in self.entries)
+        return self._redactor.again("\n".join(str(entry) for entry in self.entries))
 
 
 class Incoming:
-    """Bytes that arrive in pieces, kept line by line so that a secret cut in two is still struck out."""
+    """Bytes that arrive in pieces, kept by lines or as a whole, so that a secret cut in two is still struck out."""
 
-    def __init__(self, transcript: Transcript) -> None:
+    def __init__(self, transcript: Transcript, *, is_whole: bool = False) -> None:
         self._transcript = transcript
+        self._is_whole = is_whole
         self._rest: list[bytes] = []
 
     def feed(self, piece: bytes) -> None:
-        lines, end, left = piece.rpartition(b"\n")
+        lines, end, left = piece.rpartition(b"\n") if not self._is_whole else (b"", b"", piece)
         if end:
             whole = b"".join([*self._rest, lines])
             self._rest = []
@@ -82,13 +101,12 @@ class Incoming:
 
     def close(self) -> None:
         if self._rest:
-            self._transcript.received(_text(b"".join(self._rest)))
+            self._transcript.received("\n".join(_text(line) for line in b"".join(self._rest).split(b"\n")))
         self._rest = []
 
 
-def _spellings(secret: str) -> set[str]:
-    """The secret as it may appear on the wire: plain, in JSON, in an address."""
-    return {secret, json.dumps(secret)[1:-1], quote(secret, safe="")} if secret else set()
+def _storable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()  # headers may be any bytes
 
 
 def _text(line: bytes) -> str:

@@ -1,7 +1,7 @@
 """Verdicts: what came of each case, of each requirement, and of the whole examination."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -43,6 +43,19 @@ class CaseResult:
     expected: str | None = None
     seen: str | None = None
     reason: str | None = None
+    left: tuple[str, ...] = ()
+    """What it has made on the server and could not delete."""
+
+    def told(self, hide: Callable[[str], str]) -> "CaseResult":
+        """The same result, with all that the server said passed through a redaction."""
+        return replace(
+            self,
+            transcript=hide(self.transcript),
+            expected=self.expected and hide(self.expected),
+            seen=self.seen and hide(self.seen),
+            reason=self.reason and hide(self.reason),
+            left=tuple(map(hide, self.left)),
+        )
 
     @property
     def remark(self) -> str:
@@ -113,6 +126,11 @@ class Report:
             return EXIT_CODES[self.verdict]
         news = (item for item in self.findings if item.requirement.id not in self.standing.known)
         return EXIT_CODES[Verdict.FAILS if self.standing.complaints else _verdict(news)]
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """What the examination has made on the server and could not delete."""
+        return tuple(dict.fromkeys(path for result in self.results for path in result.left))
 
     def judged_by(self, version: str) -> "Report":
         """The same report, naming the set of requirements."""

@@ -74,10 +74,11 @@ class Socket:
 async def connect(client: HttpClient, path: str, key: str | EllipsisType | None = ...) -> AsyncIterator[Socket]:
     """Open a WebSocket at the path, with the key the client has unless another is given."""
     key = client.key if key is ... else key
+    path = client.placed(path)
     headers = dict(client.headers)
     if key is not None:
         headers["Authorization"] = f"Bearer {key}"
-    client.transcript.sent("\n".join([f"WebSocket {path}", *(f"{name}: {value}" for name, value in headers.items())]))
+    client.transcript.sent_request(f"WebSocket {path}", headers)
     try:
         async with asyncio.timeout(client.timeout):
             socket = await client.session.ws_connect(client.base + path, headers=headers, max_msg_size=0)

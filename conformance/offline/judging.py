@@ -4,7 +4,6 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib import import_module
@@ -12,12 +11,12 @@ from typing import Any
 
 from conformance.kit.expect import Failed, NotTestable
 from conformance.kit.requirement import Requirement
+from conformance.kit.secrets import Redactor
 from conformance.kit.suite import Suite, dialects
 from conformance.kit.unreadable import READING
 from conformance.kit.verdict import CaseResult, Finding, Outcome, Report
 from conformance.offline.rule import Offline, Rule
 from conformance.offline.tape import Exchange, Tape, Unusable
-from conformance.recording.secrets import Redactor
 
 STUMBLES = (*READING, RuntimeError)
 Watcher = Callable[[CaseResult], None]
@@ -96,11 +95,7 @@ class _Cover:
         self._known = list(known)
 
     def hide(self, result: CaseResult) -> CaseResult:
-        if result.outcome is not Outcome.FAILED:
-            return result
-        hide = self._redactor.text
-        seen, expected = hide(result.seen or ""), hide(result.expected or "")
-        return replace(result, transcript=hide(result.transcript), seen=seen, expected=expected)
+        return result if result.outcome is Outcome.PASSED else result.told(self._redactor.shown)
 
     @cached_property
     def _redactor(self) -> Redactor:
@@ -112,7 +107,7 @@ class _Cover:
             redactor.data(item.body or b"", is_sent=True)
             for frame in item.frames:
                 redactor.text(frame.text or "", is_sent=frame.is_sent)
-            redactor.data(b"" if item.is_stream else item.reply.body)
+            redactor.data(item.reply.body)
         return redactor
 
 
@@ -131,7 +126,7 @@ def _put(item: Rule, view: Any) -> CaseResult:
     clock, subject, count = time.monotonic(), "", 0
     found: Exchange | str = ""
 
-    def result(outcome: Outcome, transcript: str = "", **more: str) -> CaseResult:
+    def result(outcome: Outcome, transcript: str = "", **more: Any) -> CaseResult:
         spent = time.monotonic() - clock
         return CaseResult(item.name, item.sentence, item.requirements, outcome, spent, transcript, **more)
 

@@ -34,8 +34,8 @@ def record(
 
     from yarl import URL
 
+    from conformance.kit.secrets import Redactor
     from conformance.kit.suite import dialects
-    from conformance.recording.secrets import Redactor
     from conformance.recording.writing import Recorder
 
     if dialect not in dialects():

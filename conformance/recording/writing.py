@@ -10,8 +10,8 @@ from typing import IO, Any
 import orjson
 from yarl import URL
 
+from conformance.kit.secrets import Redactor
 from conformance.offline.jsonl import VERSION
-from conformance.recording.secrets import Redactor
 
 LARGEST = 8 * 1024 * 1024
 LARGEST_EVENT = 1024 * 1024

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from conformance.kit.suite import Suite
+from conformance.kit.suite import Probe, Suite
 
 HERE = Path(__file__).parent
 
@@ -43,4 +43,10 @@ def suite() -> Suite:
         profile_model=ZenfluxProfile,
         default_profile=HERE / "profile.yaml",
         opening=opening,
+        probes=(
+            Probe("/api/v1/sessions", lambda reply: reply.has("code", "data")),
+            Probe("/api/v1/conversations", lambda reply: reply.has("code", "data"), {"user_id": "examiner"}),
+        ),
+        own_path="/api/v1",
+        usual_path="/api/v1",
     )

@@ -36,7 +36,7 @@ async def ticks_come(exam: ZenfluxExamination) -> None:
     """On a quiet line a tick comes in every 30 s (one, or two if the first comes at once), with ts and seq 0."""
     every = exam.profile.heartbeat
     if every is None:
-        raise NotTestable("the profile does not allow to wait for a tick")
+        raise NotTestable("the profile has no entry `heartbeat`")
     if exam.http.timeout * 6 < every * LATE:
         raise NotTestable(f"the time limit leaves no {every * LATE:g} s to wait for a tick")
     async with exam.line() as line:

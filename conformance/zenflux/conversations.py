@@ -88,7 +88,7 @@ async def messages_are_listed(exam: ZenfluxExamination) -> None:
             await (await line.chat(f"Message {place}", conversation_id=made)).completed()
     kept = await exam.history(made)
     said = [message["content"] for message in kept if message["role"] == "user"]
-    expect.equal("what the user said", [_user_text(item) for item in said], ["Message 0", "Message 1"])
+    expect.equal("what the user said", ["Message 0", "Message 1"], [_user_text(item) for item in said])
     expect.equal("the roles", ["user", "assistant"] * 2, [message["role"] for message in kept])
 
 

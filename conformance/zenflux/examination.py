@@ -1,16 +1,14 @@
 """What a ZenFlux case is given: lines, runs, conversations, wrapped answers, and everything cleared away afterwards."""
 
-import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from conformance.kit import expect
-from conformance.kit.clearing import cleared
-from conformance.kit.expect import Failed
-from conformance.kit.http import HttpClient, Stream
+from conformance.kit.clearing import GONE, cleared, delete_all, is_gone
+from conformance.kit.http import HttpClient, Reply, Stream
 from conformance.kit.multipart import Upload, form
 from conformance.kit.schemas import Schemas
 from conformance.kit.sse import ServerEvent
@@ -38,6 +36,7 @@ class ZenfluxExamination:
         self.user = f"examiner-{uuid4().hex}"
         self._conversations: dict[str, None] = {}
         self._sessions: dict[str, None] = {}
+        self._uploads: list[str] = []
         self.is_troubled = False
 
     @property
@@ -86,7 +85,11 @@ class ZenfluxExamination:
     async def post_form(self, path: str, fields: Mapping[str, str | Upload]) -> Answer:
         """The answer to a form."""
         filled = form(fields)
-        return await self.ask("POST", path, body=filled.body, content_type=filled.content_type)
+        answer = await self.ask("POST", path, body=filled.body, content_type=filled.content_type)
+        if path == UPLOADS and answer.is_done:
+            data = answer.body["data"]
+            self._uploads.append(f"the upload {data.get('file_id')}" if isinstance(data, dict) else "an upload")
+        return answer
 
     async def upload(self, file: Upload) -> dict[str, Any]:
         """What is said of a file that must be taken."""
@@ -184,15 +187,28 @@ class ZenfluxExamination:
         return [path for path in found if path not in places]
 
     async def clear_away(self) -> None:
-        """End the sessions and delete the conversations; what cannot be deleted is left with a remark."""
-        places = [f"/session/{name}" for name in self._sessions]
-        places += [f"/conversations/{name}" for name in self._conversations]
-        try:
-            async with asyncio.timeout(self.http.timeout * (1 + len(places) / MANY)):
-                for path in (*places, *await self._forgotten(places)):
-                    await self.http.ask("DELETE", BASE + path)
-        except (TimeoutError, Failed) as error:
-            self.http.transcript.remark(f"clearing away: {error or 'took too long'}")
+        """End the sessions and delete the conversations, one after the other."""
+        self.http.transcript.left += self._uploads
+        paths = [f"/session/{name}" for name in self._sessions]
+        paths += [f"/conversations/{name}" for name in self._conversations]
+        paths += await self._forgotten(paths)
+        await self._delete([path for path in paths if path.startswith("/session/")], _has_answered)
+        await self._delete([path for path in paths if path.startswith("/conversations/")], _is_gone)
+
+    async def _delete(self, paths: list[str], is_done: Callable[[Reply], bool]) -> None:
+        within = self.http.timeout * (1 + len(paths) / MANY)
+        await delete_all(self.http, [BASE + path for path in paths], within, at_once=1, is_done=is_done)
+
+
+def _has_answered(reply: Reply) -> bool:
+    """A session that is over may be answered with anything: nothing of it is kept but its conversation."""
+    return reply.status < 500
+
+
+def _is_gone(reply: Reply) -> bool:
+    """The code of the wrapper counts as much as the status."""
+    code = reply.object().get("code", reply.status) if reply.has() else reply.status
+    return is_gone(reply) and (code in GONE or (isinstance(code, int) and 200 <= code < 300))
 
 
 @asynccontextmanager

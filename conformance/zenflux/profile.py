@@ -1,8 +1,12 @@
 """The profile of a ZenFlux server: which prompt brings about which situation."""
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from conformance.kit.expect import NotTestable
+
+Topic = Literal["recommended", "preface", "intent", "billing", "search", "knowledge"]
 
 
 class _Part(BaseModel):
@@ -36,7 +40,7 @@ class ZenfluxProfile(_Part):
     heartbeat: float | None = Field(default=None, gt=0)
     management: bool = False
     prompts: Prompts = Prompts()
-    annotations: tuple[str, ...] = ()
+    annotations: tuple[Topic, ...] = ()
 
     def prompt(self, situation: str) -> str:
         """What to say to bring about the situation."""

@@ -70,12 +70,13 @@ class Asking:
         label = _label(question)
         for _ in range(TRIES):
             said = self._prompt.read(label).strip()
-            picks = _picks(said, len(question.options))
-            if picks is not None and (len(picks) == 1 or question.multi_select):
-                return picks, ""
-            if picks is None and said:
+            numbers = _numbers(said) if question.options else None
+            if said and numbers is None:
                 return (), said
-            self._screen.note("one number, please" if picks else "an answer, please")
+            picks = _picks(numbers or (), len(question.options))
+            if picks and (len(picks) == 1 or question.multi_select):
+                return picks, ""
+            self._screen.note(_wanted(numbers, picks, len(question.options)))
         return (), ""
 
     def _permission(self, ask: PermissionAsk, ref: str) -> Answer:
@@ -112,13 +113,14 @@ class Asking:
         for number, option in enumerate(ask.options, 1):
             self._screen.ask(f"  {number}. {_option(option)}")
         for _ in range(TRIES):
-            picks = _picks(self._prompt.read("go back to? [a number; nothing stays] ").strip(), len(ask.options))
-            if picks == ():
+            numbers = _numbers(self._prompt.read("go back to? [a number; nothing stays] "))
+            if numbers == ():
                 break
+            picks = _picks(numbers or (), len(ask.options))
             if picks is not None and len(picks) == 1:
                 chosen = ask.options[picks[0]]
                 return RollBack(request_id=ref, option=str(chosen.get("id", picks[0])))
-            self._screen.note("one number, please")
+            self._screen.note(_wanted(numbers, picks, len(ask.options)))
         return RollBack(request_id=ref)
 
 
@@ -128,12 +130,27 @@ def _label(question: Question) -> str:
     return "numbers, or your own words: " if question.multi_select else "a number, or your own words: "
 
 
-def _picks(said: str, options: int) -> tuple[int, ...] | None:
-    """The choices that numbers name, counted from nought; None where these are other words, nothing for none."""
+def _numbers(said: str) -> tuple[int, ...] | None:
+    """The numbers, where there is nothing else; none where nothing was said, None where it is other words."""
     words = said.replace(",", " ").split()
-    if not all(word.isdecimal() and word.isascii() and len(word) < 5 and 1 <= int(word) <= options for word in words):
+    if not all(word.isdecimal() and word.isascii() and len(word) < 5 for word in words):
         return None
-    return tuple(dict.fromkeys(int(word) - 1 for word in words))
+    return tuple(map(int, words))
+
+
+def _picks(numbers: Sequence[int], options: int) -> tuple[int, ...] | None:
+    """The choices that numbers name, counted from nought; None where there is no such choice."""
+    if not all(1 <= number <= options for number in numbers):
+        return None
+    return tuple(dict.fromkeys(number - 1 for number in numbers))
+
+
+def _wanted(numbers: Sequence[int] | None, picks: Sequence[int] | None, options: int) -> str:
+    """What to say instead."""
+    if numbers and picks is None:
+        strange = next(number for number in numbers if not 1 <= number <= options)
+        return f"there is no option {strange}: say {f'1 to {options}' if options > 1 else '1'}"
+    return "one number, please" if numbers != () else "an answer, please"
 
 
 def _option(option: dict[str, Any]) -> str:

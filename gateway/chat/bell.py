@@ -1,9 +1,20 @@
-"""Ctrl-C: heard at once where somebody waits, remembered where somebody is busy, and never in the middle of a line."""
+"""Ctrl-C: remembered at once, raised only where somebody asks for it or reads what a person types."""
 
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+import socket
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from select import select
 from types import FrameType
+from typing import Any, TypeVar
+
+from gateway.errors import TimedOut
+
+T = TypeVar("T")
+ALARM_SECONDS = 0.2
+"""So long at most a signal is not heard that came just before a read began."""
 
 
 class Rung(Exception):
@@ -11,34 +22,82 @@ class Rung(Exception):
 
 
 class Bell:
-    """Takes the place of the usual handler for as long as it is entered."""
+    """Takes the place of the usual handler for as long as it is entered.
 
-    def __init__(self) -> None:
-        self._rung = False
-        self._is_listening = False
-        self._before: signal._HANDLER = signal.SIG_DFL
+    A handler that raises can raise between any two instructions, also while a lock is taken or released, and leaves the
+    lock broken. So this handler only counts. `wait` sleeps on a socket to which the system itself writes when a signal
+    comes, and raises `Rung` by itself. Only `reading` has the handler raise, because nothing else ends a read of a
+    terminal; no code of ours runs within it but the call that reads. A signal that comes after the last instruction
+    before the read begins does not end the read: an alarm that rings now and then has the handler called all the same.
+    """
+
+    def __init__(self, *, is_last: bool = False) -> None:
+        """`is_last`: the process ends after this, and a Ctrl-C that comes even later changes nothing any more."""
+        self._is_last = is_last
+        self._count = 0
+        self._is_reading = False
+        self._before: dict[signal.Signals, signal._HANDLER] = {}
+        self._before_fd = -1
 
     def __enter__(self) -> "Bell":
-        self._before = signal.signal(signal.SIGINT, self._ring)
+        self._before[signal.SIGINT] = signal.signal(signal.SIGINT, self._ring)
+        self._before[signal.SIGALRM] = signal.signal(signal.SIGALRM, _nothing)
+        self._near, self._far = socket.socketpair()
+        for end in (self._near, self._far):
+            end.setblocking(False)
+        self._before_fd = signal.set_wakeup_fd(self._far.fileno(), warn_on_full_buffer=False)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        signal.signal(signal.SIGINT, self._before)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, self._before[signal.SIGALRM])
+        signal.signal(signal.SIGINT, signal.SIG_IGN if self._is_last else self._before[signal.SIGINT])
+        signal.set_wakeup_fd(self._before_fd)
+        for end in (self._near, self._far):
+            end.close()
 
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Within this, Ctrl-C raises `Rung`; so does one that came shortly before."""
-        self._is_listening = True
+    def check(self) -> None:
+        """Raise `Rung` if Ctrl-C was pressed and nobody has been told; one pressed twice is told twice."""
+        if self._count:
+            self._count -= 1
+            raise Rung
+
+    def wait(self, future: "Future[T]", seconds: float | None = None) -> T:
+        """The result of the future. `Rung` if Ctrl-C is pressed before it is there, or was pressed and not told."""
+        self.check()
+        future.add_done_callback(self._wake)
+        end = float("inf") if seconds is None else time.monotonic() + seconds
+        while not future.done():
+            left = end - time.monotonic()
+            if left <= 0:
+                raise TimedOut("the server did not answer in time")
+            select([self._near], [], [], None if seconds is None else left)
+            with suppress(BlockingIOError):
+                self._near.recv(4096)
+            self.check()
+        return future.result()
+
+    def reading(self, read: Callable[[], T]) -> T:
+        """What `read` returns; Ctrl-C raises `Rung` meanwhile, and so does one that was pressed and not told."""
+        self._is_reading = True
         try:
-            if self._rung:
-                self._rung = False
-                raise Rung
-            yield
+            self.check()
+            signal.setitimer(signal.ITIMER_REAL, ALARM_SECONDS, ALARM_SECONDS)
+            return read()
         finally:
-            self._is_listening = False
+            self._is_reading = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
 
     def _ring(self, number: int, frame: FrameType | None) -> None:
-        if self._is_listening:
-            self._is_listening = False
+        if self._is_reading:
+            self._is_reading = False
             raise Rung
-        self._rung = True
+        self._count += 1
+
+    def _wake(self, future: "Future[Any]") -> None:
+        with suppress(OSError):  # full: it wakes without us; closed: nobody waits any more
+            self._far.send(b"\0")
+
+
+def _nothing(number: int, frame: FrameType | None) -> None:
+    """That it is called is enough."""

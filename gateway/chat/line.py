@@ -2,52 +2,64 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import AsyncGenerator, Coroutine, Sequence
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as TooLong
 from contextlib import suppress
 from typing import Any, TypeVar
 
 from gateway.errors import TimedOut
 from gateway.model import AgentCard, Answer, SendMessage, Settings
-from gateway.upstream import Asked, Heard, Opening, Remote
+from gateway.upstream import Asked, Heard, Opening, Remote, RemoteSession
+
+from .bell import Bell, Rung
 
 T = TypeVar("T")
 FAREWELL_SECONDS = 3.0
 """How long the server is waited for when we leave."""
-LONGEST_WAIT = 0.2
-"""No wait is longer: a signal that comes just as a wait begins is heard only when the wait ends."""
 
 
 class Line:
-    """One remote. While the terminal waits for a person the loop goes on, so that the server sees somebody there."""
+    """One remote. While the terminal waits for a person the loop goes on, so that the server sees somebody there.
 
-    def __init__(self, remote: Remote) -> None:
-        self._remote = remote
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="line", daemon=True)
+    Whoever waits for the server waits by the bell: Ctrl-C ends the wait with `Rung`.
+    """
+
+    def __init__(self, remote: Remote, bell: Bell) -> None:
+        self._remote, self._bell = remote, bell
+        self._ready: Future[None] = Future()
+        self._left: Future[None] = Future()
+        self._thread = threading.Thread(target=self._run, name="line", daemon=True)
         self._streams: set[Stream] = set()
         self._loop: asyncio.AbstractEventLoop
         self._leaving: asyncio.Event
 
     def __enter__(self) -> "Line":
         self._thread.start()
-        self._ready.wait()
+        self._ready.result()
         return self
 
     def __exit__(self, *exc: object) -> None:
+        """Say goodbye to the server; whoever presses Ctrl-C meanwhile does not wait for its answer."""
         self._loop.call_soon_threadsafe(self._leaving.set)
-        self._thread.join(FAREWELL_SECONDS + 1)
+        with suppress(Rung, TimedOut):
+            self._bell.wait(self._left, FAREWELL_SECONDS + 1)
+            self._thread.join()
 
     def about(self) -> AgentCard:
         return self.wait(self.start(self._remote.about()))
 
-    def open(self, opening: Opening) -> str:
-        return self.wait(self.start(self._remote.open(opening)))
+    def open(self, settings: Settings) -> str:
+        return self.wait(self.start(self._remote.open(Opening(settings=settings))))
 
-    def say(self, session_id: str, command: SendMessage, settings: Settings) -> "Stream":
-        return self._stream(self._remote.say(session_id, command, settings))
+    def join(self, session_id: str) -> RemoteSession:
+        return self.wait(self.start(self._remote.join(session_id)))
+
+    def sessions(self, most: int) -> Sequence[RemoteSession]:
+        return self.wait(self.start(self._remote.sessions(most)))
+
+    def say(self, session_id: str, command: SendMessage, settings: Settings | None) -> "Stream":
+        """Without settings those of the session stay as they are."""
+        return self._stream(self._remote.say(session_id, command, *([settings] if settings is not None else ())))
 
     def answer(self, session_id: str, answers: Sequence[tuple[Asked, Answer]]) -> "Stream":
         return self._stream(self._remote.answer(session_id, answers))
@@ -69,20 +81,19 @@ class Line:
         """Have this done on the loop."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
-    @staticmethod
-    def wait(future: "Future[T]", seconds: float | None = None) -> T:
-        """What came of it; waiting can be broken off by a signal, and taken up again."""
-        end = float("inf") if seconds is None else time.monotonic() + seconds
-        while not future.done() and (left := end - time.monotonic()) > 0:
-            with suppress(TooLong):
-                return future.result(min(left, LONGEST_WAIT))
-        if future.done():
-            return future.result()
-        raise TimedOut("the server did not answer in time")
+    def wait(self, future: "Future[T]", seconds: float | None = None) -> T:
+        """What came of it; a wait that Ctrl-C or the time has ended can be taken up again."""
+        return self._bell.wait(future, seconds)
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        finally:
+            self._left.set_result(None)
 
     async def _serve(self) -> None:
         self._loop, self._leaving = asyncio.get_running_loop(), asyncio.Event()
-        self._ready.set()
+        self._ready.set_result(None)
         await self._leaving.wait()
         try:
             async with asyncio.timeout(FAREWELL_SECONDS):

@@ -17,13 +17,13 @@ class TerminalPrompt:
     def __init__(self, bell: Bell) -> None:
         self._bell = bell
         try:
-            import readline  # noqa: F401  # that it is there is enough for `input`
+            import readline
         except ImportError:
             return  # a terminal without line editing is still one
+        readline.parse_and_bind("set enable-bracketed-paste on")  # libedit, which has none, does not mind
 
     def read(self, label: str) -> str:
-        with self._bell.listening():
-            return input(label)
+        return self._bell.reading(lambda: input(label))
 
 
 class LinePrompt:
@@ -33,8 +33,7 @@ class LinePrompt:
         self._bell, self._lines = bell, lines
 
     def read(self, label: str) -> str:
-        with self._bell.listening():
-            line = self._lines.readline()
+        line = self._bell.reading(self._lines.readline)
         if not line:
             raise EOFError
         return line.rstrip("\r\n")

@@ -18,6 +18,7 @@ from gateway.model import (
     MessageEnded,
     NoticePosted,
     Outcome,
+    QuestionAsk,
     ScopeMessage,
     ScopeOpened,
     ScopeStatus,
@@ -35,7 +36,7 @@ from gateway.ports import Clock, Scoped
 from gateway.upstream import Asked, Ended, Heard
 
 from .page import Page
-from .words import as_json, clean, folded, short
+from .words import as_json, clean, folded, many, short
 
 LOUD = {Level.INFO: "cyan", Level.WARNING: "yellow", Level.ERROR: "red"}
 ENDS = {
@@ -55,6 +56,8 @@ class TerminalScreen:
         self._began = 0.0
         self._usage = Usage()
         self._depths: dict[str, int] = {ROOT: 0}
+        self._calls = OpenCalls()
+        self._held: Callable[[], None] | None = None
 
     # -- beside the conversation ----------------------------------------------------------------------------------
 
@@ -72,21 +75,35 @@ class TerminalScreen:
 
     def begin(self) -> None:
         self._began, self._usage, self._depths = self._clock(), Usage(), {ROOT: 0}
+        self._calls, self._held = OpenCalls(), None
 
     def heard(self, heard: Heard) -> None:
         if self.is_raw:
             self.note(raw(heard))
         elif isinstance(heard, Ended):
+            self._show_held()
             self._ended(heard)
-        elif not isinstance(heard, Asked):
+        elif isinstance(heard, Asked):
+            if isinstance(heard.ask, QuestionAsk):
+                self._held = None  # whoever asks shows the question in words
+            self._show_held()
+        else:
             event, scope_id = (heard.event, heard.scope_id) if isinstance(heard, Scoped) else (heard, ROOT)
             show = _SHOWN.get(type(event))
             if show is not None:
+                if not isinstance(event, MessageEnded | BlockEnded):
+                    self._show_held()
                 show(self, event, scope_id)
 
     def rest(self) -> None:
         """The server waits, or is done."""
+        self._show_held()
         self._page.fresh()
+
+    def _show_held(self) -> None:
+        held, self._held = self._held, None
+        if held is not None:
+            held()
 
     # -- words ----------------------------------------------------------------------------------------------------
 
@@ -97,13 +114,22 @@ class TerminalScreen:
 
     def _block(self, event: BlockEnded, scope_id: str) -> None:
         depth = self._depth(scope_id)
+        self._page.pause()
         if event.call is not None:
-            torn = " (broken off)" if event.torn else ""
-            self._page.line(f"● {call_line(event.call)}{torn}", "cyan", depth)
+            self._called(event.call, event.torn, depth)
         elif event.image is not None:
             self._page.line(f"[image] {short(event.image.url)}", "magenta", depth)
         elif event.data is not None:
             self._page.line(f"[{short(event.data.type, 40)}] {short(as_json(event.data.content))}", "magenta", depth)
+
+    def _called(self, call: ToolCall, torn: bool, depth: int) -> None:
+        """Show the call; one that has the questions of an ask in it is not shown if the ask follows."""
+        self._calls.open(call)
+        line = f"● {call_line(call)}{' (broken off)' if torn else ''}"
+        if isinstance(call.input.get("questions"), list) and not torn:
+            self._held = lambda: self._page.line(line, "cyan", depth)
+        else:
+            self._page.line(line, "cyan", depth)
 
     def _annotated(self, event: MessageAnnotated, scope_id: str) -> None:
         self._page.line(f"{event.topic}: {short(as_json(event.content))}", "dim", self._depth(scope_id))
@@ -117,8 +143,9 @@ class TerminalScreen:
         self._page.words(clean(event.delta), "dim", self._depth(scope_id) + 1, (scope_id, event.call_id))
 
     def _returned(self, event: ToolReturned, scope_id: str) -> None:
+        name = self._calls.close(event.call_id)
         for number, line in enumerate(folded(event.content)):
-            mark = "└" if not number else " "
+            mark = " " if number else f"└ {name}:" if name else "└"
             self._page.line(f"  {mark} {line}", "red" if event.is_error else "green", self._depth(scope_id))
 
     def _opened(self, event: ScopeOpened, scope_id: str) -> None:
@@ -164,9 +191,31 @@ class TerminalScreen:
         return self._depths.get(scope_id, 1)
 
 
-def call_line(call: ToolCall) -> str:
+class OpenCalls:
+    """Which calls have not come back: where several are open at once, a result says whose it is."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, ToolCall] = {}
+        self._together: dict[str, ToolCall] = {}
+
+    def open(self, call: ToolCall) -> None:
+        self._open[call.call_id] = call
+        if len(self._open) > 1:
+            self._together |= self._open
+
+    def close(self, call_id: str) -> str:
+        """What the result is called: by the tool, with its input where the tool was called twice; nothing for one."""
+        call = self._open.pop(call_id, None)
+        if call is None or call_id not in self._together:
+            return ""
+        names = [one.display_name or one.name for one in self._together.values()]
+        name = call.display_name or call.name
+        return short(name, 80) if names.count(name) == 1 else call_line(call, 60)
+
+
+def call_line(call: ToolCall, longest: int = 100) -> str:
     """`calc {"expression":"6*7"}`."""
-    given = f" {short(as_json(call.input), 100)}" if call.input else ""
+    given = f" {short(as_json(call.input), longest)}" if call.input else ""
     return f"{short(call.display_name or call.name, 80)}{given}"
 
 
@@ -175,7 +224,7 @@ def spent(usage: Usage) -> str:
     if usage == Usage():
         return ""
     thought = f" · {usage.thinking_tokens} thinking" if usage.thinking_tokens else ""
-    return f"{usage.input_tokens} tokens in · {usage.output_tokens} out{thought} · "
+    return f"{many(usage.input_tokens, 'token')} in · {usage.output_tokens} out{thought} · "
 
 
 def raw(heard: Heard) -> str:

@@ -4,10 +4,10 @@ from typing import Protocol
 
 from gateway.errors import GatewayError, TimedOut
 from gateway.model import SendMessage, Settings
-from gateway.upstream import Asked, Ended, Heard, Opening
+from gateway.upstream import Asked, Ended, Heard
 
 from .asking import Asking
-from .bell import Bell, Rung
+from .bell import Rung
 from .line import Line, Stream
 from .prompting import Prompt
 
@@ -48,27 +48,25 @@ class Talk:
     """One person, one line. `is_patient` goes on after a failure, as a person would; a pipe is told of it and stops."""
 
     def __init__(
-        self, line: Line, screen: Screen, prompt: Prompt, bell: Bell, *, settings: Settings, is_patient: bool,
+        self, line: Line, screen: Screen, prompt: Prompt, session_id: str, *, settings: Settings, is_patient: bool,
+        keeps_settings: bool = False,
     ) -> None:
-        self._line, self._screen, self._prompt, self._bell = line, screen, prompt, bell
+        """`keeps_settings`: the session was there before us, and has settings that nobody here wants to change."""
+        self._line, self._screen, self._prompt = line, screen, prompt
         self._settings, self._is_patient = settings, is_patient
+        self._keeps_settings = keeps_settings
         self._asking = Asking(screen, prompt)
-        self._session_id = ""
+        self._session_id = session_id
         self._failed = False
 
     def run(self) -> int:
-        """The exit code; raises where there is nobody to talk with."""
+        """The exit code."""
         try:
-            self._open()
             while not self._failed or self._is_patient:
                 self._hear_person()
             return 1
         except Left as left:
             return left.code
-
-    def _open(self) -> None:
-        with self._bell.listening():
-            self._session_id = self._line.open(Opening(settings=self._settings))
 
     def _hear_person(self) -> None:
         try:
@@ -90,12 +88,12 @@ class Talk:
 
     def _new(self) -> None:
         try:
-            self._open()
-            self._screen.note("a new session")
+            self._session_id, self._keeps_settings = self._line.open(self._settings), False
+            self._screen.note(f"a new session: {self._session_id}")
         except GatewayError as error:
             self._fail(error.message)
         except Rung:
-            raise Left from None
+            raise Left(LEFT_AT_ONCE) from None
 
     def _raw(self) -> None:
         self._screen.is_raw = not self._screen.is_raw
@@ -110,7 +108,8 @@ class Talk:
         command = SendMessage(content=said, model=self._settings.model)
         self._screen.begin()
         try:
-            stream: Stream | None = self._line.say(self._session_id, command, self._settings)
+            stream: Stream | None = self._line.say(
+                self._session_id, command, None if self._keeps_settings else self._settings)
             while stream is not None:
                 asked = self._listen(stream)
                 stream = self._answer(asked) if asked else None
@@ -124,8 +123,7 @@ class Talk:
         asked: list[Asked] = []
         while True:
             try:
-                with self._bell.listening():
-                    heard = stream.next()
+                heard = stream.next()
             except Rung:
                 self._interrupt(stream)
                 return []
@@ -156,10 +154,9 @@ class Talk:
         self._screen.rest()
         self._screen.note("interrupting; Ctrl-C again leaves")
         try:
-            with self._bell.listening():
-                self._line.wait(self._line.interrupt(self._session_id), INTERRUPTING_SECONDS)
-                while stream is not None and (heard := stream.next(INTERRUPTING_SECONDS)) is not None:
-                    self._take(heard)
+            self._line.wait(self._line.interrupt(self._session_id), INTERRUPTING_SECONDS)
+            while stream is not None and (heard := stream.next(INTERRUPTING_SECONDS)) is not None:
+                self._take(heard)
             if stream is None:
                 self._screen.note("interrupted")
         except Rung:

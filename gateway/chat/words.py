@@ -51,7 +51,12 @@ def folded(content: Content, lines: int = FOLDED_LINES) -> list[str]:
     every = clean("\n".join(map(_in_words, parts_of(content)))).rstrip("\n").split("\n")
     shown = [short(line) for line in every[:lines]]
     left = len(every) - lines
-    return [*shown, f"… {left} more line{'s' if left > 1 else ''}"] if left > 0 else shown
+    return [*shown, f"… {many(left, 'more line')}"] if left > 0 else shown
+
+
+def many(number: int, thing: str) -> str:
+    """`1 token`, `2 tokens`."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def _in_words(part: AnyPart) -> str:

@@ -1,5 +1,6 @@
 """The command line; each command imports what it needs when it runs, and not before."""
 
+import signal
 from typing import Annotated, Any
 
 import typer
@@ -7,12 +8,13 @@ from typer.main import get_command
 
 from .chat import chat
 from .check import check
-from .common import Commands, flowing
+from .common import OWN_PROCESS, Commands, explain
 from .init import init
 from .keys import keys
 from .log import log
 from .replay import replay
 from .serve import serve
+from .sessions import sessions
 from .translate import translate
 
 ELSEWHERE = {
@@ -22,6 +24,10 @@ ELSEWHERE = {
 """Commands that live in another package, which is imported only when they are asked for."""
 
 
+OWN_BELL = ("chat", "sessions")
+"""Commands that take care of Ctrl-C themselves; to the others it is what Python makes of it."""
+
+
 class AllCommands(Commands):
     """The commands of this package, and those of others by name."""
 
@@ -29,10 +35,10 @@ class AllCommands(Commands):
         return [*super().list_commands(ctx), *ELSEWHERE]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return _fetched(cmd_name) if cmd_name in ELSEWHERE else super().get_command(ctx, cmd_name)
+        return _fetched(ctx, cmd_name) if cmd_name in ELSEWHERE else super().get_command(ctx, cmd_name)
 
 
-def _fetched(name: str) -> Any:
+def _fetched(ctx: Any, name: str) -> Any:
     from importlib import import_module
 
     module, function = ELSEWHERE[name]
@@ -45,7 +51,8 @@ def _fetched(name: str) -> Any:
     alone = typer.Typer(add_completion=False)
     alone.command(name)(found)
     command = get_command(alone)
-    command.name, command.help = name, flowing(command.help or "")
+    command.name = name
+    explain(command, ctx)
     return command
 
 
@@ -57,23 +64,34 @@ app.command("serve")(serve)
 app.command("init")(init)
 app.command("check")(check)
 app.command("chat")(chat)
+app.command("sessions")(sessions)
 app.command("translate")(translate)
 app.command("replay")(replay)
 app.add_typer(log, name="log")
 app.add_typer(keys, name="keys")
 
 
+@app.command("version")
+def version() -> None:
+    """Say which version this is.
+
+    Example: [b]dragoman version[/b]
+    """
+    from importlib.metadata import version as version_of
+
+    typer.echo(f"dragoman {version_of('dragoman')}")
+
+
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"dragoman {version('dragoman')}")
+        version()
         raise typer.Exit
 
 
 @app.callback()
 def dragoman(
-    version: Annotated[
+    context: typer.Context,
+    is_version_wanted: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version this is.")
     ] = False,
 ) -> None:
@@ -81,7 +99,9 @@ def dragoman(
 
     Example: [b]dragoman serve[/b]
     """
+    if context.obj is OWN_PROCESS and context.invoked_subcommand not in OWN_BELL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def main() -> None:
-    app()
+    app(obj=OWN_PROCESS)

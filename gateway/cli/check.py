@@ -1,16 +1,23 @@
-"""`dragoman check`: everything that can be found wrong without serving, and what each pair of dialects loses."""
+"""`dragoman check`: everything that can be found wrong without serving, and what the dialects cannot carry."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .common import ConfigFile, checked, telling
 
+if TYPE_CHECKING:
+    from gateway.app import Grid
+
+WIDTH = 80
+
 
 def check(
     config: ConfigFile = None,
-    matrix: Annotated[bool, typer.Option("--matrix", help="Show what each pair of dialects cannot carry.")] = False,
+    matrix: Annotated[bool, typer.Option("--matrix", help="Show what each dialect cannot tell its clients.")] = False,
+    pairs: Annotated[bool, typer.Option(
+        "--pairs", help="Show what is lost between an agent behind one dialect and a client of another.")] = False,
 ) -> None:
     """Read the settings and the tables, and list every mistake with its file, line and column.
 
@@ -26,9 +33,28 @@ def check(
         for line in house.check(chosen):
             typer.echo(line)
         if matrix:
-            rows = house.matrix(chosen)
+            typer.echo()
+            grid = house.grid(chosen)
+            _show_grid(grid)
+            _explain(grid.rows)
+        if pairs:
+            typer.echo()
+            rows = house.pairs(chosen)
             _show(rows)
             _explain(rows)
+
+
+def _show_grid(grid: "Grid") -> None:
+    """One row for each feature, one column for each dialect; what is degraded has a number, and below it a note."""
+    from textwrap import wrap
+
+    widths = [max(map(len, column)) for column in zip(*grid.rows, strict=True)]
+    for row in grid.rows:
+        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    typer.echo("\n✓ full   ~ degraded, see the note   ✗ lost\n")
+    for number, note in enumerate(grid.notes, 1):
+        for line in wrap(f"~{number} {note}", WIDTH, subsequent_indent="    "):
+            typer.echo(line)
 
 
 def _explain(rows: Sequence[Sequence[str]]) -> None:

@@ -23,6 +23,8 @@ DataFolder = Annotated[
     Path | None, typer.Option("--data", help="The data folder, in place of the one in the settings.")
 ]
 CONFIG = Path("config.yaml")
+OWN_PROCESS = object()
+"""What the context of a command carries where the command has the process for itself, which ends with it."""
 
 
 DIALECTS = "{dialects}"
@@ -35,12 +37,34 @@ class Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         command = super().get_command(ctx, cmd_name)
         if command is not None:
-            command.help = flowing(command.help or "")
-            options: list[Any] = command.params
-            for option in options:
-                if DIALECTS in (option.help or ""):
-                    option.help = option.help.replace(DIALECTS, _dialects())
+            explain(command, ctx)
         return command
+
+    def get_params(self, ctx: Any) -> Any:
+        params: Any = super().get_params(ctx)
+        for param in params:
+            _name_value(param)
+        return params
+
+
+def explain(command: Any, ctx: Any) -> None:
+    """Make the help of a command fit to be read."""
+    command.help = flowing(command.help or "")
+    for param in command.get_params(ctx):
+        if DIALECTS in (getattr(param, "help", None) or ""):
+            param.help = param.help.replace(DIALECTS, _dialects())
+        _name_value(param)
+
+
+def _name_value(param: Any) -> None:
+    """Name what an option takes by a word, PATH or NUMBER, in place of a type of Python; a flag takes nothing."""
+    shown = ""
+    if param.param_type_name == "option" and not param.is_flag:
+        kind = getattr(getattr(param, "type_descriptor", None), "annotation", str)
+        words = {Path: "PATH", int: "NUMBER", float: "NUMBER"}
+        shown = param.metavar or words.get(kind) or str(param.name).rpartition("_")[2].upper()
+        param.metavar = shown
+    param.display_type_rich = lambda ctx: shown
 
 
 def _dialects() -> str:

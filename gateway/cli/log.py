@@ -35,7 +35,7 @@ def verify(config: ConfigFile = None, data: DataFolder = None) -> None:
     from gateway.log import verify as look
 
     with telling():
-        path = _file(settings(config, given(data=data)))
+        path = file_of(settings(config, given(data=data)))
         with progress("looked at {} of {} sessions") as tell:
             verdict = look(path, tell)
     for problem in verdict.problems:
@@ -60,7 +60,7 @@ def compact(config: ConfigFile = None, data: DataFolder = None) -> None:
     from gateway.log import compact as press
 
     with telling():
-        path = _file(settings(config, given(data=data)))
+        path = file_of(settings(config, given(data=data)))
         with progress("compacted {} of {} sessions") as tell:
             done = press(path, tell)
     typer.echo(
@@ -89,7 +89,7 @@ def export(
 
     with telling():
         chosen = settings(config, given(data=data))
-        path = _file(chosen)
+        path = file_of(chosen)
         with progress("wrote {} of {} sessions") as tell:
             lines = exported(path, sessions or (), tell, seal=seal_of(chosen))
             first = next(lines)  # whatever is wrong is told before anything is written
@@ -119,7 +119,7 @@ def take_in(
 
     with telling():
         chosen = settings(config, given(data=data))
-        path = _file(chosen, may_be_new=True)
+        path = file_of(chosen, may_be_new=True)
         with progress("took in {} sessions") as tell, _source(file) as lines:
             done = carry_in(path, lines, seal=seal_of(chosen), replace=replace, progress=tell)
     replaced = f", {done.replaced:,} of them in the place of others" if done.replaced else ""
@@ -128,7 +128,7 @@ def take_in(
 
 # -- what they share --------------------------------------------------------------------------------------------------
 
-def _file(config: "Config", *, may_be_new: bool = False) -> Path:
+def file_of(config: "Config", *, may_be_new: bool = False) -> Path:
     """Where these settings keep sessions."""
     from gateway.stores import FILE
 

@@ -21,11 +21,11 @@ CHUNK = 64 * 1024
 
 
 def translate(
-    source: Annotated[str, typer.Option("--from", help=f"What was recorded: {DIALECTS}, canonical.")],
-    target: Annotated[str, typer.Option("--to", help=f"What it is to become: {DIALECTS}, canonical.")],
+    source: Annotated[str, typer.Option("--from", metavar="NAME", help=f"What was recorded: {DIALECTS}, canonical.")],
+    target: Annotated[str, typer.Option("--to", metavar="NAME", help=f"What it is to become: {DIALECTS}, canonical.")],
     file: Annotated[Path | None, typer.Argument(help="The recording; standard input if none is named.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="A new file to write.")] = None,
-    session: Annotated[str | None, typer.Option(help="Only this session of the recording.")] = None,
+    session: Annotated[str | None, typer.Option(metavar="ID", help="Only this session of the recording.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing of what was lost.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 if anything was lost.")] = False,
 ) -> None:

@@ -1,7 +1,8 @@
 """From a file, the environment and the command line to a Config: read, lay over, shape, check; all problems at once."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -24,6 +25,8 @@ class Origin(Place):
         return self.file
 
 
+NAMING = ("dialects", "agents", "mappings", "shadow")
+"""Settings that name parts, whose own mistakes are looked for even if others are wrong."""
 TEMPLATE = Path(__file__).with_name("template.yaml")
 """The settings that come with the program: they serve the demo agent, and explain every setting."""
 
@@ -55,12 +58,31 @@ class ConfigProblems(Problems):
 
 
 def _rest(document: Marked) -> Config | None:
-    """The dialects and agents alone, if they at least have the right shape."""
-    try:
-        return Config.model_validate({name: document.value[name] for name in ("dialects", "agents", "mappings")
-                                      if name in document.value})
-    except ValidationError:
-        return None
+    """What is in order of the dialects, the agents and what belongs to them; each mistake of shape is left out."""
+    value = {name: deepcopy(document.value[name]) for name in NAMING if name in document.value}
+    while True:
+        try:
+            config = Config.model_validate(value)
+        except ValidationError as error:
+            if not _leave_out(value, error.errors(include_url=False)[0]["loc"]):
+                return None
+        else:
+            home = Path(document.file).parent
+            there = {name: file for name, file in config.mappings.items() if (home / file).is_file()}
+            return config.model_copy(update={"mappings": there})
+
+
+def _leave_out(value: Any, loc: Sequence[str | int]) -> bool:
+    """Take out the node at this place, or the nearest one above it; whether there was one."""
+    holder, last = None, None
+    for step in loc:
+        if not (step in value if isinstance(value, dict) else isinstance(value, list) and step in range(len(value))):
+            break
+        holder, last, value = value, step, value[step]
+    if holder is None:
+        return False
+    del holder[last]
+    return True
 
 
 def _must_be_settings(document: Marked) -> None:

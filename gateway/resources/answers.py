@@ -30,6 +30,9 @@ class Bounds:
         return number <= 1 or (number <= self.most and size <= self.most_bytes)
 
 
+DEFAULT_BOUNDS = Bounds()
+
+
 def sealed(answer: KeptAnswer, seal: Seal) -> KeptAnswer:
     """As it is stored: a dialect may let clients read again what they gave, and others may not."""
     return replace(answer, body=seal.close(answer.body))
@@ -44,7 +47,7 @@ def opened(answer: KeptAnswer, seal: Seal) -> KeptAnswer | None:
 class MemoryAnswers:
     """Kept as long as the process lives."""
 
-    def __init__(self, clock: Clock, bounds: Bounds = Bounds()) -> None:  # noqa: B008  # it is frozen
+    def __init__(self, clock: Clock, bounds: Bounds = DEFAULT_BOUNDS) -> None:
         self._clock = clock
         self._bounds = bounds
         self._kept: dict[AnswerPlace, tuple[float, KeptAnswer]] = {}
@@ -80,7 +83,7 @@ class SqliteAnswers:
     """Kept in the file: a server that comes back gives the same answers as before."""
 
     def __init__(
-        self, database: Database, clock: Clock, bounds: Bounds = Bounds(), seal: Seal = UNSEALED,  # noqa: B008
+        self, database: Database, clock: Clock, bounds: Bounds = DEFAULT_BOUNDS, seal: Seal = UNSEALED,
     ) -> None:
         self._database = database
         self._clock = clock

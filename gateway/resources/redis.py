@@ -12,7 +12,7 @@ from gateway.ports import AnswerPlace, Clock, KeptAnswer, Resource
 from gateway.storage import UNSEALED, Seal
 from gateway.storage.redis import Redis
 
-from .answers import Bounds, opened, sealed
+from .answers import DEFAULT_BOUNDS, Bounds, opened, sealed
 from .memory import MOST
 
 _encode = msgspec.json.Encoder().encode
@@ -142,7 +142,7 @@ class RedisAnswers:
     """A request that comes twice may come to two servers."""
 
     def __init__(
-        self, redis: Redis, clock: Clock, bounds: Bounds = Bounds(), seal: Seal = UNSEALED,  # noqa: B008  # it is frozen
+        self, redis: Redis, clock: Clock, bounds: Bounds = DEFAULT_BOUNDS, seal: Seal = UNSEALED,
     ) -> None:
         self._redis = redis
         self._clock = clock

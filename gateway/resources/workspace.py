@@ -26,6 +26,9 @@ class Bounds:
     files: int = 10_000
 
 
+DEFAULT_BOUNDS = Bounds()
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """One row of a folder's list; a folder has no size."""
@@ -42,7 +45,7 @@ class Item:
 class Workspaces:
     """All workspaces of one data folder; whose session it is, the caller has to ask."""
 
-    def __init__(self, folder: Path, bounds: Bounds = Bounds()) -> None:  # noqa: B008  # frozen
+    def __init__(self, folder: Path, bounds: Bounds = DEFAULT_BOUNDS) -> None:
         self._folder = folder
         self._bounds = bounds
 

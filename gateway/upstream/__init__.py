@@ -5,7 +5,7 @@ from .failures import Cut, Unreachable
 from .halves import mended
 from .http import LARGEST, Upstream
 from .patience import LONGEST_WAIT, Patience
-from .remote import Asked, Ended, Frame, Heard, Hearing, Opening, Remote, RemoteAddress
+from .remote import Asked, Ended, Frame, Heard, Hearing, Opening, Remote, RemoteAddress, RemoteSession, moment
 from .secrets import BLOT, SHORTEST, hidden, unmistakable
 from .sse import Decoder, SseEvent
 from .wire import Wire
@@ -26,12 +26,14 @@ __all__ = [
     "Patience",
     "Remote",
     "RemoteAddress",
+    "RemoteSession",
     "SseEvent",
     "Unreachable",
     "Upstream",
     "Wire",
     "hidden",
     "mended",
+    "moment",
     "unmistakable",
     "words_of",
 ]

@@ -1,6 +1,7 @@
 """A dialect spoken as a client: what the house wants of those who can, whatever the dialect."""
 
 from collections.abc import AsyncGenerator, Sequence
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -96,6 +97,26 @@ class Opening(Struct, frozen=True, kw_only=True):
     title: str | None = None
 
 
+class RemoteSession(Struct, frozen=True, kw_only=True):
+    """A session that a server has, as far as its dialect tells of it."""
+
+    session_id: str
+    agent: str | None = None
+    title: str | None = None
+    status: str | None = None
+    """In the word of the dialect."""
+    updated_at: float | None = None
+
+
+def moment(told: Any) -> float | None:
+    """The time that a server tells in ISO 8601, in seconds; without a zone it is UTC. None for anything else."""
+    try:
+        at = datetime.fromisoformat(told)
+    except (TypeError, ValueError):
+        return None
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+
+
 class Remote(Protocol):
     """A server, spoken to in its dialect. One for many sessions; every failure is a `GatewayError`.
 
@@ -111,6 +132,10 @@ class Remote(Protocol):
         """What the server tells of the agent; with little more than a name where the dialect tells nothing."""
     async def open(self, opening: Opening) -> str:
         """A new session; its id at the server."""
+    async def sessions(self, most: int) -> Sequence[RemoteSession]:
+        """The sessions that the server has, so many at most, in its order."""
+    async def join(self, session_id: str) -> RemoteSession:
+        """Take up a session that the server has; what is said to it next goes on with it."""
     def say(
         self, session_id: str, command: SendMessage | Compact, settings: Settings = ...,
     ) -> AsyncGenerator[Heard, None]:

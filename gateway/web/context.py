@@ -2,15 +2,15 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
-from gateway.errors import Conflict, NotFound, Overloaded
+from gateway.errors import Conflict, GatewayError, NotFound, Overloaded
 from gateway.model import AgentCard, SessionView
 from gateway.ports import Answers, Clock, Files, KeyRing, Receipt, Replays, Resources, Sessions, Subscription
 
@@ -79,15 +79,39 @@ class Context:
         self, owner: str, session_id: str, receipt: Receipt, options: str,
     ) -> AsyncIterator[Subscription]:
         """Watch the turn that a receipt is for; a client that goes before the turn yields is said to have left."""
-        subscription = await self.sessions.watch(owner, session_id, self.dialect, options, after=receipt.after)
+        async with self.staying(owner, session_id, receipt):
+            subscription = await self.sessions.watch(owner, session_id, self.dialect, options, after=receipt.after)
+            try:
+                yield subscription
+            finally:
+                subscription.close()
+
+    @asynccontextmanager
+    async def staying(self, owner: str, session_id: str, receipt: Receipt) -> AsyncIterator[None]:
+        """Whatever breaks this block off, the client that the turn is told to has left."""
         gone = True
         try:
-            yield subscription
+            yield
             gone = False
         finally:
-            subscription.close()
             if gone and receipt.turn_id is not None:
                 await self.sessions.leave(owner, session_id, receipt.turn_id)
+
+    async def begin_turn(self, owner: str, session_id: str, submitting: Coroutine[Any, Any, Receipt]) -> Receipt:
+        """Submit what begins a turn that the client is going to follow.
+
+        The handler of a client that goes meanwhile is cancelled. What the session has accepted by then is stored all
+        the same: the turn runs, and the client is said to have left it.
+        """
+        submitted = asyncio.ensure_future(submitting)
+        try:
+            return await asyncio.shield(submitted)
+        except asyncio.CancelledError:
+            with suppress(GatewayError):  # whoever would be told has left
+                receipt = await submitted
+                if receipt.begun and receipt.turn_id is not None:
+                    await self.sessions.leave(owner, session_id, receipt.turn_id)
+            raise
 
     async def stream_turn(
         self, request: web.Request, session_id: str, receipt: Receipt, options: str, *, to_the_end: bool = False,

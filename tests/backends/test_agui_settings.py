@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from gateway.backends.agui import KIND, AguiSettings
-from gateway.backends.agui.interrupts import entry
+from gateway.backends.agui.interrupts import Resume, resume
 from gateway.backends.agui.memory import MOST_IDS, Memory
 from gateway.backends.agui.wire import Interrupt
 from gateway.model import PRIVATE, ContinueTurn, DecidePermission, PermissionAsk, ToolCall
@@ -57,6 +57,8 @@ def test_a_memory_comes_back_as_it_was_kept() -> None:
 ])
 def test_a_decision_in_the_words_the_agent_wants(schema: Any, granted: bool, payload: Any) -> None:
     ask = PermissionAsk(call=ToolCall(call_id="c", name="pay"))
-    told = entry(Interrupt(id="i", response_schema=schema), ask, DecidePermission(request_id="x", granted=granted))
-    assert told == {"interruptId": "i", "status": "resolved", "payload": payload}
-    assert entry(Interrupt(id="i"), ask, ContinueTurn(request_id="x")) == {"interruptId": "i", "status": "cancelled"}
+    waits = Interrupt(id="i", response_schema=schema)
+    told = resume([(waits, ask, DecidePermission(request_id="x", granted=granted))])
+    assert told == Resume(entries=[{"interruptId": "i", "status": "resolved", "payload": payload}])
+    other = resume([(Interrupt(id="i"), ask, ContinueTurn(request_id="x"))])
+    assert other == Resume(entries=[{"interruptId": "i", "status": "cancelled"}])

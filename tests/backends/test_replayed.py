@@ -79,7 +79,7 @@ class Theatre:
         await self.until(lambda: self.replays.state("ada", view.session_id).status != "replaying")
 
     async def until(self, true: Callable[[], object]) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not true():  # noqa: ASYNC110
                 await asyncio.sleep(0)
 

@@ -47,7 +47,10 @@ def answered(ask: AnyAsk, *lines: str) -> tuple[Any, Board, Person]:
 @pytest.mark.parametrize(("question", "lines", "given"), [
     (ONE, ["2"], {"selections": {"0": (1,)}}),
     (ONE, ["green"], {"custom": {"0": "green"}}),
-    (ONE, ["3"], {"custom": {"0": "3"}}),
+    (ONE, ["3", "0", "12", "1"], {"selections": {"0": (0,)}}),
+    (MANY, ["1, 7", "1"], {"selections": {"0": (0,)}}),
+    (ONE, ["3 of them"], {"custom": {"0": "3 of them"}}),
+    (FREE, ["3"], {"custom": {"0": "3"}}),
     (ONE, ["1, 2", "", "1"], {"selections": {"0": (0,)}}),
     (MANY, ["2 1,2"], {"selections": {"0": (1, 0)}}),
     (FREE, ["", "because"], {"custom": {"0": "because"}}),
@@ -62,6 +65,13 @@ def test_a_question_is_shown_with_its_choices() -> None:
     _, board, person = answered(QuestionAsk(questions=(ONE, MANY)), "1", "1")
     assert board.shown[:3] == ["? Colour: Which?", "  1. Red - like a poppy", "  2. Blue"]
     assert person.labels == ["a number, or your own words: ", "numbers, or your own words: "]
+
+
+def test_an_option_that_is_not_there_is_told() -> None:
+    _, board, _ = answered(QuestionAsk(questions=(ONE,)), "7", "1")
+    assert board.shown[3:] == ["there is no option 7: say 1 to 2"]
+    _, board, _ = answered(BACK, "3", "x", "1")
+    assert board.shown[4:] == ["there is no option 3: say 1 to 2", "one number, please"]
 
 
 def test_whoever_says_nothing_again_and_again_has_no_answer() -> None:

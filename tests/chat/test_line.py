@@ -1,16 +1,18 @@
 """A remote spoken to from ordinary code."""
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncGenerator
-from concurrent.futures import Future
 from contextlib import aclosing
 
 import pytest
 
-from gateway.chat.line import LONGEST_WAIT, Line
+from gateway.chat.bell import Bell
+from gateway.chat.line import Line
 from gateway.errors import BackendFailed, TimedOut
 from gateway.model import Compact, NoticePosted, SendMessage, Settings
-from gateway.upstream import Ended, Heard, Opening
+from gateway.upstream import Ended, Heard
 from tests.support.chat.scripted_server import ScriptedRemote
 
 HELLO = SendMessage(content="hello")
@@ -19,9 +21,9 @@ NOTICE = NoticePosted(topic="t", title="n")
 
 def test_what_is_heard_comes_one_by_one() -> None:
     remote = ScriptedRemote([NOTICE, Ended()])
-    with Line(remote) as line:
+    with Bell() as bell, Line(remote, bell) as line:
         assert line.about().name == "scripted"
-        assert line.open(Opening()) == "sess_1"
+        assert line.open(Settings()) == "sess_1"
         stream = line.say("sess_1", HELLO, Settings())
         assert [stream.next(), stream.next(), stream.next()] == [NOTICE, Ended(), None]
         stream.close()
@@ -30,7 +32,7 @@ def test_what_is_heard_comes_one_by_one() -> None:
 
 def test_whoever_breaks_off_waiting_misses_nothing() -> None:
     remote = ScriptedRemote([NOTICE, None])
-    with Line(remote) as line:
+    with Bell() as bell, Line(remote, bell) as line:
         stream = line.say("sess_1", HELLO, Settings())
         assert stream.next() == NOTICE
         with pytest.raises(TimedOut):
@@ -42,12 +44,13 @@ def test_whoever_breaks_off_waiting_misses_nothing() -> None:
 
 
 def test_a_failure_is_raised_where_it_was_waited_for() -> None:
-    with Line(ScriptedRemote([BackendFailed("broken")])) as line, pytest.raises(BackendFailed, match="broken"):
+    remote = ScriptedRemote([BackendFailed("broken")])
+    with Bell() as bell, Line(remote, bell) as line, pytest.raises(BackendFailed, match="broken"):
         line.answer("sess_1", []).next()
 
 
 def test_a_stream_nobody_listens_to_is_closed() -> None:
-    with Line(ScriptedRemote([None])) as line:
+    with Bell() as bell, Line(ScriptedRemote([None]), bell) as line:
         stream = line.say("sess_1", HELLO, Settings())
         with pytest.raises(TimedOut):
             stream.next(0.05)
@@ -79,31 +82,16 @@ def test_a_stream_that_is_still_heard_is_closed_by_whoever_leaves() -> None:
         async def close(self) -> None:
             closed.append("remote")
 
-    with Line(Layered()) as line:
+    with Bell() as bell, Line(Layered(), bell) as line:
         assert line.say("sess_1", HELLO, Settings()).next(60) == NOTICE
     assert closed == ["outer", "inner", "remote"]
     closed.clear()
-    with Line(Layered()) as line:
+    with Bell() as bell, Line(Layered(), bell) as line:
         stream = line.say("sess_1", HELLO, Settings())
         assert stream.next(60) == NOTICE
         with pytest.raises(TimedOut):
             stream.next(0.05)  # and still waits for more
     assert closed == ["inner", "outer", "remote"]
-
-
-def test_no_wait_is_so_long_that_a_signal_is_missed() -> None:
-    waits: list[float] = []
-
-    class Late(Future[str]):
-        def result(self, timeout: float | None = None) -> str:
-            assert timeout is not None
-            waits.append(timeout)
-            if len(waits) < 3:
-                raise TimeoutError
-            return "at last"
-
-    assert Line.wait(Late()) == "at last"
-    assert waits == [LONGEST_WAIT] * 3
 
 
 def test_whoever_does_not_let_us_go_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,6 +101,17 @@ def test_whoever_does_not_let_us_go_is_left(monkeypatch: pytest.MonkeyPatch) -> 
         async def close(self) -> None:
             await asyncio.Event().wait()
 
-    with Line(Clinging()) as line:
+    with Bell() as bell, Line(Clinging(), bell) as line:
         assert line.about().name == "scripted"
     assert not line._thread.is_alive()
+
+
+def test_whoever_presses_ctrl_c_does_not_wait_for_the_goodbye() -> None:
+    class Clinging(ScriptedRemote):
+        async def close(self) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.Event().wait()
+
+    with Bell() as bell, Line(Clinging(), bell) as line:
+        assert line.about().name == "scripted"
+    assert line._thread.is_alive(), "it still waits for the server, and nobody waits for it"

@@ -78,6 +78,69 @@ def test_long_results_are_folded_and_errors_shown() -> None:
         "  └ 1\n    2\n    3\n    4\n    … 2 more lines\n")
 
 
+def test_results_of_parallel_calls_name_their_tool() -> None:
+    show, scribe = Show(), Scribe(minting("s"))
+    calls = [CALL, ToolCall(call_id="c2", name="clock"), ToolCall(call_id="c3", name="calc", input={"expression": "1"})]
+    for number, call in enumerate(calls):
+        show.see(*scribe.whole_call(str(number), call))
+    show.see(*scribe.finish(StopReason.TOOL_USE))
+    results = [*scribe.returned("c2", "noon\nsharp"), *scribe.returned("c1", "42"), *scribe.returned("c3", "1")]
+    assert show.see(*results) == (
+        '  └ clock: noon\n    sharp\n  └ calc {"expression":"6*7"}: 42\n  └ calc {"expression":"1"}: 1\n')
+    show.see(*scribe.whole_call("k", ToolCall(call_id="c4", name="calc")), *scribe.finish(StopReason.TOOL_USE))
+    assert show.see(*scribe.returned("c4", "7")) == "  └ 7\n", "it is alone"
+
+
+def test_a_question_is_shown_without_the_call_that_carries_it() -> None:
+    question = ToolCall(call_id="q", name="Ask", input={"questions": [{"question": "Which?"}]})
+    asked = Asked(ask=QuestionAsk(questions=(), call=question), ref="r")
+    show, scribe = Show(), Scribe(minting("s"))
+    assert show.see(*scribe.whole_call("k", question), *scribe.finish(StopReason.TOOL_USE), asked) == ""
+    assert show.see(*scribe.returned("q", "Red")) == "  └ Red\n"
+    show, scribe = Show(), Scribe(minting("s"))
+    seen = show.see(*scribe.whole_call("k", question), *scribe.finish(StopReason.TOOL_USE), *scribe.returned("q", "no"))
+    assert seen == '● Ask {"questions":[{"question":"Which?"}]}\n  └ no\n', "nobody was asked"
+
+
+# -- the edge of the terminal -----------------------------------------------------------------------------------------
+
+def flowing(*pieces: str, width: int = 20, depth: int = 0) -> str:
+    file = io.StringIO()
+    page = Page(Console(file=file, width=width))
+    for piece in pieces:
+        page.words(piece, depth=depth, voice="agent")
+    page.fresh()
+    return file.getvalue()
+
+
+def test_words_are_not_cut_at_the_edge_however_they_come() -> None:
+    text = "Whoever reads this knows where a line ends."
+    whole = "Whoever reads this\nknows where a line\nends.\n"
+    assert flowing(text) == flowing(*text) == flowing(*text.partition("kno")) == whole
+    assert flowing(text, depth=1) == "│ Whoever reads this\n│ knows where a line\n│ ends.\n"
+    assert flowing("  indented\n\n    code  here\n") == "  indented\n\n    code  here\n"
+
+
+def test_a_word_that_fits_on_no_line_is_left_to_the_terminal() -> None:
+    assert flowing("see https://example.com/a/b/c and more") == "see\nhttps://example.com/a/b/c and more\n"
+
+
+def test_scripts_without_blanks_break_between_characters() -> None:
+    assert flowing("谁读到这里就知道一行在哪里结束") == "谁读到这里就知道一行\n在哪里结束\n"
+
+
+def test_a_word_is_held_until_it_is_whole_or_nothing_follows() -> None:
+    file = io.StringIO()
+    page = Page(Console(file=file, width=20))
+    page.words("one tw", voice=1)
+    assert file.getvalue() == "one"
+    page.pause()
+    assert file.getvalue() == "one tw"
+    page.words("o three", voice=1)
+    page.line("  └ a result that is longer than the line")
+    assert file.getvalue() == "one two three\n  └ a result that is\n  longer than the\n  line\n"
+
+
 def test_sub_agents_stand_to_the_right() -> None:
     show, scribe = Show(), Scribe(minting("s"), "scope_1")
     seen = show.see(

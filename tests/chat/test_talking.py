@@ -1,14 +1,22 @@
 """The conversation: what is typed goes there, what comes is shown, and how it ends is the exit code."""
 
+import asyncio
+import io
+import os
+import signal
+import sys
+from types import CodeType, FrameType
+
 import pytest
 
 from gateway.chat import talking
 from gateway.chat.bell import Bell, Rung
 from gateway.chat.line import Line
+from gateway.chat.prompting import LinePrompt
 from gateway.chat.talking import Talk
 from gateway.errors import BackendFailed, GatewayError
 from gateway.model import ContinuationAsk, ContinueTurn, Fault, FaultCode, NoticePosted, Outcome, SendMessage, Settings
-from gateway.upstream import Asked, Ended
+from gateway.upstream import Asked, Ended, Opening
 from tests.support.chat.scripted_server import Board, Person, ScriptedRemote
 
 ASK = Asked(ask=ContinuationAsk(turn=1, message="Go on?"), ref="r")
@@ -16,14 +24,16 @@ NOTICE = NoticePosted(topic="t", title="n")
 FAULT = Ended(outcome=Outcome.FAILED, fault=Fault(code=FaultCode.BACKEND, message="broken"))
 
 
-def talk(
-    remote: ScriptedRemote, person: Person, *, patient: bool = True, bell: Bell | None = None,
-) -> tuple[int, Board]:
+def talk(remote: ScriptedRemote, person: Person, *, patient: bool = True) -> tuple[int, Board]:
     board = Board()
-    with bell or Bell() as bell, Line(remote) as line:
+    with Bell() as bell, Line(remote, bell) as line:
         settings = Settings(model="m", system="be kind")
-        code = Talk(line, board, person, bell, settings=settings, is_patient=patient).run()
+        code = Talk(line, board, person, line.open(settings), settings=settings, is_patient=patient).run()
     return code, board
+
+
+def press() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 def test_words_go_to_the_server_and_back() -> None:
@@ -33,6 +43,17 @@ def test_words_go_to_the_server_and_back() -> None:
     assert remote.said == [SendMessage(content="hello", model="m"), SendMessage(content="/unknown thing", model="m")]
     assert board.things == [NOTICE, Ended(), Ended()]
     assert [opening.settings.system for opening in remote.openings] == ["be kind"]
+
+
+def test_a_session_that_was_there_keeps_its_settings_and_a_new_one_gets_ours() -> None:
+    remote, ours = ScriptedRemote([Ended()], [Ended()]), Settings(system="be kind")
+    with Bell() as bell, Line(remote, bell) as line:
+        session_id = line.join("sess_old").session_id
+        person = Person("hello", "/new", "again")
+        talk = Talk(line, Board(), person, session_id, settings=ours, keeps_settings=True, is_patient=True)
+        assert talk.run() == 0
+        assert [session.session_id for session in line.sessions(5)] == ["sess_1"]
+    assert remote.settings == [None, ours]
 
 
 def test_what_is_asked_is_answered() -> None:
@@ -46,7 +67,7 @@ def test_commands_of_the_prompt() -> None:
     code, board = talk(remote, Person("/help", "/raw", "/raw", "/new", "/exit", "never said"))
     assert code == 0
     assert "/exit   leave; so do Ctrl-C and Ctrl-D at the prompt" in board.shown
-    assert board.shown[-3:] == ["events are shown", "events are no longer shown", "a new session"]
+    assert board.shown[-3:] == ["events are shown", "events are no longer shown", "a new session: sess_2"]
     assert len(remote.openings) == 2
     assert remote.said == []
 
@@ -77,35 +98,23 @@ def test_ctrl_c_at_a_question_interrupts_and_the_conversation_goes_on() -> None:
     assert "interrupted" in board.shown
 
 
-class Pressing(Bell):
-    """Ctrl-C is pressed at these of the times that somebody begins to listen."""
-
-    def __init__(self, *times: int) -> None:
-        super().__init__()
-        self.times, self.count = times, 0
-
-    def listening(self):  # type: ignore[no-untyped-def]
-        self.count += 1
-        self._rung = self._rung or self.count in self.times
-        return super().listening()
-
-
 def test_ctrl_c_while_the_agent_speaks_interrupts_it() -> None:
-    remote = ScriptedRemote([NOTICE, None], [Ended()])
-    code, board = talk(remote, Person("hello", "again"), bell=Pressing(3))
+    remote = ScriptedRemote([NOTICE, press, None], [Ended()])
+    code, board = talk(remote, Person("hello", "again"))
     assert (code, remote.interrupted, len(remote.said)) == (0, 1, 2)
     assert isinstance(board.things[1], Ended)
     assert board.things[1].outcome is Outcome.INTERRUPTED
 
 
 def test_a_second_ctrl_c_leaves_at_once() -> None:
-    code, _ = talk(ScriptedRemote([NOTICE, None]), Person("hello"), bell=Pressing(3, 4))
-    assert code == 130
+    remote = ScriptedRemote([NOTICE, press, None], deaf=True)
+    remote.when_interrupted = press
+    assert talk(remote, Person("hello"))[0] == 130
 
 
 def test_a_server_that_does_not_end_its_turn_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(talking, "INTERRUPTING_SECONDS", 0.1)
-    code, board = talk(ScriptedRemote([NOTICE, None], deaf=True), Person("hello"), bell=Pressing(3))
+    code, board = talk(ScriptedRemote([NOTICE, press, None], deaf=True), Person("hello"))
     assert code == 0
     assert "! the server has not ended its turn; it is left alone" in board.shown
 
@@ -130,5 +139,64 @@ def test_a_new_session_that_cannot_be_had_is_told() -> None:
 
 
 def test_ctrl_c_before_anything_is_open_leaves() -> None:
+    class Slow(ScriptedRemote):
+        async def open(self, opening: Opening) -> str:
+            if len(self.openings) + 1 == self.slow_at:
+                press()
+                await asyncio.Event().wait()
+            return await super().open(opening)
+
+        slow_at = 1
+
     with pytest.raises(Rung):
-        talk(ScriptedRemote(), Person(), bell=Pressing(1))
+        talk(Slow(), Person())
+    second = Slow()
+    second.slow_at = 2
+    assert talk(second, Person("/new"))[0] == 130
+
+
+# -- whenever it comes ------------------------------------------------------------------------------------------------
+
+Place = tuple[CodeType, int]
+
+
+class Presser:
+    """Presses Ctrl-C so many times when this thread first comes to a line of Python, of ours or of the library's.
+
+    So it is pressed wherever a signal can be handled, also inside of the library's locks.
+    """
+
+    def __init__(self, place: Place | None, times: int) -> None:
+        self.seen: dict[Place, None] = {}
+        self._place, self._times = place, times
+
+    def __call__(self, frame: FrameType, event: str, argument: object) -> "Presser":
+        place = (frame.f_code, frame.f_lineno)
+        if event == "line" and place not in self.seen:
+            self.seen[place] = None
+            for _ in range(self._times if place == self._place else 0):
+                signal.raise_signal(signal.SIGINT)
+        return self
+
+
+def pressed(presser: Presser) -> int:
+    """The exit code of a conversation in which Ctrl-C is pressed."""
+    with Bell() as bell, Line(ScriptedRemote([NOTICE, ASK], *[[NOTICE, Ended()]] * 3), bell) as line:
+        lines = LinePrompt(bell, io.StringIO("hello\ny\n"))
+        before = sys.gettrace()
+        sys.settrace(presser)
+        try:
+            session_id = line.open(Settings())
+            return Talk(line, Board(), lines, session_id, settings=Settings(), is_patient=True).run()
+        except Rung:
+            return 130  # there was no session yet
+        finally:
+            sys.settrace(before)
+
+
+def test_whenever_ctrl_c_comes_it_interrupts_or_leaves() -> None:
+    """Whatever moment it is: the code is one of the promised ones, and nothing is raised but what is caught."""
+    undisturbed = Presser(None, 0)
+    assert pressed(undisturbed) == 0
+    codes = {times: {pressed(Presser(place, times)) for place in undisturbed.seen} for times in (1, 2)}
+    assert codes == {1: {0, 130}, 2: {0, 130}}

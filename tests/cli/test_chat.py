@@ -82,16 +82,65 @@ def test_what_else_can_be_said_at_the_prompt(server: Running) -> None:
         ask(screen, "/raw", until="events are shown\n")
         assert 'block.delta {"block_id":' in ask(screen, "hello", until="ended {")
         ask(screen, "/raw", until="events are no longer shown\n")
-        ask(screen, "/new", until="a new session\n")
+        ask(screen, "/new", until="a new session: sess_")
         assert "You said: hello" in ask(screen, "hello")
         screen.type("/exit\n")
+        assert screen.code() == 0
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_session_that_is_there_is_gone_on_with(server: Running, name: str) -> None:
+    """Also one that was made in another dialect; what it was told stays told."""
+    with terminal(*words_for(server, "cas"), "--ask-before", "calc") as screen:
+        screen.wait_for("session ")
+        session_id = screen.wait_for("\n").strip()
+        screen.wait_for("> ")
+        assert "title: Trip" in ask(screen, "/title Trip")
+        screen.type("\x04")
+        assert screen.code() == 0
+    joined = piped(server, name, "two\n", "--session", session_id)
+    assert (joined.returncode, joined.stdout, joined.stderr) == (0, "You said: two\n", "")
+    done = warm_process.run(program(["replay", session_id, "--url", server.address, "--json"]))
+    said = [line for line in done.stdout.splitlines() if '"input.accepted"' in line]
+    assert len(said) == 2, "both messages are in the one session"
+    shown = [line for line in done.stdout.splitlines() if '"session.updated"' in line and '"settings"' in line]
+    assert shown == [], "nobody changed its settings"
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_session_that_is_not_there_is_told(dragoman: Run, server: Running, name: str) -> None:
+    result = dragoman(*words_for(server, name), "--session", "sess_nobody/../x")
+    url = f"{server.address}{dialect(name).mount}"
+    assert (result.exit_code, result.stderr) == (
+        2, f"there is no session 'sess_nobody/../x' at {url}; `dragoman sessions {url}` lists those there are\n")
+
+
+def test_a_session_is_not_what_a_wrong_address_lacks(dragoman: Run, server: Running) -> None:
+    result = dragoman("chat", server.address, "--dialect", "aap", "--session", "sess_1")
+    assert result.stderr.endswith(f"; is aap at this address? Dragoman has it at {server.address}/aap\n")
+
+
+def test_what_only_a_new_session_is_told_is_refused(dragoman: Run, server: Running) -> None:
+    result = dragoman(*words_for(server, "aap"), "--session", "sess_1", "--system", "be kind")
+    assert (result.exit_code, result.stderr) == (
+        2, "--system is for new sessions: a session that is there keeps what it was told\n")
+
+
+def test_pasted_lines_are_one_message(server: Running) -> None:
+    with terminal(*words_for(server, "aap")) as screen:
+        screen.wait_for("> ")
+        screen.type("\x1b[200~first\nsecond\n\nfourth\x1b[201~")
+        screen.type("\n")
+        assert screen.wait_for(" s\n").partition("You said: ")[2].startswith("first\nsecond\n\nfourth\n")
+        screen.wait_for("> ")
+        screen.type("\x04")
         assert screen.code() == 0
 
 
 def test_ctrl_c_at_the_prompt_leaves(server: Running) -> None:
     with terminal(*words_for(server, "aap")) as screen:
         screen.wait_for("> ")
-        screen.press_ctrl_c_at_a_prompt()
+        screen.press_ctrl_c()
         assert screen.code() == 0
         assert "Traceback" not in screen.seen
 
@@ -101,7 +150,7 @@ def test_ctrl_c_at_a_question_interrupts_the_turn(server: Running) -> None:
         screen.wait_for("> ")
         screen.type("/ask\n")
         screen.wait_for("own words: ")
-        screen.press_ctrl_c_at_a_prompt()
+        screen.press_ctrl_c()
         screen.wait_for("interrupted\n")
         screen.wait_for("> ")
         assert "You said: well" in ask(screen, "well")
@@ -287,9 +336,25 @@ def test_a_door_that_is_closed_is_one_line(dragoman: Run, tmp_path_factory: pyte
         for name in DIALECTS:
             result = dragoman(*words_for(closed, name), "--timeout", "60", "--key", "not-the-key")
             assert result.exit_code == 2, name
-            assert "--key" in result.stderr, name
+            assert result.stderr.endswith(
+                "; the key is wrong: give one that the server knows with --key or in DRAGOMAN_KEY\n"), name
             assert "not-the-key" not in result.output, name
+            without = dragoman(*words_for(closed, name), "--timeout", "60")
+            assert without.stderr.endswith(
+                "; give a key that the server knows with --key or in DRAGOMAN_KEY\n"), name
             assert len(result.stderr.splitlines()) == 1, name
+
+
+def test_at_a_closed_door_nobody_is_said_to_talk(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What the server tells anybody of its agent is no conversation yet."""
+    folder = tmp_path_factory.mktemp("door")
+    with (
+        running(folder, dialects={"aap": {}}, auth="keys") as closed,
+        terminal(*words_for(closed, "aap"), "--key", "not-the-key") as screen,
+    ):
+        assert screen.code() == 2
+        assert "talking with" not in screen.seen
+        assert "the key is wrong" in screen.seen
 
 
 @pytest.mark.parametrize("url", [

@@ -1,5 +1,6 @@
 """`dragoman check` lists every mistake, and what each pair of dialects loses."""
 
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 from typer.testing import Result
 
 from gateway import app
+from tests.support.dialect_tables import DIALECTS
 
 Run = Callable[..., Result]
 WRONG = "hots: x\nport: many\ndialects: {aap: {mount: /aap}}\nagents: {demo: {backend: demo}}\n"
@@ -43,15 +45,30 @@ def test_a_variable_may_name_the_file(dragoman: Run, monkeypatch: pytest.MonkeyP
     assert "nowhere.yaml" in dragoman("check").stderr
 
 
-def test_the_matrix_is_a_table(dragoman: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pairs_are_a_table(dragoman: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     losses = [["from / to", "speech", "song"], ["speech", "nothing", "[thinking], usage, " + "very " * 40 + "long"]]
-    monkeypatch.setattr(app, "matrix", lambda config: losses)
-    result = dragoman("check", "--matrix")
+    monkeypatch.setattr(app, "pairs", lambda config: losses)
+    result = dragoman("check", "--pairs")
     assert result.exit_code == 0
     lines = [line.split() for line in result.stdout.splitlines()]
     assert ["from", "/", "to", "speech", "song"] in lines
     assert ["speech", "nothing", "[thinking],", "usage,", *["very"] * 40, "long"] in lines
     assert result.stdout.endswith("\n\nusage: tokens spent\n"), "what the words in it mean, and no others"
+
+
+def test_the_matrix_is_one_grid_of_eighty_columns(home: Path, dragoman: Run) -> None:
+    (home / "config.yaml").write_text(
+        f"dialects: {{{', '.join(f'{name}: ' for name in DIALECTS)}}}\nagents: {{demo: {{backend: demo}}}}\n")
+    result = dragoman("check", "--matrix")
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "".join(["feature", *DIALECTS]) in [line.replace(" ", "") for line in lines]
+    assert "✓ full   ~ degraded, see the note   ✗ lost" in lines
+    assert any(re.fullmatch(r"text +(✓ +)+✓", line) for line in lines)
+    assert any(line.startswith("~1 ") for line in lines)
+    assert "usage: tokens spent" in lines
+    assert not any(line.startswith("agent    client") for line in lines), "the pairs are shown on request"
 
 
 def test_mistakes_in_the_settings_hide_none_in_what_they_name(home: Path, dragoman: Run) -> None:
@@ -69,6 +86,36 @@ limits: {turn_seconds: soon}
     assert [line.split(": ", 1)[0].rpartition("/")[2] for line in told] == [
         "config.yaml:1:1", "config.yaml:2:7", "config.yaml:4:9", "config.yaml:5:3", "config.yaml:7:19",
         "config.yaml:7:35", "config.yaml:8:24",
+    ]
+
+
+def test_a_mistake_of_shape_hides_none_beside_it(home: Path, dragoman: Run) -> None:
+    """Neither in another dialect or agent, nor in the same one."""
+    (home / "config.yaml").write_text("""\
+port: many
+dialects:
+  aap: {page_sise: 3, mount: 5}
+  cas: 7
+  blade: {agent: nobody, nonsense: 1}
+  zenflux: {ping_seconds: 0}
+agents:
+  demo: {backend: demo, settings: {x: 1}, tools: 5}
+  third: 7
+shadow: {backend: demmo, agents: [fourth]}
+mappings: {aap: nowhere.yaml}
+""")
+    told = dragoman("check").stderr.splitlines()
+    assert [line.partition(": ")[0] for line in told] == [f"config.yaml:{place}" for place in (
+        "1:7", "3:9", "3:30", "4:8", "5:18", "5:26", "6:27", "8:36", "8:50", "9:10", "10:19", "10:35", "11:17",
+    )]
+
+
+def test_what_a_dialect_names_must_be_there(home: Path, dragoman: Run) -> None:
+    (home / "config.yaml").write_text(
+        "dialects: {aap: {mount: /api/v1/cloud}, cas: , blade: {agent: dmo}}\nagents: {demo: {backend: demo}}\n")
+    assert dragoman("check").stderr.splitlines() == [
+        "config.yaml:1:25: '/api/v1/cloud' is where 'cas' is mounted already",
+        "config.yaml:1:63: there is no agent 'dmo'; did you mean 'demo'?",
     ]
 
 

@@ -1,5 +1,6 @@
 """Every command explains itself; those of other packages are fetched when they are asked for."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,7 +12,9 @@ from typer.testing import Result
 from gateway import cli
 
 Run = Callable[..., Result]
-COMMANDS = ["serve", "check", "replay", "keys", "keys add", "keys list", "keys remove", "conform"]
+COMMANDS = [
+    "serve", "check", "replay", "sessions", "version", "keys", "keys add", "keys list", "keys remove", "conform",
+]
 
 
 def test_the_help_names_every_command(dragoman: Run) -> None:
@@ -39,8 +42,34 @@ def test_help_flows_to_the_edge_of_the_terminal(
     assert broken == []
 
 
-def test_it_knows_its_version(dragoman: Run) -> None:
-    result = dragoman("--version")
+ALL = [
+    "", "serve", "init", "check", "chat", "sessions", "translate", "replay", "version", "log", "log verify",
+    "log compact", "log export", "log import", "keys", "keys add", "keys list", "keys remove", "conform", "record",
+]
+
+
+@pytest.mark.parametrize("command", ALL)
+def test_help_speaks_of_values_and_not_of_types(dragoman: Run, command: str) -> None:
+    """What an option takes is named by a word; no type of Python, and nothing for a flag."""
+    said = dragoman(*command.split(), "--help").stdout
+    assert re.findall(r"<[a-z]|list\[|\bTEXT\.\.\.|BOOLEAN", said) == []
+
+
+def test_help_names_what_an_option_takes(dragoman: Run) -> None:
+    said = " ".join(dragoman("chat", "--help").stdout.split())
+    for words in ("--dialect -d NAME What", "--session ID Go", "--tool NAME A tool", "--timeout SECONDS [x>=0.1] Sec"):
+        assert words in said
+    assert re.search(r"--watch +Read settings", dragoman("serve", "--help").stdout)
+
+
+def test_every_command_is_looked_at_here(dragoman: Run) -> None:
+    listed = re.findall(r"^│ (\w+) +\S", dragoman("--help").stdout.partition("Commands")[2], re.MULTILINE)
+    assert {name for name in ALL if name and " " not in name} == set(listed)
+
+
+@pytest.mark.parametrize("word", ["--version", "version"])
+def test_it_knows_its_version(dragoman: Run, word: str) -> None:
+    result = dragoman(word)
     assert result.exit_code == 0
     assert result.stdout.startswith("dragoman 0.")
 
@@ -54,6 +83,30 @@ def test_a_command_of_a_package_that_is_not_there_is_not_there(dragoman: Run, mo
     monkeypatch.setitem(cli.ELSEWHERE, "conform", ("nowhere.command", "conform"))
     assert "conform" not in dragoman("--help").stdout
     assert dragoman("conform").exit_code == 2
+
+
+PRESSING = """
+import builtins, signal
+from gateway.__main__ import main
+
+fetch = builtins.__import__
+
+def pressing(name, *words):
+    if name == "MODULE":
+        signal.raise_signal(signal.SIGINT)
+    return fetch(name, *words)
+
+builtins.__import__ = pressing
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["gateway.cli", "gateway.chat"])
+def test_ctrl_c_before_a_chat_has_begun_is_no_traceback(module: str) -> None:
+    """Neither while the commands are imported, nor while the chat imports what it needs."""
+    program = [sys.executable, "-c", PRESSING.replace("MODULE", module), "chat", "http://127.0.0.1:9/aap"]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def test_the_command_line_itself_imports_little() -> None:

@@ -66,3 +66,11 @@ async def test_settings_of_the_server_can_be_told(examine_cas: Examine, cas: Sui
     update = {"metadata_update": "merge", "heartbeat": 0.2}
     report = await examine_cas(Merging(key=KEY), "CAS-SESS-11", profile=cas.read_profile().model_copy(update=update))
     assert troubles(report) == []
+
+
+async def test_no_heartbeat_in_the_profile_means_that_nobody_waits_for_one(examine_cas: Examine, cas: Suite) -> None:
+    settings = cas.read_profile().model_copy(update={"heartbeat": None})
+    report = await examine_cas(CasServer(key=KEY), "CAS-SSE-01", "CAS-SSE-06", profile=settings)
+    assert {item.requirement.id: item.outcome for item in report.findings} == {
+        "CAS-SSE-01": Outcome.PASSED, "CAS-SSE-06": Outcome.NOT_TESTABLE}
+    assert "the profile has no entry `heartbeat`" in [result.reason for result in report.results]

@@ -14,6 +14,7 @@ from conformance.command import conform
 from conformance.faults.aap import FAULTS
 from conformance.faults.blade.reference import BladeServer
 from conformance.faults.reference import ReferenceServer
+from conformance.kit.suite import load_suite
 
 KEY = "the-key-of-the-examiners"
 Serve = Callable[[ReferenceServer], str]
@@ -34,6 +35,9 @@ def test_a_server_that_conforms_gives_zero_and_all_reports(in_background: Serve,
     assert "conforms" in result.output
     assert [line for line in result.stderr.splitlines() if "folder" in line] == [
         f"made the folder {told.parent}", f"made the folder {wire}"], "those that were there are not told of"
+    for words in (f"wrote the html report to {page}", f"wrote the junit report to {xml}",
+                  f"wrote the json report to {told}", f"transcripts to {wire}"):
+        assert words in result.stdout
     body = json.loads(told.read_text())
     assert len(body["requirements"]) == 40
     assert page.read_text().startswith("<!doctype html>")
@@ -163,6 +167,55 @@ def test_what_cannot_begin_gives_two_and_says_why(arguments: tuple[str, ...], wo
     assert words in " ".join(result.output.replace("│", " ").split())
 
 
+def test_a_wrong_address_is_told_in_one_line(in_background: Serve, tmp_path: Path) -> None:
+    url = in_background(ReferenceServer(key=KEY))
+    origin = url.removesuffix("/aap")
+    result = run("aap", origin, "--key", KEY, "--report", str(tmp_path / "report.html"))
+    assert result.exit_code == 2
+    assert result.output == (f"no server of aap answers at {origin} (GET /meta: 404, GET /sessions: 404); "
+                             f"one answers at {url}: give that address\n")
+    assert list(tmp_path.iterdir()) == []
+    wrong = run("aap", url, "--key", "another-key")
+    assert wrong.exit_code == 2
+    assert wrong.output.endswith("(GET /meta: 401, GET /sessions: 401); is it the right key?\n")
+
+
+@pytest.mark.parametrize("url", ["http://h:1/api/v1", "http://h:1/"])
+def test_the_address_beside_a_recording_may_have_the_path_that_serve_prints(tmp_path: Path, url: str) -> None:
+    asked = {"type": "request", "exchange": 1, "at": 0.1, "method": "GET", "path": "/api/v1/sessions", "headers": []}
+    lines = [
+        {"type": "recording", "version": 1, "dialect": "zenflux", "target": "http://h:1", "mount": "", "started": ""},
+        asked,
+        {"type": "response", "exchange": 1, "at": 0.2, "status": 500, "reason": "No", "headers": []},
+        {"type": "end", "exchange": 1, "at": 0.3, "ending": "whole"},
+    ]
+    path = tmp_path / "traffic.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    result = run("zenflux", url, "--transcript", str(path), "--only", "ZF-GEN-0*")
+    assert result.exit_code == 1, result.output
+    assert "GET /api/v1/sessions" in result.output
+
+
+@pytest.mark.parametrize("dialect", ["aap", "blade", "cas", "zenflux"])
+def test_a_profile_is_printed_to_be_edited(dialect: str, tmp_path: Path) -> None:
+    result = run(dialect, "--print-profile")
+    assert result.exit_code == 0
+    path = tmp_path / "profile.yaml"
+    path.write_text(result.stdout)
+    suite = load_suite(dialect)
+    assert suite.read_profile(path) == suite.read_profile()
+    assert result.stdout.startswith("# How to bring about")
+
+
+def test_a_key_of_one_letter_blots_nothing(in_background: Serve, tmp_path: Path) -> None:
+    url = in_background(FAULTS["version-as-text"].server(key="x"))
+    report = tmp_path / "report.md"
+    result = run("aap", url, "--key", "x", "--only", "AAP-META-01", "--report", str(report))
+    assert result.exit_code == 1
+    assert "expected" in result.output and "[redacted]" not in result.output
+    assert "-H 'Authorization: Bearer '\"$KEY\"" in report.read_text()
+
+
 def test_a_report_that_cannot_be_written_gives_two(in_background: Serve, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     url = in_background(ReferenceServer())
@@ -177,7 +230,7 @@ def test_help_has_an_example_and_the_module_runs() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     assert "conform aap http://localhost:8080/aap" in " ".join(done.stdout.split())
     for option in ("--key", "--profile", "--only", "--level", "--baseline", "--report", "--transcripts", "--timeout",
-                   "--allow-destructive", "--requirements"):
+                   "--allow-destructive", "--requirements", "--print-profile"):
         assert option in done.stdout
 
 

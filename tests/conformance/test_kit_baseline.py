@@ -119,7 +119,7 @@ def test_a_sound_baseline_is_read(tmp_path: Path, aap: Suite) -> None:
         (("2031-01-31", "soon"), ":5: known_failures.0.expires: Input should be a valid date"),
         (("The parser is being rewritten.", "later"), ":4: known_failures.0.reason: String should have at least 10"),
         (("  - case", "    case: x.y\n  - case"), ":3: known_failures.0: Value error, say either"),
-        (("reason: Version", "why: Version"), ":7: known_failures.1.why: Extra inputs"),
+        (("reason: Version", "why: Version"), ":7: known_failures.1.why: there is no such entry"),
     ],
 )
 def test_a_mistake_is_told_with_its_line(tmp_path: Path, aap: Suite, change: tuple[str, str], told: str) -> None:

@@ -10,6 +10,7 @@ from aiohttp.test_utils import TestServer
 
 from conformance.kit.expect import Failed, Unanswered
 from conformance.kit.http import HttpClient
+from conformance.kit.secrets import Redactor
 from conformance.kit.transcript import Transcript
 
 KEY = "a-bearer-key"
@@ -62,7 +63,7 @@ async def client() -> AsyncIterator[HttpClient]:
     app.router.add_get("/flood", flood)
     app.router.add_get("/away", away)
     async with TestServer(app) as server, aiohttp.ClientSession() as session:
-        yield HttpClient(session, str(server.make_url("")).rstrip("/"), Transcript([KEY]), KEY, timeout=0.3)
+        yield HttpClient(session, str(server.make_url("")).rstrip("/"), Transcript(Redactor(key=KEY)), KEY, timeout=0.3)
 
 
 async def test_json_is_sent_with_the_key(client: HttpClient) -> None:

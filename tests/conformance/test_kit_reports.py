@@ -5,6 +5,7 @@ import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -15,13 +16,17 @@ from rich.console import Console
 
 from conformance.aap.profile import AapProfile
 from conformance.faults.aap import FAULTS
+from conformance.faults.blade.every import FAULTS as BLADE_FAULTS
 from conformance.kit import reports
 from conformance.kit.reports import badge, console, html, jsonfile, junit, markdown
 from conformance.kit.requirement import Requirement
 from conformance.kit.verdict import CaseResult, Finding, Outcome, Report, Standing
+from tests.support.conformance.examinations import KEY
 
 SEED = "月亮<必须>由奶酪制成"
+ENGLISH = "The moon <must> be made of cheese"
 SENTENCE = "The moon <must> be made of \"cheese\" & cream."
+Examine = Callable[..., Awaitable[Report]]
 P, F, N = Outcome.PASSED, Outcome.FAILED, Outcome.NOT_TESTABLE
 
 
@@ -36,7 +41,8 @@ def result(name: str, outcome: Outcome) -> CaseResult:
 def report() -> Report:
     def item(number: int, level: str, section: str, seed: str | None = None) -> Requirement:
         name = f"M-A-{number:02}"
-        return Requirement(id=name, level=level, section=section, source="月", sentence=SENTENCE, seed=seed)  # type: ignore[arg-type]
+        told = {"seed": seed, "english": ENGLISH if seed else None}
+        return Requirement(id=name, level=level, section=section, source="月", sentence=SENTENCE, **told)  # type: ignore[arg-type]
 
     passed, failed, untested = result("moon.shines", P), result("moon.tastes", F), result("moon.visited", N)
     findings = (
@@ -145,7 +151,7 @@ def test_html_is_one_page_that_loads_nothing(report: Report) -> None:
     assert "script" not in outline.tags
     assert outline.tags.count("details") == 2 + 2, "a failure folds two things, and there are two sections"
     assert said.count(SENTENCE) == 3 + 2, "every requirement once in its section, and once more if it did not pass"
-    assert said.count(SEED) == 1
+    assert said.count(SEED) == said.count(ENGLISH) == 1
     assert "2026-11" in said
     for words in ("fails", "cheese [brie]", "GET /moon", "no rocket", "http://moon/?a&b", "curl -sS"):
         assert words in said
@@ -166,6 +172,42 @@ def test_html_says_where_the_document_is_silent(report: Report) -> None:
     failed = report.findings[1]
     silent = Finding(failed.requirement.model_copy(update={"seed": None}), failed.results)
     assert "silent here. Rests on: 月" in html.text(replace(report, findings=(silent,)))
+
+
+def test_the_translation_stands_beside_the_quote(report: Report) -> None:
+    quotes = f'<blockquote lang="zh">{escape(SEED)}</blockquote><blockquote>{escape(ENGLISH)}</blockquote>'
+    assert quotes in html.text(report)
+    told = "> 月亮\\<必须\\>由奶酪制成\n>\n> In English: The moon \\<must\\> be made of cheese\n"
+    assert told in markdown.text(report)
+    assert json.loads(jsonfile.text(report))["requirements"][1]["english"] == ENGLISH
+    failed = report.findings[1]
+    silent = Finding(failed.requirement.model_copy(update={"seed": None, "english": "moon"}), failed.results)
+    assert "silent here. Rests on: 月 (moon)" in html.text(replace(report, findings=(silent,)))
+
+
+def test_every_report_counts_what_could_not_be_deleted(report: Report) -> None:
+    first, *others = report.results
+    paths = tuple(f"/sessions/<{number}>" for number in range(7))
+    left = replace(report, results=(replace(first, left=paths), *others))
+    words = "could not be deleted, and is still on the server: 7 (/sessions/<0>, "
+    assert words in printed(left, terminal=False) and " and 2 more)" in printed(left, terminal=False)
+    assert json.loads(jsonfile.text(left))["leftBehind"] == list(paths)
+    assert problems(left) == []
+    page = html.text(left)
+    assert '<dt>could not be deleted</dt><dd><a href="#left">7</a></dd>' in page
+    assert "<li><code>/sessions/&lt;6&gt;</code></li>" in page
+    assert "## Could not be deleted: 7\n\n- /sessions/\\<0\\>\n" in markdown.text(left)
+    for kind in ("json", "html", "markdown"):
+        assert "be deleted" not in reports.writer(kind)(report)
+    assert "be deleted" not in printed(report, terminal=False)
+
+
+def test_a_quote_that_is_no_chinese_needs_no_translation(report: Report) -> None:
+    failed = report.findings[1]
+    code = Finding(failed.requirement.model_copy(update={"seed": "version: 3", "english": None}), failed.results)
+    page = html.text(replace(report, findings=(code,)))
+    assert "<blockquote>version: 3</blockquote>" in page and "<div class=\"quotes\">" not in page
+    assert "In English" not in markdown.text(replace(report, findings=(code,)))
 
 
 def test_a_case_that_fails_two_requirements_shows_its_traffic_once(report: Report) -> None:
@@ -283,3 +325,35 @@ def test_transcripts_are_a_file_per_case(report: Report, tmp_path: Path) -> None
     assert sorted(files) == ["moon.shines.txt", "moon.tastes.txt", "moon.visited.txt"]
     assert "GET /moon" in files["moon.shines.txt"]
     assert "expected cheese" in files["moon.tastes.txt"]
+
+
+async def test_a_key_that_the_server_returns_is_in_no_report(examine_blade: Examine, tmp_path: Path) -> None:
+    server = BLADE_FAULTS["plaintext-twice"].server(key=KEY)
+    minted: list[str] = []
+    keep, server.tokens = server.tokens, Kept(minted)
+    assert keep == {}
+    found = await examine_blade(server, "BL-KEY-01", "BL-KEY-02", "BL-KEY-03")
+    assert [item.requirement.id for item in found.of(F)] == ["BL-KEY-03"] and minted
+    told = everything(found, tmp_path)
+    for words in told:
+        assert not [secret for secret in (KEY, *minted) if secret in words]
+    assert "[redacted-" in told[0] and '"$ID' in told[0], "the commands read the key out of the answer"
+
+
+def everything(report: Report, folder: Path) -> list[str]:
+    """The report in every form it can be had."""
+    reports.write_transcripts(report, folder)
+    told = [reports.writer(kind)(report) for kind in ("json", "junit", "html", "markdown", "badge")]
+    return [*told, printed(report, terminal=False), *(path.read_text() for path in folder.iterdir())]
+
+
+class Kept(dict[str, str]):
+    """Remembers whatever was put into it."""
+
+    def __init__(self, values: list[str]) -> None:
+        super().__init__()
+        self._values = values
+
+    def __setitem__(self, name: str, value: str) -> None:
+        self._values.append(value)
+        super().__setitem__(name, value)

@@ -10,6 +10,7 @@ from conformance.faults.aap import FAULTS
 from conformance.faults.reference import ReferenceServer
 from conformance.kit.http import HttpClient
 from conformance.kit.reproduce import steps
+from conformance.kit.secrets import Redactor
 from conformance.kit.suite import Suite, Target
 from conformance.kit.transcript import Transcript
 from conformance.kit.verdict import Outcome, Report
@@ -20,7 +21,7 @@ Serve = Callable[[ReferenceServer], str]
 
 
 def told(*entries: tuple[str, str]) -> str:
-    transcript = Transcript([KEY], clock=lambda: 0.0)
+    transcript = Transcript(Redactor(key=KEY), clock=lambda: 0.0)
     for mark, text in entries:
         {">": transcript.sent, "<": transcript.received, "*": transcript.remark}[mark](text)
     return str(transcript)
@@ -74,7 +75,7 @@ def test_a_body_that_was_too_long_to_keep_is_not_made_up() -> None:
 
 
 async def _everything(suite: Suite, url: str) -> str:
-    transcript = Transcript([KEY])
+    transcript = Transcript(Redactor(key=KEY))
     async with suite.examination(Target(url, KEY, 5.0), suite.read_profile(), transcript) as exam:
         http: HttpClient = exam.http
         made = (await http.ask("POST", "/sessions", {"agent": {"name": "able"}})).json()["sessionId"]

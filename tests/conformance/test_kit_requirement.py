@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from conformance.kit.documents import DocumentError
-from conformance.kit.requirement import Level, read_catalogue
+from conformance.kit.requirement import CHINESE, Level, read_catalogue
+from conformance.kit.suite import dialects, load_suite
 
 ENTRY = "  - {id: %s, level: %s, section: one, source: here, sentence: Something must be so.}\n"
 HEAD = "dialect: demo\ntitle: Demo\nrequirements:\n"
@@ -43,3 +44,19 @@ def test_a_level_includes_those_that_bind_more() -> None:
     assert [level for level in Level if Level.SHOULD.includes(level)] == [Level.MUST, Level.SHOULD]
     assert [level for level in Level if Level.MUST.includes(level)] == [Level.MUST]
     assert all(Level.MAY.includes(level) for level in Level)
+
+
+@pytest.mark.parametrize("dialect", dialects())
+def test_every_chinese_quote_has_a_translation_and_nothing_else_has_one(dialect: str) -> None:
+    requirements = load_suite(dialect).catalogue.requirements
+    assert [item.id for item in requirements if item.is_quote_chinese and not item.english] == []
+    assert [item.id for item in requirements if item.english and not item.is_quote_chinese] == []
+
+
+@pytest.mark.parametrize("dialect", dialects())
+def test_a_translation_is_english_and_keeps_the_lines_of_its_quote(dialect: str) -> None:
+    translated = [item for item in load_suite(dialect).catalogue.requirements if item.english]
+    assert translated
+    for item in translated:
+        assert CHINESE.search(item.english or "") is None, item.id
+        assert len((item.english or "").split("\n")) == len(item.quote.split("\n")), item.id

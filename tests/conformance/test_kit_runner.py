@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -158,7 +159,7 @@ def one_case(aap: Suite, check: Any) -> Suite:
 
 
 async def _run(suite: Suite, url: str = "http://127.0.0.1:9") -> CaseResult:
-    runner = Runner(suite, Target(url, "k3y", 0.05), suite.read_profile())
+    runner = Runner(suite, Target(url, "k3y-of-the-runner", 0.05), suite.read_profile())
     wanted = [item for item in suite.catalogue.requirements if item.id == "AAP-META-01"]
     return (await runner.run(wanted)).results[0]
 
@@ -182,9 +183,34 @@ async def test_an_examiner_that_dawdles_is_stopped(aap: Suite) -> None:
 
 async def test_the_key_is_struck_out_of_reasons_too(aap: Suite) -> None:
     async def check(exam: Any) -> None:
-        raise NotTestable("the server said k3y")
+        raise NotTestable("the server said k3y-of-the-runner")
 
     assert (await _run(one_case(aap, check))).reason == "the server said [redacted]"
+
+
+async def test_a_secret_returned_in_one_case_is_struck_out_of_all(aap: Suite) -> None:
+    async def before(exam: Any) -> None:
+        raise NotTestable("the server said given-away-1 and own-business-1")
+
+    async def giving(exam: Any) -> None:
+        exam.http.transcript.sent('{"token": "own-business-1"}')
+        exam.http.transcript.received('{"token": "given-away-1"}')
+
+    cases = tuple(Case(f"a.{check.__name__}", ("AAP-META-01",), "A case.", check) for check in (before, giving))
+    result = await _run(replace(aap, cases=cases))
+    assert result.reason == "the server said [redacted-2] and own-business-1"
+
+
+async def test_the_values_of_the_profile_are_struck_out(aap: Suite) -> None:
+    async def check(exam: Any) -> None:
+        raise NotTestable("the option was sesame-open-1")
+
+    suite, options = one_case(aap, check), {"values": {"licence": "sesame-open-1"}}
+    profile = suite.profile_model.model_validate({"options": options})
+    wanted = [item for item in suite.catalogue.requirements if item.id == "AAP-META-01"]
+    report = await Runner(suite, Target("http://me:pass-word-1@127.0.0.1:9", None, 0.05), profile).run(wanted)
+    assert report.results[0].reason == "the option was [redacted-2]"
+    assert report.url == "http://127.0.0.1:9"
 
 
 async def test_the_watcher_hears_of_every_case(aap: Suite) -> None:

@@ -14,6 +14,7 @@ from aiohttp.test_utils import TestServer
 from conformance.kit import socketio
 from conformance.kit.expect import Failed, Unanswered
 from conformance.kit.http import HttpClient
+from conformance.kit.secrets import Redactor
 from conformance.kit.socketio import Heard, Rejected
 from conformance.kit.transcript import Transcript
 
@@ -44,7 +45,7 @@ def server() -> web.Application:
 @pytest.fixture
 async def client() -> AsyncIterator[HttpClient]:
     async with TestServer(server()) as place, aiohttp.ClientSession() as session:
-        yield HttpClient(session, str(place.make_url("")).rstrip("/"), Transcript([KEY]), KEY, timeout=0.5)
+        yield HttpClient(session, str(place.make_url("")).rstrip("/"), Transcript(Redactor(key=KEY)), KEY, timeout=0.5)
 
 
 @pytest.mark.parametrize("transports", [("polling",), ("websocket",), ("polling", "websocket")])

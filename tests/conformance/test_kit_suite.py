@@ -44,3 +44,30 @@ def test_a_suite_is_found_by_its_name() -> None:
     assert find_suite("aap").catalogue.dialect == "aap"
     with pytest.raises(ValueError, match="there is one for: aap, blade, cas, zenflux"):
         find_suite("esperanto")
+
+
+@pytest.mark.parametrize("dialect", ["cas", "zenflux"])
+@pytest.mark.parametrize("text", ["heartbeat: null", "{}"])
+def test_no_heartbeat_means_the_same_in_every_dialect(tmp_path: Path, dialect: str, text: str) -> None:
+    (tmp_path / "profile.yaml").write_text(text)
+    profile = load_suite(dialect).read_profile(tmp_path / "profile.yaml")
+    assert profile.model_dump()["heartbeat"] is None
+
+
+@pytest.mark.parametrize(("dialect", "text", "told"), [
+    ("aap", "promts: {}", "profile.yaml:1: promts: there is no such entry; do you mean 'prompts'?"),
+    ("aap", "prompts:\n  thinkin: x",
+     "profile.yaml:2: prompts.thinkin: there is no such entry; do you mean 'thinking'?"),
+    ("aap", "first_tool: {nam: x, prompt: y, name: z}",
+     "profile.yaml:1: first_tool.nam: there is no such entry; do you mean 'name'?"),
+    ("aap", "listing: {zzz: 3}", "profile.yaml:1: listing.zzz: there is no such entry; there is: sessions"),
+    ("cas", "stream_start: histroy", "profile.yaml:1: stream_start: there is no 'histroy'; do you mean 'history'?"),
+    ("zenflux", "annotations: [recomended]",
+     "profile.yaml:1: annotations.0: there is no 'recomended'; do you mean 'recommended'?"),
+])
+def test_a_slip_in_a_profile_is_told_with_the_nearest_name(tmp_path: Path, dialect: str, text: str, told: str) -> None:
+    path = tmp_path / "profile.yaml"
+    path.write_text(text)
+    with pytest.raises(DocumentError) as caught:
+        load_suite(dialect).read_profile(path)
+    assert str(caught.value) == f"{tmp_path}/{told}"

@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 
 from conformance.aap.exchange import blocks, of_messages
+from conformance.kit.secrets import Redactor
 from conformance.kit.transcript import Transcript
 from conformance.kit.unreadable import Unreadable, reading
 
 
 def heard(answer: str = '{"messages": 7}') -> Transcript:
-    transcript = Transcript(["s3cret"])
+    transcript = Transcript(Redactor(key="s3cret"))
     transcript.sent("GET /history")
     transcript.received(answer)
     return transcript

@@ -9,6 +9,7 @@ from aiohttp.test_utils import TestServer
 
 from conformance.kit.expect import Failed, Unanswered
 from conformance.kit.http import HttpClient
+from conformance.kit.secrets import Redactor
 from conformance.kit.transcript import Transcript
 from conformance.kit.websocket import connect
 
@@ -39,7 +40,7 @@ async def client() -> AsyncIterator[HttpClient]:
     app = web.Application()
     app.router.add_get("/ws", talk)
     async with TestServer(app) as server, aiohttp.ClientSession() as session:
-        yield HttpClient(session, str(server.make_url("")).rstrip("/"), Transcript([KEY]), KEY, timeout=0.3)
+        yield HttpClient(session, str(server.make_url("")).rstrip("/"), Transcript(Redactor(key=KEY)), KEY, timeout=0.3)
 
 
 async def test_frames_go_both_ways(client: HttpClient) -> None:

@@ -13,11 +13,11 @@ import pytest
 from aiohttp import web
 from yarl import URL
 
+from conformance.kit.secrets import Redactor
 from conformance.offline.jsonl import read_jsonl
 from conformance.offline.tape import Ending, Tape
 from conformance.recording import writing
 from conformance.recording.relay import relaying
-from conformance.recording.secrets import Redactor
 from conformance.recording.writing import Recorder
 
 ODD = [b": hi\r\n\r\n", b"event: a\rdata: 1\r\r", b"data: \xe4\xb8", b"\xad\n\n", b"data: not ended"]

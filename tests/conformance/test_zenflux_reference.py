@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
+from conformance.faults.zenflux.bad_rooms import OneMessage
 from conformance.faults.zenflux.server import ZenfluxServer
 from conformance.kit.suite import Suite
 from conformance.kit.verdict import Outcome, Report, Verdict
@@ -34,3 +35,17 @@ async def test_a_tick_is_not_waited_for_where_there_is_no_time(examine_zenflux: 
     settings = zenflux.read_profile()
     report = await examine_zenflux(ZenfluxServer(), "ZF-WS-18", profile=settings, within=1.0)
     assert "no 33 s to wait" in report.results[0].remark
+
+
+async def test_no_heartbeat_in_the_profile_means_that_nobody_waits_for_one(
+    examine_zenflux: Examine, zenflux: Suite
+) -> None:
+    settings = zenflux.read_profile().model_copy(update={"heartbeat": None})
+    report = await examine_zenflux(ZenfluxServer(), "ZF-WS-18", profile=settings)
+    assert [result.reason for result in report.results] == ["the profile has no entry `heartbeat`"]
+
+
+async def test_what_was_expected_of_listed_messages_is_what_was_said(examine_zenflux: Examine) -> None:
+    report = await examine_zenflux(OneMessage(), "ZF-HTTP-3.2-06")
+    (failed,) = [result for result in report.results if result.outcome is Outcome.FAILED]
+    assert (failed.expected, failed.seen) == ('what the user said: ["Message 0","Message 1"]', "[]")

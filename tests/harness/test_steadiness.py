@@ -11,7 +11,7 @@ from tests.prove.steadiness import __main__ as steadiness
 from tests.prove.steadiness.__main__ import Tree, busy, installed, order, version_of
 
 ROOT = Path(__file__).parents[2]
-GREEN = "venv:\n\ntest:\n\t@echo '12,345 tests passed'\n"
+GREEN = "venv:\n\ntest:\n\t@echo '12,345 tests passed'; echo '3 min 05 s, 5 min 07 s of CPU (all)'\n"
 RED_FROM_THE_SECOND_RUN = "venv:\n\ntest:\n\t@mkdir once || { echo 'test_x FAILED'; exit 1; }\n"
 VERSION = "{}.{}".format(*sys.version_info)
 
@@ -29,8 +29,22 @@ def test_green_runs_make_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[s
     printed = capsys.readouterr().out
     assert f"run 1 of 2: Python {VERSION}, 0 busy processes" in printed
     *_, first, second = printed.splitlines()
-    assert first.startswith(f"| 1 | {VERSION} | 0 | green | 12,345 | ")
-    assert second.startswith(f"| 2 | {VERSION} | 1 | green | 12,345 | ")
+    assert first.startswith(f"| 1 | {VERSION} | 0 | 0 | green | 12,345 | ")
+    assert second.startswith(f"| 2 | {VERSION} | 1 | 0 | green | 12,345 | ")
+    assert second.endswith(" | 5 min 07 s |")
+
+
+def test_loaded_runs_may_share_the_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One writes into a pipe, the other reads from it: one after the other, the first would wait for ever."""
+    os.mkfifo(tmp_path / "pipe")
+    for name, meet in (("a", "echo hello > ../pipe"), ("b", "read word < ../pipe")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "Makefile").write_text(f"test:\n\t@{meet}\n")
+    trees = [Tree(tmp_path / name, sys.executable, name) for name in "ab"]
+    runs = steadiness.Steadiness(trees, tmp_path)
+    assert runs.run(order(trees, 2, 2, 0, at_once=2), float("inf"))
+    assert [(row.python, row.beside) for row in runs.rows] == [("a", 1), ("b", 1)]
+    assert "run 2 of 2: green" in capsys.readouterr().out
 
 
 def test_the_first_red_run_ends_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -39,7 +53,7 @@ def test_the_first_red_run_ends_it(tmp_path: Path, capsys: pytest.CaptureFixture
     assert steadiness.main(given, root) == 1
     printed = capsys.readouterr().out
     assert "test_x FAILED" in printed
-    assert printed.splitlines()[-1].startswith(f"| 2 | {VERSION} | 0 | RED | ? | ")
+    assert printed.splitlines()[-1].startswith(f"| 2 | {VERSION} | 0 | 0 | RED | ? | ")
     assert "test_x FAILED" in (root / ".prove/steadiness/run-02.log").read_text()
 
 
@@ -55,7 +69,9 @@ def test_the_time_that_is_over_is_no_success(tmp_path: Path, capsys: pytest.Capt
     assert "stopped after 0 of 20 runs" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("given", [["--runs", "0"], ["--runs", "2", "--loaded", "3"], ["--python", "no-such-python"]])
+@pytest.mark.parametrize("given", [
+    ["--runs", "0"], ["--runs", "2", "--loaded", "3"], ["--at-once", "2"], ["--python", "no-such-python"],
+])
 def test_a_wrong_command_line(given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         steadiness.main([*given, "--here"], tmp_path)
@@ -65,7 +81,9 @@ def test_a_wrong_command_line(given: list[str], tmp_path: Path, capsys: pytest.C
 
 def test_interpreters_and_load_take_turns() -> None:
     one, two = (Tree(Path(), version, version) for version in ("3.11", "3.12"))
-    assert order([one, two], 5, 2, 8) == [(one, 0), (one, 8), (two, 0), (two, 8), (one, 0)]
+    alone = [([one], 0), ([one], 8), ([two], 0), ([two], 8), ([one], 0)]
+    assert order([one, two], 5, 2, 8) == alone
+    assert order([one, two], 5, 3, 8, 2) == [([one], 0), ([one, two], 8), ([two], 0), ([one], 8)]
 
 
 def test_an_interpreter_that_is_found_can_be_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

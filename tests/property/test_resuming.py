@@ -88,7 +88,7 @@ async def told(subscription: Subscription, *, to: str) -> list[bytes]:
     """All frames up to where the turn yields, or ends."""
     frames: list[bytes] = []
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while chunks := await subscription.chunks():
                 for chunk in chunks:
                     frames += chunk.frames

@@ -12,8 +12,11 @@ works, and holds the clock to real time for as long as it is at work, unless it 
 server that can say when it is at rest.
 """
 
+import array
 import asyncio
+import fcntl
 import selectors
+import termios
 import threading
 import time
 from asyncio import events
@@ -30,8 +33,19 @@ from tests.simulation.network import Network
 
 Result = TypeVar("Result")
 EPOCH = 1_700_000_000.0
+HANG = 60.0
+"""A neighbour that takes longer than this waits for something that the loop will say later."""
 GLANCE = 0.02
 """How often a condition is looked at that a thread or a process may fulfil: nothing in the loop tells of those."""
+
+
+def _unread(sock: Any) -> int:
+    """How many bytes that were written here have not arrived there."""
+    if sock.fileno() < 0:
+        return 0
+    count = array.array("i", [0])
+    fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, count)
+    return count[0]
 
 
 class NothingLeftToDo(RuntimeError):
@@ -57,9 +71,11 @@ class _Selector(selectors.DefaultSelector):  # type: ignore[misc, valid-type]
             ready = super().select(timeout)
             self.loop.move(min(time.monotonic() - began, float("inf") if timeout is None else timeout))
             return ready
-        self.loop.settle()
-        if ready := super().select(0):  # a thread may have come back, and ended, since the first look
-            return ready
+        is_settled, end = False, time.monotonic() + HANG
+        while not is_settled and time.monotonic() < end:
+            is_settled = self.loop.settle()
+            if ready := super().select(0):  # a thread may have come back, and ended, since the first look
+                return ready
         if timeout is None:
             raise NothingLeftToDo("nothing can happen any more:\n" + "\n".join(self.loop.waiting_tasks()))
         self.loop.move(timeout)
@@ -143,12 +159,19 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         """Those that this loop has had to do with, and that run."""
         return [NEIGHBOURS[port] for port in self._visited if port in NEIGHBOURS]
 
-    def settle(self) -> None:
-        """Wait for the answers of the neighbours, if any of them was asked something."""
-        if self._has_asked:
-            self._has_asked = False
-            for neighbour in self.neighbours:
-                neighbour.settle(self.now)
+    def settle(self) -> bool:
+        """Wait for the answers of the neighbours, if any was asked something; whether all that was sent is answered.
+
+        A busy machine may take its time to carry bytes from here to there, and a neighbour to read them.
+        """
+        if not self._has_asked:
+            return True
+        neighbours = self.neighbours
+        has_sent = all(port not in NEIGHBOURS or not _unread(sock) for port, sock in self._visiting)
+        for neighbour in neighbours:
+            neighbour.settle(self.now)
+        self._has_asked = not has_sent or any(neighbour.is_busy() for neighbour in neighbours)
+        return not self._has_asked
 
     def _visits(self) -> set[int]:
         """The open connections to neighbours."""

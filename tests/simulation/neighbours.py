@@ -9,6 +9,9 @@ class Neighbour(Protocol):
     def settle(self, now: float) -> None:
         """Come back when all that was asked of it has been answered; it is `now` by the loop's clock."""
 
+    def is_busy(self) -> bool:
+        """Whether it has read only a part of what it was asked: a server reads long questions in several rounds."""
+
     def age(self, now: float) -> None:
         """The loop's clock has moved to `now`: whatever the server keeps for a time may be over."""
 

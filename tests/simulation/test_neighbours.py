@@ -23,6 +23,24 @@ async def test_no_time_passes_before_an_answer_has_come() -> None:
     await made.close()
 
 
+@pytest.mark.parametrize("size", [40_000, 5_000_000])
+async def test_no_time_passes_before_a_long_question_has_been_read(size: int) -> None:
+    loop, made = asyncio.get_running_loop(), await line()
+    assert await made.ask_all([("SET", "long", "x" * size), ("STRLEN", "long")] * 3) == [b"OK", size] * 3
+    assert loop.time() == 0
+    await made.close()
+
+
+async def test_a_question_that_is_not_finished_holds_nothing_up_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.simulation.loop.HANG", 0.1)
+    reader, writer = await asyncio.open_connection("127.0.0.1", redis_of_this_run().port)
+    writer.write(b"PI")
+    await asyncio.sleep(3600)
+    writer.write(b"NG\r\n")
+    assert await reader.readline() == b"+PONG\r\n"
+    writer.close()
+
+
 async def test_a_key_lives_as_long_as_the_clock_of_the_loop_says() -> None:
     made = await line()
     await made.ask("SET", "lease", "mine", "PX", 3_600_000)

@@ -93,6 +93,13 @@ class RedisServer:
         held = self._ask(b"EVAL", HOLD.encode(), b"0")
         self._expiring |= {key: now + int(left) / 1000 for key, left in zip(held[::2], held[1::2], strict=True)}
 
+    def is_busy(self) -> bool:
+        """Whether a client has sent more than was read in one round; who waits for something is not read from."""
+        [listed] = self._ask(b"CLIENT", b"LIST")
+        clients = [dict(word.split(b"=", 1) for word in line.split()) for line in listed.splitlines()]
+        return any(one[b"qbuf"] != b"0" and b"b" not in one[b"flags"] for one in clients
+                   if not one[b"cmd"].startswith(b"client"))
+
     def age(self, now: float) -> None:
         over = [key for key, until in self._expiring.items() if until <= now]
         if over:

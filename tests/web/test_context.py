@@ -1,8 +1,12 @@
 """What handlers may use: a turn is followed until it yields, and a client that goes is said to have left."""
 
+import asyncio
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
-from gateway.errors import NotFound
+from gateway.errors import NotFound, Overloaded
 from gateway.ports import Chunk, Receipt
 from gateway.web import OWNER, Context, Guard
 from tests.support.engine_stage import CARD
@@ -55,6 +59,42 @@ async def test_a_client_that_goes_is_said_to_have_left() -> None:
         async with context(sessions).following("ann", "s", RECEIPT, "delta"):
             raise ConnectionResetError
     assert (sessions.closed, sessions.left) == (1, ["turn_1"])
+
+
+async def test_a_client_that_goes_before_it_is_told_anything_has_left() -> None:
+    class Closed(Sessions):
+        async def watch(self, owner, session_id, dialect, options="", *, after=0):
+            raise asyncio.CancelledError
+
+    sessions = Closed()
+    with pytest.raises(asyncio.CancelledError):
+        async with context(sessions).following("ann", "s", RECEIPT, "delta"):
+            pass
+    assert sessions.left == ["turn_1"]
+
+
+@pytest.mark.parametrize(("stored", "left"), [
+    (RECEIPT, ["turn_1"]), (replace(RECEIPT, begun=False), []), (Overloaded("the disk is full"), []),
+])
+async def test_a_client_that_goes_while_its_message_is_stored_has_left(stored: Any, left: list[str]) -> None:
+    sessions, storing, is_stored = Sessions(), asyncio.Event(), asyncio.Event()
+
+    async def submit() -> Receipt:
+        storing.set()
+        await is_stored.wait()
+        if isinstance(stored, Exception):
+            raise stored
+        return stored
+
+    handler = asyncio.create_task(context(sessions).begin_turn("ann", "s", submit()))
+    await storing.wait()
+    handler.cancel()
+    await asyncio.sleep(1)
+    assert not handler.done()
+    is_stored.set()
+    await asyncio.wait([handler])
+    assert handler.cancelled()
+    assert sessions.left == left
 
 
 async def test_a_turn_is_awaited_up_to_where_it_yields() -> None:

@@ -8,6 +8,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from conformance.kit.reports.parts import left_behind
 from conformance.kit.verdict import CaseResult, Finding, Outcome, Report, Verdict
 
 STYLES = {
@@ -44,6 +45,8 @@ def conclude(console: Console, report: Report) -> None:
     console.print(_counts(report))
     console.print()
     _tell_baseline(console, report)
+    if report.left:
+        _line(console, left_behind(report))
     taken = f"{len(report.results)} cases in {report.seconds:.1f} s, requirements {report.requirements or 'unreleased'}"
     line = f"{report.verdict}: {report.title} at {report.url} ({taken})"
     console.print(Text(line, style=VERDICT_STYLES[report.verdict]), soft_wrap=True)

@@ -33,7 +33,7 @@ def text(report: Report) -> str:
         baseline=_baseline(report),
         failures=_articles("Failures", [it for it in failed if it.requirement.id not in known], report, shown),
         known=_articles("Known failures", [it for it in failed if it.requirement.id in known], report, shown),
-        untested=_untested(report),
+        untested=_untested(report) + _left(report),
         requirements="\n".join(folded_section(name, report) for name in report.by_section()),
     )
 
@@ -53,6 +53,8 @@ def _about(report: Report) -> str:
         "took": f"{report.seconds:.1f} s for {len(report.results)} cases",
         "requirements": escape(report.requirements or "unreleased"),
     }
+    if report.left:
+        terms["could not be deleted"] = f'<a href="#left">{len(report.left)}</a>'
     return "".join(f"<div><dt>{name}</dt><dd>{told}</dd></div>" for name, told in terms.items())
 
 
@@ -82,6 +84,16 @@ def _untested(report: Report) -> str:
         f"{gathered(found)}</section>"
         for title, words, found in parts
         if found
+    )
+
+
+def _left(report: Report) -> str:
+    if not report.left:
+        return ""
+    listed = "".join(f"<li><code>{escape(path)}</code></li>" for path in report.left)
+    return (
+        f'<section id="left"><h2>Could not be deleted <span class="count">{len(report.left)}</span></h2>'
+        f'<p class="soft">The examination made this, and it is still on the server.</p><ul>{listed}</ul></section>'
     )
 
 

@@ -32,6 +32,7 @@ def body(report: Report) -> dict[str, Any]:
         "verdict": report.verdict.value,
         "exitCode": report.exit_code,
         "baseline": _baseline(report.standing),
+        "leftBehind": list(report.left),
         "levels": _plain(report.by_level()),
         "sections": _plain(report.by_section()),
         "requirements": [_requirement(item) for item in report.findings],

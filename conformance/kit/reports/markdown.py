@@ -10,7 +10,8 @@ def text(report: Report) -> str:
     """Verdict, counts, and what did not pass."""
     unsettled = (Outcome.FAILED, Outcome.NOT_TESTABLE)
     told = [finding for outcome in unsettled for finding in report.of(outcome)]
-    parts = [_heading(report), _counts(report), _baseline(report), *(_finding(item, report) for item in told)]
+    parts = [_heading(report), _counts(report), _baseline(report), _left(report)]
+    parts += [_finding(item, report) for item in told]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -35,11 +36,20 @@ def _baseline(report: Report) -> str:
     return "\n".join(["## Baseline", "", *known, *(f"- **{_plain(words)}**" for words in standing.complaints)])
 
 
+def _left(report: Report) -> str:
+    if not report.left:
+        return ""
+    listed = "\n".join(f"- {_plain(path)}" for path in report.left)
+    return f"## Could not be deleted: {len(report.left)}\n\n{listed}"
+
+
 def _finding(finding: Finding, report: Report) -> str:
     requirement = finding.requirement
     lines = [f"## {finding.outcome}: {requirement.id} ({requirement.level})", "", _plain(requirement.sentence)]
     if requirement.seed:
         lines += ["", f"> {_plain(requirement.seed)}"]
+    if requirement.seed and requirement.english:
+        lines += [">", f"> In English: {_plain(requirement.english)}"]
     return "\n".join([*lines, *(f"\n{_result(result, report.url)}" for result in finding.grave)])
 
 

@@ -12,6 +12,13 @@ HEAD, TAIL = 160, 80
 SIGNS = {Outcome.PASSED: "✓", Outcome.FAILED: "✗", Outcome.NOT_TESTABLE: "?", Outcome.NOT_APPLICABLE: "–"}
 
 
+def left_behind(report: Report, shown: int = 5) -> str:
+    """What is still on the server, in one line."""
+    listed = ", ".join(report.left[:shown])
+    more = f" and {len(report.left) - shown} more" if len(report.left) > shown else ""
+    return f"could not be deleted, and is still on the server: {len(report.left)} ({listed}{more})"
+
+
 def share(name: str, outcomes: Sequence[Outcome]) -> str:
     """How much of a level passed, in numbers and as a bar."""
     asked = [outcome for outcome in outcomes if outcome is not Outcome.NOT_APPLICABLE]
@@ -78,10 +85,16 @@ def _chip(requirement: Requirement) -> str:
 
 
 def _seed(requirement: Requirement) -> str:
-    """The protocol's own words, or where the sentence comes from if it has none."""
-    if requirement.seed:
-        return f'<blockquote lang="zh">{escape(requirement.seed)}</blockquote>'
-    return f'<p class="soft">The protocol\'s own document is silent here. Rests on: {escape(requirement.source)}</p>'
+    """The protocol's own words with their translation, or where the sentence comes from if it has none."""
+    if requirement.seed is None:
+        rests = escape(requirement.source) + (f" ({escape(requirement.english)})" if requirement.english else "")
+        return f'<p class="soft">The protocol\'s own document is silent here. Rests on: {rests}</p>'
+    if requirement.english is None:
+        return f"<blockquote>{escape(requirement.seed)}</blockquote>"
+    return (
+        f'<div class="quotes"><blockquote lang="zh">{escape(requirement.seed)}</blockquote>'
+        f"<blockquote>{escape(requirement.english)}</blockquote></div>"
+    )
 
 
 def _case(result: CaseResult, url: str, shown: set[str]) -> str:

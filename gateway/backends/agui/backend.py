@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from contextlib import aclosing
 
 from gateway.errors import BackendFailed, Interrupted, Unsupported
-from gateway.model import Answer, SendMessage, call_of
+from gateway.model import Answer, SendMessage
 from gateway.ports import Said, Turn
 from gateway.speech import Speech
 from gateway.upstream import hidden
 
+from .interrupts import Resume
 from .memory import Memory
-from .messages import Wire, run_input
+from .messages import open_calls, run_input
 from .settings import AguiSettings
 from .talk import Talk
 from .wire import read
@@ -30,7 +31,7 @@ class AguiBackend:
         if not isinstance(turn.command, SendMessage):
             raise Unsupported("the agent is sent the whole conversation, which cannot be compacted from here")
         talk = Talk(turn, Memory.of(turn, self._settings.url))
-        async with aclosing(self._runs(talk, [])) as speech:
+        async with aclosing(self._runs(talk, Resume())) as speech:
             async for said in speech:
                 yield said
 
@@ -40,9 +41,8 @@ class AguiBackend:
         if len(talk.memory.waiting) != len(turn.asked):
             raise Interrupted("What the agent waits for was forgotten while the server was stopped.")
         pending = list(zip(turn.asked, talk.memory.waiting, strict=True))
-        for ask, _ in pending:
-            if (call := call_of(ask)) is not None:
-                talk.hearing.take_up(call)
+        for call in open_calls(turn.history):
+            talk.hearing.take_up(call)
         resumed = talk.settle(pending, answers)
         for said in talk.told:
             yield said
@@ -50,7 +50,7 @@ class AguiBackend:
             async for said in speech:
                 yield said
 
-    async def _runs(self, talk: Talk, resume: Sequence[Wire]) -> Speech:
+    async def _runs(self, talk: Talk, resume: Resume) -> Speech:
         for _ in range(self._settings.max_runs):
             async with aclosing(self._run(talk, resume)) as speech:
                 async for said in speech:
@@ -67,7 +67,7 @@ class AguiBackend:
         for said in talk.give_up():
             yield said
 
-    async def _run(self, talk: Talk, resume: Sequence[Wire]) -> Speech:
+    async def _run(self, talk: Talk, resume: Resume) -> Speech:
         """One run, from its request to the end of its last message."""
         hearing, url = talk.hearing, self._upstream.name
         body = run_input(

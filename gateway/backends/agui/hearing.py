@@ -11,6 +11,7 @@ from gateway.model import StopReason, ToolCall, ToolOrigin, Usage
 from gateway.ports import Said
 
 from .beside import Shared, conversation, custom, raw, step
+from .langgraph import ANNOUNCES, announced
 from .messages import content_of
 from .voice import CALL, TEXT, Voice
 from .voices import UNTOLD, Voices
@@ -43,6 +44,7 @@ class Hearing:
         self._root = self.voices.root
         self._chunk: tuple[Voice, str, str] | None = None
         self._silent: set[str] = set()
+        self._announced: list[Event] = []
         self.denied: set[str] = set()
         """The calls that people have not allowed."""
 
@@ -64,11 +66,17 @@ class Hearing:
 
     def start(self) -> list[Said]:
         self.outcome, self.usage, self._chunk, self._root.texts = None, Usage(), None, []
+        self._announced = []
+        for voice in self.voices.inner_first:
+            voice.carried = set(self.open_calls)
         return [] if self.open_calls else self._root.begin()  # a call that was waited for is told of first
 
     def feed(self, event: Event) -> list[Said]:
         handler = _HANDLERS.get(event.type)
         if handler is None or self.outcome is not None:
+            return []
+        if event.type == "CUSTOM" and event.name == ANNOUNCES:
+            self._announced.append(event)  # whether the run waits for an answer is known when it has finished
             return []
         said = [] if event.type in CHUNKS or event.type in BESIDE else self._end_chunk()
         voice, opened = self.voices.of(event)
@@ -115,11 +123,19 @@ class Hearing:
 
     def _run_finished(self, voice: Voice, event: Event) -> list[Said]:
         told = event.outcome
-        self.outcome = RunOutcome(type=told) if isinstance(told, str) else told or RunOutcome()
+        self.outcome = RunOutcome(type=told) if isinstance(told, str) else told or self._unnamed_outcome()
         if self.outcome.type not in OUTCOMES:
             log.warning("unknown outcome of a run", reason=self.outcome.type[:100])
         self.usage = _usage(event)
-        return []
+        return [] if self.interrupts else [said for one in self._announced for said in custom(voice, one)]
+
+    def _unnamed_outcome(self) -> RunOutcome:
+        """A run that announced interrupts waits for them; one that does not tell them apart waits for the first."""
+        interrupts = [announced(event) for event in self._announced]
+        known = {interrupt.id for interrupt in interrupts}
+        if len(known) < len(interrupts) or "" in known:
+            interrupts = interrupts[:1]
+        return RunOutcome(type="interrupt", interrupts=tuple(interrupts)) if interrupts else RunOutcome()
 
     def _run_failed(self, voice: Voice, event: Event) -> list[Said]:
         details = {"upstream_code": event.code} if event.code else None

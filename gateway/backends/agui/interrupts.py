@@ -1,7 +1,11 @@
 """Interrupts of a run: what is asked of people, and what their answers are to the agent that waits for them."""
 
+from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
+import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from gateway.model import (
@@ -21,28 +25,92 @@ from gateway.model import (
     text_of,
 )
 
+from .langgraph import Action, actions_of, choices_of, value_of, words_of
 from .wire import Interrupt
 
 YES, NO = "Yes", "No"
 YESES = ("approve", "accept", "allow", "yes", "ok", "confirm", "grant")
 NOES = ("reject", "den", "no", "refuse", "decline", "cancel", "disallow")
 """How the words begin that agents offer for a yes and a no."""
+CANCELLED = "__agui_cancelled__"
+"""By this field a graph of LangGraph's sees that its question was not answered."""
 
 Schema = dict[str, Any]
+Wire = dict[str, Any]
+Settled = tuple[Interrupt, AnyAsk, Answer]
+"""An interrupt, what was asked about it, and what was answered."""
 
 
-def ask_for(interrupt: Interrupt, call: ToolCall | None) -> AnyAsk:
-    """A permission where a call waits for it, a question otherwise."""
-    words = interrupt.message or interrupt.reason
+class Resume(Struct, frozen=True, kw_only=True):
+    """The answers as the agent is given them with the run that goes on."""
+
+    entries: Sequence[Wire] = ()
+    """For interrupts that the outcome of the run has named."""
+    command: Wire | None = None
+    """For interrupts that were announced by a custom event, and for several of LangGraph's."""
+
+
+def asks_for(interrupt: Interrupt, calls: dict[str, ToolCall]) -> list[AnyAsk]:
+    """A permission where a call waits for it, a question otherwise; a call that is asked about leaves `calls`."""
+    if actions := actions_of(interrupt):
+        return [_review(action, calls) for action in actions]
+    words = words_of(interrupt)
+    call = calls.pop(interrupt.tool_call_id or "", None)
     if call is not None:
-        return PermissionAsk(call=replace(call, permission=Permission.ASK), description=words)
-    options = tuple(Choice(label=label) for label in _labels(_wanted(interrupt.response_schema)[1]))
-    return QuestionAsk(questions=(Question(question=words, options=options),))
+        return [_permission(call, words)]
+    labels = _labels(_wanted(interrupt.response_schema)[1]) or choices_of(interrupt)
+    return [_question(words, labels)]
 
 
-def entry(interrupt: Interrupt, ask: AnyAsk, answer: Answer) -> dict[str, Any]:
-    """The answer as the agent is given it with the run that goes on."""
-    told: dict[str, Any] = {"interruptId": interrupt.id}
+def _review(action: Action, calls: dict[str, ToolCall]) -> AnyAsk:
+    """The permission for the call that was told before, or a question where none was."""
+    named = [call for call in calls.values() if call.name == action.name]
+    same = next((call for call in named if call.input == action.args), named[0] if named else None)
+    if same is not None:
+        return _permission(calls.pop(same.call_id), action.description)
+    words = action.description or f"Allow {action.name} {msgspec.json.encode(action.args).decode()}?"
+    return _question(words, [YES, NO])
+
+
+def _permission(call: ToolCall, words: str) -> AnyAsk:
+    return PermissionAsk(call=replace(call, permission=Permission.ASK), description=words)
+
+
+def _question(words: str, labels: Sequence[str]) -> AnyAsk:
+    return QuestionAsk(questions=(Question(question=words, options=tuple(Choice(label=label) for label in labels)),))
+
+
+# -- answers ----------------------------------------------------------------------------------------------------------
+
+def resume(settled: Sequence[Settled]) -> Resume:
+    """The answers of all asks, those about one interrupt together."""
+    groups = [list(group) for _, group in groupby(settled, key=lambda one: one[0].id)]
+    entries = [_entry(group) for group in groups]
+    interrupts = [group[0][0] for group in groups]
+    if not any(one.announced is not None for one in interrupts) and not _is_langgraphs(interrupts):
+        return Resume(entries=entries)
+    values = {entry["interruptId"]: _returned(entry) for entry in entries}
+    return Resume(command={"resume": values if len(values) > 1 else next(iter(values.values()))})
+
+
+def _is_langgraphs(interrupts: Sequence[Interrupt]) -> bool:
+    """LangGraph takes the answers to several interrupts by their ids, as only the command can give them."""
+    return len(interrupts) > 1 and all(value_of(one) is not None for one in interrupts)
+
+
+def _returned(entry: Wire) -> Any:
+    """What `interrupt()` returns in the graph: the answer, or the mark that there is none."""
+    if entry["status"] == "cancelled":
+        return {CANCELLED: True, "interrupt_id": entry["interruptId"]}
+    return entry["payload"]
+
+
+def _entry(group: Sequence[Settled]) -> Wire:
+    interrupt, ask, answer = group[0]
+    told: Wire = {"interruptId": interrupt.id}
+    if actions_of(interrupt):
+        decisions = [_decision(ask, answer) for _, ask, answer in group]
+        return {**told, "status": "resolved", "payload": {"decisions": decisions}}
     name, wanted = _wanted(interrupt.response_schema)
     match ask, answer:
         case _, Withdraw():
@@ -57,6 +125,22 @@ def entry(interrupt: Interrupt, ask: AnyAsk, answer: Answer) -> dict[str, Any]:
         case _:
             return {**told, "status": "cancelled"}
     return {**told, "status": "resolved", "payload": value if name is None else {name: value, **more}}
+
+
+def _decision(ask: AnyAsk, answer: Answer) -> Wire:
+    """What becomes of a call that was reviewed; words that are no yes are the reason of a no."""
+    match ask, answer:
+        case _, DecidePermission(granted=granted, reason=reason):
+            words = YES if granted else reason or ""
+        case QuestionAsk(), AnswerQuestion():
+            words = in_words(ask, answer)
+        case _, ReturnResult(content=content):
+            words = text_of(content)
+        case _:
+            words = ""
+    if words.lower().startswith(YESES) and not (isinstance(answer, DecidePermission) and not answer.granted):
+        return {"type": "approve"}
+    return {"type": "reject", **({"message": words} if words and words != NO else {})}
 
 
 def _wanted(schema: Schema | None) -> tuple[str | None, Schema]:

@@ -1,7 +1,7 @@
 """The conversation as AG-UI messages, and the request that starts a run."""
 
 import base64
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -18,6 +18,7 @@ from gateway.model import (
     SendMessage,
     TextPart,
     ThinkingPart,
+    ToolCall,
     ToolUsePart,
     in_markdown,
     parts_of,
@@ -25,12 +26,14 @@ from gateway.model import (
 )
 from gateway.ports import Turn
 
+from .interrupts import Resume
+
 Wire = dict[str, Any]
 
 
 def run_input(
     turn: Turn, entries: Iterable[Entry], *, thread_id: str, state: Any, ids: Mapping[str, str],
-    forward: Mapping[str, Any], resume: Sequence[Wire] = (),
+    forward: Mapping[str, Any], resume: Resume = Resume(),  # noqa: B008  # it is frozen
 ) -> Wire:
     """The body of a request; `ids` are those under which the agent knows its own messages."""
     system = turn.settings.system
@@ -45,8 +48,8 @@ def run_input(
             for tool in turn.settings.client_tools
         ],
         "context": _context(turn.command) if isinstance(turn.command, SendMessage) else [],
-        "forwardedProps": dict(forward),
-        **({"resume": list(resume)} if resume else {}),
+        "forwardedProps": {**forward, **({"command": resume.command} if resume.command is not None else {})},
+        **({"resume": list(resume.entries)} if resume.entries else {}),
     }
 
 
@@ -73,6 +76,16 @@ def messages(entry: Entry, ids: Mapping[str, str]) -> list[Wire]:
         case Role.SYSTEM:
             return [{"id": known, "role": "system", "content": text_of(entry.content)}]
     return [{"id": known, "role": "user", "content": _parts(entry.content)}]
+
+
+def open_calls(entries: Iterable[Entry]) -> list[ToolCall]:
+    """The calls of the conversation that have not come back."""
+    made: dict[str, ToolCall] = {}
+    for entry in entries:
+        if entry.role is Role.TOOL:
+            made.pop(entry.call_id or "", None)
+        made |= {part.call.call_id: part.call for part in parts_of(entry.content) if isinstance(part, ToolUsePart)}
+    return list(made.values())
 
 
 def _thoughts(content: Content, known: str) -> list[Wire]:

@@ -19,9 +19,8 @@ from gateway.ports import Said, Scoped, Turn
 from gateway.speech import Pen
 
 from .hearing import Hearing
-from .interrupts import ask_for, entry
+from .interrupts import Resume, Settled, asks_for, resume
 from .memory import Memory
-from .messages import Wire
 from .wire import Interrupt
 
 Pending = tuple[AnyAsk, Interrupt | None]
@@ -62,20 +61,20 @@ class Talk:
 
     def pending(self) -> list[Pending]:
         """All that the run leaves to people and their tools."""
-        calls = {call_id: call for call_id, (_, call) in self.hearing.open_calls.items()}
-        asked: list[Pending] = [(ClientToolAsk(call=call), None) for call in self.hearing.waiting_calls]
-        about = {call.call_id for call in self.hearing.waiting_calls}
+        waiting = self.hearing.waiting_calls
+        asked: list[Pending] = [(ClientToolAsk(call=call), None) for call in waiting]
+        calls = {call_id: call for call_id, (_, call) in self.hearing.open_calls.items() if call not in waiting}
         for interrupt in self.hearing.interrupts:
-            call = calls.get(interrupt.tool_call_id or "")
-            fresh = call if call is not None and call.call_id not in about else None
-            about |= {fresh.call_id} if fresh is not None else set()
-            asked.append((ask_for(interrupt, fresh), interrupt))
+            asked += [(ask, interrupt) for ask in asks_for(interrupt, calls)]
         return asked
 
     def pause(self, pending: Sequence[Pending]) -> list[Said]:
-        """The run is over; where people are asked, the calls they are asked about stay open."""
+        """The run is over; where people are asked, the calls they are asked about stay open.
+
+        An interrupted run goes on: then all its calls stay open, for what comes of them is told by the next run.
+        """
         waits_for = dict.fromkeys(call.call_id for ask, _ in pending if (call := call_of(ask)) is not None)
-        said = self.note(self.hearing.leave(waits_for))
+        said = self.note(self.hearing.leave(self.hearing.open_calls if self.hearing.interrupts else waits_for))
         if not pending:
             said += self.note(self.hearing.end_scopes())
         self.memory.learn(thread_id=self.hearing.thread_id, state=self.hearing.shared.state, ids=self.hearing.ids)
@@ -84,17 +83,18 @@ class Talk:
             said += self.hearing.open_calls[call_id][0].scribe.status(call_id, ToolStatus.AWAITING_INPUT)
         return said
 
-    def settle(self, pending: Sequence[Pending], answers: Sequence[Answer]) -> list[Wire]:
+    def settle(self, pending: Sequence[Pending], answers: Sequence[Answer]) -> Resume:
         """The agent's answers, for its next run; what the others make of their calls is `told`."""
-        self.told, resumed = [], []
+        self.told = []
+        settled: list[Settled] = []
         for (ask, interrupt), answer in zip(pending, answers, strict=True):
             if isinstance(answer, DecidePermission) and not answer.granted and (call := call_of(ask)) is not None:
                 self.hearing.denied.add(call.call_id)
             if interrupt is not None:
-                resumed.append(entry(interrupt, ask, answer))
+                settled.append((interrupt, ask, answer))
             elif isinstance(ask, ClientToolAsk):
                 self.told += self.note(self._returned(ask, answer))
-        return resumed
+        return resume(settled)
 
     def _returned(self, ask: ClientToolAsk, answer: Answer) -> list[Said]:
         voice, _ = self.hearing.open_calls[ask.call.call_id]

@@ -31,6 +31,8 @@ class Voice:
         """The agent's ids of its messages, by ours."""
         self.called: set[str] = set()
         """All calls that were made, whatever came of them."""
+        self.carried: set[str] = set()
+        """The calls that an earlier run has made and left open; a run that goes on may tell them again."""
         self._client_tools = client_tools
         self._known = ""
         self._writing: dict[Key, list[str]] = {}
@@ -108,6 +110,8 @@ class Voice:
     # -- calls ----------------------------------------------------------------------------------------------------
 
     def call(self, call_id: str, name: str, parent: str = "") -> list[Said]:
+        if call_id in self.carried:
+            return []
         said = [*self.settle(), *self._in_message(parent)]
         if not self._known:
             self._known = self.ids[self.scribe.pen.message_id] = call_id

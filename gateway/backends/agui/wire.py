@@ -3,7 +3,7 @@
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from gateway.errors import BackendFailed
 from gateway.upstream import mended
@@ -19,7 +19,7 @@ class Spent(Struct, frozen=True, kw_only=True, rename="camel"):
     cache_write_input_tokens: int | None = None
 
 
-class Interrupt(Struct, frozen=True, kw_only=True, rename="camel"):
+class Interrupt(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """Something a run needs from outside before it can go on."""
 
     id: str
@@ -27,6 +27,9 @@ class Interrupt(Struct, frozen=True, kw_only=True, rename="camel"):
     message: str | None = None
     tool_call_id: str | None = None
     response_schema: dict[str, Any] | None = None
+    metadata: Any = None
+    announced: Any = None
+    """The value of the custom event `on_interrupt` that announced it, where no outcome of the run names it."""
 
 
 class RunOutcome(Struct, frozen=True, kw_only=True):
@@ -55,6 +58,8 @@ class Event(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     step_name: str | None = None
     name: str | None = None
     value: Any = None
+    raw_event: Raw = Raw()
+    """What the agent's framework calls the event; read only where an interrupt's id is looked for."""
     event: Any = None
     source: str | None = None
     message: str | None = None

@@ -68,7 +68,7 @@ async def test_a_client_without_a_key_is_refused(tmp_path: Path) -> None:
         for token in (None, "wrong", 7):
             sio = socketio.AsyncClient(reconnection=False)
             with pytest.raises(socketio.exceptions.ConnectionError):
-                await sio.connect(served.address, auth={"token": token} if token else None, wait_timeout=5)
+                await sio.connect(served.address, auth={"token": token} if token else None, wait_timeout=60)
             await sio.shutdown()
         async with talking(served, key) as client:
             session = await client.session()
@@ -81,7 +81,7 @@ async def test_other_peoples_sessions_are_denied(tmp_path: Path) -> None:
     async with blade(tmp_path, auth="keys") as served, talking(served, ann) as hers, talking(served, ben) as his:
         session = await hers.session()
         for event in ("session:subscribe", "chat:send", "chat:stop", "chat:compact"):
-            ack = await his.sio.call(event, {"session_id": session, "message": "hi"}, timeout=5)
+            ack = await his.sio.call(event, {"session_id": session, "message": "hi"}, timeout=60)
             assert ack["status"] == "error"
         assert [error["message"] for error in his.page.errors] == ["Access denied"] * 4
         assert all("session_id" not in error for error in his.page.errors)
@@ -113,7 +113,7 @@ async def test_a_key_that_was_deleted_sends_nothing_more(tmp_path: Path) -> None
 async def test_a_refusal_has_one_name(client: Talker, sent: dict[str, Any], code: str) -> None:
     session = await client.session()
     await client.send(session, "/slow 20")
-    ack = await client.sio.call("chat:send", {"session_id": session, **sent}, timeout=5)
+    ack = await client.sio.call("chat:send", {"session_id": session, **sent}, timeout=60)
     await client.until(lambda: client.page.errors)
     [error] = client.page.errors
     assert ack["code"] == error["code"] == code
@@ -129,7 +129,7 @@ async def test_only_those_who_subscribe_hear(served: Served, client: Talker) -> 
         await client.chat(session, "one")
         await watching.until(lambda: watching.page.chats)
         assert watching.page.outline == client.page.outline
-        assert (await watching.sio.call("session:unsubscribe", {"session_id": session}, timeout=5))["status"] == "ok"
+        assert (await watching.sio.call("session:unsubscribe", {"session_id": session}, timeout=60))["status"] == "ok"
         await client.chat(session, "two")
         assert len(watching.page.chats) == 1
         assert elsewhere.page.events == []
@@ -491,7 +491,7 @@ async def test_what_cannot_be_understood_is_told_to_the_one_who_said_it(served: 
         for bad, words in BAD:
             if isinstance(bad, dict) and bad.get("session_id") == "$":
                 bad = {**bad, "session_id": session}
-            ack = await client.sio.call("chat:send", bad, timeout=5)
+            ack = await client.sio.call("chat:send", bad, timeout=60)
             assert ack["status"] == "error", bad
             error = client.page.errors[-1]
             assert words in error["message"], bad
@@ -527,28 +527,28 @@ async def test_one_chat_at_a_time(served: Served, client: Talker) -> None:
 
 async def test_a_chat_can_be_stopped_and_stopped_again(client: Talker) -> None:
     session = await client.session()
-    idle = await client.sio.call("chat:stop", {"session_id": session}, timeout=5)
+    idle = await client.sio.call("chat:stop", {"session_id": session}, timeout=60)
     assert idle == {"status": "idle", "session_id": session}
     first = await client.chat(session, "one")
     ack = await client.send(session, "/slow 200")
     await client.until(lambda: client.page.text.count("2 "))
     stale = {"session_id": session, "chat_run_id": first["chat_run_id"]}
-    assert (await client.sio.call("chat:stop", stale, timeout=5))["status"] == "idle"
+    assert (await client.sio.call("chat:stop", stale, timeout=60))["status"] == "idle"
     for nobodys in ("nonsense", 7, "", f"{ack['chat_run_id']}9", "chat_elsewhere_3"):
         wrong = {"session_id": session, "chat_run_id": nobodys}
-        assert (await client.sio.call("chat:stop", wrong, timeout=5))["status"] == "idle"
+        assert (await client.sio.call("chat:stop", wrong, timeout=60))["status"] == "idle"
     mine = {"session_id": session, "chat_run_id": ack["chat_run_id"]}
-    assert (await client.sio.call("chat:stop", mine, timeout=5))["status"] == "stopped"
+    assert (await client.sio.call("chat:stop", mine, timeout=60))["status"] == "stopped"
     await client.until(lambda: len(client.page.chats) == 2)
     assert client.page.outline[-2:] == ["turn:end assistant interrupted", "chat:end interrupted"]
     assert client.page.chats[-1]["finish_reason"] is None
-    assert (await client.sio.call("chat:stop", mine, timeout=5))["status"] == "idle"
+    assert (await client.sio.call("chat:stop", mine, timeout=60))["status"] == "idle"
     assert await client.status(session) == "interrupted"
 
 
 async def test_a_question_can_be_stopped(client: Talker) -> None:
     session, _ = await asking(client)
-    assert (await client.sio.call("chat:stop", {"session_id": session}, timeout=5))["status"] == "stopped"
+    assert (await client.sio.call("chat:stop", {"session_id": session}, timeout=60))["status"] == "stopped"
     await client.until(lambda: client.page.outline[-1] == "turn:end assistant interrupted")
     assert client.page.calls()[0]["status"] == "cancelled"
     assert (await client.chat(session, "hello"))["status"] == "completed"
@@ -563,7 +563,7 @@ async def test_ends_of_turns_alone_are_the_whole_conversation(client: Talker, wo
     if then == "answer":
         await client.answer(session, call_id, selections={"0": [0], **({"1": [0]} if "ask" in words else {})})
     elif then == "stop":
-        await client.sio.call("chat:stop", {"session_id": session}, timeout=5)
+        await client.sio.call("chat:stop", {"session_id": session}, timeout=60)
         await client.until(lambda: client.page.names[-1] == "turn:end" and "paused" not in client.page.statuses)
     else:
         await client.chat(session, "never mind")
@@ -575,10 +575,10 @@ async def test_ends_of_turns_alone_are_the_whole_conversation(client: Talker, wo
 async def test_a_compaction_is_acknowledged_when_it_is_done(client: Talker) -> None:
     session = await client.session()
     await client.chat(session, "much to say")
-    assert (await client.sio.call("chat:compact", {"session_id": session}, timeout=5))["status"] == "ok"
+    assert (await client.sio.call("chat:compact", {"session_id": session}, timeout=60))["status"] == "ok"
     assert (await client.messages(session))[-1]["kind"] == "compaction"
     await client.send(session, "/slow 40")
-    assert (await client.sio.call("chat:compact", {"session_id": session}, timeout=5))["status"] == "error"
+    assert (await client.sio.call("chat:compact", {"session_id": session}, timeout=60))["status"] == "error"
 
 
 # -- a socket that never reads ----------------------------------------------------------------------------------------

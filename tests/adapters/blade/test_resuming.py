@@ -32,8 +32,8 @@ class Follower:
         sio.on("*", lambda event, payload: self._hear(event, payload, gone))
         sio.on("disconnect", lambda *_: gone.set())
         with suppress(socketio.exceptions.SocketIOError, aiohttp.ClientError, ConnectionError, TimeoutError):
-            async with asyncio.timeout(15):
-                await sio.connect(address, transports=["websocket"], wait_timeout=5)
+            async with asyncio.timeout(60):
+                await sio.connect(address, transports=["websocket"], wait_timeout=60)
                 wanted = {"session_id": self.session, "after_sequence": self.last, "resume": True}
                 await sio.emit("session:subscribe", wanted)
                 if words is not None:

@@ -356,7 +356,7 @@ async def test_a_stream_begins_at_once_and_shows_that_it_lives(tmp_path: Path) -
         cas = Client(served)
         session = await cas.session()
         async with cas.listening(session, Accept="application/json") as stream:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 lines = [await stream.response.content.readline() for _ in range(6)]
         assert lines == [b": heartbeat\n", b"\n"] * 3
 

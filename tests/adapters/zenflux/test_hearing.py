@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -108,6 +108,25 @@ def bent(draw: Any, body: Any) -> Any:
     return {**body, key: draw(bent(body[key]))}
 
 
+def frame(event: str, run_id: str = "run_1", **data: Any) -> Frame:
+    return Frame("", {"type": event, "session_id": run_id, "data": data})
+
+
+SAID = [frame("message_start"), frame("content_start", index=0, content_block={"type": "tool_use", "name": "t"}),
+        frame("content_stop", index=0)]
+NAMELESS = {"type": "tool_use", "id": "c"}
+
+
+CALLED = [frame("content_start", run_id="run_2", index=0, content_block={**NAMELESS, "name": "t"}),
+          frame("content_stop", run_id="run_2", index=0)]
+
+
+@example([*CALLED, frame("message_start"), *CALLED])
+@example([frame("content_start", index=0, content_block={"type": ""})])
+@example([frame("content_start", index=0, content_block=NAMELESS)])
+@example([*SAID, frame("message_stop"), frame("content_delta", index=5, delta=7)])
+@example([*SAID, frame("content_start", run_id="run_2", index=0, content_block=NAMELESS)])
+@example([*SAID, Frame("", {"type": "content_start", "session_id": "run_2", "data": []})])
 @given(mangled())
 def test_whatever_comes_is_lawful_or_refused(said: list[Frame]) -> None:
     ears, heard = hearing(), list[Heard]()

@@ -397,7 +397,7 @@ async def all_of(stream: AsyncGenerator[Heard, None]) -> list[Heard]:
 async def test_an_answer_that_comes_before_its_question_is_registered(tells_pending: bool) -> None:
     """The published server tells its client of a form first, and takes answers to it a moment later."""
     async def register(talking: Talking) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while ANSWERED not in talking.server.requests:  # noqa: ASYNC110  # the server keeps what it was asked
                 await asyncio.sleep(0.01)
         await asyncio.sleep(1)
@@ -405,7 +405,7 @@ async def test_an_answer_that_comes_before_its_question_is_registered(tells_pend
         talking.server.replies["POST", "/human-confirmation/run"] = 200, {}
         talking.server.replies["GET", "/human-confirmation/pending"] = (
             200 if tells_pending else 404, [{"request_id": "run", "session_id": "run"}])
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while ANSWERED not in talking.server.requests:  # noqa: ASYNC110  # the server keeps what it was asked
                 await asyncio.sleep(0.01)
 

@@ -31,7 +31,7 @@ class Listener:
             async with self.http.ws_connect(f"{address}{SOCKET}", max_msg_size=0) as ws:
                 await ws.send_json(self._request(words))
                 while not self.is_over:
-                    message = await ws.receive(timeout=10)
+                    message = await ws.receive(timeout=60)
                     if message.type is not aiohttp.WSMsgType.TEXT:
                         return
                     self._take(message.data)

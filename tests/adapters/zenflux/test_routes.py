@@ -188,7 +188,7 @@ async def test_a_server_that_stops_says_goodbye(tmp_path: Path) -> None:
     async with talking(tmp_path) as client:
         session = aiohttp.ClientSession()
         ws = await session.ws_connect(client.served.url(f"{API}/ws/chat"))
-        heard = asyncio.create_task(ws.receive(timeout=5))
+        heard = asyncio.create_task(ws.receive(timeout=60))
     assert (await heard).type in (aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSED)
     assert ws.close_code == aiohttp.WSCloseCode.GOING_AWAY
-    await asyncio.wait_for(session.close(), 5)
+    await asyncio.wait_for(session.close(), 60)

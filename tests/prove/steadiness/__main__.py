@@ -1,7 +1,8 @@
 """`python -m tests.prove.steadiness`: run `make test` again and again, half of the time on a busy machine.
 
 Every interpreter has a fresh clone of HEAD with an environment of its own, and the runs take turns over interpreters
-and load. The first run that is not green ends it: exit code 1, and its output is kept in .prove/steadiness.
+and load. With --at-once, so many runs share the busy machine. The first run that is not green ends it: exit code 1,
+and its output is kept in .prove/steadiness.
 """
 
 import argparse
@@ -12,8 +13,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import cycle, islice, zip_longest
 from pathlib import Path
 from shutil import which
@@ -36,10 +39,15 @@ class Row:
 
     python: str
     busy: int
+    beside: int
     is_green: bool
     tests: str
     seconds: float
-    cpu: float
+    cpu: str
+
+    @property
+    def result(self) -> str:
+        return "green" if self.is_green else "RED"
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,10 @@ class Tree:
 
     def make(self, target: str) -> list[str]:
         return ["make", target, f"PYTHON={self.python}"]
+
+
+Batch = tuple[list[Tree], int]
+"""Trees whose runs begin together, and how many busy processes there are beside them."""
 
 
 def version_of(python: str) -> str | None:
@@ -106,45 +118,58 @@ class Steadiness:
                 return False
         return True
 
-    def run(self, runs: int, loaded: int, spinners: int, until: float) -> bool:
+    def run(self, batches: Sequence[Batch], until: float) -> bool:
         """Whether all runs were green."""
-        for number, (tree, load) in enumerate(order(self.trees, runs, loaded, spinners), 1):
+        runs = sum(len(trees) for trees, _ in batches)
+        for trees, load in batches:
             if time.monotonic() > until:
-                print(f"stopped after {number - 1} of {runs} runs: the time is over", flush=True)
+                print(f"stopped after {len(self.rows)} of {runs} runs: the time is over", flush=True)
                 return False
-            print(f"run {number} of {runs}: Python {tree.version}, {load} busy processes", flush=True)
-            log = self.logs / f"run-{number:02}.log"
-            with busy(load):
-                is_green, seconds, cpu = self._run(tree, "test", log)
-            passed = re.findall(r"([\d,]+) tests passed", log.read_text(encoding="utf-8", errors="replace"))
-            self.rows.append(Row(tree.version, load, is_green, passed[-1] if passed else "?", seconds, cpu))
-            print(f"run {number} of {runs}: {'green' if is_green else 'RED'} in {seconds:.0f} s", flush=True)
-            if not is_green:
+            first = len(self.rows) + 1
+            numbers = range(first, first + len(trees))
+            for number, tree in zip(numbers, trees, strict=True):
+                print(f"run {number} of {runs}: Python {tree.version}, {load} busy processes", flush=True)
+            with busy(load), ThreadPoolExecutor(len(trees)) as pool:
+                rows = list(pool.map(partial(self._row, load, len(trees) - 1), numbers, trees))
+            for number, row in zip(numbers, rows, strict=True):
+                print(f"run {number} of {runs}: {row.result} in {row.seconds:.0f} s", flush=True)
+            self.rows += rows
+            if not all(row.is_green for row in rows):
                 return False
         return True
 
+    def _row(self, load: int, beside: int, number: int, tree: Tree) -> Row:
+        log = self.logs / f"run-{number:02}.log"
+        is_green, seconds = self._run(tree, "test", log)
+        said = log.read_text(encoding="utf-8", errors="replace")
+        passed = re.findall(r"([\d,]+) tests passed", said)
+        cpu = re.findall(r"(\d[\d min]* s) of CPU", said)
+        return Row(tree.version, load, beside, is_green, *(passed[-1:] or ["?"]), seconds, *(cpu[-1:] or ["?"]))
+
     @staticmethod
-    def _run(tree: Tree, target: str, log: Path) -> tuple[bool, float, float]:
+    def _run(tree: Tree, target: str, log: Path) -> tuple[bool, float]:
         with Command(tree.make(target), cwd=tree.folder, log=log) as command:
             command.wait(HANG)
             ended = command.end()
         if ended.code != 0:
             lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
             print(f"--- the last lines of {log}", *lines[-TAIL:], "---", sep="\n", flush=True)
-        return ended.code == 0, ended.seconds, ended.cpu
+        return ended.code == 0, ended.seconds
 
     def table(self) -> str:
-        head = "| run | python | busy processes | result | tests passed | seconds | CPU seconds |\n" + "|---" * 7 + "|"
-        rows = [f"| {number} | {row.python} | {row.busy} | {'green' if row.is_green else 'RED'} | {row.tests} "
-                f"| {row.seconds:.0f} | {row.cpu:.0f} |" for number, row in enumerate(self.rows, 1)]
+        head = ("| run | python | busy processes | other runs beside it | result | tests passed | seconds | CPU |\n"
+                + "|---" * 8 + "|")
+        rows = [f"| {number} | {row.python} | {row.busy} | {row.beside} | {row.result} "
+                f"| {row.tests} | {row.seconds:.0f} | {row.cpu} |" for number, row in enumerate(self.rows, 1)]
         return "\n".join([head, *rows])
 
 
-def order(trees: Sequence[Tree], runs: int, loaded: int, spinners: int) -> list[tuple[Tree, int]]:
-    """Which tree each run is in, and beside how many busy processes: every tree quiet and busy by turns."""
-    quiet = [(tree, 0) for tree in islice(cycle(trees), runs - loaded)]
-    beside = [(tree, spinners) for tree in islice(cycle(trees), loaded)]
-    return [run for pair in zip_longest(quiet, beside) for run in pair if run is not None]
+def order(trees: Sequence[Tree], runs: int, loaded: int, spinners: int, at_once: int = 1) -> list[Batch]:
+    """Batches of runs: every tree quiet and busy by turns; quiet runs are alone, loaded ones so many at once."""
+    quiet: list[Batch] = [([tree], 0) for tree in islice(cycle(trees), runs - loaded)]
+    beside = list(islice(cycle(trees), loaded))
+    busy_batches: list[Batch] = [(beside[start:start + at_once], spinners) for start in range(0, loaded, at_once)]
+    return [batch for pair in zip_longest(quiet, busy_batches) for batch in pair if batch is not None]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -155,6 +180,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--runs", type=int, default=20, help="how many runs in all (default: 20)")
     parser.add_argument("--loaded", type=int, help="how many of them on a busy machine (default: half of them)")
     parser.add_argument("--busy", type=int, default=8, help="how many processes keep it busy (default: 8)")
+    parser.add_argument("--at-once", type=int, default=1, help="how many loaded runs share the machine (default: 1)")
     parser.add_argument("--python", nargs="+", metavar="PYTHON", help="interpreters (default: 3.11 to 3.14, if found)")
     parser.add_argument("--here", action="store_true", help="in the working tree, not in clones of HEAD")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no run after that")
@@ -170,6 +196,8 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     pythons = {python: version_of(python) for python in given.python or installed()}
     if unusable := [python for python, version in pythons.items() if version is None]:
         parser.error(f"cannot be run: {', '.join(unusable)}")
+    if not 1 <= given.at_once <= (1 if given.here else len(pythons)):
+        parser.error("--at-once: not more than there are interpreters; with --here, 1")
     until = time.monotonic() + 60 * given.minutes
     logs = root / LOGS
     logs.mkdir(parents=True, exist_ok=True)
@@ -179,7 +207,8 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
         trees = [Tree(root if given.here else cloned(root, Path(temporary) / str(version)), python, str(version))
                  for python, version in pythons.items()]
         steadiness = Steadiness(trees, logs)
-        is_green = steadiness.prepare() and steadiness.run(given.runs, loaded, given.busy, until)
+        is_green = steadiness.prepare() and steadiness.run(
+            order(trees, given.runs, loaded, given.busy, given.at_once), until)
     print(f"\n{steadiness.table()}")
     return 0 if is_green else 1
 

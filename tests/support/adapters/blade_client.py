@@ -45,7 +45,7 @@ class Talker:
 
     async def connect(self, **options: Any) -> "Talker":
         auth = {"token": self.key} if self.key else None
-        await self.sio.connect(self.served.address, auth=auth, wait_timeout=5, **options)
+        await self.sio.connect(self.served.address, auth=auth, wait_timeout=60, **options)
         return self
 
     async def close(self) -> None:
@@ -65,10 +65,10 @@ class Talker:
     # -- socket ---------------------------------------------------------------------------------------------------
 
     async def subscribe(self, session_id: str, **more: Any) -> Any:
-        return await self.sio.call("session:subscribe", {"session_id": session_id, **more}, timeout=5)
+        return await self.sio.call("session:subscribe", {"session_id": session_id, **more}, timeout=60)
 
     async def send(self, session_id: str, message: Any = "", **more: Any) -> Any:
-        return await self.sio.call("chat:send", {"session_id": session_id, "message": message, **more}, timeout=10)
+        return await self.sio.call("chat:send", {"session_id": session_id, "message": message, **more}, timeout=60)
 
     async def chat(self, session_id: str, message: Any = "", **more: Any) -> dict[str, Any]:
         """Say something and wait for the end of the chat."""

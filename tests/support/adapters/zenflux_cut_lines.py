@@ -119,7 +119,7 @@ class Talking:
 
     async def hear(self) -> dict[str, Any]:
         """The next request."""
-        self.request = await self.ws.receive_json(timeout=20)
+        self.request = await self.ws.receive_json(timeout=60)
         return self.request
 
     async def accept(self, **payload: Any) -> None:

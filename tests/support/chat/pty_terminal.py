@@ -46,18 +46,6 @@ class Terminal:
         """As the terminal does it: a signal to whoever is in front."""
         self.type("\x03")
 
-    def press_ctrl_c_at_a_prompt(self) -> None:
-        """Until it is heard: a signal that comes just before the line editor listens is heard with the next key."""
-        before = len(self._read)
-        for _ in range(8):
-            self.press_ctrl_c()
-            until = time.monotonic() + 5.0
-            while self._more(until):
-                if len(self._read) > before + len(b"^C"):
-                    return
-            if self.process.poll() is not None:
-                return
-
     def hang_up(self) -> None:
         """Close the window: whoever is in front is told by a signal."""
         os.close(self._side)

@@ -1,28 +1,36 @@
 """A server that says what a test wants, and a person who types what a test wants."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 from gateway.chat.bell import Rung
 from gateway.errors import GatewayError
 from gateway.model import AgentCard, Answer, Compact, Outcome, SendMessage, Settings, StopReason
-from gateway.upstream import Asked, Ended, Heard, Opening
+from gateway.upstream import Asked, Ended, Heard, Opening, RemoteSession
+
+Step = Heard | GatewayError | Callable[[], None] | None
 
 
 class ScriptedRemote:
-    """Each message is answered by the next script; a script may raise, or say nothing until it is interrupted."""
+    """Each message is answered by the next script; a script may raise, or say nothing until it is interrupted.
+
+    A function in a script is called when its turn comes.
+    """
 
     tells_permissions = True
 
-    def __init__(self, *scripts: Sequence[Heard | GatewayError | None], deaf: bool = False) -> None:
+    def __init__(self, *scripts: Sequence[Step], deaf: bool = False) -> None:
         self.scripts = list(scripts)
         self.deaf = deaf
         """Whether nothing comes of an interruption."""
         self.openings: list[Opening] = []
         self.said: list[SendMessage | Compact] = []
+        self.settings: list[Settings | None] = []
+        """What came with each message."""
         self.answers: list[Answer] = []
         self.interrupted = 0
         self.closed = False
+        self.when_interrupted: Callable[[], None] | None = None
         self._stop = asyncio.Event()
 
     async def about(self) -> AgentCard:
@@ -32,10 +40,17 @@ class ScriptedRemote:
         self.openings.append(opening)
         return f"sess_{len(self.openings)}"
 
+    async def sessions(self, most: int) -> Sequence[RemoteSession]:
+        return [RemoteSession(session_id=f"sess_{number + 1}") for number in range(len(self.openings))][:most]
+
+    async def join(self, session_id: str) -> RemoteSession:
+        return RemoteSession(session_id=session_id)
+
     async def say(
         self, session_id: str, command: SendMessage | Compact, settings: Settings | None = None,
     ) -> AsyncGenerator[Heard, None]:
         self.said.append(command)
+        self.settings.append(settings)
         async for heard in self._perform():
             yield heard
 
@@ -48,6 +63,8 @@ class ScriptedRemote:
 
     async def interrupt(self, session_id: str) -> None:
         self.interrupted += 1
+        if self.when_interrupted is not None:
+            self.when_interrupted()
         if not self.deaf:
             self._stop.set()
 
@@ -62,6 +79,8 @@ class ScriptedRemote:
                 async with asyncio.timeout(60):
                     await self._stop.wait()
                 yield Ended(stop_reason=StopReason.INTERRUPTED, outcome=Outcome.INTERRUPTED)
+            elif callable(step):
+                step()
             else:
                 yield step
 

@@ -16,12 +16,12 @@ from conformance.faults.reference import ReferenceServer
 from conformance.faults.serving import Servable, served
 from conformance.faults.zenflux.server import ZenfluxServer
 from conformance.kit.runner import AT_ONCE, Runner
+from conformance.kit.secrets import Redactor
 from conformance.kit.suite import Target, load_suite
 from conformance.kit.verdict import Outcome, Report
 from conformance.offline.judging import judge, mounted
 from conformance.offline.reading import read
 from conformance.recording.relay import relaying
-from conformance.recording.secrets import Redactor
 from conformance.recording.writing import Recorder
 
 KEY = "the-key-of-the-examiners"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from yarl import URL
 
+from conformance.kit.secrets import Redactor
 from conformance.recording.relay import relaying
-from conformance.recording.secrets import Redactor
 from conformance.recording.writing import Recorder
 from gateway.backends.remote.dialling import dialled
 from gateway.model import Settings

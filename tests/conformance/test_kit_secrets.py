@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from conformance.recording.secrets import Redactor, is_secret_name, spellings
+from conformance.kit.secrets import ENDINGS, Redactor, is_secret_name, spellings
 
 SECRET = 'sk-"live"/ö+0123456789'
 
@@ -103,3 +103,32 @@ def test_socket_io_auth_is_struck_out_whole() -> None:
 def test_short_words_are_not_hunted() -> None:
     redactor = Redactor()
     assert redactor.text('{"password": "hello", "text": "hello"}') == '{"password": "[redacted-1]", "text": "hello"}'
+
+
+@pytest.mark.parametrize("name", [*ENDINGS, "apiKey", "Plain_Text", "pass-word", "env"])
+def test_a_text_that_names_nothing_else_is_searched(name: str) -> None:
+    text = '{"env": {"A": "sesame-1"}}' if name == "env" else f'{{"{name}": "sesame-1", "input_tokens": 1}}'
+    assert "sesame" not in Redactor().text(text)
+
+
+@pytest.mark.parametrize(("secret", "told"), [
+    ("x", "x is hunter2"), ("hunter", "x is hunter2"),
+    ("hunter2", "x is [redacted-1]"), ("is hunter2", "x [redacted-1]"),
+])
+def test_a_secret_that_somebody_named_is_struck_out_unless_that_blots_the_text(secret: str, told: str) -> None:
+    assert Redactor([secret]).text("x is hunter2") == told
+
+
+def test_the_key_of_the_examiner_has_a_mark_of_its_own() -> None:
+    redactor = Redactor(["another-secret-1"], key="the-own-key-1")
+    assert redactor.text('the-own-key-1, another-secret-1, {"token": "third-secret-1"}') == (
+        '[redacted], [redacted-1], {"token": "[redacted-2]"}')
+    assert redactor.text('{"token": "[redacted]"}') == '{"token": "[redacted]"}'
+
+
+def test_redactors_that_share_their_marks_give_a_secret_the_same_number() -> None:
+    marks: dict[str, str] = {}
+    first, second = Redactor(marks=marks), Redactor(marks=marks)
+    assert first.text('{"token": "one-secret-1"}') == '{"token": "[redacted-1]"}'
+    assert second.text('{"token": "two-secret-2"}, one-secret-1') == '{"token": "[redacted-2]"}, one-secret-1'
+    assert second.text('{"token": "one-secret-1"}') == '{"token": "[redacted-1]"}'

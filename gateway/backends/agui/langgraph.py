@@ -1,0 +1,122 @@
+"""LangGraph's interrupts: announced by a custom event or named by the run's outcome, with a value of any shape."""
+
+from collections.abc import Container, Mapping
+from typing import Any
+
+import msgspec
+
+from .wire import Event, Interrupt
+
+ANNOUNCES = "on_interrupt"
+"""The custom event after which a run that finishes without an outcome waits for an answer."""
+UNNAMED = "langgraph:interrupt"
+"""The reason of an interrupt whose graph gives none."""
+SAYING = ("message", "question", "query", "prompt", "text", "description", "instruction", "instructions", "title")
+"""The fields in which graphs write what they want to know, the likeliest first."""
+CHOICES = ("options", "choices")
+BESIDE = ("reason", "toolCallId", "tool_call_id", "responseSchema", "response_schema", "expiresAt", "expires_at")
+"""Fields that are not meant for people."""
+
+
+class Named(msgspec.Struct):
+    """The part of the framework's own event that is used."""
+
+    id: str = ""
+    response_schema: dict[str, Any] | None = None
+
+
+def announced(event: Event) -> Interrupt:
+    """The interrupt that a custom event announces; its id is empty where the event does not give one."""
+    value, named = _read(event.value), _named(event)
+    fields = value if isinstance(value, dict) else {}
+    call_id = fields.get("toolCallId") or fields.get("tool_call_id")
+    schema = fields.get("responseSchema") or fields.get("response_schema") or named.response_schema
+    return Interrupt(
+        id=named.id, reason=UNNAMED, announced=value,
+        tool_call_id=call_id if isinstance(call_id, str) else None,
+        response_schema=schema if isinstance(schema, dict) else None,
+    )
+
+
+def _read(value: Any) -> Any:
+    """A value that is no text is sent as JSON in a text."""
+    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
+        return value
+    try:
+        return msgspec.json.decode(value)
+    except (msgspec.DecodeError, RecursionError):
+        return value
+
+
+def _named(event: Event) -> Named:
+    try:
+        return msgspec.json.decode(event.raw_event, type=Named)
+    except (msgspec.DecodeError, RecursionError):
+        return Named()
+
+
+def value_of(interrupt: Interrupt) -> Any:
+    """The value that the graph's `interrupt()` was given, where it is known."""
+    if interrupt.announced is not None:
+        return interrupt.announced
+    told = interrupt.metadata.get("langgraph") if isinstance(interrupt.metadata, Mapping) else None
+    return told.get("raw") if isinstance(told, Mapping) else None
+
+
+def words_of(interrupt: Interrupt) -> str:
+    """What people are asked: the message, or what the value says, or the reason."""
+    return interrupt.message or _words(value_of(interrupt)) or interrupt.reason
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, list) and len(value) == 1:
+        return _words(value[0])
+    if not isinstance(value, dict):
+        return _plain(value)
+    said = next((name for name in SAYING if isinstance(value.get(name), str) and value[name]), None)
+    rest = [f"{name}: {_plain(one)}" for name, one in value.items() if _is_shown(name, one, (said, *BESIDE))]
+    return "\n".join([*([value[said]] if said is not None else []), *rest])
+
+
+def _is_shown(name: str, value: Any, hidden: Container[str | None]) -> bool:
+    return name not in hidden and value not in (None, "", [], {}) and not (name in CHOICES and _labels(value))
+
+
+def _plain(value: Any) -> str:
+    return "" if value is None else value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def choices_of(interrupt: Interrupt) -> list[str]:
+    """The answers that the value offers."""
+    value = value_of(interrupt)
+    offered = (value.get(name) for name in CHOICES) if isinstance(value, dict) else ()
+    return next((labels for one in offered if (labels := _labels(one))), [])
+
+
+def _labels(offered: Any) -> list[str]:
+    labels = offered if isinstance(offered, list) else []
+    return list(labels) if all(isinstance(one, str) and one for one in labels) else []
+
+
+# -- calls that must be reviewed --------------------------------------------------------------------------------------
+
+class Action(msgspec.Struct, kw_only=True):
+    """A call that a person must allow before it is made."""
+
+    name: str
+    args: dict[str, Any] = {}
+    description: str = ""
+
+
+class Review(msgspec.Struct, kw_only=True):
+    """The value of an interrupt that asks for a decision about each of several calls."""
+
+    action_requests: list[Action]
+
+
+def actions_of(interrupt: Interrupt) -> list[Action]:
+    """The calls that the interrupt wants a decision about, in the order in which it wants the decisions."""
+    try:
+        return msgspec.convert(value_of(interrupt), Review).action_requests
+    except msgspec.ValidationError:
+        return []

@@ -1,0 +1,100 @@
+"""`dragoman sessions`: which sessions there are, at a server of any dialect or in the file that keeps them."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .common import OWN_PROCESS, ConfigFile, DataFolder, given, settings, telling
+from .log import file_of
+from .servers import PATIENCE, DialectName, Key, Server, Timeout, explaining, server_at
+
+if TYPE_CHECKING:
+    from gateway.upstream import RemoteSession
+
+HEAD = ("session", "user", "agent", "status", "changed", "title")
+USER = HEAD.index("user")
+LONGEST_TITLE = 60
+
+
+def sessions(
+    context: typer.Context,
+    url: Annotated[str | None, typer.Argument(
+        help="A server, by the address its dialect's routes start from. Left out, the data folder is looked into.",
+    )] = None,
+    dialect: DialectName = None,
+    key: Key = None,
+    config: ConfigFile = None,
+    data: DataFolder = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many to list; the newest ones.")] = 20,
+    timeout: Timeout = PATIENCE,
+) -> None:
+    """List the sessions of a server, or those in a data folder; a server may be running meanwhile.
+
+    Example: [b]dragoman sessions http://127.0.0.1:18900/PATH[/b] or [b]dragoman sessions --data data[/b]
+
+    A server lists the sessions of whoever has the key, and tells what its dialect tells of them. A data folder has the
+    sessions of all users. `dragoman chat URL --session ID` goes on with one.
+    """
+    from gateway.chat import Bell
+
+    with Bell(is_last=context.obj is OWN_PROCESS) as bell, telling():
+        rows: Sequence[tuple[str, ...]]
+        if url is not None:
+            from gateway.chat import Line
+
+            server: Server = server_at(url, dialect, key, timeout)
+            with explaining(server), Line(server.dialled(), bell) as line:
+                rows = [_row(one) for one in line.sessions(limit + 1)]
+        else:
+            rows = list(_kept(file_of(settings(config, given(data=data))), limit + 1))
+    for line_ in _table(rows[:limit]):
+        typer.echo(line_)
+    if not rows:
+        typer.echo("There are no sessions.", err=True)
+    if len(rows) > limit:
+        typer.echo(f"There are more than these; --limit {limit * 5} lists more.", err=True)
+
+
+def _row(session: "RemoteSession", user: str = "") -> tuple[str, ...]:
+    from .rendering import printable
+
+    at = session.updated_at
+    changed = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC") if at is not None else ""
+    title = session.title or ""
+    cells = (
+        session.session_id, user, session.agent or "", session.status or "", changed,
+        title if len(title) <= LONGEST_TITLE else f"{title[:LONGEST_TITLE - 1]}…",
+    )
+    return tuple(map(printable, cells))
+
+
+def _kept(path: Path, most: int) -> Iterator[tuple[str, ...]]:
+    """The newest sessions of a file, the one that changed last first."""
+    from gateway.log import log_file
+    from gateway.model import CloseReason, fold
+    from gateway.upstream import RemoteSession
+
+    with log_file(path) as file:
+        heads = list(file.heads())[-most:]
+        views = [fold(head.session_id, file.records(head.session_id)) for head in heads]
+    for view in sorted(views, key=lambda view: view.updated_at, reverse=True):
+        if view.closed is not CloseReason.DELETED:
+            yield _row(RemoteSession(
+                session_id=view.session_id, agent=view.agent, title=view.title, status=str(view.status),
+                updated_at=view.updated_at,
+            ), view.owner)
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Columns of which nobody tells anything are left out, and users where all sessions are of one."""
+    if not rows:
+        return
+    told = [number for number in range(len(HEAD)) if any(row[number] for row in rows)]
+    if len({row[USER] for row in rows}) == 1 and USER in told:
+        told.remove(USER)
+    widths = {number: max(len(row[number]) for row in (HEAD, *rows)) for number in told}
+    for row in (HEAD, *rows):
+        yield "  ".join(row[number].ljust(widths[number]) for number in told).rstrip()

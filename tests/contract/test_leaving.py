@@ -1,0 +1,61 @@
+"""A client that leaves while its message is being stored has left its turn, in every dialect that tells it the turn."""
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.model import Outcome, TurnEnded
+from gateway.web import NOBODY
+from tests.support.gateway_server import Served, serving, until
+
+SLOW = "/slow 10000"
+SAID = [{"role": "user", "content": SLOW}]
+TURNS: dict[str, tuple[str, str, Any]] = {
+    "aap, streamed": ("aap", "/sessions/{}/turns", {"messages": SAID, "stream": "delta"}),
+    "aap, at once": ("aap", "/sessions/{}/turns", {"messages": SAID, "stream": "none"}),
+    "blade": ("blade", "/sessions/{}/chat", {"message": SLOW}),
+    "zenflux, streamed": ("zenflux", "/chat", {"message": SLOW, "conversation_id": "{}", "stream": True}),
+    "zenflux, titled": ("zenflux", "/chat", {
+        "message": SLOW, "conversation_id": "{}", "stream": True, "background_tasks": ["title_generation"]}),
+    "zenflux, at once": ("zenflux", "/chat", {"message": SLOW, "conversation_id": "{}", "stream": False}),
+}
+MOUNTS = {"aap": "/aap", "blade": "/api", "zenflux": "/api/v1"}
+
+
+def named(said: Any, session_id: str) -> Any:
+    if isinstance(said, dict):
+        return {key: named(one, session_id) for key, one in said.items()}
+    return session_id if said == "{}" else said
+
+
+async def ended(served: Served, session_id: str) -> list[Outcome]:
+    view = await served.gateway.sessions.get(NOBODY, session_id)
+    await served.gateway.house.log.settled(session_id, view.head)
+    records = await served.gateway.sessions.records(NOBODY, session_id)
+    return [record.event.outcome for record in records if isinstance(record.event, TurnEnded)]
+
+
+@pytest.mark.parametrize("turn", TURNS)
+async def test_a_client_that_leaves_while_its_message_is_stored_stops_the_turn(tmp_path: Path, turn: str) -> None:
+    dialect, path, body = TURNS[turn]
+    disk_is_free = threading.Event()
+    async with serving(tmp_path, on_disconnect="cancel", dialects={name: {} for name in MOUNTS}) as served:
+        assert served.runner is not None
+        assert served.runner.server is not None
+        sessions, server = served.gateway.sessions, served.runner.server
+        view = await sessions.create(NOBODY, "demo")
+        busy = asyncio.create_task(served.gateway.house.log._database.write(lambda file: disk_is_free.wait(60)))
+        url = served.url(MOUNTS[dialect] + path.format(view.session_id))
+        request = asyncio.create_task(served.http.post(url, json=named(body, view.session_id)))
+        try:
+            await until(lambda: sessions.running)
+            request.cancel()
+            await until(lambda: all(one.transport is None for one in server.connections))
+        finally:
+            disk_is_free.set()
+        await busy
+        await until(lambda: not sessions.running)
+        assert await ended(served, view.session_id) == [Outcome.INTERRUPTED]
