@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import yaml
 from pydantic import ValidationError
 
+from gateway.field_errors import YAML, described
+
 Path_ = tuple[str | int, ...]
 """The way to a node: keys and list indexes from the top."""
 
@@ -144,22 +146,8 @@ def shape_problems(
         parent = str(path[-2]) if len(path) > 1 else ""
         hint = nearest(word, (known or {}).get(parent, ())) if extra else ""
         text = (f"there is no setting '{word}'" if extra else f"'{word}' is missing" if missing
-                else f"{_dotted(path)}: {_sentence(found)}" if path else _sentence(found))
+                else str(described(found, _dotted(path), YAML)))
         yield Problem(marked.place(path[:-1] if missing else path, key=extra), text, hint)
-
-
-def sentence(found: Any) -> str:
-    """What pydantic says, in words of a settings file and without what was written there, which may be secret."""
-    text = _SHAPES.get(found["type"]) or str(found["msg"]).removeprefix("Value error, ")
-    return f"{text[0].lower()}{text[1:]}"
-
-
-_SHAPES = dict.fromkeys(("model_type", "dict_type", "mapping_type"), "should be a mapping, as `{name: value}`")
-
-
-def _sentence(found: Any) -> str:
-    given = found.get("input")
-    return sentence(found) + (f", not {given!r}" if isinstance(given, str | int | float) else "")
 
 
 def _dotted(path: Path_) -> str:

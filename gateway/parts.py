@@ -12,7 +12,8 @@ from adapters import known_dialects
 from gateway import backends
 from gateway.config import AgentSettings, Config, merge_card
 from gateway.errors import GatewayError
-from gateway.marks import Marked, Path_, Problem, Problems, nearest, read, sentence
+from gateway.field_errors import YAML, described
+from gateway.marks import Marked, Path_, Problem, Problems, nearest, read
 from gateway.model import AgentCard
 from gateway.ports import Backend, Dialect
 from gateway.shadow import Reporter, ShadowBackend
@@ -108,7 +109,7 @@ def _shaped(make: Callable[[], Any], known: Iterable[str], at: Path_, document: 
             problems.append(Problem(
                 document.place((*at, *found["loc"]), key=extra),
                 f"there is no setting '{word}'" if extra else f"'{word}' is missing" if missing
-                else f"{word}: {sentence(found)}",
+                else str(described(found, word, YAML, discreet=True)),
                 nearest(word, known) if extra else "",
             ))
         return None

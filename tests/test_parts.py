@@ -59,7 +59,7 @@ mappings: {aap: over.yaml}
 def test_settings_of_the_wrong_kind_are_told_in_words_of_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Not in those of the validator, and without what was written: it may be a key."""
+    """Not in those of the validator, and without the text that was written: it may be a key."""
     monkeypatch.delenv("NO_SUCH_KEY", raising=False)
     with pytest.raises(Problems) as caught:
         loaded(tmp_path, """\
@@ -70,9 +70,9 @@ agents:
   three: {backend: remote, settings: {dialect: aap}}
 """)
     assert [str(problem).removeprefix(f"{tmp_path}/") for problem in caught.value.problems] == [
-        "config.yaml:3:42: delay: input should be a valid number, unable to parse string as a number",
+        "config.yaml:3:42: delay: must be a number, not a string",
         "config.yaml:4:42: key: the environment has no variable NO_SUCH_KEY",
-        "config.yaml:4:65: headers: should be a mapping, as `{name: value}`",
+        "config.yaml:4:65: headers: must be a mapping, as `{name: value}`, not a string",
         "config.yaml:5:28: 'url' is missing",
     ]
 

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from gateway.errors import BackendFailed
+from gateway.field_errors import struct_words
 from gateway.model import (
     AnyPart,
     Content,
@@ -134,7 +135,8 @@ class CreatedBody(Wire, frozen=True, kw_only=True, rename="camel"):
 
 
 class HistoriesBody(Wire, frozen=True, kw_only=True, rename="camel"):
-    full: list[MessageBody] = []
+    full: list[MessageBody] | None = None
+    compacted: list[MessageBody] | None = None
 
 
 class HistoryBody(Wire, frozen=True, kw_only=True, rename="camel"):
@@ -151,7 +153,7 @@ def read_as(kind: type[Kind], body: Any, what: str) -> Kind:
     try:
         return msgspec.convert(body, kind)
     except msgspec.ValidationError as error:
-        raise BackendFailed(f"{what} of the server cannot be understood: {error}") from None
+        raise BackendFailed(f"{what} of the server cannot be understood: {struct_words(error)}") from None
 
 
 def content_of(said: Said) -> Content:

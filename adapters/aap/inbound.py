@@ -15,6 +15,7 @@ from gateway.model import (
     Content,
     ImagePart,
     OpenAsk,
+    OptionKind,
     Permission,
     Role,
     SeedMessage,
@@ -26,18 +27,21 @@ from gateway.model import (
     ToolSpec,
     ToolUsePart,
     meant_by,
+    parts_of,
+    text_of,
 )
 from mappings.language import Table
 
 from . import wire
+from .views import MASK
 
 # -- a new session ----------------------------------------------------------------------------------------------------
 
-def settings_of(body: wire.NewSession) -> Settings:
+def settings_of(body: wire.NewSession, card: AgentCard) -> Settings:
     """An absent list of tools switches every server tool off."""
     return Settings(
         tools=_permissions(body.agent.tools or []),
-        options=body.agent.options or {},
+        options=_unmasked(body.agent.options or {}, card, Settings()),
         client_tools=_specs(body.tools),
     )
 
@@ -65,20 +69,53 @@ def commands_of(body: wire.NewTurn, view: SessionView, card: AgentCard, table: T
     answered = (message.toolCallId for message in body.messages if not isinstance(message, wire.UserMessage))
     if (call_id := repeated(answered)) is not None:
         raise Conflict(f"call '{call_id}' is answered twice")
-    return [*_configured(body, view), *(_command(message, view, card, table) for message in body.messages)]
+    if (results := _results_of_seed(body, view, card)) is not None:
+        return [*_configured(body, view, card), table.command("message.results", **results)]
+    return [*_configured(body, view, card), *(_command(message, view, card, table) for message in body.messages)]
 
 
-def _configured(body: wire.NewTurn, view: SessionView) -> list[AnyCommand]:
+def _configured(body: wire.NewTurn, view: SessionView, card: AgentCard) -> list[AnyCommand]:
     agent, settings = body.agent or wire.AgentOverride(), view.settings
     if agent.name not in (None, view.agent):
         raise Invalid(f"agent.name: the session's agent is '{view.agent}' and cannot change", param="agent.name")
     if agent.options is not None:
-        settings = replace(settings, options=settings.options | agent.options)
+        settings = replace(settings, options=settings.options | _unmasked(agent.options, card, settings))
     if agent.tools is not None:
         settings = replace(settings, tools=_permissions(agent.tools))
     if body.tools is not None:
         settings = replace(settings, client_tools=_specs(body.tools))
     return [] if settings == view.settings else [Configure(settings=settings)]
+
+
+def _results_of_seed(body: wire.NewTurn, view: SessionView, card: AgentCard) -> dict[str, Any] | None:
+    """The first turn of a session whose own messages end in calls of client tools: the results of those calls."""
+    waiting = _left_open(view, card)
+    given = {m.toolCallId: m for m in body.messages if isinstance(m, wire.ToolMessage) and m.toolCallId in waiting}
+    if not given:
+        return None
+    if len(given) < len(body.messages):
+        raise Invalid("messages: send the results of the calls that the session's messages left open, and nothing else",
+                      param="messages")
+    if missing := [call_id for call_id in waiting if call_id not in given]:
+        raise Conflict(f"call '{missing[0]}' is open as well; return the results of all open calls in one turn")
+    results = [SeedMessage(role=Role.TOOL, call_id=call_id, content=_content(m.content, card))
+               for call_id, m in given.items()]
+    words = [f"{waiting[result.call_id or ''].name} returned {text_of(result.content)}" for result in results]
+    return {"content": "\n".join(words), "results": tuple(results)}
+
+
+def _left_open(view: SessionView, card: AgentCard) -> dict[str, ToolCall]:
+    """The calls since a person last spoke that have no result, in a session that has had no turn.
+
+    A call of a tool of the agent's own is not among them: the server carries it out, not the client.
+    """
+    calls: dict[str, ToolCall] = {}
+    for entry in view.entries if not view.turns else ():
+        if entry.role is Role.USER:
+            calls.clear()
+        calls.pop(entry.call_id or "", None)
+        calls |= {part.call.call_id: part.call for part in parts_of(entry.content) if isinstance(part, ToolUsePart)}
+    return {call_id: call for call_id, call in calls.items() if card.tool(call.name) is None}
 
 
 def _command(message: Any, view: SessionView, card: AgentCard, table: Table) -> AnyCommand:
@@ -102,7 +139,7 @@ def _decision(message: wire.ToolPermissionMessage, ask: OpenAsk, table: Table) -
     if kind == "permission":
         return table.command("message.tool_permission", **given, granted=message.granted, reason=message.reason)
     if kind == "continuation":
-        return table.command("answer.continuation", **given, proceed=message.granted)
+        return table.command("answer.continuation", **given, proceed=message.granted, said="")
     raise Invalid(f"call '{message.toolCallId}' waits for a tool message, not for a permission")
 
 
@@ -112,7 +149,7 @@ def _result(message: wire.ToolMessage, ask: OpenAsk, card: AgentCard, table: Tab
         return table.command("message.tool", **given, content=content)
     meant = meant_by(ask.ask, content)
     if meant is not None:
-        return table.command(f"answer.{ask.ask.kind}", **given, **meant)
+        return table.command(f"answer.{ask.ask.kind}", **given, **(meant | {"said": content}))
     raise Invalid(f"call '{message.toolCallId}' waits for a tool_permission message, not for a result")
 
 
@@ -122,6 +159,22 @@ def _permissions(tools: Sequence[wire.ServerToolRef]) -> dict[str, Permission]:
     if (name := repeated(tool.name for tool in tools)) is not None:
         raise Invalid(f"agent.tools: '{name}' is named twice", param="agent.tools")
     return {tool.name: Permission.ALLOW if tool.trust else Permission.ASK for tool in tools}
+
+
+def _unmasked(options: dict[str, str], card: AgentCard, settings: Settings) -> dict[str, str]:
+    """The options to set: a mask that stands for a secret leaves that secret as it is.
+
+    A mask for a secret that has no value, neither in the session nor by default, is refused.
+    """
+    masked = [name for name, value in options.items()
+              if value == MASK and (option := card.option(name)) is not None and option.kind is OptionKind.SECRET]
+    stored = card.filled(settings).secrets
+    for name in masked:
+        if not stored[name]:
+            field = f"agent.options.{name}"
+            raise Invalid(f"{field}: '{MASK}' stands for a secret that is set, and none is; send its value",
+                          param=field)
+    return {name: value for name, value in options.items() if name not in masked}
 
 
 def _specs(tools: Iterable[wire.ToolSpecIn]) -> tuple[ToolSpec, ...]:

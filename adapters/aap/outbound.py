@@ -7,16 +7,20 @@ import orjson
 
 from gateway.model import (
     ROOT,
+    AnswerQuestion,
     BlockDelta,
     BlockEnded,
     BlockKind,
     Event,
     ImagePart,
+    InputAccepted,
     InputRequested,
     QuestionAsk,
     Record,
+    ReturnResult,
     SessionView,
     StopReason,
+    ToolReturned,
     TurnEnded,
     TurnResumed,
     TurnStarted,
@@ -28,7 +32,7 @@ from gateway.model import (
 from gateway.ports import Outbound
 from mappings.language import NOTHING, Table
 
-from .views import asked, messages, waiting
+from .history import asked, own_messages, waiting
 
 CUES = {
     "whole.text": ("text",),
@@ -62,12 +66,38 @@ class _Unhurried:
         return SILENCE
 
 
+class KnownCalls:
+    """The calls of a turn that are not told like the agent's other calls.
+
+    `told` are calls of sub-agents that the client was asked about; `returned` are those whose result it returned.
+    """
+
+    def __init__(self) -> None:
+        self.told: set[str] = set()
+        self.returned: set[str] = set()
+        self._asked: dict[str, str] = {}
+
+    def feed(self, record: Record, event: Event) -> None:
+        if isinstance(event, TurnStarted):
+            for known in (self.told, self.returned, self._asked):
+                known.clear()
+        elif isinstance(event, InputRequested) and event.call_id is not None:
+            self._asked[event.request_id] = event.call_id
+            if record.scope_id != ROOT:
+                self.told.add(event.call_id)
+        elif isinstance(event, InputAccepted):
+            command = event.command
+            if isinstance(command, ReturnResult) or (isinstance(command, AnswerQuestion) and command.said):
+                self.returned.add(self._asked.get(command.request_id, ""))
+
+
 class Deltas(_Unhurried):
     """Stream mode `delta`: words as they come."""
 
     image_cue = "image.delta"
 
     def __init__(self, table: Table) -> None:
+        self.known = KnownCalls()
         self.speaker = table.speaker("sse")
         self.words = self.speaker.sayers(BlockDelta)
 
@@ -75,6 +105,9 @@ class Deltas(_Unhurried):
         event = record.event
         if type(event) is BlockDelta and record.scope_id == ROOT:  # nine records of ten
             return self.words[event.kind](record, event, NOTHING)
+        self.known.feed(record, event)
+        if type(event) is ToolReturned and event.call_id in self.known.returned:
+            return SILENCE  # the client knows what it returned
         if record.scope_id != ROOT:
             return self._of_child(record, event)
         if type(event) is BlockEnded and event.kind is BlockKind.IMAGE:
@@ -88,6 +121,8 @@ class Deltas(_Unhurried):
 
     def _of_child(self, record: Record, event: Event) -> Frames:
         """Sub-agents are not heard, but what they ask must be answered: their open call is told as the agent's own."""
+        if isinstance(event, ToolReturned) and event.call_id in self.known.told:
+            return self.speaker.record(record)
         if not isinstance(event, InputRequested):
             return SILENCE
         call = call_of(event.ask)
@@ -136,12 +171,14 @@ class Exchange(_Unhurried):
 
     def __init__(self, table: Table) -> None:
         self.table = table
+        self.known = KnownCalls()
         self.view = SessionView(session_id="")
         self.asked: list[Any] = []
         """What waits for people and is no call of the agent's own, as the calls that it is told as."""
 
     def feed(self, record: Record) -> Frames:
         event = record.event
+        self.known.feed(record, event)
         if isinstance(event, TurnStarted | TurnResumed):
             self.view, self.asked = SessionView(session_id=record.session_id), []
         self.view.apply(record)
@@ -152,7 +189,8 @@ class Exchange(_Unhurried):
         return (self.body(StopReason.NEEDS_INPUT),) if isinstance(event, TurnSuspended) else SILENCE
 
     def body(self, stop_reason: StopReason) -> bytes:
-        said = [*messages(self.table, self.view.entries, own_only=True), *waiting(self.table, self.asked)]
+        said = own_messages(self.table, self.view.entries, self.known.told, self.known.returned)
+        said += waiting(self.table, self.asked)
         return orjson.dumps(self.table.object("turn", stop_reason=stop_reason, messages=said))
 
 

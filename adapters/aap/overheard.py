@@ -23,7 +23,7 @@ def overheard(frame: Frame, view: SessionView, table: Table) -> Sequence[AnyComm
             override = body.agent.model_copy(update={"name": None}) if body.agent is not None else None
             return commands_of(body.model_copy(update={"agent": override}), view, CARD, table)
         if frame.name.startswith("POST ") and frame.name.endswith("/sessions"):
-            return [Configure(settings=settings_of(NewSession.model_validate(frame.body)))]
+            return [Configure(settings=settings_of(NewSession.model_validate(frame.body), CARD))]
     except ValidationError:
         return ()  # it was refused
     return ()

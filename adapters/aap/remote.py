@@ -3,7 +3,10 @@
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
+from typing import Any
 from urllib.parse import quote
+
+import structlog
 
 from gateway.errors import BackendFailed, GatewayError, Unsupported
 from gateway.ids import Mint, minting, unguessable
@@ -25,10 +28,13 @@ from gateway.upstream import Asked, Ended, Frame, Heard, Opening, RemoteAddress,
 from .hearing import AapHearing
 from .hearing_asks import Toolbox, titles_of, toolbox_of
 from .hearing_wire import CreatedBody, HistoryBody, MessageBody, SessionBody, SessionsBody, content_of, read_as
+from .remote_history import Transcript, rest_of_turn
 from .remote_memory import Known, Memory
 from .remote_meta import card_of, mode_of, spec_of
-from .remote_speech import answer_messages, changes, chosen, new_session, new_turn, user_message
+from .remote_speech import answer_messages, changes, chosen, new_session, new_turn, turn_messages
 from .remote_stream import HungUp, Taken, TurnStream
+
+log = structlog.get_logger("dragoman.remote")
 
 BUSY = 409
 NOTHING_TO_END = (404, 405, 409, 501)
@@ -60,7 +66,7 @@ class AapRemote:
         headers = {"Authorization": f"Bearer {address.key}"} if address.key else {}
         self._secrets = (address.key,) if address.key else ()
         self._upstream = Upstream(address.url, headers=headers, secrets=self._secrets, patience=address.patience)
-        self._agent = address.agent
+        self._agent, self._is_strict = address.agent, address.is_strict
         self._mint = mint or minting()
         self._card: AgentCard | None = None
         self._memory = Memory()
@@ -110,13 +116,14 @@ class AapRemote:
         if settings is not None:
             now = chosen(card, settings)
             said, known.toolbox = changes(card, known.chosen, now), toolbox_of(card, settings)
-        body = new_turn([user_message(card, command.content)], mode_of(card), said)
+        body = new_turn(turn_messages(card, command), mode_of(card), said)
         hearing = AapHearing(self._mint, await self._toolbox(card, session_id, known))
         before, known.said = known.said, None
         with blotting(settings.secrets.values() if settings else ()):
-            async with aclosing(self._patiently(session_id, body, hearing, before)) as turn:
+            counted = None if command.results else before
+            async with aclosing(self._patiently(session_id, body, hearing, counted)) as turn:
                 async for heard in turn:  # so it was taken
-                    known.chosen, known.said = now, None if before is None else before + 1
+                    known.chosen, known.said = now, None if before is None else before + (not command.results)
                     yield heard
 
     async def answer(
@@ -158,7 +165,7 @@ class AapRemote:
         for wait in (*waits, None):
             try:
                 stream = await self._stream(session_id, lambda: self._was_taken(session_id, before))
-                async with aclosing(self._hear(session_id, stream, body, hearing)) as turn:
+                async with aclosing(self._hear(session_id, stream, body, hearing, before)) as turn:
                     async for heard in turn:
                         yield heard
                 return
@@ -172,13 +179,13 @@ class AapRemote:
         return TurnStream(self._upstream, session_id, mode, taken=taken, secrets=self._secrets)
 
     async def _hear(
-        self, session_id: str, stream: TurnStream, body: dict[str, object], hearing: AapHearing,
+        self, session_id: str, stream: TurnStream, body: dict[str, Any], hearing: AapHearing, before: int | None = None,
     ) -> AsyncGenerator[Heard, None]:
         known, is_over = self._memory.of(session_id), False
         known.hearing, self._streams[session_id] = None, stream
         try:
-            async with aclosing(stream.frames(body)) as frames:
-                first = await stream.next(frames)
+            async with aclosing(self._frames(session_id, stream, body, before)) as frames:
+                first = await anext(frames)
                 said = [*hearing.feed(START), *hearing.feed(first)]  # not every server says that a turn starts
                 while True:
                     is_over = hearing.paused or any(isinstance(heard, Ended) for heard in said)
@@ -186,7 +193,7 @@ class AapRemote:
                         yield heard
                     if is_over:
                         break
-                    said = hearing.feed(await stream.next(frames))
+                    said = hearing.feed(await anext(frames))
         except HungUp:
             for heard in hearing.end(StopReason.INTERRUPTED, Outcome.INTERRUPTED):
                 yield heard
@@ -196,6 +203,52 @@ class AapRemote:
             known.hearing = hearing if hearing.paused else None
             if self._streams.get(session_id) is stream:
                 del self._streams[session_id]
+
+    async def _frames(
+        self, session_id: str, stream: TurnStream, body: dict[str, Any], before: int | None,
+    ) -> AsyncGenerator[Frame, None]:
+        """The frames of the turn; a stream that ends without `turn_stop` is completed from the server's history."""
+        transcript, rest = Transcript(), list[Frame]()
+        async with aclosing(stream.frames(body)) as frames:
+            while not rest:
+                try:
+                    frame = await stream.next(frames)
+                except GatewayError as error:
+                    rest = await self._completed(session_id, stream, body["messages"], transcript, before)
+                    if not rest:
+                        raise
+                    log.warning(
+                        "turn_stop_missing", server=self._upstream.name, upstream_session=session_id, why=error.message,
+                        note="the server's history has the finished turn",
+                    )
+                else:
+                    transcript.hear(frame)
+                    yield frame
+        for frame in rest:
+            yield frame
+
+    async def _completed(
+        self, session_id: str, stream: TurnStream, sent: Sequence[Any], heard: Transcript, before: int | None,
+    ) -> list[Frame]:
+        """What the stream has kept back, if the history has the whole turn and is known to be about this one."""
+        if self._is_strict or not stream.has_begun:
+            return []
+        try:
+            history = await self._history(session_id, "full", "compacted")
+        except GatewayError:
+            return []
+        answered = [message["toolCallId"] for message in sent if "toolCallId" in message]
+        if history is None or not (answered or self._has_message(history, sent[-1], heard, before)):
+            return []
+        return rest_of_turn(history, heard, answered) or []
+
+    def _has_message(
+        self, history: Sequence[MessageBody], sent: Any, heard: Transcript, before: int | None,
+    ) -> bool:
+        """Whether the last message of a person is the one that was sent now, not the same words of an earlier turn."""
+        people = [message for message in history if message.role == Role.USER]
+        is_counted = bool(heard.pieces) if before is None else len(people) == before + 1
+        return is_counted and bool(people) and people[-1].content == sent["content"]
 
     async def _create(self, body: dict[str, object]) -> object:
         """A session that is made twice harms nobody; with a server that heeds the key it is made once."""
@@ -236,12 +289,15 @@ class AapRemote:
         more = sum(message.role == Role.USER for message in history) - before
         return bool(more) if more in (0, 1) else None
 
-    async def _history(self, session_id: str) -> Sequence[MessageBody] | None:
-        """All that was said, where the agent keeps it."""
-        if "full" not in (await self._known_card()).capabilities.history:
+    async def _history(self, session_id: str, *kinds: str) -> Sequence[MessageBody] | None:
+        """What was said, in the first of these kinds that the agent keeps; all of it if no kind is given."""
+        kept = (await self._known_card()).capabilities.history
+        kind = next((kind for kind in kinds or ("full",) if kind in kept), None)
+        if kind is None:
             return None
-        body = await self._upstream.json("GET", f"/sessions/{session_id}/history", query={"type": "full"})
-        return read_as(HistoryBody, body, "the history").history.full
+        body = await self._upstream.json("GET", f"/sessions/{session_id}/history", query={"type": kind})
+        histories = read_as(HistoryBody, body, "the history").history
+        return (histories.full if kind == "full" else histories.compacted) or ()
 
 
 def _toolbox(card: AgentCard, session: SessionBody) -> Toolbox:

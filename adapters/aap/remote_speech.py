@@ -14,6 +14,7 @@ from gateway.model import (
     PermissionAsk,
     Role,
     SeedMessage,
+    SendMessage,
     Settings,
     TextPart,
     in_markdown,
@@ -105,8 +106,11 @@ def _changed(card: AgentCard, before: dict[str, str], now: dict[str, str]) -> di
     return {name: value for name, value in (back | now).items() if value != before.get(name, defaults[name])}
 
 
-def user_message(card: AgentCard, content: Content) -> Any:
-    return table().object("message.user", content=fitting(card, content))
+def turn_messages(card: AgentCard, command: SendMessage) -> list[Any]:
+    """One message of a person, or the results of calls of the history that the session began with."""
+    if command.results:
+        return [_seed(card, result) for result in command.results]
+    return [table().object("message.user", content=fitting(card, command.content))]
 
 
 def answer_messages(card: AgentCard, answers: Iterable[tuple[Asked, Answer]]) -> list[Any]:

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited
+from gateway.model import exact_json
 from gateway.upstream import BLOT, Cut, Decoder, Frame, SseEvent, Unreachable, Upstream, Wire, unmistakable
 
 from .hearing import HEARD
@@ -57,6 +58,11 @@ class TurnStream:
         self._retry_ms: int | None = None
         self._is_hung_up = False
         self._waiting: asyncio.Timeout | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the server has begun to answer."""
+        return self._begun
 
     def hang_up(self) -> None:
         """End the conversation; whoever waits for the next frame gets `HungUp`."""
@@ -189,7 +195,7 @@ class TurnStream:
         for secret in self._secrets:
             data = data.replace(secret, BLOT)
         try:
-            return Frame(event.name, orjson.loads(data), event.id)
+            return Frame(event.name, exact_json(data), event.id)
         except orjson.JSONDecodeError:
             if event.name not in HEARD:
                 return Frame(event.name, None, event.id)

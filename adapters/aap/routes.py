@@ -8,8 +8,7 @@ from gateway.errors import Conflict, Invalid, NotFound, Unsupported
 from gateway.model import SessionStatus, SessionView, StopReason
 from gateway.web import OWNER, Context, cursor_of, ordinal_of, public, read_as, reply
 
-from . import inbound, views
-from .handed import handed_in
+from . import history, inbound, views
 from .outbound import IDS
 from .resuming import place_of
 from .wire import NewSession, NewTurn
@@ -46,7 +45,7 @@ class AapRoutes:
         if card is None:
             raise Invalid(f"agent.name: there is no agent '{body.agent.name}'", param="agent.name")
         view = await self.house.sessions.create(
-            request[OWNER], card.name, settings=inbound.settings_of(body), history=inbound.seed_of(body, card),
+            request[OWNER], card.name, settings=inbound.settings_of(body, card), history=inbound.seed_of(body, card),
         )
         return reply(self.house.table.object("created", session_id=view.session_id), 201)
 
@@ -73,8 +72,7 @@ class AapRoutes:
             raise Invalid("type: say 'full' or 'compacted'", param="type")
         if kind not in self.house.shown_agent(view).capabilities.history:
             raise NotFound(f"agent '{view.agent}' keeps no {kind} history")
-        entries = [*(view.entries if kind == "full" else view.compacted), *await handed_in(self.house, view)]
-        return reply(views.history(self.house.table, kind, entries, view.asks.values()))
+        return reply(history.history(self.house.table, kind, view))
 
     async def turn(self, request: web.Request) -> web.StreamResponse:
         session_id, house = request.match_info["id"], self.house

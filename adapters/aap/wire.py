@@ -1,8 +1,14 @@
 """What AAP clients send, in AAP's own spelling, and the dialect's settings."""
 
+import re
+from binascii import Error as NotBase64
+from binascii import a2b_base64
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+import jsonschema_rs
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 
 class AapSettings(BaseModel):
@@ -43,9 +49,45 @@ class ToolUseBlock(Wire):
     input: dict[str, Any]
 
 
+PICTURE = re.compile(r"data:image/[a-z0-9][a-z0-9.+-]*(?:;[a-z0-9-]+=[^;,\s]*)*;base64,", re.ASCII | re.IGNORECASE)
+"""How the `data:` URI of a picture begins."""
+
+
+def _picture(url: str) -> str:
+    """Refuse an address that cannot be the address of a picture."""
+    if url.startswith("https://"):
+        if not _has_host(url):
+            raise PydanticCustomError("picture", "expected an https:// address with a host, such as https://example.com/cat.png")
+    elif url.startswith("data:"):
+        head = PICTURE.match(url)
+        if head is None:
+            raise PydanticCustomError("picture", "expected a data: URI of the form data:image/<type>;base64,<data>")
+        if not _is_base64(url[head.end():]):
+            raise PydanticCustomError("picture", "expected base64 after 'base64,' in the data: URI")
+    else:
+        raise PydanticCustomError("picture", "expected an https:// address or a data:image/<type>;base64,<data> URI")
+    return url
+
+
+def _has_host(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0 and not re.search(r"[\s\x00-\x1f\x7f]", url)
+    except ValueError:  # a port that is no number, brackets that do not close
+        return False
+
+
+def _is_base64(text: str) -> bool:
+    """Whether this is base64 of something; padding may be left out."""
+    try:
+        return bool(a2b_base64(text + "=" * (-len(text) % 4), strict_mode=True))
+    except (NotBase64, ValueError):
+        return False
+
+
 class ImageBlock(Wire):
     type: Literal["image"]
-    url: str = Field(pattern=r"^(https://|data:)")
+    url: Annotated[str, AfterValidator(_picture)]
 
 
 Block = Annotated[TextBlock | ThinkingBlock | ToolUseBlock | ImageBlock, Field(discriminator="type")]
@@ -88,11 +130,21 @@ ApplicationMessage = Annotated[UserMessage | ToolMessage | ToolPermissionMessage
 
 # -- requests ---------------------------------------------------------------------------------------------------------
 
+def _schema(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Refuse what is not a JSON Schema."""
+    try:
+        jsonschema_rs.validator_for(parameters, offline=True)
+    except (jsonschema_rs.ValidationError, ValueError, TypeError) as error:
+        why = (str(error).splitlines() or [""])[0]
+        raise PydanticCustomError("schema", "expected a JSON Schema: {why}", {"why": why}) from None
+    return parameters
+
+
 class ToolSpecIn(Wire):
     name: str = Field(min_length=1)
     title: str | None = None
     description: str
-    parameters: dict[str, Any]
+    parameters: Annotated[dict[str, Any], AfterValidator(_schema)]
 
 
 class ServerToolRef(Wire):

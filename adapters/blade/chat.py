@@ -6,10 +6,10 @@ from typing import Any
 import orjson
 
 from gateway.errors import Busy, Conflict, GatewayError, Invalid, NotFound, TooLarge
-from gateway.model import SECRETS, FilePart, SessionStatus, SessionView
+from gateway.model import SECRETS, FilePart, SessionStatus, SessionView, read_json
 from gateway.ports import Receipt
 from gateway.upstream import mended
-from gateway.web import Context, Later, Peer, checked, dumps, loads
+from gateway.web import Context, Later, Peer, checked, dumps
 
 from . import inbound
 from .ending import ending
@@ -178,9 +178,9 @@ def run_of(session_id: str, receipt: Receipt) -> str:
 def read(packet: str) -> Any:
     """The JSON of a packet; pages cut texts anywhere, and half of a character is none."""
     try:
-        return loads(packet)
+        return read_json(packet)
     except orjson.JSONDecodeError:
-        return loads(mended(packet))
+        return read_json(mended(packet))
 
 
 async def _once(content: bytes) -> AsyncIterator[bytes]:

@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 
 from gateway.ids import Mint
-from gateway.model import AnyAsk, Question, QuestionAsk, ToolCall, ToolStatus, call_of
+from gateway.model import AnyAsk, Question, QuestionAsk, ToolCall, ToolStatus, call_of, exact_json
 from gateway.ports import Said
 from gateway.upstream import Asked, Heard
 
@@ -160,7 +160,7 @@ def _arguments(given: Any) -> dict[str, Any] | None:
     if isinstance(given, dict):
         return given
     try:
-        found = orjson.loads(given) if isinstance(given, str) else None
+        found = exact_json(given) if isinstance(given, str) else None
     except orjson.JSONDecodeError:
         return None
     return found if isinstance(found, dict) else None

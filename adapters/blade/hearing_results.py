@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import orjson
+import msgspec
 
 from gateway.model import AnyPart, Content, DataPart, FilePart, ImagePart, TextPart
 
@@ -29,7 +29,7 @@ def _content(value: Any) -> Content:
         parts = [_part(item) for item in value]
         if None not in parts:
             return tuple(part for part in parts if part is not None)
-    return orjson.dumps(value).decode()
+    return msgspec.json.encode(value).decode()
 
 
 def _part(item: Any) -> AnyPart | None:

@@ -11,6 +11,7 @@ import orjson
 from msgspec import Struct
 
 from gateway.errors import BackendFailed, GatewayError, TimedOut
+from gateway.model import exact_json
 from gateway.upstream import Cut, Frame
 
 from .remote_place import Place
@@ -122,7 +123,7 @@ class Line:
 
     def _parsed(self, words: str) -> Any:
         try:
-            return orjson.loads(words)
+            return exact_json(words)
         except orjson.JSONDecodeError:
             raise BackendFailed(f"{self._place.name} sent something that is not JSON") from None
 

@@ -7,6 +7,7 @@ from aiohttp import web
 from pydantic import BaseModel
 
 from gateway.errors import Invalid
+from gateway.field_errors import shown
 from gateway.model import PRIVATE, SECRETS, SessionStatus, SessionView, Settings
 from gateway.web import OWNER, Context, SocketServer, public, read_as, reply
 
@@ -185,8 +186,8 @@ def _kept(body: wire.NewSession) -> dict[str, Any]:
 
 def _number(request: web.Request, name: str, otherwise: int, least: int) -> int:
     said = request.query.get(name, str(otherwise))
-    if not said.isascii() or not said.isdecimal() or int(said) < least or len(said) > 9:
-        raise Invalid(f"{name}: must be a number, {least} or more", param=name)
+    if not said.isascii() or not said.isdecimal() or len(said) > 9 or int(said) < least:
+        raise Invalid(f"{name}: must be a whole number, {least} or more, not {shown(said)}", param=name)
     return int(said)
 
 

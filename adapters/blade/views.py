@@ -7,8 +7,7 @@ from zlib import crc32
 
 import orjson
 
-from gateway.model import Outcome, Question, Record, SessionRewound, SessionView
-from gateway.web import loads
+from gateway.model import LimitExceeded, Outcome, Question, Record, SessionRewound, SessionView, read_json
 from mappings.language import Table
 
 from .ledger import Ledger
@@ -166,8 +165,8 @@ def result(table: Table, call: Call) -> Any:
 def _as_object(said: Any) -> dict[str, Any]:
     if isinstance(said, str):
         try:
-            found = loads(said)
-        except orjson.JSONDecodeError:
+            found = read_json(said)
+        except (LimitExceeded, orjson.JSONDecodeError):
             found = said
         said = found
     return said if isinstance(said, dict) else {"content": said}

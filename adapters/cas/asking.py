@@ -71,8 +71,8 @@ class Asking(Voice):
         if command.name == SYSTEM:
             return self._say(record, "system.said", fields=command.payload)
         own = f"outc_{record.event_id.removeprefix('evt_')}"
-        return self._say(record, "outcome.defined", fields=command.payload,
-                         outcome_id=command.payload.get("outcome_id") or own)
+        return self._say(record, "outcome.defined", thread=command.payload.get("session_thread_id"),
+                         fields=command.payload, outcome_id=command.payload.get("outcome_id") or own)
 
     def _requested(self, record: Record, event: InputRequested) -> Frames:
         told = self.turn.calls.get(event.call_id or "") if told_by_call(event.ask) else None

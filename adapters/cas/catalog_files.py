@@ -7,6 +7,7 @@ import orjson
 from aiohttp import web
 
 from gateway.errors import GatewayError, Invalid
+from gateway.model import LimitExceeded, read_json
 from gateway.ports import Resource
 from gateway.web import OWNER, Form, address, attachment, checked, clean_name, receive, reply
 
@@ -64,7 +65,10 @@ def _fields(form: Form) -> FileFields:
     said: dict[str, Any] = {word: text for word, text in form.fields.items() if text not in ("", "null")}
     if "metadata" in said:
         try:
-            said["metadata"] = orjson.loads(said["metadata"])
+            said["metadata"] = read_json(said["metadata"])
+        except LimitExceeded as error:
+            field = f"metadata.{error.field}" if error.field else "metadata"
+            raise Invalid(f"{field}: {error.words}", param=field) from None
         except orjson.JSONDecodeError:
             raise Invalid("metadata: not JSON", param="metadata") from None
     return checked(FileFields, said)

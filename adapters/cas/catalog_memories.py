@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 from aiohttp import web
 
 from gateway.errors import Conflict, Invalid, NotFound
+from gateway.field_errors import shown
 from gateway.ports import Resource
 from gateway.web import OWNER, reply
 
@@ -142,7 +143,7 @@ class Memories(Shelf):
 def _view(request: web.Request, otherwise: str) -> str:
     view = request.query.get("view") or otherwise
     if view not in ("basic", "full"):
-        raise Invalid("view: say 'basic' or 'full'", param="view")
+        raise Invalid(f"view: must be 'basic' or 'full', not {shown(view)}", param="view")
     return view
 
 

@@ -24,7 +24,7 @@ class MemoryStoreChange(Wire):
 def _a_path(path: str) -> str:
     steps = path.strip("/").split("/")
     if not path.strip("/") or any(step in ("", ".", "..") for step in steps):
-        raise ValueError("a path of names parted by '/', without '.' and '..'")
+        raise ValueError("must be names parted by '/', without '.' and '..'")
     return path
 
 

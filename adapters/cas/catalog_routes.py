@@ -6,6 +6,7 @@ from typing import Any
 from aiohttp import web
 
 from gateway.errors import Invalid, NotFound
+from gateway.field_errors import shown
 from gateway.ports import Resource
 from gateway.web import OWNER, Context, Idempotency, linked, read_as, reply
 
@@ -126,5 +127,5 @@ def _version(request: web.Request) -> int | None:
     """Zero, or none said, is the newest."""
     said = request.query.get("version") or "0"
     if not (said.isascii() and said.isdigit() and len(said) < 10):
-        raise Invalid("version: a whole number", param="version")
+        raise Invalid(f"version: must be a whole number, not {shown(said)}", param="version")
     return int(said) or None

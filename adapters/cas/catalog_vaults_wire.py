@@ -56,8 +56,10 @@ class OAuth(Wire):
     @field_validator("expires_at")
     @classmethod
     def _a_time(cls, said: str | None) -> str | None:
-        if said is not None:
-            datetime.fromisoformat(said)
+        try:
+            datetime.fromisoformat(said or "2031-01-31")
+        except ValueError:
+            raise ValueError(f"must be a time, as 2031-01-31T12:30:00Z, not '{(said or '')[:40]}'") from None
         return said
 
 

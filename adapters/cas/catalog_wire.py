@@ -24,12 +24,12 @@ class Open(Wire):
 
 def _within_limits(metadata: dict[str, Any]) -> dict[str, Any]:
     if len(metadata) > MAX_KEYS:
-        raise ValueError(f"metadata may have {MAX_KEYS} keys at most")
+        raise ValueError(f"must have at most {MAX_KEYS} keys, not {len(metadata)}")
     for key, value in metadata.items():
         if len(key) > MAX_KEY:
-            raise ValueError(f"the key '{key[:MAX_KEY]}…' is longer than {MAX_KEY} characters")
+            raise ValueError(f"the key '{key[:MAX_KEY]}…' must have at most {MAX_KEY} characters, not {len(key)}")
         if isinstance(value, str) and len(value) > MAX_VALUE:
-            raise ValueError(f"the value of '{key}' is longer than {MAX_VALUE} characters")
+            raise ValueError(f"the value of '{key}' must have at most {MAX_VALUE} characters, not {len(value)}")
     return metadata
 
 

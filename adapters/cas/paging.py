@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from gateway.errors import Invalid, NotFound
+from gateway.field_errors import shown
 from mappings.language import Table
 
 LIMIT, MOST = 20, 100
@@ -84,7 +85,7 @@ def flag(query: Mapping[str, str], name: str) -> bool:
     """A yes or no of the query string; absent is no."""
     said = query.get(name, "").lower()
     if said not in ("", "true", "false", "1", "0"):
-        raise Invalid(f"{name}: say true or false", param=name)
+        raise Invalid(f"{name}: must be true or false, not {shown(said)}", param=name)
     return said in ("true", "1")
 
 
@@ -94,14 +95,15 @@ def _limit(query: Mapping[str, str]) -> int:
     said = query.get("limit") or str(LIMIT)
     digits = said.lstrip("0")
     if not (digits.isascii() and digits.isdigit()):
-        raise Invalid(f"limit: a number from 1 to {MOST}; more is taken as {MOST}", param="limit")
+        words = f"limit: must be a whole number from 1 to {MOST}, not {shown(said)}; more is taken as {MOST}"
+        raise Invalid(words, param="limit")
     return min(int(digits[:9]), MOST)
 
 
 def _ascending(query: Mapping[str, str], otherwise: bool) -> bool:
     said = query.get("order") or ("asc" if otherwise else "desc")
     if said not in ("asc", "desc"):
-        raise Invalid("order: say 'asc' or 'desc'", param="order")
+        raise Invalid(f"order: must be 'asc' or 'desc', not {shown(said)}", param="order")
     return said == "asc"
 
 

@@ -10,6 +10,7 @@ from multidict import MultiDict
 
 from gateway.errors import BackendFailed, GatewayError, TimedOut
 from gateway.ids import Mint
+from gateway.model import exact_json
 from gateway.upstream import Cut, Frame, Heard, SseEvent, Upstream
 
 from .hearing import CasHearing
@@ -175,6 +176,6 @@ class Listening:
 def parsed(event: SseEvent, before: str = "") -> Frame:
     """An id that stays as it was before is not the event's own."""
     try:
-        return Frame(event.name, orjson.loads(event.data), "" if event.id == before else event.id)
+        return Frame(event.name, exact_json(event.data), "" if event.id == before else event.id)
     except orjson.JSONDecodeError:
         raise BackendFailed("the upstream sent an event that is not JSON") from None

@@ -95,7 +95,12 @@ class EventRoutes:
         scope_id = self.desk.scope(request, view) or ROOT
         if scope_id == ROOT:
             raise Conflict("The coordinator thread cannot be archived; archive the session instead.")
-        await self.house.sessions.archive_scope(view.owner, view.session_id, scope_id)
+        if view.closed is not None:
+            raise Conflict(f"Session '{view.session_id}' is {view.closed} and cannot be changed.")
+        try:
+            await self.house.sessions.archive_scope(view.owner, view.session_id, scope_id)
+        except Conflict:
+            raise Conflict(f"Thread '{request.match_info['thread']}' is still running; archive it later.") from None
         return reply(await self._shown(view, scope_id))
 
     async def _shown(self, view: SessionView, scope_id: str) -> Any:

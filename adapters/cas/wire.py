@@ -4,6 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
+from gateway.field_errors import shown
+
 from .catalog_wire import Metadata, MetadataChange, Name, Open, Wire
 
 
@@ -67,7 +69,7 @@ Block = Annotated[TextBlock | ImageBlock | DocumentBlock, Field(discriminator="t
 
 def _with_words(blocks: list[Any]) -> list[Any]:
     if all(isinstance(block, TextBlock) and not block.text for block in blocks):
-        raise ValueError("words, a picture or a document are needed; all the blocks are empty")
+        raise ValueError("must have a text, an image or a document; all its blocks are empty")
     return blocks
 
 
@@ -151,7 +153,7 @@ class ResourceChange(Wire):
 
 def _id_or_object(value: Any) -> Any:
     if not isinstance(value, str | dict):
-        raise ValueError("an id or an object is needed")
+        raise ValueError(f"must be an id or an object, not {shown(value)}")
     return value
 
 
@@ -159,7 +161,7 @@ def _words_or_object(value: Any) -> Any:
     if not isinstance(value, str) and not (
         isinstance(value, dict) and all(isinstance(word, str) for word in value.values())
     ):
-        raise ValueError("a string KEY=VALUE;KEY=VALUE, or an object of strings, is needed")
+        raise ValueError("must be a string, as KEY=VALUE;KEY=VALUE, or an object of strings")
     return value
 
 

@@ -1,12 +1,13 @@
 """Runs begun and ended: what the chat socket and HTTP have in common."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from gateway.errors import Invalid, NotFound
+from gateway.errors import Busy, Invalid, NotFound
 from gateway.model import (
     AnyCommand,
     FilePart,
@@ -36,6 +37,21 @@ class NoAgent(NotFound):
 
 class NoConversation(NotFound):
     """The client named a conversation that is not there, or not for them."""
+
+
+class NoFile(NotFound):
+    """The client named a file that is not there, or not for them."""
+
+
+@contextmanager
+def spoken(conversation_id: str) -> Iterator[None]:
+    """Refusals of the house in ZenFlux's words: what the house calls a session is a conversation here."""
+    try:
+        yield
+    except NotFound:
+        raise NoConversation(f"there is no conversation '{conversation_id}'") from None
+    except Busy:
+        raise Busy("a session is running in this conversation; wait for its end, or stop it") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,21 +110,22 @@ class Chats:
             raise NoAgent(f"there is no agent '{agent}'")
         if view is not None and body.message_id in {entry.message_id for entry in view.entries if body.message_id}:
             raise Invalid(f"message_id: there is a message '{body.message_id}' here already", param="message_id")
-        stored = {one: await self._file(owner, one) for one in {f.file_id for f in body.files or []} if one}
+        stored = await self._files(owner, body)
         command = inbound.message_of(body, card, stored, self.house.table)
         return Wish(owner, body, agent, view, command)
 
     async def begin(self, wish: Wish) -> Begun:
         sessions = self.house.sessions
         view = wish.view or await self.converse(wish.owner, wish.agent, wish.body.user_id)
-        if view.agent != wish.agent:
-            await sessions.update(wish.owner, view.session_id, agent=wish.agent)
-        before = copy(view)  # the agent may change what the run has to begin with before we hear of its start
-        title = self._title_of(wish.body, view)
-        submitting = sessions.submit(wish.owner, view.session_id, [wish.command])
-        if title is not None:
-            submitting = self._entitled(wish, view, title, submitting)
-        receipt = await self.house.begin_turn(wish.owner, view.session_id, submitting)
+        with spoken(view.session_id):
+            if view.agent != wish.agent:
+                await sessions.update(wish.owner, view.session_id, agent=wish.agent)
+            before = copy(view)  # the agent may change what the run has to begin with before we hear of its start
+            title = self._title_of(wish.body, view)
+            submitting = sessions.submit(wish.owner, view.session_id, [wish.command])
+            if title is not None:
+                submitting = self._entitled(wish, view, title, submitting)
+            receipt = await self.house.begin_turn(wish.owner, view.session_id, submitting)
         return Begun(view, before, receipt, wish.body.message_id or None)
 
     async def begun(self, owner: str, run_id: str) -> Begun:
@@ -179,13 +196,22 @@ class Chats:
         return not user_id or user_id in ((named,) if named else (LOCAL, view.owner))
 
     async def _conversation(self, owner: str, session_id: str) -> SessionView:
-        try:
+        with spoken(session_id):
             return await self.house.sessions.get(owner, session_id)
-        except NotFound:
-            raise NoConversation(f"there is no conversation '{session_id}'") from None
 
-    async def _file(self, owner: str, file_id: str) -> FilePart:
-        found = await self.house.resources.get("file", owner, file_id)
+    async def _files(self, owner: str, body: ChatSend) -> dict[str, FilePart]:
+        """The files that a message names by id."""
+        stored: dict[str, FilePart] = {}
+        for number, reference in enumerate(body.files or []):
+            if reference.file_id and reference.file_id not in stored:
+                stored[reference.file_id] = await self._file(owner, reference.file_id, f"files.{number}.file_id")
+        return stored
+
+    async def _file(self, owner: str, file_id: str, field: str) -> FilePart:
+        try:
+            found = await self.house.resources.get("file", owner, file_id)
+        except NotFound:
+            raise NoFile(f"{field}: there is no file '{file_id[:128]}'", param=field) from None
         return FilePart(
             name=found.body["name"], file_id=file_id, media_type=found.body["media_type"], size=found.body["size"],
         )

@@ -9,7 +9,7 @@ from gateway.model import SessionView
 from gateway.web import OWNER, Context, reply
 
 from . import history, params, views
-from .chat import Chats, NoAgent
+from .chat import Chats, NoAgent, spoken
 from .history import Message
 from .manner import LOCAL
 from .search import look
@@ -47,11 +47,13 @@ class Conversations:
         view, title = await self._found(request), params.title(request)
         if title is None:
             raise Invalid("title: say what to call it", param="title")
-        view = await self.house.sessions.update(request[OWNER], view.session_id, title=title)
+        with spoken(view.session_id):
+            view = await self.house.sessions.update(request[OWNER], view.session_id, title=title)
         return self._reply(self._shown(view))
 
     async def delete(self, request: web.Request) -> web.Response:
-        await self.house.sessions.delete(request[OWNER], request.match_info["id"])
+        with spoken(request.match_info["id"]):
+            await self.house.sessions.delete(request[OWNER], request.match_info["id"])
         return self._reply({"deleted": True})
 
     async def search(self, request: web.Request) -> web.Response:
@@ -112,7 +114,8 @@ class Conversations:
     # -- pieces ---------------------------------------------------------------------------------------------------
 
     async def _found(self, request: web.Request) -> SessionView:
-        return await self.house.sessions.get(request[OWNER], request.match_info["id"])
+        with spoken(request.match_info["id"]):
+            return await self.house.sessions.get(request[OWNER], request.match_info["id"])
 
     async def _all(self, request: web.Request) -> list[SessionView]:
         """The user's conversations, newest first."""

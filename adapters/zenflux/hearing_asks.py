@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -127,8 +126,9 @@ def _question(form: dict[str, Any]) -> Question:
 def _choice(option: Any) -> Choice:
     if isinstance(option, dict):
         label = next((said for key in ("label", "title", "value", "id") if (said := text(option.get(key)))), "")
-        return Choice(label=label or orjson.dumps(option).decode(), description=text(option.get("description")) or None)
-    return Choice(label=option if isinstance(option, str) else orjson.dumps(option).decode())
+        label = label or msgspec.json.encode(option).decode()
+        return Choice(label=label, description=text(option.get("description")) or None)
+    return Choice(label=option if isinstance(option, str) else msgspec.json.encode(option).decode())
 
 
 # -- long and failed runs ---------------------------------------------------------------------------------------------

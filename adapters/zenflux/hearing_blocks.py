@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
+import msgspec
 
 from gateway.errors import BackendFailed
 from gateway.model import AnyPart, BlockKind, Content, ImagePart, TextPart, ToolCall
@@ -116,7 +116,7 @@ class Blocks:
         given = opened.block.get("input")
         written = []
         if origin_of(opened.type) and not opened.said and isinstance(given, dict) and given:
-            written = self._scribe.arguments(index, orjson.dumps(given).decode())
+            written = self._scribe.arguments(index, msgspec.json.encode(given).decode())
         return [*written, *self._scribe.end(index)]
 
     def _returned(self, opened: Open) -> list[Said]:
@@ -153,7 +153,7 @@ def content_of(said: Any) -> Content:
         return said or ""
     if isinstance(said, list) and said and all(isinstance(one, dict) for one in said):
         return tuple(_part(one) for one in said)
-    return orjson.dumps(said).decode()
+    return msgspec.json.encode(said).decode()
 
 
 def _part(block: dict[str, Any]) -> AnyPart:
@@ -161,7 +161,7 @@ def _part(block: dict[str, Any]) -> AnyPart:
     if image is not None:
         return image
     words = block.get("text")
-    return TextPart(text=words if isinstance(words, str) else orjson.dumps(block).decode())
+    return TextPart(text=words if isinstance(words, str) else msgspec.json.encode(block).decode())
 
 
 def _joined(content: Content, more: str) -> Content:

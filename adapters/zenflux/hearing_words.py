@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import orjson
 
 from gateway.errors import BackendFailed
-from gateway.model import Fault, FaultCode, Outcome, StopReason, ToolOrigin, Usage
+from gateway.model import Fault, FaultCode, Outcome, StopReason, ToolOrigin, Usage, exact_json
 from mappings.language import Table, builtin_table
 
 Word = TypeVar("Word", bound=StrEnum)
@@ -81,7 +81,7 @@ def parsed(value: Any) -> Any:
     if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
         return value
     try:
-        return orjson.loads(value)
+        return exact_json(value)
     except orjson.JSONDecodeError:
         return value
 

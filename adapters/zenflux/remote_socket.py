@@ -11,6 +11,7 @@ import orjson
 from aiohttp import ClientHandlerType, ClientRequest, ClientResponse, WSMsgType
 
 from gateway.errors import BackendFailed, Overloaded, RateLimited
+from gateway.model import exact_json
 from gateway.upstream import BLOT, LARGEST, LONGEST_WAIT, Cut, Unreachable, Upstream, unmistakable
 
 SOCKET = "/ws/chat"
@@ -106,7 +107,7 @@ class Line:
         for secret in self._secrets:
             text = text.replace(secret, BLOT)
         try:
-            return orjson.loads(text)
+            return exact_json(text)
         except orjson.JSONDecodeError:
             raise BackendFailed(f"{self._upstream.name} sent a frame that is not JSON") from None
 

@@ -10,11 +10,12 @@ from uuid import uuid4
 import orjson
 
 from gateway.errors import Busy, GatewayError, Invalid
-from gateway.model import ROOT, FaultCode, Role
+from gateway.field_errors import shown
+from gateway.model import ROOT, FaultCode, LimitExceeded, Role, read_json
 from gateway.upstream import mended
-from gateway.web import Rest, Socket, checked, dumps, loads
+from gateway.web import Rest, Socket, checked, dumps
 
-from .chat import Begun, Chats, NoAgent, NoConversation
+from .chat import Begun, Chats, NoAgent, NoConversation, NoFile
 from .manner import on_socket
 from .outbound import WAITING
 from .wire import ChatAbort, ChatSend, SessionResume
@@ -27,7 +28,9 @@ HEAD = 4096
 TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,]|[^\s"\[\]{}:,]+')
 PUNCTUATION = (":", ",")
 BRACKETS = {"{": 1, "[": 1, "}": -1, "]": -1}
-CODES: dict[type[GatewayError], str] = {NoAgent: "AGENT_NOT_FOUND", NoConversation: "CONVERSATION_NOT_FOUND"}
+CODES: dict[type[GatewayError], str] = {
+    NoAgent: "AGENT_NOT_FOUND", NoConversation: "CONVERSATION_NOT_FOUND", NoFile: "VALIDATION_ERROR",
+}
 
 
 class ChatSocket:
@@ -52,7 +55,8 @@ class ChatSocket:
         except ValueError as error:
             if (request_id := request_id_in(frame)) is not None:
                 code = self._house.table.word("fault@code", FaultCode.INVALID)
-                await self._say("refused", id=request_id, code=code, message=f"the frame is not JSON: {error}")
+                words = str(error) if isinstance(error, LimitExceeded) else f"the frame is not JSON: {error}"
+                await self._say("refused", id=request_id, code=code, message=words)
             return
         kind = said.get("type") if isinstance(said, dict) else None
         if kind == "ping":
@@ -90,7 +94,7 @@ class ChatSocket:
     async def _do(self, request_id: Any, act: Act, params: Any) -> None:
         try:
             if not isinstance(params, dict):
-                raise Invalid("params: an object is wanted", param="params")
+                raise Invalid(f"params: must be an object, not {shown(params)}", param="params")
             await act(request_id, params)  # an id that is a number is given back as one
         except GatewayError as error:
             code = CODES.get(type(error)) or self._house.table.word("fault@code", error.code)
@@ -203,9 +207,9 @@ class ChatSocket:
 def read(frame: bytes) -> Any:
     """The JSON of a frame; pages cut texts anywhere, and half of a character is none."""
     try:
-        return loads(frame)
+        return read_json(frame)
     except orjson.JSONDecodeError:
-        return loads(mended(frame.decode()))
+        return read_json(mended(frame.decode()))
 
 
 def request_id_in(frame: bytes) -> str | int | None:
@@ -224,4 +228,8 @@ def request_id_in(frame: bytes) -> str | int | None:
         request_id = orjson.loads(found.get('"id"', "null"))
     except orjson.JSONDecodeError:
         return None
-    return request_id if found.get('"type"') == '"req"' and type(request_id) in (str, int) else None
+    if found.get('"type"') != '"req"':
+        return None
+    if isinstance(request_id, float):  # an integer that is too large cannot be given back
+        return str(uuid4())
+    return request_id if type(request_id) in (str, int) else None

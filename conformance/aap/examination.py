@@ -48,9 +48,9 @@ class AapExamination:
                 return agent
         raise NotTestable(f"/meta lists no agent named {wanted!r}" if wanted else "/meta lists no agent with a name")
 
-    async def create(self, body: Any) -> Reply:
+    async def create(self, json: Any, **more: Any) -> Reply:
         """POST /sessions, whatever comes of it."""
-        reply = await self.http.ask("POST", "/sessions", body)
+        reply = await self.http.ask("POST", "/sessions", json, **more)
         if 200 <= reply.status < 300:
             body = reply.json()
             if isinstance(body, dict) and isinstance(body.get("sessionId"), str):
@@ -79,8 +79,11 @@ class AapExamination:
         if tools is not None:
             config["tools"] = enabled(tools)
         body = {"agent": config, **more} | ({"tools": client_tools} if client_tools is not None else {})
-        reply = expect.status(await self.create(body), 201)
-        return Conversation(self, agent, reply.json()["sessionId"])
+        return self.conversation(agent, expect.status(await self.create(body), 201))
+
+    def conversation(self, agent: Agent, created: Reply) -> Conversation:
+        """The session that was created."""
+        return Conversation(self, agent, created.json()["sessionId"])
 
     async def open(self, **wanted: Any) -> Conversation:
         """A session to talk in; if it cannot be had, the case cannot be put."""

@@ -4,10 +4,11 @@ from collections import Counter
 from typing import Any
 
 from conformance.aap.agent import MODES
+from conformance.aap.conversation import user
 from conformance.aap.examination import AapExamination
 from conformance.kit import expect
 from conformance.kit.case import requirement
-from conformance.kit.expect import preparing
+from conformance.kit.expect import NotTestable, preparing
 from conformance.kit.http import Reply
 from conformance.kit.schemas import Schemas, is_schema
 
@@ -101,3 +102,32 @@ def have_tools(agents: list[dict[str, Any]], schemas: Schemas) -> None:
         schemas.fit("tool", tool, f"a tool of the agent {agent!r}")
         what = f"the parameters of the tool {tool['name']!r} to be a JSON Schema"
         expect.that(is_schema(tool["parameters"]), what, tool["parameters"])
+
+
+NO_SCHEMAS: tuple[tuple[Any, str], ...] = (
+    ("object", "the parameters are a string"),
+    ([], "the parameters are a list"),
+    ({"type": 5}, "a type is a name, or a list of names"),
+    ({"type": "object", "properties": []}, "properties are an object"),
+    ({"type": "object", "properties": {"word": {"type": "string", "minLength": "one"}}}, "a length is a number"),
+)
+
+
+@requirement("AAP-META-05")
+async def a_client_tool_needs_a_schema(exam: AapExamination) -> None:
+    """A client tool that lacks a member, or whose parameters are no JSON Schema, is refused and changes nothing."""
+    agent, spec = await exam.agent(), exam.profile.client_spec
+    if not agent.takes_client_tools:
+        raise NotTestable(f"the agent {agent.name!r} does not declare application.tools")
+    lacking = [({key: spec[key] for key in spec if key != name}, f"it has no {name}") for name in NEEDED]
+    wrong = [*lacking, *(({**spec, "parameters": given}, why) for given, why in NO_SCHEMAS)]
+    talk = await exam.open(client_tools=[spec])
+    before = await talk.info()
+    for tool, why in wrong:
+        expect.refused(await exam.create({"agent": {"name": agent.name}, "tools": [tool]}), f"of a tool, {why}")
+        turn = {"messages": [user(exam.profile.prompt("text"))], "tools": [tool], "stream": agent.usual_mode}
+        expect.refused(await talk.attempt(turn), f"of a tool, {why}")
+        expect.equal("the session after a refusal", before, await talk.info())
+
+
+NEEDED = ("name", "description", "parameters")

@@ -5,9 +5,10 @@ from uuid import uuid4
 
 from conformance.aap.conversation import user
 from conformance.aap.examination import AapExamination
-from conformance.aap.exchange import exact
+from conformance.aap.exchange import exact, plain
 from conformance.aap.listing import all_sessions
 from conformance.kit import expect
+from conformance.kit.carried import CARRIED, HUGE, came_back, written
 from conformance.kit.case import requirement
 from conformance.kit.expect import NotTestable
 
@@ -126,6 +127,26 @@ async def seed_messages_begin_the_history(exam: AapExamination) -> None:
     expect.equal("the start of the history", exact(seed), exact(await talk.history())[: len(seed)])
 
 
+@requirement("AAP-SESS-05")
+async def empty_messages_are_part_of_the_seed(exam: AapExamination) -> None:
+    """Messages whose content is an empty string or an empty list keep their place in the history, empty as they are."""
+    seed: list[dict[str, Any]] = [
+        {"role": "system", "content": ""},
+        user("One."),
+        {"role": "assistant", "content": ""},
+        user(""),
+        {"role": "assistant", "content": []},
+        user("Two."),
+        {"role": "assistant", "content": "2"},
+    ]
+    talk = await exam.admit(messages=seed)
+    wanted = [(message["role"], plain(message["content"])) for message in seed]
+    for moment in ("of a new session", "after a turn"):
+        kept = [(message["role"], plain(message["content"])) for message in await talk.history()]
+        expect.equal(f"the first messages {moment}", wanted, kept[: len(seed)])
+        (await talk.say(exam.profile.prompt("text"))).stopped("end_turn")
+
+
 @requirement("AAP-SESS-06")
 async def tool_names_do_not_clash(exam: AapExamination) -> None:
     """Two client tools of one name, or a client tool named like an enabled server tool, are refused; others are not."""
@@ -182,6 +203,27 @@ async def a_bare_session_is_shown_bare(exam: AapExamination) -> None:
     expect.status(await exam.http.ask("GET", f"/sessions/{exam.stranger()}"), 404)
 
 
+@requirement("AAP-SESS-07")
+async def parameters_come_back_as_they_came(exam: AapExamination) -> None:
+    """Whatever JSON the parameters of a client tool hold is shown as it was sent; numbers too large may be refused."""
+    spec = exam.profile.client_spec
+    given = {**spec["parameters"], "x-examined": CARRIED}
+    talk = await exam.open(client_tools=[{**spec, "parameters": given}])
+    for _ in range(2):
+        shown = [tool["parameters"] for tool in (await talk.info()).get("tools", [])]
+        came_back("the parameters of the client tool", [given], shown)
+        (await talk.say(exam.profile.prompt("text"))).stopped("end_turn")
+    huge = {**spec["parameters"], "x-examined": HUGE}
+    body = {"agent": {"name": talk.agent.name}, "tools": [{**spec, "parameters": huge}]}
+    reply = await exam.create(..., body=written(body))
+    if reply.status != 201:
+        expect.refused(reply, "its numbers are too large")
+        return
+    other = exam.conversation(talk.agent, reply)
+    shown = [tool["parameters"] for tool in (await other.info()).get("tools", [])]
+    came_back("the parameters of the client tool", [huge], shown)
+
+
 @requirement("AAP-SESS-08")
 async def secrets_stay_secret(exam: AapExamination) -> None:
     """A secret given at creation or in a turn is shown neither with its session nor in the list."""
@@ -221,5 +263,3 @@ async def deleting_an_unknown_session_is_a_404(exam: AapExamination) -> None:
     talk = await exam.open(tools=None)
     expect.status(await exam.http.ask("DELETE", f"/sessions/{exam.stranger()}"), 404)
     await talk.info()
-
-

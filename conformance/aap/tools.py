@@ -139,6 +139,35 @@ async def images_are_taken_if_declared(exam: AapExamination) -> None:
         expect.equal("the first message, as it was sent", plain(contents[kind]), kept[0] if kept else None)
 
 
+NO_IMAGES: tuple[tuple[str, str], ...] = (
+    ("data:image/png,AAAA", "the data are not in base64"),
+    ("data:image/png;base64,@@@@", "what follows `base64,` is not base64"),
+    ("data:image/png;base64,", "there are no data"),
+    ("data:text/plain;base64,AAAA", "the data are no image"),
+    ("data:", "it names no data"),
+    ("https://", "it names no host"),
+    ("https:///pixel.png", "it names no host"),
+    ("ftp://example.com/pixel.png", "it is neither https nor data"),
+    ("file:///etc/hostname", "it is neither https nor data"),
+    ("pixel.png", "it is neither https nor data"),
+    ("", "it is empty"),
+)
+
+
+@requirement("AAP-TOOL-05")
+async def images_of_another_form_are_refused(exam: AapExamination) -> None:
+    """An image is an https:// URL or a data: URI with an image in base64; anything else is a 4xx and is not kept."""
+    talk = await exam.open()
+    for url, why in NO_IMAGES:
+        content = [{"type": "text", "text": "What is this?"}, {"type": "image", "url": url}]
+        refusal = await talk.attempt({"messages": [user(content)], "stream": talk.agent.usual_mode})
+        expect.refused(refusal, f"of the image {url!r}, {why}")
+        seeded = {"agent": {"name": talk.agent.name}, "messages": [user(content)]}
+        expect.refused(await exam.create(seeded), f"of the image {url!r}, {why}")
+    if "full" in talk.agent.history_types:
+        expect.equal("the history after the refusals", [], await talk.history())
+
+
 @requirement("AAP-TOOL-06")
 async def results_may_be_text_or_blocks(exam: AapExamination) -> None:
     """A client's result is taken as a string and as blocks, and kept as it was."""

@@ -83,6 +83,46 @@ async def only_pending_calls_can_be_answered(exam: AapExamination) -> None:
         expect.equal("the session after a second answer", before, await _everything(talk))
 
 
+@requirement("AAP-TURN-02")
+async def answers_may_come_one_by_one(exam: AapExamination) -> None:
+    """An answer to one of several open calls is taken, the others staying open, or refused and changes nothing."""
+    one, other = exam.profile.server_tool("first_tool"), exam.profile.server_tool("second_tool")
+    for mode in (await exam.agent()).modes:
+        talk = await exam.open(tools={one.name: False, other.name: False}, client_tools=[exam.profile.client_spec])
+        turn = (await talk.say(exam.profile.prompt("parallel"), mode)).stopped("tool_use")
+        mine = turn.call(exam.profile.client_spec["name"])
+        first, *rest = [permission(call, True) for call in turn.open_calls if call != mine]
+        answers = [first, result(mine, "mine"), *rest]
+        before = await _everything(talk)
+        reply = await talk.attempt({"messages": [first], "stream": mode})
+        if 400 <= reply.status < 500:
+            expect.equal("the session after the refusal of one answer of several", before, await _everything(talk))
+            (await talk.post(answers, mode)).stopped("end_turn").spoke()
+        else:
+            expect.status(reply, 200)
+            await _answer_the_rest(talk, answers, mode)
+
+
+async def _answer_the_rest(talk: Conversation, answers: list[dict[str, Any]], mode: str) -> None:
+    """Answer one call after the other; the first has its answer."""
+    for place, answer in enumerate(answers[1:], 1):
+        for done in answers[:place]:
+            again = await talk.attempt({"messages": [done]})
+            expect.refused(again, "the call was answered before, while others are still open")
+        turn = await talk.post([answer], mode)
+        turn.stopped("end_turn" if place == len(answers) - 1 else "tool_use")
+        if answer["role"] == "tool":
+            mine = answer["toolCallId"]
+            expect.that(mine not in turn.exchange.results, "no result told of a client tool", turn.shown)
+        if "full" in talk.agent.history_types:
+            kept = [item["toolCallId"] for item in await talk.history() if item["role"] == "tool"]
+            given = [item["toolCallId"] for item in answers[: place + 1] if item["role"] == "tool"]
+            expect.subset("the results in the history so far", given, kept)
+            early = [item["toolCallId"] for item in answers[place + 1 :] if item["toolCallId"] in kept]
+            expect.equal("results in the history of calls that still wait", [], early)
+    turn.spoke()
+
+
 @requirement("AAP-TURN-03")
 async def options_merge_and_last(exam: AapExamination) -> None:
     """An option set in a turn joins the one set at creation; both are still set after the next turn."""

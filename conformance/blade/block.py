@@ -104,6 +104,17 @@ async def text_blocks_are_the_text(exam: BladeExamination) -> None:
         await _expect_whole(talk, situation, "text")
 
 
+@requirement("BL-BLK-14")
+async def a_users_words_are_its_text(exam: BladeExamination) -> None:
+    """The text of a user's turn is what was sent, to the letter, in its turn:end and in the history."""
+    talk = await exam.open()
+    words = f"  {exam.profile.prompt('text')}  \n\t«中文» \"quoted\" \\ 😀 "
+    chat = (await talk.say(words)).ended("completed")
+    told = [turn.final for turn in chat.turns if turn.final["role"] == "user"]
+    for turn in (*told, *(turn for turn in await talk.messages() if turn["role"] == "user")):
+        expect.equal("the text of the user's turn", words, text_of(turn))
+
+
 @requirement("BL-BLK-15")
 async def thinking_blocks_are_the_thought(exam: BladeExamination) -> None:
     """The thinking blocks of every turn, put together, are what was streamed, and hold nothing of the text."""

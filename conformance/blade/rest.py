@@ -3,6 +3,7 @@
 import asyncio
 from uuid import uuid4
 
+from conformance.blade import key, memory, task
 from conformance.blade.examination import BladeExamination
 from conformance.kit import expect
 from conformance.kit.case import requirement
@@ -49,6 +50,15 @@ async def unknown_things_are_404(exam: BladeExamination) -> None:
 
 
 @requirement("BL-REST-03")
+async def other_unknown_things_are_404(exam: BladeExamination) -> None:
+    """An unknown memory, key or task, as far as the server lists things of the kind, is a 404 with {detail}."""
+    for path, name in ((memory.PATH, 2**31 - 7), (key.PATH, exam.stranger()), (task.PATH, exam.stranger())):
+        if (await exam.http.ask("GET", path)).status == 200:
+            for method in ("GET", "DELETE"):
+                _words(exam, await exam.http.ask(method, f"{path.rstrip('/')}/{name}"), 404)
+
+
+@requirement("BL-REST-03")
 async def wrong_bodies_are_refused_in_words(exam: BladeExamination) -> None:
     """Bodies that are not JSON, or of the wrong shape, are a 4xx with {detail}."""
     talk = await exam.open()
@@ -66,8 +76,8 @@ async def a_wrong_token_is_401(exam: BladeExamination) -> None:
         raise NotTestable("the examiners were given no key")
     talk = await exam.open()
     for path in ("/api/sessions", talk.path, f"{talk.path}/messages", "/api/memories"):
-        for key in (None, f"sk-blade-v2-{uuid4().hex}"):
-            _words(exam, await exam.http.ask("GET", path, key=key), 401)
+        for token in (None, f"sk-blade-v2-{uuid4().hex}"):
+            _words(exam, await exam.http.ask("GET", path, key=token), 401)
 
 
 @requirement("BL-REST-04")

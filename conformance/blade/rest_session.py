@@ -8,6 +8,7 @@ from uuid import uuid4
 from conformance.blade.chat import EVENTS
 from conformance.blade.examination import BladeExamination
 from conformance.kit import expect
+from conformance.kit.carried import CARRIED, HUGE, came_back, written
 from conformance.kit.case import requirement
 from conformance.kit.multipart import Upload, form
 
@@ -178,3 +179,16 @@ async def extra_info_is_kept(exam: BladeExamination) -> None:
             expect.equal("session_id", talk.session, seen["session_id"])
     heard = [item.name for item in talk.link.heard if item.name in EVENTS]
     expect.equal("chat events of it", [], heard)
+
+
+@requirement("BL-REST-15")
+async def extra_info_carries_any_json(exam: BladeExamination) -> None:
+    """Whatever JSON is in extra is read as it was sent; numbers too large may be refused."""
+    talk = await exam.open()
+    for extra in (CARRIED, HUGE):
+        reply = await talk.ask("POST", "/upset_extra_info", body=written({"extra": extra}))
+        if extra is HUGE and 400 <= reply.status < 500:
+            return
+        body = expect.keyed("the answer", expect.status(reply, 200, 201).json(), "extra")
+        came_back("extra", extra, body["extra"])
+        came_back("extra, read again", extra, (await exam.got("extra", f"{talk.path}/extra_info"))["extra"])

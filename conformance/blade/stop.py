@@ -1,11 +1,15 @@
 """Section socket, continued: stopping a chat."""
 
+from contextlib import suppress
+from typing import Any
+
 from conformance.blade.examination import BladeExamination
 from conformance.blade.order import in_order
 from conformance.blade.snapshot import text_of
-from conformance.blade.talk import Talk
+from conformance.blade.talk import QUIET, Talk
 from conformance.kit import expect
 from conformance.kit.case import requirement
+from conformance.kit.expect import Failed
 from conformance.kit.socketio import Heard
 
 
@@ -64,6 +68,20 @@ async def a_question_is_stopped_once(exam: BladeExamination) -> None:
         names.append((await talk.hear()).name)
     expect.that(names.count("chat:end") <= 1, "one chat:end at most for one chat:stop", names)
     (await talk.listen()).ended("completed")
+
+
+@requirement("BL-WS-06")
+async def a_run_is_stopped_by_its_id(exam: BladeExamination) -> None:
+    """chat:stop that names the chat_run_id chat:send was acknowledged with, if it was, ends that chat."""
+    talk = await exam.open()
+    ack: Any = None
+    with suppress(Failed):
+        sent = {"session_id": talk.session, "message": exam.profile.prompt("slow")}
+        ack = await talk.link.call("chat:send", sent, within=QUIET)
+    named = {name: ack[name] for name in ("chat_run_id",) if isinstance(ack, dict) and ack.get(name)}
+    await _speaking(talk)
+    await talk.link.emit("chat:stop", {"session_id": talk.session, **named})
+    (await talk.listen()).ended("interrupted")
 
 
 @requirement("BL-GAP-22")

@@ -98,6 +98,17 @@ async def a_result_may_be_empty(exam: CasExamination) -> None:
     (await talk.send(tool_result(call))).stopped("end_turn").spoke()
 
 
+@requirement("CAS-EV-07")
+async def a_result_is_kept_to_the_letter(exam: CasExamination) -> None:
+    """A result of several blocks is kept block by block, with its blanks and line ends."""
+    parts = ["  found \n", "\t«中文» 😀 "]
+    talk, call = await _custom_asked(exam)
+    content = [{"type": "text", "text": part} for part in parts]
+    run = (await talk.send(tool_result(call, content=content))).stopped("end_turn")
+    for event in (run.accepted[0], run.events[0], await talk.stored(run.accepted[0]["id"])):
+        expect.equal("the text blocks of the result", parts, texts(event.get("content")))
+
+
 @requirement("CAS-EV-15")
 async def an_answer_names_the_event(exam: CasExamination) -> None:
     """The custom tool's answer is echoed with the event id of the call."""

@@ -70,6 +70,18 @@ async def an_unknown_session_is_not_found(exam: CasExamination) -> None:
 
 
 @requirement("CAS-GEN-02")
+async def unknown_things_are_not_found(exam: CasExamination) -> None:
+    """An id nobody has, of whatever kind the server lists, is a 404 not_found_error."""
+    for shelf, prefix in PREFIXES.items():
+        if (await exam.ask("GET", shelf, query={"limit": "1"})).status == 200:
+            exam.refused(await exam.ask("GET", f"{shelf}/{exam.stranger(prefix.rstrip('_'))}"), 404)
+    talk = await exam.open()
+    for shelf, prefix in (("threads", "sthr"), ("resources", "sesr")):
+        if (await exam.ask("GET", f"{talk.path}/{shelf}")).status == 200:
+            exam.refused(await exam.ask("GET", f"{talk.path}/{shelf}/{exam.stranger(prefix)}"), 404)
+
+
+@requirement("CAS-GEN-02")
 async def wrong_requests_have_matching_errors(exam: CasExamination) -> None:
     """A wrong request is an invalid_request_error, one that comes too late a conflict_error."""
     exam.refused(await exam.create({}), 400)

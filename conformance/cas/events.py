@@ -9,6 +9,7 @@ from conformance.cas.examination import Body, CasExamination
 from conformance.cas.run import confirmation, message, texts, tool_result
 from conformance.cas.talk import Talk, is_idle
 from conformance.kit import expect
+from conformance.kit.carried import CARRIED, HUGE, came_back, written
 from conformance.kit.case import requirement
 
 BESIDE_TURNS = ("session.updated", "session.deleted")
@@ -115,6 +116,16 @@ async def a_message_starts_a_turn(exam: CasExamination) -> None:
 
 
 @requirement("CAS-EV-03")
+async def words_are_kept_to_the_letter(exam: CasExamination) -> None:
+    """Blanks, line ends, quotes and letters of any script are in the message as they were sent, block by block."""
+    talk = await exam.open()
+    parts = [f"  {exam.profile.prompt('text')} \n", "\ttwo  blanks ", "\"quoted\" \\ «中文» \u2028 😀\r\n"]
+    run = await talk.say([{"type": "text", "text": part} for part in parts])
+    for event in (run.accepted[0], run.events[0], await talk.stored(run.accepted[0]["id"])):
+        expect.equal("the text blocks of the message", parts, texts(event["content"]))
+
+
+@requirement("CAS-EV-03")
 async def a_message_needs_content(exam: CasExamination) -> None:
     """A message without content, or with content that is neither string nor blocks, is a 400."""
     talk = await exam.open()
@@ -186,6 +197,25 @@ async def an_outcome_keeps_what_it_is_given(exam: CasExamination) -> None:
     stored = await talk.stored(accepted["id"])
     for event in (accepted, streamed, stored):
         expect.equal("the fields of the outcome", extra, {name: event.get(name) for name in extra})
+
+
+@requirement("CAS-EV-08")
+async def an_outcome_carries_any_json(exam: CasExamination) -> None:
+    """Fields of an outcome keep their values, nested as they are, and so does one named session_thread_id."""
+    talk = await exam.open()
+    extra = {"examiners_own": CARRIED, "session_thread_id": exam.stranger("sthr")}
+    async with talk.follow() as follower:
+        (accepted,) = await talk.post({"type": "user.define_outcome", **extra})
+        streamed = await follower.arrival(accepted["id"])
+    for event in (accepted, streamed, await talk.stored(accepted["id"])):
+        came_back("the fields of the outcome", extra, {name: event.get(name) for name in extra})
+    huge = {"events": [{"type": "user.define_outcome", "examiners_own": HUGE}]}
+    reply = await talk.attempt(..., body=written(huge))
+    if reply.status == 202:
+        kept = await talk.stored(exam.fitting("accepted", reply)["data"][0]["id"])
+        came_back("the fields of the outcome", HUGE, kept.get("examiners_own"))
+    else:
+        exam.refused(reply, 400)
 
 
 @requirement("CAS-EV-09")

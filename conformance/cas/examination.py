@@ -147,9 +147,9 @@ class CasExamination:
             body["environment_id"] = await self.environment()
         return await self.create(body)
 
-    async def create(self, body: Any, **more: Any) -> Reply:
+    async def create(self, json: Any, **more: Any) -> Reply:
         """POST /sessions with exactly this body."""
-        reply = await self.ask("POST", "/sessions", body, **more)
+        reply = await self.ask("POST", "/sessions", json, **more)
         if 200 <= reply.status < 300:
             self.fitting("session", reply)
         return reply

@@ -6,8 +6,9 @@ from typing import Any
 from conformance.cas.agreement import agree
 from conformance.cas.examination import Body, CasExamination
 from conformance.cas.run import message
-from conformance.cas.talk import is_idle
+from conformance.cas.talk import Talk, is_idle
 from conformance.kit import expect
+from conformance.kit.carried import CARRIED, HUGE, came_back, written
 from conformance.kit.case import requirement
 from conformance.kit.http import Reply
 
@@ -55,6 +56,21 @@ async def what_is_given_comes_back(exam: CasExamination) -> None:
     given = {"title": "An examination «中文»", "metadata": {"reason": "conformance", "empty": ""}}
     session = (await exam.admit(**given, examiners_extra={"a": 1})).session
     expect.equal("title and metadata", given, {name: session[name] for name in given})
+
+
+@requirement("CAS-SESS-01")
+async def metadata_come_back_as_they_came(exam: CasExamination) -> None:
+    """Whatever value metadata have is shown as it was sent, at once and later, or refused with a 400."""
+    for name, value in (*CARRIED.items(), *HUGE.items()):
+        if name and value is not None:
+            body = {"agent": await exam.agent(), "environment_id": await exam.environment(), "metadata": {name: value}}
+            reply = await exam.create(..., body=written(body))
+            if reply.status != 201:
+                exam.refused(reply, 400)
+                continue
+            talk = Talk(exam, reply.json())
+            for session in (talk.session, await talk.info()):
+                came_back("metadata", {name: value}, session["metadata"])
 
 
 @requirement("CAS-SESS-02")

@@ -99,9 +99,9 @@ class Talk:
         self.id = str(session["id"])
         self.path = f"/sessions/{self.id}"
 
-    async def attempt(self, body: Any, **more: Any) -> Reply:
+    async def attempt(self, json: Any, **more: Any) -> Reply:
         """One POST to /events with any body, whatever comes of it."""
-        return await self._exam.ask("POST", f"{self.path}/events", body, **more)
+        return await self._exam.ask("POST", f"{self.path}/events", json, **more)
 
     async def post(self, *events: Body) -> list[Body]:
         """One POST to /events; it must be accepted, and be answered with these events."""

@@ -82,5 +82,6 @@ async def threads_are_told_as_listed(exam: CasExamination) -> None:
 
 @requirement("CAS-SSE-05", "CAS-EV-01", "CAS-EV-10")
 async def broken_turns_are_told_as_listed(exam: CasExamination) -> None:
-    """A turn that fails and one that is interrupted."""
-    await _tell(exam, exam.profile.prompt("fail"), interrupted=exam.profile.prompt("slow"))
+    """A turn that fails, one that is interrupted and, if the profile has them, one that is refused or cut off."""
+    cut = filter(None, (exam.profile.prompts.refuse, exam.profile.prompts.max_tokens))
+    await _tell(exam, exam.profile.prompt("fail"), *cut, interrupted=exam.profile.prompt("slow"))

@@ -96,7 +96,7 @@ async def idle_says_why(exam: CasExamination) -> None:
     (await talk.send(*map(answer, run.pending))).stopped("end_turn")
 
 
-@requirement("CAS-EV-13")
+@requirement("CAS-EV-20")
 async def an_end_before_its_time_says_so(exam: CasExamination) -> None:
     """end_turn is a natural end and nothing else: what fails, is cut off, refused or interrupted has its own reason."""
     talk = await exam.open()

@@ -111,3 +111,11 @@ class ClashesTakenInTurns(ReferenceServer):
     def check_names(self, session: Session) -> None:
         if session.id not in self.sessions:
             super().check_names(session)
+
+
+@fault("AAP-SESS-05", cases="sessions.empty_messages_are_part_of_the_seed")
+class EmptySeedsDropped(ReferenceServer):
+    """Seed messages that say nothing are left out."""
+
+    def seed_history(self, new: NewSession) -> list[dict[str, Any]]:
+        return [message for message in super().seed_history(new) if message["content"]]

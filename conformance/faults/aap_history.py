@@ -3,12 +3,13 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
+from conformance.faults.damage import without_nulls
 from conformance.faults.fault import fault
-from conformance.faults.ledger import Refusal, Session, text_of
+from conformance.faults.ledger import Refusal, Session, as_blocks, text_of
 from conformance.faults.performer import Performer
 from conformance.faults.reference import ReferenceServer
 from conformance.faults.telling import Entered, Happening, Returned
-from conformance.faults.wire import ToolPermission, UserMessage
+from conformance.faults.wire import NewSession, ToolPermission, UserMessage
 
 SAID = "history.what_was_said_is_kept_exactly"
 CALLED = "history.calls_and_results_are_kept_exactly"
@@ -128,3 +129,45 @@ class OpenCallsHidden(ReferenceServer):
 
     def history(self, session: Session, kind: str) -> dict[str, Any]:
         return {kind: session.history[:-1] if session.pending else session.history}
+
+
+@fault("AAP-HIST-03", cases="history.the_clients_words_are_kept_as_they_were_sent")
+class StringsBecomeBlocks(ReferenceServer):
+    """A message that came as a string is kept as a block."""
+
+    def remembered(self, message: UserMessage) -> dict[str, Any]:
+        told = super().remembered(message)
+        return told | {"content": as_blocks(told["content"])}
+
+
+class _Thrifty(Performer):
+    """Clears the results of earlier turns away to save room."""
+
+    def hear(self, session: Session, message: dict[str, Any]) -> None:
+        for earlier in session.history:
+            if earlier["role"] == "tool":
+                earlier["content"] = "[cleared]"
+        super().hear(session, message)
+
+
+@fault("AAP-HIST-03", cases="history.a_history_only_grows")
+class EarlierResultsCleared(ReferenceServer):
+    """Results of earlier turns are replaced in the full history once the next turn begins."""
+
+    performer_type = _Thrifty
+
+
+@fault("AAP-HIST-03", cases="history.inputs_come_back_as_they_came")
+class NullsLeftOutOfInputs(ReferenceServer):
+    """Members of inputs that are null are not kept."""
+
+    def seed_history(self, new: NewSession) -> list[dict[str, Any]]:
+        return [without_nulls(message) for message in super().seed_history(new)]
+
+
+@fault("AAP-HIST-04", cases="history.a_new_session_resumes_from_the_history")
+class SeededCallsForgotten(ReferenceServer):
+    """Calls that a seeded history leaves open cannot be answered."""
+
+    def left_open(self, session: Session) -> dict[str, dict[str, Any]]:
+        return {}

@@ -2,11 +2,17 @@
 
 from typing import Any
 
+import orjson
+from aiohttp import web
+from pydantic import BaseModel
+
 from conformance.faults.desk import CAPABILITIES, OPTIONS, TOOLS
 from conformance.faults.fault import fault
+from conformance.faults.ledger import Session
 from conformance.faults.reference import ReferenceServer
 
 DESCRIBED = "meta.options_are_described"
+SCHEMA = "meta.a_client_tool_needs_a_schema"
 
 
 class _Meta(ReferenceServer):
@@ -116,3 +122,23 @@ class ParametersWithoutSchema(_Meta):
 
     def changed(self) -> dict[str, Any]:
         return {"tools": [TOOLS[0] | {"parameters": {"type": "whatever"}}, *TOOLS[1:]]}
+
+
+@fault("AAP-META-05", cases=SCHEMA)
+class SchemasUnread(ReferenceServer):
+    """The parameters of a client tool may be any object."""
+
+    def check_schemas(self, session: Session) -> None:
+        return None
+
+
+@fault("AAP-META-05", cases=SCHEMA)
+class ToolsInAHurry(ReferenceServer):
+    """A client tool without a description is taken, with an empty one."""
+
+    async def read(self, request: web.Request, model: type[BaseModel]) -> Any:
+        body = orjson.loads(await request.read())
+        if isinstance(body, dict) and isinstance(body.get("tools"), list):
+            body["tools"] = [{"description": "", **tool} for tool in body["tools"]]
+            return model.model_validate(body)
+        return await super().read(request, model)

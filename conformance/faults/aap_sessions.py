@@ -1,9 +1,12 @@
 """Servers that create, configure, show or delete sessions wrongly."""
 
+import re
 from typing import Any
 
+import orjson
 from aiohttp import web
 
+from conformance.faults.damage import without_nulls
 from conformance.faults.desk import TOOLS
 from conformance.faults.fault import fault
 from conformance.faults.ledger import Refusal, Session
@@ -12,6 +15,7 @@ from conformance.faults.wire import NewTurn
 
 SHOWN = "sessions.a_session_is_shown"
 DELETED = "sessions.a_session_is_deleted"
+CARRIED = "sessions.parameters_come_back_as_they_came"
 SECRET = "sessions.secrets_stay_secret"
 
 
@@ -169,3 +173,22 @@ class AnythingIsDeleted(ReferenceServer):
     async def delete_session(self, request: web.Request) -> web.StreamResponse:
         self.sessions.pop(request.match_info["id"], None)
         return web.Response(status=204)
+
+
+@fault("AAP-SESS-07", cases=CARRIED)
+class NullsLeftOut(ReferenceServer):
+    """Members that are null are left out of what is shown."""
+
+    def info(self, session: Session) -> dict[str, Any]:
+        told: dict[str, Any] = without_nulls(super().info(session))
+        return told
+
+
+@fault("AAP-SESS-07", cases=CARRIED)
+class LargeNumbersAsText(ReferenceServer):
+    """Numbers that do not fit into a double come back as strings."""
+
+    def info(self, session: Session) -> dict[str, Any]:
+        told = orjson.dumps(super().info(session)).decode()
+        changed: dict[str, Any] = orjson.loads(re.sub(r"(?<=[:,\[])-?[0-9.e+]{17,}", r'"\g<0>"', told))
+        return changed

@@ -16,6 +16,7 @@ GRANTED = "tools.a_granted_tool_is_run_by_the_server"
 DENIED = "tools.a_denied_tool_is_not_run"
 THREE = "tools.three_kinds_at_once"
 IMAGES = "tools.images_are_taken_if_declared"
+FORMS = "tools.images_of_another_form_are_refused"
 BLOCKS = "tools.results_may_be_text_or_blocks"
 
 
@@ -256,3 +257,21 @@ class BlocksFlattened(ReferenceServer):
     """Results in blocks are kept as one string."""
 
     performer_type = _Flattening
+
+
+@fault("AAP-TOOL-05", cases=FORMS)
+class AnyDataTaken(ReferenceServer):
+    """Whatever begins with data: is taken for an image."""
+
+    def check_image(self, url: str) -> None:
+        if not url.startswith("data:"):
+            super().check_image(url)
+
+
+@fault("AAP-TOOL-05", cases=FORMS)
+class AnyAddressTaken(ReferenceServer):
+    """Whatever begins with https:// is taken for an address."""
+
+    def check_image(self, url: str) -> None:
+        if not url.startswith("https://"):
+            super().check_image(url)

@@ -1,5 +1,6 @@
 """Servers that take, refuse or overlap turns wrongly."""
 
+from collections.abc import AsyncIterator
 from contextvars import ContextVar
 from typing import Any
 
@@ -11,10 +12,12 @@ from conformance.faults.ledger import Refusal, Session
 from conformance.faults.performer import Performer
 from conformance.faults.reference import ReferenceServer
 from conformance.faults.script import Stop
+from conformance.faults.telling import Happening
 from conformance.faults.wire import NewTurn, ToolMessage, UserMessage
 
 REFUSED = "turns.a_refused_turn_changes_nothing"
 PENDING = "turns.only_pending_calls_can_be_answered"
+PARTLY = "turns.answers_may_come_one_by_one"
 ONE = "turns.one_turn_at_a_time"
 ROOM = "turns.an_ended_turn_makes_room"
 UNDONE: ContextVar[Session] = ContextVar("undone")
@@ -211,3 +214,33 @@ class NoRoomEver(ReferenceServer):
         return None
 
 
+class _Impatient(Performer):
+    """Does not wait for the other answers."""
+
+    async def go_on(self, session: Session) -> AsyncIterator[Happening]:
+        session.pending.clear()
+        async for happening in super().go_on(session):
+            yield happening
+
+
+@fault("AAP-TURN-02", cases=PARTLY)
+class OneAnswerWillDo(ReferenceServer):
+    """Once one of several calls is answered the agent goes on, and the others are forgotten."""
+
+    performer_type = _Impatient
+
+
+class _Grudging(Performer):
+    """Keeps a result only if nothing else is open."""
+
+    def receive(self, session: Session, message: dict[str, Any]) -> None:
+        super().receive(session, message)
+        if session.pending:
+            session.history.pop()
+
+
+@fault("AAP-TURN-02", cases=PARTLY)
+class PartOfTheAnswersLost(ReferenceServer):
+    """A result that comes while other calls are open is taken and not kept."""
+
+    performer_type = _Grudging

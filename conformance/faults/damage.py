@@ -30,3 +30,10 @@ def damaged(value: Any, chance: random.Random) -> Any:
     else:
         inner[last] = chance.choice(JUNK)
     return whole
+
+
+def without_nulls(value: Any) -> Any:
+    """The value without the members and items that are null."""
+    if isinstance(value, dict):
+        return {name: without_nulls(item) for name, item in value.items() if item is not None}
+    return [without_nulls(item) for item in value if item is not None] if isinstance(value, list) else value

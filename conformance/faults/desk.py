@@ -1,5 +1,7 @@
 """The reference server's desk: agents, sessions and histories, and how a request is refused."""
 
+import re
+from base64 import b64decode
 from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import uuid4
@@ -8,9 +10,10 @@ import orjson
 from aiohttp import web
 from pydantic import BaseModel, ValidationError
 
-from conformance.faults.ledger import Refusal, Session
-from conformance.faults.script import SERVER_TOOLS
+from conformance.faults.ledger import Refusal, Session, as_blocks, images_in
+from conformance.faults.script import SERVER_TOOLS, script
 from conformance.faults.wire import NewSession
+from conformance.kit.schemas import is_schema
 
 LEAF: dict[str, Any] = {}
 TOOLS = [
@@ -29,6 +32,8 @@ CAPABILITIES: dict[str, Any] = {
     "image": {"data": LEAF},
 }
 PAGE = 10
+DATA_IMAGE = re.compile(r"data:image/[\w.+-]+(?:;[\w.+-]+=[^;,]+)*;base64,(.+)", re.ASCII)
+HTTPS = re.compile(r"https://[^/?#\s]+")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -106,6 +111,8 @@ class Desk:
             history=self.seed_history(new),
         )
         self.check_configuration(session)
+        for url in images_in(session.history):
+            self.check_image(url)
         self.sessions[session.id] = session
         self.created(session)
         return web.json_response({"sessionId": session.id}, status=201)
@@ -114,7 +121,18 @@ class Desk:
         return f"s-{uuid4().hex}"
 
     def created(self, session: Session) -> None:
-        """A session was created; nothing runs."""
+        """A session was created; nothing runs, and the calls its history leaves open wait for the client."""
+        session.pending = self.left_open(session)
+        if session.pending:
+            session.script = script("")
+
+    def left_open(self, session: Session) -> dict[str, dict[str, Any]]:
+        """The calls of the last message that is not a result, without those that have their result."""
+        answered = {message["toolCallId"] for message in session.history if message["role"] == "tool"}
+        said = [message for message in session.history if message["role"] != "tool"][-1:]
+        blocks = [block for message in said for block in as_blocks(message["content"]) if block["type"] == "tool_use"]
+        calls = [{name: block[name] for name in ("toolCallId", "name", "input")} for block in blocks]
+        return {call["toolCallId"]: call for call in calls if call["toolCallId"] not in answered}
 
     def seed_tools(self, new: NewSession) -> dict[str, bool]:
         return {tool.name: tool.trust for tool in new.agent.tools or []}
@@ -128,8 +146,19 @@ class Desk:
     def defaults(self, agent: str) -> dict[str, str]:
         return {option["name"]: option["default"] for option in self.agent(agent).get("options", [])}
 
+    def check_image(self, url: str) -> None:
+        """An image is an https:// URL or a data: URI with an image in base64."""
+        found = DATA_IMAGE.fullmatch(url)
+        try:
+            sound = bool(b64decode(found[1], validate=True) if found else HTTPS.match(url))
+        except ValueError:
+            sound = False
+        if not sound:
+            raise Refusal(400, "an image is an https:// URL or a data: URI with an image in base64")
+
     def check_configuration(self, session: Session) -> None:
         self.check_tools(session)
+        self.check_schemas(session)
         self.check_names(session)
         self.check_options(session)
 
@@ -139,6 +168,11 @@ class Desk:
             raise Refusal(400, f"unknown tools: {', '.join(sorted(unknown))}")
         if session.client_tools and "tools" not in self.declared(session.agent, "application"):
             raise Refusal(400, "the agent takes no client tools")
+
+    def check_schemas(self, session: Session) -> None:
+        for tool in session.client_tools:
+            if not is_schema(tool["parameters"]):
+                raise Refusal(400, f"the parameters of {tool['name']} are no JSON Schema")
 
     def check_names(self, session: Session) -> None:
         names = [*session.tools, *(tool["name"] for tool in session.client_tools)]

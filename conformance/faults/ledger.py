@@ -46,3 +46,9 @@ def as_blocks(content: Any) -> list[dict[str, Any]]:
 def text_of(content: Any) -> str:
     """The text in any content."""
     return "".join(block.get("text", "") for block in as_blocks(content))
+
+
+def images_in(messages: list[dict[str, Any]]) -> list[str]:
+    """The addresses of all images in the messages."""
+    blocks = [block for message in messages for block in as_blocks(message["content"])]
+    return [block["url"] for block in blocks if block["type"] == "image"]

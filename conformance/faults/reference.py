@@ -9,7 +9,7 @@ import orjson
 from aiohttp import web
 
 from conformance.faults.desk import Desk, Handler
-from conformance.faults.ledger import Refusal, Session, as_blocks
+from conformance.faults.ledger import Refusal, Session, images_in
 from conformance.faults.performer import Performer
 from conformance.faults.telling import Happening, Stopped, in_deltas, in_messages, in_one_body
 from conformance.faults.wire import NewTurn, ToolMessage, ToolPermission, UserMessage
@@ -76,9 +76,10 @@ class ReferenceServer(Desk):
             raise Refusal(400, f"not pending: {', '.join(sorted(strange))}")
 
     def check_images(self, session: Session, message: UserMessage) -> None:
-        for block in as_blocks(message.model_dump()["content"]):
-            kind = "data" if block.get("url", "").startswith("data:") else "http"
-            if block["type"] == "image" and kind not in self.declared(session.agent, "image"):
+        for url in images_in([message.model_dump()]):
+            self.check_image(url)
+            kind = "data" if url.startswith("data:") else "http"
+            if kind not in self.declared(session.agent, "image"):
                 raise Refusal(400, f"the agent takes no {kind} images")
 
     def reconfigure(self, session: Session, turn: NewTurn) -> None:

@@ -28,7 +28,7 @@ class ToolUseBlock(_Wire):
 
 class ImageBlock(_Wire):
     type: Literal["image"]
-    url: str = Field(pattern="^(https://|data:)")
+    url: str
 
 
 Block = Annotated[TextBlock | ThinkingBlock | ToolUseBlock | ImageBlock, Discriminator("type")]

@@ -11,6 +11,8 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from .field_errors import words_of
+
 Model = TypeVar("Model", bound=BaseModel)
 Place = Sequence[int | str]
 
@@ -34,7 +36,7 @@ def read_document(path: Path, model: type[Model]) -> Model:
     except yaml.YAMLError as error:
         raise DocumentError(path, [f"is not YAML: {_one_line(error)}"]) from None
     if not isinstance(found, dict):
-        raise DocumentError(path, [f"must be a mapping, not {type(found).__name__}"])
+        raise DocumentError(path, ["must be a mapping, as `{name: value}`"])
     try:
         return model.model_validate(found)
     except ValidationError as error:
@@ -87,13 +89,13 @@ def _problem(place: Place, message: str) -> str:
 
 
 def _words(error: ErrorDetails, model: type[BaseModel]) -> str:
-    """What is wrong in words of ours where pydantic's do not help: an unknown name gets the nearest that is known."""
+    """What is wrong; an unknown name gets the nearest that is known."""
     if error["type"] == "extra_forbidden":
         return f"there is no such entry; {_nearest(str(error['loc'][-1]), _entries(model, error['loc'][:-1]))}"
     if error["type"] == "literal_error":
         allowed = re.findall("'([^']*)'", error["ctx"]["expected"])
         return f"there is no {error['input']!r}; {_nearest(str(error['input']), allowed)}"
-    return error["msg"]
+    return words_of(error)
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:

@@ -117,6 +117,16 @@ async def both_spellings_are_taken(exam: ZenfluxExamination) -> None:
     expect.subset("the ids of the messages", [named], [message["id"] for message in kept])
 
 
+@requirement("G-ZF-20")
+async def a_message_has_the_id_it_was_given(exam: ZenfluxExamination) -> None:
+    """The user's message, and no other, is kept under the messageId it was sent with."""
+    made, name = (await exam.conversation())["id"], exam.stranger()
+    body = {"message": exam.profile.prompt("text"), "userId": exam.user, "conversationId": made, "messageId": name}
+    await exam.post("/chat?format=zenflux", body | {"stream": False})
+    kept = [message["role"] for message in await exam.history(made) if message["id"] == name]
+    expect.equal("the messages of this id", ["user"], kept)
+
+
 @requirement("G-ZF-21")
 async def streams_are_framed_plainly(exam: ZenfluxExamination) -> None:
     """Lines end in LF, events are data without an event line, and the last is done with its body."""

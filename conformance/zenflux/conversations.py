@@ -92,6 +92,19 @@ async def messages_are_listed(exam: ZenfluxExamination) -> None:
     expect.equal("the roles", ["user", "assistant"] * 2, [message["role"] for message in kept])
 
 
+@requirement("ZF-HTTP-3.2-06")
+async def the_users_words_are_kept(exam: ZenfluxExamination) -> None:
+    """What the user said is listed to the letter, said on the socket or over REST."""
+    words = f"  {exam.profile.prompt('text')}  \n\t«中文» \"quoted\" \\ 😀 "
+    made = (await exam.conversation())["id"]
+    async with exam.line() as line:
+        await (await line.chat(words, conversation_id=made)).completed()
+    body = {"message": words, "userId": exam.user, "conversationId": made, "stream": False}
+    await exam.post("/chat?format=zenflux", body)
+    said = [_user_text(message["content"]) for message in await exam.history(made) if message["role"] == "user"]
+    expect.equal("what the user said", [words, words], said)
+
+
 def _user_text(content: Any) -> str:
     return content if isinstance(content, str) else "".join(block.get("text", "") for block in content)
 

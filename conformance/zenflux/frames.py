@@ -83,6 +83,21 @@ async def _expect_needed(exam: ZenfluxExamination, name: str) -> None:
         await (await line.tell("text")).completed()
 
 
+@requirement("ZF-WS-15")
+async def requests_of_the_wrong_shape_are_refused(exam: ZenfluxExamination) -> None:
+    """A request whose params are no object, or whose method is no string, is answered, and the line goes on."""
+    methods: tuple[Any, ...] = (7, ["chat.send"], {"chat": "send"}, None, True)
+    async with exam.line() as line:
+        for params in ([], ["x"], "x", 7, True):
+            for name in ("chat.send", "chat.abort"):
+                await line.refused(name, params, "the params are no object")
+        for method in methods:
+            await line.refused(method, line.params("Hello"), "the method is no string")
+        await line.ping()
+        expect.equal("events after refusals", [], line.unread)
+        await (await line.tell("text")).completed()
+
+
 @requirement("ZF-WS-07")
 async def a_conversation_is_continued_or_new(exam: ZenfluxExamination) -> None:
     """With conversation_id the run belongs to it; without, or with an empty one, to a new conversation each time."""

@@ -71,6 +71,20 @@ async def a_stop_is_told_as_an_abort_is(exam: ZenfluxExamination) -> None:
         expect.equal("the status at the end", "cancelled", run.events[-1].data["status"])
 
 
+@requirement("G-ZF-11")
+async def a_run_that_is_over_can_be_stopped(exam: ZenfluxExamination) -> None:
+    """A stop of a run that has ended by itself succeeds, tells nobody anything, and leaves its conversation alone."""
+    async with exam.line() as line:
+        run = await (await line.tell("text")).completed()
+        before = await exam.history(run.conversation_id)
+        for _ in range(2):
+            data = await exam.send("stopped", f"/session/{run.session_id}/stop")
+            expect.equal("session_id", run.session_id, data["session_id"])
+        await line.ping()
+        expect.equal("events after the end", [], line.unread)
+        expect.equal("the conversation", before, await exam.history(run.conversation_id))
+
+
 @requirement("G-ZF-31")
 async def the_list_of_sessions_is_counted(exam: ZenfluxExamination) -> None:
     """GET /sessions is {total, sessions}, each with SessionInfo, user_id and conversation_id."""

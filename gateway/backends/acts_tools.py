@@ -13,8 +13,18 @@ from .tools import Out, Result, Tool
 
 # -- tools ------------------------------------------------------------------------------------------------------------
 
-HARMLESS: dict[str, dict[str, Any]] = {"clock": {}, "calc": {"expression": "6 * 7"}, "search": {"query": "dragoman"}}
+HARMLESS: dict[str, dict[str, Any]] = {
+    "clock": {}, "calc": {"expression": "6 * 7"}, "search": {"query": "dragoman"}, "erase": {"note": "draft"},
+}
 """What a tool is called with where nothing is given."""
+ERASE = ToolSpec(
+    name="erase", title="Erase a note", description="Erases a note of the demo agent, which keeps none.",
+    parameters={
+        "type": "object", "properties": {"note": {"type": "string", "description": "The name of the note."}},
+        "required": ["note"], "additionalProperties": False,
+    },
+)
+"""The tool that needs permission unless a session trusts it."""
 
 
 async def tool(stage: Stage, directive: Directive) -> Speech:
@@ -67,7 +77,7 @@ def _to_be_asked(stage: Stage) -> str | None:
     """A tool that needs permission: one the session made so, or the calculator where it said nothing."""
     if stage.settings.tools is None:
         return "calc"
-    asked = [name for name in ("calc", "clock", "search") if stage.enabled.get(name) is Permission.ASK]
+    asked = [name for name in ("calc", "clock", "search", "erase") if stage.enabled.get(name) is Permission.ASK]
     return asked[0] if asked else None
 
 
@@ -94,6 +104,10 @@ async def parallel(stage: Stage, directive: Directive) -> Speech:
 
 # -- tools whose results the page acts upon ---------------------------------------------------------------------------
 
+async def _erase(input: dict[str, Any], out: Out) -> Result:
+    return Result(content=f"There is no note {input['note']} any more.")
+
+
 async def _bridge(input: dict[str, Any], out: Out) -> Result:
     return Result(content="The page was told.", meta={"bridge": {"action": "map.highlight", "payload": input}})
 
@@ -105,10 +119,11 @@ async def _card(input: dict[str, Any], out: Out) -> Result:
 
 
 PROPS = {
+    "erase": Tool(ERASE, _erase),
     "highlight": Tool(ToolSpec(name="highlight", title="Highlight", parameters={"type": "object"}), _bridge),
     "show_card": Tool(ToolSpec(name="show_card", title="Show a card", parameters={"type": "object"}), _card),
 }
-"""The demo agent's own means: nobody has to enable them."""
+"""The demo agent's own means; nobody has to enable the last two."""
 
 
 def bridge(stage: Stage, directive: Directive) -> Speech:

@@ -17,6 +17,7 @@ from gateway.model import (
     Capabilities,
     Compact,
     OptionKind,
+    Permission,
     StopReason,
 )
 from gateway.ports import Clock, Said, Turn
@@ -33,7 +34,10 @@ DEMO_CARD = AgentCard(
     title="Demo agent",
     description="Repeats what it is told, and obeys directives such as /think, /tool and /ask.",
     model=MODEL,
-    tools=tuple(AgentTool(spec=spec) for spec in (CLOCK, CALC, SEARCH)),
+    tools=(
+        *(AgentTool(spec=spec) for spec in (CLOCK, CALC, SEARCH)),
+        AgentTool(spec=acts_tools.ERASE, permission=Permission.ASK),
+    ),
     options=(
         AgentOption(name="greeting", title="Greeting", description="What a reply begins with, for “You said:”."),
         AgentOption(name="mood", kind=OptionKind.SELECT, default="plain", choices=("plain", "loud"), title="Mood"),

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import orjson
+import msgspec
 from msgspec.structs import replace
 
 from gateway.errors import Invalid
@@ -133,7 +133,7 @@ def content_of(result: Any) -> Content:
     """What a tool gave back; a bare string where it is nothing but words."""
     parts = [part for block in result.content if (part := _part(block)) is not None]
     if not parts and result.structured_content is not None:
-        return orjson.dumps(result.structured_content).decode()
+        return msgspec.json.encode(result.structured_content).decode()
     if all(isinstance(part, TextPart) for part in parts):
         return "\n".join(part.text for part in parts if isinstance(part, TextPart))
     return tuple(parts)

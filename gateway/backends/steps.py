@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator
 
+from gateway.field_errors import YAML, shown, struct_words
 from gateway.marks import nearest
 from gateway.model import ASKS, EVENTS, AnyAsk, AnyEvent, FaultCode, Permission, StopReason, ToolOrigin, Topic
 
@@ -20,7 +21,7 @@ class Shape(BaseModel):
 def _canonical(value: Any, kinds: Iterable[type[Struct]], union: Any, tag: str) -> Any:
     """A struct of the model from its fields; unlike msgspec's own reading, unknown fields are a mistake."""
     if not isinstance(value, dict):
-        raise ValueError("should be a mapping")
+        raise ValueError(f"must be {YAML.object}, not {shown(value, nouns=YAML)}")
     known = {str(kind.__struct_config__.tag): kind for kind in kinds}
     if (kind := known.get(str(value.get(tag)))) is None:
         hint = nearest(str(value.get(tag)), known)
@@ -32,7 +33,7 @@ def _canonical(value: Any, kinds: Iterable[type[Struct]], union: Any, tag: str) 
     try:
         return msgspec.convert(value, union)
     except msgspec.ValidationError as error:
-        raise ValueError(f"{value[tag]}: {error}") from None
+        raise ValueError(f"{value[tag]}: {struct_words(error, YAML)}") from None
 
 
 def _event(value: Any) -> Any:

@@ -65,9 +65,14 @@ def _talk(
     bell: "Bell", server: Server, session: str | None, system: str | None, model: str | None, own: list[str],
     careful: list[str],
 ) -> int:
+    import structlog
+
+    from gateway import journal
     from gateway.chat import Line, LinePrompt, PlainScreen, Talk, TerminalPrompt, TerminalScreen
     from gateway.model import Settings
 
+    if not structlog.is_configured():
+        journal.configure("console", "warning")  # to standard error: standard output has the replies alone
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

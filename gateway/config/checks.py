@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.marks import Marked, Path_, Problem, nearest
+from gateway.model import LimitExceeded, check_limits
 
 from .addresses import SERVERS, check_address
 from .settings import Config
@@ -127,8 +128,16 @@ def _select(document: Marked, at: Path_, option: dict[Any, Any]) -> Iterator[Pro
         yield Problem(document.place((*at, "default")), said, hint)
 
 
+def _limits(document: Marked) -> Iterator[Problem]:
+    """What the settings hold is told to clients as JSON."""
+    try:
+        check_limits(document.value)
+    except LimitExceeded as error:
+        yield Problem(document.place(error.path), str(error))
+
+
 CHECKS: tuple[Callable[[Marked], Iterator[Problem]], ...] = (
-    _reached_by_strangers, _unknown_log, _nothing_to_serve, _mounts, _mappings, _agents,
+    _reached_by_strangers, _unknown_log, _nothing_to_serve, _mounts, _mappings, _agents, _limits,
 )
 
 

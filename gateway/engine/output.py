@@ -7,7 +7,7 @@ import jsonschema_rs
 import orjson
 
 from gateway.errors import Invalid, Unsupported
-from gateway.model import ROOT, Entry, Role, is_too_deep, text_of
+from gateway.model import ROOT, Entry, LimitExceeded, Role, read_json, text_of
 
 
 def check_schema(schema: dict[str, Any]) -> None:
@@ -22,11 +22,11 @@ def structured(schema: dict[str, Any], entries: Sequence[Entry], turn_id: str) -
     """What the agent said last in the turn, as the value that was asked for; raises if it is not one."""
     text = _unfenced(_last_words(entries, turn_id))
     try:
-        value = orjson.loads(text)
+        value = read_json(text)
+    except LimitExceeded as error:
+        raise Unsupported(f"The agent's answer cannot be passed on: {error}.") from None
     except orjson.JSONDecodeError as error:
         raise Unsupported(f"The agent's answer is not JSON, as the schema asks for: {error}.") from None
-    if is_too_deep(value, text.encode()):
-        raise Unsupported("The agent's answer is nested too deep to be passed on.")
     try:
         jsonschema_rs.validator_for(schema, offline=True).validate(value)
     except jsonschema_rs.ValidationError as error:

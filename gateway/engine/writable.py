@@ -1,11 +1,11 @@
 """What can be written into the log and read again: one record that cannot would hold up those of all sessions."""
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import orjson
 
-from gateway.model import Event, Fault, GrammarError, is_too_deep
+from gateway.model import DEEPEST, Event, Fault, GrammarError, LimitExceeded, check_limits
 
 W = TypeVar("W", bound=Event | Fault)
 
@@ -15,13 +15,23 @@ def writable(said: W) -> W:
     kind, name = type(said), getattr(said, "name", "a fault")
     try:
         plain = msgspec.to_builtins(said, builtin_types=(bytes,))
-        written = orjson.dumps(plain)
-        again = msgspec.json.decode(written, type=kind)
+        return msgspec.json.decode(_written(plain), type=kind)
+    except LimitExceeded as error:
+        raise GrammarError(f"{name} has a field that cannot be carried: {error}") from None
     except (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise GrammarError(f"{name} has a field that cannot be written: {error}") from None
-    if is_too_deep(plain, written):
-        raise GrammarError(f"{name} has a field that is nested too deep")
-    return again
+
+
+def _written(plain: Any) -> bytes:
+    """The JSON of a value; few brackets cannot be nested too deep. Raises `LimitExceeded` or `TypeError`."""
+    try:
+        written = orjson.dumps(plain)
+    except TypeError:
+        check_limits(plain)
+        raise
+    if written.count(b"{") + written.count(b"[") > DEEPEST:
+        check_limits(plain)
+    return written
 
 
 def tellable(fault: Fault) -> Fault:

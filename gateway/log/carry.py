@@ -9,7 +9,18 @@ from pathlib import Path
 import msgspec
 
 from gateway.errors import Conflict, Invalid
-from gateway.model import MODEL_VERSION, Grammar, GrammarError, Record, SessionCreated, decode, encode
+from gateway.field_errors import struct_words
+from gateway.model import (
+    MODEL_VERSION,
+    Grammar,
+    GrammarError,
+    LimitExceeded,
+    Record,
+    SessionCreated,
+    decode,
+    encode,
+    read_json,
+)
 from gateway.storage import UNSEALED, Seal, Unusable, alone, trouble_of
 
 from .file import LogFile, log_file
@@ -129,9 +140,13 @@ def _records(lines: Iterable[bytes]) -> Iterator[tuple[int, Record]]:
     _check_header(next(numbered, (1, b""))[1])
     for number, line in numbered:
         try:
-            yield number, decode(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise Invalid(f"line {number}: is no record: {error}") from None
+            read_json(line)
+            record = decode(line)
+        except LimitExceeded as error:
+            raise Invalid(f"line {number}: {error}") from None
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise Invalid(f"line {number}: is no record: {struct_words(error)}") from None
+        yield number, record
 
 
 def _check_header(line: bytes) -> None:

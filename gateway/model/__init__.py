@@ -7,7 +7,7 @@ from .agents import (
     Capabilities,
     OptionKind,
 )
-from .answering import HOW_TO_ANSWER, as_call, asks_people, in_words, meant_by
+from .answering import as_call, asks_people, in_words, meant_by
 from .asks import (
     ASKS,
     AnyAsk,
@@ -40,6 +40,7 @@ from .commands import (
     Withdraw,
 )
 from .content import (
+    HOW_TO_ANSWER,
     AnyPart,
     Content,
     DataPart,
@@ -59,7 +60,6 @@ from .content import (
     parts_of,
     text_of,
 )
-from .depth import is_too_deep
 from .events import (
     EVENTS,
     AnyEvent,
@@ -103,6 +103,7 @@ from .grammar import (
     Turn,
     Voice,
 )
+from .json_limits import DEEPEST, LimitExceeded, check_limits, exact_json, read_json
 from .record import (
     MODEL_VERSION,
     PRIVATE,
@@ -117,7 +118,7 @@ from .record import (
     with_secrets,
     with_settings,
 )
-from .view import Checkpoint, Entry, OpenAsk, ScopeView, shown
+from .view import Checkpoint, Entry, OpenAsk, PastAsk, ScopeView, shown
 from .vocabulary import (
     ROOT,
     BlockKind,
@@ -142,6 +143,7 @@ __all__ = [
     "ASKS",
     "BACKEND_EVENTS",
     "COMMANDS",
+    "DEEPEST",
     "EVENTS",
     "HOW_TO_ANSWER",
     "MODEL_VERSION",
@@ -191,6 +193,7 @@ __all__ = [
     "InputResolved",
     "Interrupt",
     "Level",
+    "LimitExceeded",
     "MessageAnnotated",
     "MessageEnded",
     "MessageStarted",
@@ -201,6 +204,7 @@ __all__ = [
     "OptionKind",
     "Outcome",
     "Part",
+    "PastAsk",
     "Permission",
     "PermissionAsk",
     "Question",
@@ -251,19 +255,21 @@ __all__ = [
     "as_call",
     "asks_people",
     "call_of",
+    "check_limits",
     "command_with_secrets",
     "decode",
     "encode",
     "event_id_of",
+    "exact_json",
     "fold",
     "in_markdown",
     "in_words",
-    "is_too_deep",
     "meant_by",
     "metadata_with_secrets",
     "part_of",
     "parts_of",
     "place_of_event",
+    "read_json",
     "shown",
     "standing",
     "text_of",

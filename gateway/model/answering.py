@@ -6,19 +6,9 @@ import msgspec
 
 from .asks import AnyAsk, ContinuationAsk, QuestionAsk, RollbackAsk
 from .commands import AnswerQuestion
-from .content import Content, ToolCall, text_of
-from .vocabulary import ToolOrigin
+from .content import QUESTION, Content, ToolCall, text_of
 
 NO = ("no", "stop", "false")
-QUESTION = "AskUserQuestion"
-"""The tool whose calls ask people."""
-
-HOW_TO_ANSWER = (
-    "A person must answer these questions. Return the answer to a single question as plain text. Return the answers to "
-    "several questions as a JSON object that has an answer under each question's header (or its text), or as a JSON "
-    "array of answers in the order of the questions."
-)
-"""The description of a question that is told as the call of a tool."""
 
 
 def meant_by(ask: AnyAsk, said: Content) -> dict[str, Any] | None:
@@ -83,8 +73,7 @@ def as_call(ask: QuestionAsk, call_id: str) -> ToolCall:
 
 def asks_people(call: ToolCall | None) -> bool:
     """Whether this call of an agent is itself the question that is asked."""
-    return (call is not None and call.name == QUESTION and call.origin is not ToolOrigin.CLIENT
-            and isinstance(call.input.get("questions"), list))
+    return call is not None and call.how_to_answer is not None
 
 
 def in_words(ask: QuestionAsk, answer: AnswerQuestion) -> str:

@@ -4,12 +4,15 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
-from .content import Content, Settings
+from .content import Content, SeedMessage, Settings
 from .vocabulary import Trigger
 
 
 class Command(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):
-    """One wish of a client."""
+    """One wish of a client.
+
+    `said` of an answer is the client's own answer if it came as the result of a call: history keeps it as it was sent.
+    """
 
     kind: ClassVar[str]
 
@@ -26,13 +29,15 @@ class SendMessage(Command, frozen=True, kw_only=True, tag="send_message"):
     headless: bool = False
     output_schema: dict[str, Any] | None = None
     variables: dict[str, Any] = {}
+    results: tuple[SeedMessage, ...] = ()
+    """What the client's tools gave for calls of the history that the session began with.
+
+    The results stand in history in the place of the message, which has them in words for agents that take only words.
+    """
 
 
 class AnswerQuestion(Command, frozen=True, kw_only=True, tag="answer_question"):
-    """Answer the questions of one ask: chosen options and free text, both by question number.
-
-    `said` is the client's own answer where it came as the result of a call: history keeps it as it was sent.
-    """
+    """Answer the questions of one ask: chosen options and free text, both by question number."""
 
     kind: ClassVar[str] = "answer_question"
     request_id: str
@@ -62,12 +67,14 @@ class ContinueTurn(Command, frozen=True, kw_only=True, tag="continue_turn"):
     kind: ClassVar[str] = "continue_turn"
     request_id: str
     proceed: bool = True
+    said: Content = ""
 
 
 class RollBack(Command, frozen=True, kw_only=True, tag="roll_back"):
     kind: ClassVar[str] = "roll_back"
     request_id: str
     option: str | None = None
+    said: Content = ""
 
 
 class Withdraw(Command, frozen=True, kw_only=True, tag="withdraw"):

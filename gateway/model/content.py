@@ -6,6 +6,16 @@ from msgspec import Struct
 
 from .vocabulary import FaultCode, Permission, Role, ToolOrigin
 
+QUESTION = "AskUserQuestion"
+"""The tool whose calls ask people."""
+
+HOW_TO_ANSWER = (
+    "A person must answer these questions. Return the answer to a single question as plain text. Return the answers to "
+    "several questions as a JSON object that has an answer under each question's header (or its text), or as a JSON "
+    "array of answers in the order of the questions."
+)
+"""The description of a question that is told as the call of a tool."""
+
 
 class ToolCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One call of one tool; `input` is parsed, and empty while the call is still being written."""
@@ -17,6 +27,12 @@ class ToolCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
     permission: Permission = Permission.ALLOW
     display_name: str | None = None
     server: str | None = None
+
+    @property
+    def how_to_answer(self) -> str | None:
+        """What the reader of a call must know that is itself a question to people; None for any other call."""
+        is_question = self.name == QUESTION and self.origin is not ToolOrigin.CLIENT
+        return HOW_TO_ANSWER if is_question and isinstance(self.input.get("questions"), list) else None
 
 
 class Part(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):

@@ -1,9 +1,9 @@
 """Records in, the state of a session out: the only reader of history."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, cast
 
-from .commands import SendMessage
+from .commands import ANSWERS, Answer, SendMessage
 from .content import AnyPart, TextPart, ThinkingPart, ToolUsePart
 from .events import (
     BlockEnded,
@@ -29,8 +29,8 @@ from .events import (
     TurnSuspended,
 )
 from .record import PRIVATE, Record
-from .view import Checkpoint, Entry, OpenAsk, ScopeView, SessionState
-from .vocabulary import BlockKind, Resolution, Role, ScopeStatus, SessionStatus
+from .view import Checkpoint, Entry, OpenAsk, PastAsk, ScopeView, SessionState
+from .vocabulary import BlockKind, Resolution, Role, ScopeStatus, SessionStatus, ToolOrigin
 
 
 class SessionView(SessionState, kw_only=True):
@@ -74,6 +74,7 @@ class SessionView(SessionState, kw_only=True):
         if self.checkpoints:
             to = self.checkpoints[-1]
             self.entries = self.entries[:to.entries]
+            self.past_asks = {name: past for name, past in self.past_asks.items() if past.asked.seq <= to.seq}
             self.ended, self.compaction, self.compacted_to = to.ended, to.compaction, to.compacted_to
         self.updated_at = record.at
 
@@ -88,20 +89,34 @@ class SessionView(SessionState, kw_only=True):
         self.closed_at = self.updated_at = record.at
 
     def _accepted(self, record: Record, event: InputAccepted) -> None:
-        if isinstance(event.command, SendMessage):
+        if isinstance(event.command, SendMessage) and event.command.results:
+            self.entries += [
+                Entry(
+                    role=Role.TOOL, content=result.content, call_id=result.call_id, origin=ToolOrigin.CLIENT,
+                    seq=record.seq, at=record.at, turn_id=record.turn_id,
+                ) for result in event.command.results
+            ]
+        elif isinstance(event.command, SendMessage):
             self.entries.append(Entry(
                 role=Role.USER, content=event.command.content, seq=record.seq, at=record.at,
                 turn_id=record.turn_id, message_id=event.command.message_id or event.command_id,
             ))
+        elif isinstance(event.command, ANSWERS):
+            answer = cast(Answer, event.command)
+            if (past := self.past_asks.get(answer.request_id)) is not None and not past.settled:
+                past.answer, past.settled = answer, record.seq
 
     def _requested(self, record: Record, event: InputRequested) -> None:
-        self.asks[event.request_id] = OpenAsk(
+        asked = self.asks[event.request_id] = OpenAsk(
             request_id=event.request_id, ask=event.ask, seq=record.seq, at=record.at, turn_id=record.turn_id or "",
             scope_id=record.scope_id, call_id=event.call_id, expires_at=event.expires_at,
         )
+        self.past_asks[event.request_id] = PastAsk(asked=asked)
 
     def _resolved(self, record: Record, event: InputResolved) -> None:
-        ask = self.asks.pop(event.request_id, None)
+        ask, past = self.asks.pop(event.request_id, None), self.past_asks.get(event.request_id)
+        if past is not None:
+            past.settled = past.settled or record.seq
         if ask is not None and event.resolution is Resolution.EXPIRED:
             self.expired[event.request_id] = ask.turn_id
 

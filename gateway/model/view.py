@@ -6,6 +6,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from .asks import AnyAsk
+from .commands import Answer
 from .content import Content, Settings, ToolCall, Usage
 from .events import SessionCompacted, TurnEnded
 from .record import PRIVATE
@@ -53,6 +54,14 @@ class OpenAsk(Struct, kw_only=True, frozen=True):
     scope_id: str
     call_id: str | None = None
     expires_at: float | None = None
+
+
+class PastAsk(Struct, kw_only=True):
+    """An ask of the session and the answer to it; `settled` is the number of the record that settled it, 0 if none."""
+
+    asked: OpenAsk
+    answer: Answer | None = None
+    settled: int = 0
 
 
 class ScopeView(Struct, kw_only=True):
@@ -106,6 +115,8 @@ class SessionState(Struct, kw_only=True):
     usage: Usage = Usage()
     entries: list[Entry] = field(default_factory=list)
     asks: dict[str, OpenAsk] = field(default_factory=dict)
+    past_asks: dict[str, PastAsk] = field(default_factory=dict)
+    """Every ask of the session by its id, in the order in which they were asked."""
     expired: dict[str, str] = field(default_factory=dict)
     calls: dict[str, ToolCall] = field(default_factory=dict)
     call_places: dict[str, int] = field(default_factory=dict)
@@ -122,11 +133,15 @@ class SessionState(Struct, kw_only=True):
 
     @property
     def compacted(self) -> list[Entry]:
-        """The history as the agent still sees it: the last summary in the place of what it sums up."""
+        """The history as the agent still sees it: the last summary in the place of what it sums up.
+
+        System messages are instructions, which hold on: they are kept before the summary.
+        """
         if self.compaction is None:
             return self.entries
         summary = Entry(role=Role.SYSTEM, content=self.compaction.summary, seq=0, at=self.updated_at)
-        return [summary, *self.entries[self.compacted_to:]]
+        instructions = [entry for entry in self.entries[:self.compacted_to] if entry.role is Role.SYSTEM]
+        return [*instructions, summary, *self.entries[self.compacted_to:]]
 
     @property
     def shown_metadata(self) -> dict[str, Any]:

@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import orjson
 from msgspec.structs import replace
 
 from gateway.errors import Invalid, TooLarge
+from gateway.field_errors import struct_words
 from gateway.model import (
     MODEL_VERSION,
     PRIVATE,
+    LimitExceeded,
     Record,
     SessionCreated,
     SessionUpdated,
@@ -22,6 +25,7 @@ from gateway.model import (
     TurnStarted,
     decode,
     encode,
+    read_json,
     with_secrets,
 )
 
@@ -149,7 +153,7 @@ def _manifest(content: bytes) -> Manifest:
     try:
         manifest = msgspec.json.decode(content, type=Manifest)
     except msgspec.MsgspecError as error:
-        raise Invalid(f"{MANIFEST}: {error}") from None
+        raise Invalid(f"{MANIFEST}: {struct_words(error)}") from None
     if (manifest.format, manifest.version) != (FORMAT, VERSION):
         raise Invalid(f"{MANIFEST} is of another format: {manifest.format!r}, version {manifest.version}")
     if manifest.model_version != MODEL_VERSION:
@@ -159,9 +163,14 @@ def _manifest(content: bytes) -> Manifest:
 
 def _record(number: int, line: bytes, manifest: Manifest) -> Record:
     try:
+        read_json(line)
         record = decode(line)
+    except LimitExceeded as error:
+        raise Invalid(f"{RECORDS}: line {number}: {error}") from None
+    except orjson.JSONDecodeError as error:
+        raise Invalid(f"{RECORDS}: line {number} is not JSON: {error}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise Invalid(f"{RECORDS}: line {number} is no record: {error}") from None
+        raise Invalid(f"{RECORDS}: line {number} is no record: {struct_words(error)}") from None
     if record.session_id != manifest.session_id:
         raise Invalid(f"{RECORDS}: line {number} is of another session")
     return record

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import orjson
+import msgspec
 import structlog
 
 from gateway.ports import Clock
@@ -38,7 +38,7 @@ class Reporter:
             log.warning(f"the shadow {verdict}", session=session_id, turn=turn_id, agent=agent, first=first)
         async with self._lock:
             try:
-                await asyncio.to_thread(self._write, orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+                await asyncio.to_thread(self._write, msgspec.json.encode(line) + b"\n")
             except OSError as error:
                 log.error("the report of the shadow cannot be written", path=str(self.path), why=str(error))
 

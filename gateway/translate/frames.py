@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 
+from gateway.model import exact_json
 from gateway.upstream import Frame
 
 PACKET = re.compile(r"42(?:/[^,\[]*,)?\d*(?=\[)")
@@ -50,6 +51,6 @@ def frame_of(said: Any) -> Frame:
 
 def parsed(text: str | bytes) -> Any:
     try:
-        return orjson.loads(text)
+        return exact_json(text)
     except orjson.JSONDecodeError as error:
         raise NotAFrame(f"this is not JSON: {error}") from None

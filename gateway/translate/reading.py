@@ -9,7 +9,7 @@ import orjson
 
 from gateway.errors import GatewayError
 from gateway.log import FORMAT
-from gateway.model import MODEL_VERSION, decode
+from gateway.model import MODEL_VERSION, decode, exact_json
 from gateway.upstream import Decoder, Frame, SseEvent
 
 from .frames import NotAFrame, frames_of, parsed
@@ -94,7 +94,7 @@ class Reader:
 
     def _is_recording(self, line: bytes) -> bool:
         try:
-            said = orjson.loads(line)
+            said = exact_json(line)
         except orjson.JSONDecodeError:
             return False
         if isinstance(said, dict) and "exchange" in said and "at" in said:
@@ -184,7 +184,7 @@ class RecordLines:
 
     def _is_header(self, line: bytes) -> bool:
         try:
-            said = orjson.loads(line)
+            said = exact_json(line)
         except orjson.JSONDecodeError:
             return False
         if not isinstance(said, dict) or said.get("format") != FORMAT:

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from gateway.errors import GatewayError
+from gateway.model import exact_json
 from gateway.upstream import Decoder, Frame, SseEvent
 
 from .frames import NotAFrame, frames_of, parsed
@@ -47,7 +48,7 @@ class RecordingLines:
         if not line.strip():
             return
         try:
-            told = orjson.loads(line)
+            told = exact_json(line)
         except orjson.JSONDecodeError as error:
             raise Unreadable(number, f"this is not JSON: {error}") from None
         if not isinstance(told, dict):

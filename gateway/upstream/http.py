@@ -10,6 +10,7 @@ import orjson
 from yarl import URL
 
 from gateway.errors import BackendFailed, GatewayError
+from gateway.model import exact_json
 
 from .complaints import QUOTED, Complaints
 from .exchange import Exchange
@@ -148,7 +149,7 @@ class Upstream:
         if any(secret.encode() in body for secret in self._unmistakable):
             body = self._blotted(body.decode(errors="replace")).encode()
         try:
-            return orjson.loads(body)
+            return exact_json(body)
         except orjson.JSONDecodeError:
             raise self._complaints.no_json(kind) from None
 

@@ -33,6 +33,8 @@ class RemoteAddress(Struct, frozen=True, kw_only=True):
     agent: str | None = None
     """Which of the server's agents to talk to, where it has several; its own choice otherwise."""
     patience: Patience = Patience()
+    is_strict: bool = False
+    """Whether a turn fails if its stream ends without its last event, though the server's history has it whole."""
 
 
 class Frame(Struct, frozen=True):

@@ -7,7 +7,7 @@ from .guard import NOBODY, OWNER, Guard, bearer, public
 from .health import Readiness
 from .health import routes as health_routes
 from .idempotency import Idempotency
-from .jsonio import checked, dumps, limited, loads, parse, read_as, read_bytes, reply
+from .jsonio import checked, dumps, limited, parse, read_as, read_bytes, reply
 from .metrics import LagWatch, Metrics
 from .metrics import routes as metrics_routes
 from .paging import cursor_of, ordinal_of
@@ -53,7 +53,6 @@ __all__ = [
     "keep_sockets",
     "limited",
     "linked",
-    "loads",
     "media_type_of",
     "metrics_routes",
     "name_request",

@@ -10,7 +10,8 @@ from aiohttp import web
 from pydantic import BaseModel, ValidationError
 
 from gateway.errors import Invalid, TooLarge
-from gateway.model import is_too_deep
+from gateway.field_errors import FieldError, field_errors, shown
+from gateway.model import LimitExceeded, read_json
 
 M = TypeVar("M", bound=BaseModel)
 BODY_LIMIT = web.RequestKey("body_limit", int)
@@ -48,21 +49,15 @@ def _limited(handler: Any, most: Callable[[], int]) -> Any:
     return within
 
 
-def loads(text: bytes | str) -> Any:
-    """Nothing gets in that cannot go out again: what is nested too deep to be written counts as not to be read."""
-    value = orjson.loads(text)
-    if is_too_deep(value, text if isinstance(text, bytes) else text.encode()):
-        raise orjson.JSONDecodeError("nested too deep", "", 0)
-    return value
-
-
 def parse(body: bytes, model: type[M]) -> M:
     try:
-        value = loads(body)
+        value = read_json(body)
+    except LimitExceeded as error:
+        raise Invalid(str(error), param=error.field or None) from None
     except orjson.JSONDecodeError as error:
         raise Invalid(f"the body is not JSON: {error}" if body.strip() else "the body is empty") from None
     if not isinstance(value, dict):
-        raise Invalid("the body must be a JSON object")
+        raise Invalid(f"the body must be a JSON object, not {shown(value)}")
     return checked(model, value)
 
 
@@ -71,34 +66,14 @@ def checked(model: type[M], value: Any, field: str = "") -> M:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        found = _found(error, value, field)
-        raise Invalid(_told(found), param=found[0][0]) from None
+        found = field_errors(error, value, field)
+        raise Invalid(_told(found), param=found[0].field or None) from None
 
 
-def _found(error: ValidationError, value: Any, field: str) -> list[tuple[str, str]]:
-    """Each problem after its field; of a value that may be of several kinds, what is wrong deepest in it."""
-    found = [(_where(one, value, field), one["msg"]) for one in error.errors(include_url=False, include_input=False)]
-    return [one for one in found if not any(where.startswith(f"{one[0]}.") for where, _ in found)]
-
-
-def _told(found: Sequence[tuple[str, str]]) -> str:
+def _told(found: Sequence[FieldError]) -> str:
     """Up to three problems in words."""
-    told = [f"{where}: {words}" if where else words for where, words in found[:3]]
     more = f" (and {len(found) - 3} more)" if len(found) > 3 else ""
-    return "; ".join(told) + more
-
-
-def _where(problem: Any, value: Any, field: str) -> str:
-    """The way to a field through what the client sent; which of several kinds was tried there is not part of it."""
-    steps, ahead = [field], len(problem["loc"])
-    for step in problem["loc"]:
-        ahead -= 1
-        if (isinstance(value, dict) and step in value) or (isinstance(value, list) and step in range(len(value))):
-            value = value[step]
-            steps.append(str(step))
-        elif not ahead and problem["type"] == "missing":
-            steps.append(str(step))
-    return ".".join(filter(None, steps))
+    return "; ".join(map(str, found[:3])) + more
 
 
 def dumps(value: Any) -> bytes:

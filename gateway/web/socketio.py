@@ -17,9 +17,9 @@ from engineio.exceptions import EngineIOError  # type: ignore[import-untyped]
 from socketio.exceptions import ConnectionRefusedError as Refused  # type: ignore[import-untyped]
 
 from gateway.errors import GatewayError, Invalid, TooLarge
+from gateway.model import LimitExceeded, read_json
 
 from .guard import Guard, bearer, public
-from .jsonio import loads
 from .peers import Peer
 from .sockets import SOCKETS
 
@@ -66,7 +66,7 @@ class SocketServer:
 
     def __init__(
         self, listener: Listener, guard: Guard, *, patience: Callable[[], float], ping_seconds: float, most_bytes: int,
-        origins: Sequence[str], reads: Callable[[str], Any] = loads,
+        origins: Sequence[str], reads: Callable[[str], Any] = read_json,
     ) -> None:
         self.patience = patience
         self._listener = listener
@@ -135,7 +135,7 @@ class SocketServer:
         except (ValueError, TypeError, LookupError, AttributeError) as error:
             reason = _note(error)
             number = _NUMBER.match(packet) if isinstance(packet, str) else None
-            answer = await self._refuse(transport_id, Invalid(f"a packet cannot be read: {reason}"))
+            answer = await self._refuse(transport_id, _refusal(error, reason))
             if number is not None and answer is not None:
                 await self.eio.send(transport_id, f"{ACK}{number[1]}{Json.dumps([answer])}")
 
@@ -257,6 +257,15 @@ def _note(error: Exception) -> str:
     reason = str(error) if isinstance(error, ValueError) else "an event is an array that begins with its name"
     log.warning("a packet cannot be read", reason=reason)
     return reason
+
+
+def _refusal(error: Exception, reason: str) -> Invalid:
+    """What a client is told of a packet; a field is named without its place in the packet's array."""
+    if not isinstance(error, LimitExceeded):
+        return Invalid(f"a packet cannot be read: {reason}")
+    place, _, field = error.field.partition(".")
+    field = field if place.isdecimal() else error.field
+    return Invalid(f"{field}: {error.words}" if field else error.words, param=field or None)
 
 
 class _Quiet:

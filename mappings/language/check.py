@@ -5,6 +5,7 @@ from typing import get_type_hints
 
 import msgspec
 
+from gateway.field_errors import YAML, struct_words
 from gateway.marks import nearest
 from gateway.model import COMMANDS, EVENTS, FaultCode
 
@@ -184,7 +185,7 @@ class _Check:
                 try:
                     msgspec.convert(node.value, hints[key])
                 except msgspec.ValidationError as error:
-                    self.add(node.path, f"'{key}' of {spelled.command}: {error}".replace("Expected", "expected"))
+                    self.add(node.path, f"'{key}' of {spelled.command}: {struct_words(error, YAML)}")
         required = [f.name for f in msgspec.structs.fields(command) if f.required]
         if missing := [name for name in required if name not in dict(spelled.given.items)]:
             self.add(("inputs", message, "given"), f"{spelled.command} needs {', '.join(missing)}", key=True)

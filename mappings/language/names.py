@@ -133,7 +133,9 @@ def _attributes(kind: Any) -> dict[str, Any]:
     if not (isinstance(kind, type) and issubclass(kind, Struct)):
         return {}
     hints = get_type_hints(kind)
-    found = {name: hints[name] for name in kind.__struct_fields__}
+    derived = {name: get_type_hints(value.fget).get("return", Any)
+               for name, value in vars(kind).items() if isinstance(value, property)}
+    found = derived | {name: hints[name] for name in kind.__struct_fields__}
     return {**found, **({"kind": str} if "kind" in hints and "kind" not in found else {})}
 
 

@@ -7,13 +7,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("gateway", "adapters", "mappings", "conformance")
-EVERYBODY = ("gateway.errors", "gateway.marks")
+EVERYBODY = ("gateway.errors", "gateway.field_errors", "gateway.marks")
 """Words that every room of the house may use: they import nothing but the model."""
 
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "gateway.model": (),
     "gateway.errors": ("gateway.model",),
-    "gateway.marks": (),
+    "gateway.field_errors": (),
+    "gateway.marks": ("gateway.field_errors",),
     "gateway.ids": (),
     "gateway.ports": ("gateway.model", *EVERYBODY),
     "gateway.journal": ("gateway.model",),
@@ -40,7 +41,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "gateway.config": ("gateway.model", *EVERYBODY),
     "gateway.retiring": ("gateway.ports",),
     "gateway.watch": ("gateway.journal", *EVERYBODY),
-    "mappings": ("gateway.model", "gateway.ports", "gateway.marks"),
+    "mappings": ("gateway.model", "gateway.ports", "gateway.field_errors", "gateway.marks"),
     "conformance": (),
 }
 IN_ADAPTERS = ("gateway.model", "gateway.ports", "gateway.web", "gateway.resources", "gateway.ids", "gateway.speech",

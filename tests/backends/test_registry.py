@@ -23,7 +23,9 @@ def test_the_demo_needs_no_settings() -> None:
 
 
 def test_the_demos_card() -> None:
-    assert [tool.spec.name for tool in DEMO_CARD.tools] == ["clock", "calc", "search"]
+    assert {tool.spec.name: tool.permission for tool in DEMO_CARD.tools} == {
+        "clock": "allow", "calc": "allow", "search": "allow", "erase": "ask",
+    }
     assert {option.name: option.kind for option in DEMO_CARD.options} == {
         "greeting": "text", "mood": "select", "api_key": "secret",
     }

@@ -1,10 +1,12 @@
 """`dragoman chat` at a real terminal and in a pipe, with a real server in every dialect."""
 
 import http.server
+import json
 import socket
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from typer.testing import Result
@@ -364,6 +366,51 @@ def test_what_is_no_address_is_told(dragoman: Run, url: str) -> None:
     result = dragoman("chat", url, "--dialect", "aap")
     assert (result.exit_code, result.stderr) == (
         2, f"'{url}' is not an http or https address; write it as http://HOST:PORT/PATH\n")
+
+
+class Forgetful(http.server.BaseHTTPRequestHandler):
+    """A server of AAP that never says `turn_stop`; its history has every turn."""
+
+    protocol_version = "HTTP/1.0"
+
+    def do_GET(self) -> None:
+        capabilities = {"stream": {"delta": {}}, "history": {"full": {}}}
+        agents = [{"name": "a", "version": "1.0.0", "capabilities": capabilities}]
+        history = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "Hello there"}]
+        if self.path == "/meta":
+            self._say({"version": 3, "agents": agents})
+        else:
+            self._say({"history": {"full": history}}, 404 if "current" in self.path else 200)
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path == "/sessions":
+            self._say({"sessionId": "s1"}, 201)
+        else:
+            self._say(b'event: turn_start\ndata: {}\n\nevent: text_delta\ndata: {"delta":"Hello there"}\n\n')
+
+    def _say(self, body: Any, status: int = 200) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "text/event-stream" if isinstance(body, bytes) else "application/json")
+        self.end_headers()
+        self.wfile.write(body if isinstance(body, bytes) else json.dumps(body).encode())
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+
+def test_a_warning_goes_to_standard_error_and_the_reply_alone_to_standard_output() -> None:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Forgetful) as forgetful:
+        thread = threading.Thread(target=forgetful.serve_forever)
+        thread.start()
+        try:
+            words = ["chat", f"http://127.0.0.1:{forgetful.server_port}", "--dialect", "aap"]
+            done = warm_process.run(program(words), input="hello\n")
+        finally:
+            forgetful.shutdown()
+            thread.join()
+    assert (done.returncode, done.stdout) == (0, "Hello there\n")
+    assert "turn_stop_missing" in done.stderr
 
 
 def test_a_tool_that_is_not_there_is_told(dragoman: Run, server: Running) -> None:

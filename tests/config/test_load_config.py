@@ -92,7 +92,7 @@ limits:
 def test_five_mistakes_are_five_lines() -> None:
     assert problems(FIVE_MISTAKES) == [
         "config.yaml:1:1: there is no setting 'hots'; did you mean 'host'?",
-        "config.yaml:2:7: port: input should be a valid integer, unable to parse string as an integer, not 'many'",
+        "config.yaml:2:7: port: must be a whole number, not 'many'",
         "config.yaml:3:6: unknown log 'memori'; did you mean 'memory'?",
         "config.yaml:9:14: 'one' is not a semantic version; write it as 1.0.0",
         "config.yaml:11:3: there is no setting 'turn_second'; did you mean 'turn_seconds'?",
@@ -127,13 +127,13 @@ def test_mistakes_are_found_at_every_level() -> None:
         "config.yaml:3:17: '/speech/' is where 'speech' is mounted already",
         "config.yaml:8:24: there is no setting 'premission'; did you mean 'permission'?",
         "config.yaml:9:16: 'search' is in 'tools' a second time",
-        "config.yaml:9:36: agents.demo.tools.1.permission: input should be 'allow', 'ask' or 'deny', not 'maybe'",
+        "config.yaml:9:36: agents.demo.tools.1.permission: must be 'allow', 'ask' or 'deny', not 'maybe'",
         "config.yaml:11:71: the default 'plian' is not among the options; did you mean 'plain'?",
         "config.yaml:12:28: a select needs something to choose from; add `options: [...]`",
         "config.yaml:13:9: a select needs a default; it is one of: small",
         "config.yaml:14:22: only a select has options; add `type: select`",
         "config.yaml:15:20: there is no setting 'streeming'; did you mean 'streaming'?",
-        "config.yaml:15:49: agents.demo.capabilities.images.0: input should be 'http' or 'data', not 'ftp'",
+        "config.yaml:15:49: agents.demo.capabilities.images.0: must be 'http' or 'data', not 'ftp'",
         "config.yaml:17:3: 'speach' is not served; did you mean 'speech'?",
         "config.yaml:18:9: there is no file 'missing.yaml'; it is looked for beside the config file",
     ]
@@ -146,9 +146,9 @@ def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRAGOMAN_JOURNAL", '{"level": "loud"}')
     monkeypatch.setenv("DRAGOMAN_SERVICE_HOST", "10.0.0.1")  # what a cluster sets beside a service of this name
     assert problems(GOOD) == [
-        "variable DRAGOMAN_JOURNAL: journal.level: input should be 'debug', 'info', 'warning' or 'error', not 'loud'",
+        "variable DRAGOMAN_JOURNAL: journal.level: must be 'debug', 'info', 'warning' or 'error', not 'loud'",
         "variable DRAGOMAN_LIMITS__TURN_SECOND: there is no setting 'turn_second'; did you mean 'turn_seconds'?",
-        "variable DRAGOMAN_PORT: port: input should be greater than or equal to 0, not '-1'",
+        "variable DRAGOMAN_PORT: port: must be at least 0, not '-1'",
         "variable DRAGOMAN_PROT: there is no setting 'prot'; did you mean 'port'?",
     ]
 
@@ -161,7 +161,7 @@ def test_a_group_that_is_not_json_is_named(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_wrong_option_is_named() -> None:
-    with pytest.raises(Problems, match=r"^option --port: port: input should be less than or equal to 65535, "):
+    with pytest.raises(Problems, match=r"^option --port: port: must be at most 65535, "):
         load_config(written(GOOD), {"port": 99999})
 
 
@@ -199,7 +199,7 @@ def test_an_empty_file_serves_nothing() -> None:
     ("port: [\n", "config.yaml:2:1: not YAML: while parsing a flow node, expected the node content, "
                   "but found '<stream end>'"),
     (GOOD + "port: 1\nport: 2\n", "config.yaml:4:1: 'port' is here a second time; the first is in line 3"),
-    (GOOD + "limits: 5\n", "config.yaml:3:9: limits: should be a mapping, as `{name: value}`, not 5"),
+    (GOOD + "limits: 5\n", "config.yaml:3:9: limits: must be a mapping, as `{name: value}`, not 5"),
 ])
 def test_what_is_no_mapping_of_settings_is_told(text: str, problem: str) -> None:
     assert problems(text) == [problem]

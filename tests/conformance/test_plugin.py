@@ -144,8 +144,9 @@ def test_the_key_may_come_from_the_environment(
 def test_workers_examine_each_requirement_in_turn(in_background: Serve, run: Run, poor: str) -> None:
     url = in_background(ReferenceServer(key=KEY))
     result = run(url, "-k", "SSE-09 or META", "-n", "2", "--conform-profile", poor)
-    result.assert_outcomes(passed=5, failed=1)
-    result.stdout.fnmatch_lines(["*the profile has no entry `prompts.fail`*"])
+    result.assert_outcomes(passed=4, failed=2)
+    result.stdout.fnmatch_lines_random(
+        ["*the profile has no entry `prompts.fail`*", "*the profile has no entry `client_tool`*"])
 
 
 @pytest.mark.parametrize(

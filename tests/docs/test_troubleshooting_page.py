@@ -244,6 +244,13 @@ BY_REQUEST: dict[str, tuple[dict[str, Any], Act]] = {
     "this key is not known": ({"auth": "keys"}, posting("/aap/sessions", AAP_SESSION, Authorization="Bearer nobody's")),
     "there is no agent 'nobody'": ({}, posting("/aap/sessions", {"agent": {"name": "nobody"}})),
     "there is no session '…'": ({}, posting("/aap/sessions/sess_0/turns", HELLO)),
+    "there is no conversation '…'":
+        ({"dialects": {"zenflux": {}}}, posting("/api/v1/chat", {"message": "hello", "conversationId": "nope"})),
+    "…: is required": ({}, posting("/aap/sessions", {})),
+    "…: must be …, not …": ({}, posting("/aap/sessions", {"agent": 7})),
+    "…: … does not fit into 64 bits; write it as a string": ({}, posting("/aap/sessions", b'{"a":[%d]}' % (2 ** 64))),
+    "…: nested … levels deep; at most 150 levels are possible":
+        ({}, posting("/aap/sessions", b'{"a":' + b"[" * 200 + b"]" * 200 + b"}")),
     "a turn is running in this session; wait for its end or interrupt it": ({}, busy_aap),
     "Session is currently processing a turn. Cancel the current turn or wait for completion.": ({}, busy_cas),
     "the body is not JSON: …": ({}, posting("/aap/sessions", b"{'a': 1}")),

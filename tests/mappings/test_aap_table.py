@@ -26,8 +26,10 @@ from gateway.model import (
     Outcome,
     Record,
     ReturnResult,
+    Role,
     RollBack,
     RollbackAsk,
+    SeedMessage,
     SendMessage,
     SessionCompacted,
     StopReason,
@@ -80,10 +82,12 @@ SAID: list[tuple[Event, list[bytes]]] = [
     (InputRequested(request_id="r", ask=ClientToolAsk(call=CALL), call_id="call_1"), []),
     (InputRequested(request_id="r", ask=ContinuationAsk(turn=20, message="Go on?")),
      [b'event: tool_call\ndata: {"toolCallId":"r","name":"confirm_continue",'
-      b'"input":{"message":"Go on?","turn":20}}\n\n']),
+      b'"input":{"message":"Go on?","turn":20},"description":"A person must decide whether the agent goes on. '
+      b'Return the text \\"no\\" to stop it; any other text lets it go on."}\n\n']),
     (InputRequested(request_id="r", ask=RollbackAsk(task_id="t", options=({"id": "a"},), reason="broke")),
      [b'event: tool_call\ndata: {"toolCallId":"r","name":"choose_rollback",'
-      b'"input":{"task_id":"t","options":[{"id":"a"}],"reason":"broke"}}\n\n']),
+      b'"input":{"task_id":"t","options":[{"id":"a"}],"reason":"broke"},"description":"A person must choose a state '
+      b'to go back to. Return the id of one of the options, or an empty text to stay."}\n\n']),
     (FaultRaised(fault=Fault(code=FaultCode.BACKEND, message="gone")), []),
     (SessionCompacted(compaction_id="c", summary="s"), []),
 ]
@@ -142,7 +146,9 @@ def test_history_messages(aap: Table) -> None:
 def test_meta_and_its_parts(aap: Table) -> None:
     assert aap.object("meta", agents=[]) == {"version": 3, "agents": []}
     bare = {"title": None, "description": None, "tools": None, "options": None, "capabilities": None}
-    assert aap.object("agent", name="demo", version="1.0.0", **bare) == {"name": "demo", "version": "1.0.0"}
+    told = aap.object("agent", name="demo", version="1.0.0", how_to_answer="Answer.", **bare)
+    assert [ask["name"] for ask in told.pop("asks")] == ["AskUserQuestion", "confirm_continue", "choose_rollback"]
+    assert told == {"name": "demo", "version": "1.0.0"}
     assert aap.object("tool", name="t", title=None, description="d", parameters={"type": "object"}) == {
         "name": "t", "description": "d", "parameters": {"type": "object"}}
     given = {"name": "o", "title": "T", "description": None, "choices": ("a", "b"), "default": "a"}
@@ -174,9 +180,13 @@ def test_client_messages_become_commands(aap: Table) -> None:
         request_id="r", granted=False, reason="no")
     assert aap.command("answer.question", request_id="r", custom={"0": "blue"}, said="blue ") == AnswerQuestion(
         request_id="r", custom={"0": "blue"}, said="blue ")
-    assert aap.command("answer.continuation", request_id="r", proceed=False) == ContinueTurn(
-        request_id="r", proceed=False)
-    assert aap.command("answer.rollback", request_id="r", option="a") == RollBack(request_id="r", option="a")
+    assert aap.command("answer.continuation", request_id="r", proceed=False, said="No.") == ContinueTurn(
+        request_id="r", proceed=False, said="No.")
+    assert aap.command("answer.rollback", request_id="r", option="a", said=" a") == RollBack(
+        request_id="r", option="a", said=" a")
+    results = (SeedMessage(role=Role.TOOL, content="ok", call_id="c"),)
+    assert aap.command("message.results", content="x returned ok", results=results) == SendMessage(
+        content="x returned ok", results=results)
 
 
 @pytest.mark.parametrize("code", FaultCode)

@@ -8,6 +8,8 @@ from gateway.model import (
     BlockKind,
     BlockStarted,
     CloseReason,
+    ContinuationAsk,
+    ContinueTurn,
     DataPart,
     ImagePart,
     InputAccepted,
@@ -36,6 +38,7 @@ from gateway.model import (
     TextPart,
     ThinkingPart,
     ToolCall,
+    ToolOrigin,
     ToolReturned,
     ToolUsePart,
     Topic,
@@ -117,9 +120,27 @@ def test_a_summary_stands_for_what_it_sums_up() -> None:
     summed = SessionCompacted(compaction_id="k", summary="they met")
     view = told(*TURN, ToolReturned(call_id="c1", content="noon"), summed)
     assert len(view.entries) == 4, "the full history keeps everything"
-    assert [entry.content for entry in view.compacted[:2]] == ["they met", "hi"]
-    assert len(view.compacted) == 4, "what this turn has said is not yet history"
+    assert [entry.content for entry in view.compacted[:3]] == ["be kind", "they met", "hi"], "instructions hold on"
+    assert len(view.compacted) == 5, "what this turn has said is not yet history"
     assert told(TURN[0]).compacted == told(TURN[0]).entries
+
+
+def test_results_stand_in_history_in_the_place_of_the_message_that_brings_them() -> None:
+    result = SeedMessage(role=Role.TOOL, content="noon", call_id="c0")
+    view = told(TURN[0], InputAccepted(command_id="cmd", command=SendMessage(content="in words", results=(result,))))
+    assert [(entry.role, entry.content, entry.call_id, entry.origin) for entry in view.entries[1:]] == [
+        (Role.TOOL, "noon", "c0", ToolOrigin.CLIENT)]
+
+
+def test_an_ask_and_its_answer_are_kept() -> None:
+    answer = ContinueTurn(request_id="r1", proceed=True, said="yes")
+    asked = [InputRequested(request_id=name, ask=ContinuationAsk(turn=1, message="on?")) for name in ("r1", "r2")]
+    settled = [InputResolved(request_id="r1", resolution=Resolution.ANSWERED),
+               InputResolved(request_id="r2", resolution=Resolution.CANCELLED)]
+    view = told(*TURN, *asked, InputAccepted(command_id="c2", command=answer), *settled)
+    assert not view.asks
+    assert [(past.asked.request_id, past.answer, past.settled) for past in view.past_asks.values()] == [
+        ("r1", answer, 13), ("r2", None, 15)]
 
 
 def test_a_closed_session_says_why() -> None:

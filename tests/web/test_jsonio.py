@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.errors import Invalid
 from gateway.model import StopReason, TextPart
-from gateway.web import loads, parse, reply
+from gateway.web import parse, reply
 
 
 class Body(BaseModel):
@@ -26,8 +26,8 @@ def test_a_body_is_taken_as_its_model() -> None:
     (b"", "the body is empty", None),
     (b"{", "the body is not JSON", None),
     (b"[]", "the body must be a JSON object", None),
-    (b'{"name":7}', "name: Input should be a valid string", "name"),
-    (b'{"name":"x","items":[1,"2"]}', "items.1: Input should be a valid integer", "items.1"),
+    (b'{"name":7}', "name: must be a string, not 7", "name"),
+    (b'{"name":"x","items":[1,"2"]}', "items.1: must be a whole number, not '2'", "items.1"),
     (b'{"name":"x","items":["a","b","c","d","e"]}', "(and 2 more)", "items.0"),
 ])
 def test_a_refusal_names_the_field(body: bytes, told: str, param: str | None) -> None:
@@ -55,7 +55,7 @@ class Letter(BaseModel):
     (7, "content"),
     ([{"type": "text"}], "content.0.text"),
     ([{"type": "text", "text": 7}], "content.0.text"),
-    ([{"type": "text", "text": "x"}, {"type": "film"}], "content.1"),
+    ([{"type": "text", "text": "x"}, {"type": "film"}], "content.1.type"),
     ([{"type": "picture", "url": None}], "content.0.url"),
 ])
 def test_a_field_is_named_as_the_client_sent_it(content: Any, param: str) -> None:
@@ -65,22 +65,31 @@ def test_a_field_is_named_as_the_client_sent_it(content: Any, param: str) -> Non
     assert all(told.startswith(f"{param}: ") for told in refused.value.message.split("; "))
 
 
-def test_what_comes_in_can_go_out_again() -> None:
-    class Anything(BaseModel):
-        value: Any
-
-    taken = parse(b'{"value":123456789012345678901234567890}', Anything)
-    assert orjson.loads(orjson.dumps(taken.value)) == pytest.approx(1.2345678901234568e29)
+class Anything(BaseModel):
+    value: Any
 
 
-@pytest.mark.parametrize("levels", [200, 1000])
+@pytest.mark.parametrize("number", [-(2 ** 63), 2 ** 64 - 1, 0.1, 1e300])
+def test_a_number_that_comes_in_goes_out_again(number: float) -> None:
+    taken = parse(orjson.dumps({"value": [number]}), Anything)
+    assert orjson.loads(orjson.dumps(taken.value)) == [number]
+
+
+def test_an_integer_that_cannot_go_out_again_is_refused_by_name() -> None:
+    with pytest.raises(Invalid) as refused:
+        parse(b'{"value":{"ids":[1,123456789012345678901234567890]}}', Anything)
+    assert refused.value.param == "value.ids.1"
+    assert refused.value.message == (
+        "value.ids.1: 123456789012345678901234567890 does not fit into 64 bits; write it as a string")
+
+
+@pytest.mark.parametrize("levels", [200, 1000, 20_000])
 def test_what_is_nested_too_deep_to_go_out_again_does_not_get_in(levels: int) -> None:
-    body = '{"name":' + '{"a":' * levels + "1" + "}" * levels + "}"
-    with pytest.raises(Invalid, match="not JSON: nested too deep"):
-        parse(body.encode(), Body)
-    with pytest.raises(orjson.JSONDecodeError, match="nested too deep"):
-        loads(body)
-    assert loads('{"name":"[[[[{{{{"}') == {"name": "[[[[{{{{"}
+    body = '{"value":' + '{"a":' * levels + "1" + "}" * levels + "}"
+    with pytest.raises(Invalid) as refused:
+        parse(body.encode(), Anything)
+    assert refused.value.param == "value.a.a"
+    assert refused.value.message == f"value.a.a: nested {levels + 1} levels deep; at most 150 levels are possible"
 
 
 def test_a_reply_may_hold_structs_and_enums() -> None:

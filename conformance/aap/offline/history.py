@@ -78,8 +78,7 @@ def _is_exact(turn: Taken, item: Exchange) -> bool:
 
 def abandons(view: AapView, turn: Taken) -> bool:
     """Whether the user spoke while calls were open: what the history then has as their results is up to the server."""
-    before = view.before(turn) if turn.roles == {"user"} else None
-    return before is not None and bool(before[1].open_calls)
+    return turn.roles == {"user"} and bool(view.pending(turn))
 
 
 @rule("AAP-HIST-03", needs="full history")
@@ -96,7 +95,7 @@ def permissions_are_not_kept(view: AapView) -> Found:
 def open_calls_end_the_history(view: AapView) -> Found:
     """After a tool_use stop the history ends with the calls that are open, with their ids, names and inputs."""
     for turn, told in view.told:
-        kept = view.kept(turn) if told.stop == "tool_use" else None
+        kept = view.kept(turn) if told.stop == "tool_use" and told.open_calls else None
         if kept is not None:
             yield turn.exchange
             expect.that(bool(kept), "the turn in the history", kept)

@@ -9,6 +9,8 @@ from conformance.aap.examination import SCHEMAS
 from conformance.aap.exchange import exact
 from conformance.aap.offline.view import AapView, Setup, denied, refusable
 from conformance.kit import expect
+from conformance.kit.carried import has_huge
+from conformance.kit.schemas import is_schema
 from conformance.offline.rule import rule
 from conformance.offline.tape import Exchange, mapping, mappings
 
@@ -123,8 +125,15 @@ def _is_right(agent: Agent, setup: Setup) -> bool:
     fits = all(it and isinstance(value, str) and value in it.get("options", [value]) for it, value in values)
     names = [*setup.tools, *(str(tool.get("name")) for tool in setup.client_tools)]
     takes_tools = agent.takes_client_tools or not setup.client_tools
-    is_sound = all({"name", "description", "parameters"} <= set(tool) for tool in setup.client_tools)
+    is_sound = all(_is_sound(tool) for tool in setup.client_tools)
     return fits and takes_tools and is_sound and set(setup.tools) <= set(agent.tools) and len(set(names)) == len(names)
+
+
+def _is_sound(tool: dict[str, Any]) -> bool:
+    """Whether a client tool has all it needs, and no number that a server may find too large."""
+    is_named = isinstance(tool.get("name"), str) and isinstance(tool.get("description"), str)
+    given = tool.get("parameters")
+    return is_named and isinstance(given, dict) and is_schema(given) and not has_huge(given)
 
 
 def _looks(view: AapView) -> Iterator[tuple[Exchange, dict[str, Any], Setup, Agent]]:

@@ -123,9 +123,9 @@ def results_follow_their_calls(view: AapView) -> Found:
         if turn.mode not in STREAMED or not told.named("tool_result"):
             continue
         yield turn.exchange
-        before = view.before(turn)
-        known = {call["toolCallId"] for call in before[1].open_calls} if before is not None else set()
-        is_known = before is not None or view.created.get(turn.session) is not None
+        asked = view.asked_before(turn)
+        known = {call["toolCallId"] for call in asked or ()}
+        is_known = asked is not None
         answered: set[str] = set()
         for name, body in told.events:
             if name == "tool_call":
@@ -142,8 +142,7 @@ def client_tools_have_no_result_event(view: AapView) -> Found:
     """No tool_result is sent for a tool of the client."""
     for turn, told in view.told:
         setup = view.setup(turn.session, turn.exchange.order)
-        before = view.before(turn)
-        calls = told.calls + (before[1].calls if before is not None else [])
+        calls = told.calls + (view.asked_before(turn) or [])
         if setup is not None and turn.mode in STREAMED and calls:
             yield turn.exchange
             names = {call["toolCallId"]: call["name"] for call in calls}
@@ -158,10 +157,13 @@ def the_reason_is_true(view: AapView) -> Found:
         if told.body is None and not told.named("turn_stop"):
             continue
         yield turn.exchange
+        answered = {str(message.get("toolCallId")) for message in turn.messages}
+        pending = view.pending(turn) if "user" not in turn.roles else []
+        waiting = [call for call in pending or [] if call["toolCallId"] not in answered] + told.open_calls
         if told.stop == "tool_use":
-            expect.that(bool(told.open_calls), "an open call at a tool_use stop", told.shown)
+            expect.that(bool(waiting) or pending is None, "an open call at a tool_use stop", told.shown)
         elif told.stop == "end_turn":
-            expect.equal("calls left open at the stop", [], [call["name"] for call in told.open_calls])
+            expect.equal("calls left open at the stop", [], [call["name"] for call in waiting])
 
 
 @rule("AAP-SSE-07", needs="turn that stopped with tool_use, of a session whose tools are known")

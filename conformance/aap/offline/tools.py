@@ -1,5 +1,6 @@
 """Section tools: who ran a tool, who was asked, and how the agent went on."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ from conformance.offline.rule import rule
 from conformance.offline.tape import Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
+IMAGE = re.compile(r"https://[^/?#\s]+|data:image/[^,]+;base64,[A-Za-z0-9+/=_-]+$")
 KINDS = {
     "text": ("text",),
     "thinking": ("thinking",),
@@ -40,13 +42,13 @@ def _answers(view: AapView, role: str) -> Iterator[tuple[Taken, Turn, dict[str, 
                 yield turn, told, message
 
 
-def _settles(view: AapView, turn: Taken, before: Turn) -> bool:
+def _settles(view: AapView, turn: Taken) -> bool:
     """Whether every open call has its answer: the client's tools a result, the untrusted ones a permission."""
-    setup = view.setup(turn.session, turn.exchange.order - 1)
-    if setup is None:
+    setup, pending = view.setup(turn.session, turn.exchange.order - 1), view.pending(turn)
+    if setup is None or pending is None:
         return False
-    wanted = {call["toolCallId"]: "tool" if call["name"] in setup.client_names else None for call in before.open_calls}
-    wanted |= {call["toolCallId"]: "tool_permission" for call in before.open_calls if call["name"] in setup.tools}
+    wanted = {call["toolCallId"]: "tool" if call["name"] in setup.client_names else None for call in pending}
+    wanted |= {call["toolCallId"]: "tool_permission" for call in pending if call["name"] in setup.tools}
     return wanted == {str(it.get("toolCallId")): it.get("role") for it in turn.messages}
 
 
@@ -64,7 +66,7 @@ def a_client_tool_stops_the_turn(view: AapView) -> Found:
 def the_agent_goes_on_from_a_result(view: AapView) -> Found:
     """After the client's results the agent says or does something."""
     for turn, told, _ in _answers(view, "tool"):
-        if turn.roles == {"tool"} and told.stop != "error":
+        if turn.roles == {"tool"} and told.stop != "error" and _settles(view, turn):
             yield turn.exchange
             told.spoke()
 
@@ -73,7 +75,7 @@ def the_agent_goes_on_from_a_result(view: AapView) -> Found:
 def a_granted_tool_is_run_by_the_server(view: AapView) -> Found:
     """Once granted, the server's own result is told in the same turn."""
     for turn, told, message in _answers(view, "tool_permission"):
-        if message.get("granted") is True and told.stop != "error":
+        if message.get("granted") is True and told.stop != "error" and _settles(view, turn):
             yield turn.exchange
             expect.subset("the calls with a result", [str(message["toolCallId"])], told.exchange.results)
             told.spoke()
@@ -86,7 +88,7 @@ def a_denied_tool_is_said_to_be_denied(view: AapView) -> Found:
         later = [kept for it, kept in view.full_of(turn.session) if it.order > turn.exchange.ended]
         if message.get("granted") is False and later and told.stop != "error":
             yield turn.exchange
-            told.spoke()
+            expect.that(not _settles(view, turn) or bool(told.exchange.said), "the agent to go on", told.shown)
             kept = [it for it in later[0] if it["role"] == "tool" and it["toolCallId"] == message["toolCallId"]]
             is_there = len(kept) == 1 and bool(plain(kept[0]["content"]))
             expect.that(is_there, "one tool message that says the call was denied", kept)
@@ -132,10 +134,9 @@ def three_kinds_at_once(view: AapView) -> Found:
 def answers_of_both_kinds_come_at_once(view: AapView) -> Found:
     """One POST with results and permissions for all open calls is taken, and the agent goes on."""
     for turn in view.turns:
-        before = view.before(turn)
-        if before is None or turn.roles != {"tool", "tool_permission"} or denied(turn.exchange):
+        if turn.roles != {"tool", "tool_permission"} or denied(turn.exchange):
             continue
-        if _settles(view, turn, before[1]):
+        if _settles(view, turn):
             yield turn.exchange
             expect.status(turn.exchange.reply, 200)
             if turn.told is not None and turn.told.stop != "error":
@@ -162,7 +163,7 @@ def _contents(body: Any) -> list[Any]:
 
 @rule("AAP-TOOL-05", needs="image that was sent to an agent /meta describes")
 def images_are_taken_if_declared(view: AapView) -> Found:
-    """An image of a kind the agent does not declare is a 4xx, and one of a declared kind is taken."""
+    """An image of another form, or of a kind the agent does not declare, is a 4xx; one of a declared kind is taken."""
     for turn in view.turns:
         agent = view.agent_of(turn.session)
         sent = [block for message in turn.messages for block in mappings(message.get("content"))]
@@ -172,6 +173,8 @@ def images_are_taken_if_declared(view: AapView) -> Found:
             yield turn.exchange
             if kinds - agent.image_kinds:
                 expect.refused(turn.exchange.reply, f"{agent.name} does not declare the image kind")
+            elif strange := [url for url in urls if not IMAGE.match(url)]:
+                expect.refused(turn.exchange.reply, f"{strange[0]!r} is neither an https URL nor a data URI in base64")
             elif turn.mode in agent.modes and turn.roles == {"user"} and turn.exchange.status != 409:
                 expect.status(turn.exchange.reply, 200)
 
@@ -180,12 +183,11 @@ def images_are_taken_if_declared(view: AapView) -> Found:
 def right_results_are_taken(view: AapView) -> Found:
     """Results, strings or blocks, for exactly the calls that are open are accepted."""
     for turn in view.turns:
-        before = view.before(turn)
-        if before is None or turn.roles != {"tool"} or denied(turn.exchange):
+        if turn.roles != {"tool"} or denied(turn.exchange):
             continue
         bare = set(mapping(turn.exchange.sent)) <= {"messages", "stream"}
         is_sound = all(isinstance(it.get("content"), (str, list)) for it in turn.messages)
-        if bare and is_sound and _settles(view, turn, before[1]):
+        if bare and is_sound and _settles(view, turn):
             yield turn.exchange
             expect.status(turn.exchange.reply, 200)
 

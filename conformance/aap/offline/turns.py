@@ -55,9 +55,9 @@ def _problem(view: AapView, turn: Taken) -> str | None:
         return "a message has a role that a client cannot have"
     if "user" in roles and len(roles) > 1:
         return "a turn takes one user message, or answers"
-    before = view.before(turn)
+    pending = view.pending(turn)
     answers = {item.get("toolCallId") for item in turn.messages if item.get("role") != "user"}
-    if answers and before is not None and answers - {call["toolCallId"] for call in before[1].open_calls}:
+    if answers and pending is not None and answers - {call["toolCallId"] for call in pending}:
         return "it answers a call that is not pending"
     return None
 

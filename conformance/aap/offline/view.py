@@ -167,6 +167,35 @@ class AapView:
             return None
         return (earlier[-1], earlier[-1].told) if earlier[-1].told is not None else None
 
+    def pending(self, turn: Taken) -> list[Body] | None:
+        """The calls that were open when this turn was posted, if the tape tells."""
+        found = self._asked_before(turn)
+        return [call for call in found[0] if call["toolCallId"] not in found[1]] if found is not None else None
+
+    def asked_before(self, turn: Taken) -> list[Body] | None:
+        """The calls that were left open since the user last spoke, answered or not, if the tape tells."""
+        found = self._asked_before(turn)
+        return found[0] if found is not None else None
+
+    def _asked_before(self, turn: Taken) -> tuple[list[Body], set[str]] | None:
+        """The calls that were left open since the user last spoke, and the ids of those answered before this turn."""
+        accepted = [it for it in self.turns_of(turn.session) if it.is_accepted]
+        earlier = [it for it in accepted if it.exchange.order < turn.exchange.order]
+        made = self.created.get(turn.session)
+        if self.before(turn) is None if earlier else made is None:
+            return None
+        calls: list[Body] = []
+        answered: set[str] = set()
+        for it in reversed(earlier):
+            if it.told is None:
+                return None
+            calls = it.told.open_calls + calls
+            answered |= {str(message.get("toolCallId")) for message in it.messages}
+            if "user" in it.roles:
+                return calls, answered
+        seed = mappings(made.sent.get("messages")) if made is not None else []
+        return _left_open(seed) + calls, answered
+
     @cached_property
     def _strange(self) -> dict[str, list[Exchange]]:
         """Requests to sessions that the protocol does not know, such as one to end a turn: who knows what they do."""
@@ -220,6 +249,15 @@ class AapView:
         if made is not None and self.quiet(turn.session, made.order, item.order):
             return len(mappings(made.sent.get("messages")))
         return None
+
+
+def _left_open(messages: list[Body]) -> list[Body]:
+    """The calls that a seeded history leaves open."""
+    said = [message for message in messages if message.get("role") != "tool"][-1:]
+    calls = [block for it in said for block in mappings(it.get("content")) if block.get("type") == "tool_use"]
+    answered = {message.get("toolCallId") for message in messages if message.get("role") == "tool"}
+    named = [{name: call.get(name) for name in ("toolCallId", "name", "input")} for call in calls]
+    return [call for call in named if call["toolCallId"] not in answered]
 
 
 def _told(item: Exchange, mode: str) -> Turn | None:

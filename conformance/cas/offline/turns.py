@@ -12,6 +12,7 @@ from conformance.offline.tape import Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
 CALLS = ("agent.tool_use", "agent.mcp_tool_use", "agent.custom_tool_use")
+ERROR = "session.error"
 RESULTS = ("agent.tool_result", "agent.mcp_tool_result")
 
 
@@ -61,6 +62,16 @@ def idle_says_why(view: CasView) -> Found:
             known = [str(event["id"]) for event in view.told(stream.session)]
             expect.that(bool(names), "event_ids", run.idle)
             expect.subset("the events told so far", names, known)
+
+
+@rule("CAS-EV-20", needs="turn that ended with session.error")
+def a_failure_is_no_natural_end(view: CasView) -> Found:
+    """A turn whose last word is session.error does not say end_turn."""
+    for item, run, _ in view.runs:
+        said = [event["type"] for event in run.root if event["type"].startswith("agent.") or event["type"] == ERROR]
+        if said[-1:] == [ERROR]:
+            yield item
+            expect.that(run.stop != "end_turn", "another stop reason than end_turn", run.idle)
 
 
 @rule("CAS-EV-14", needs="message or thought")

@@ -214,3 +214,11 @@ class WrongReference(BladeServer):
     bends = bending(
         {"call": changing("pending_question_ref", lambda ref: ref and {**ref, "child_tool_call_id": "tc_other"})}
     )
+
+
+@fault("BL-BLK-14", cases="block.a_users_words_are_its_text")
+class WordsOfTheUserTrimmed(BladeServer):
+    """Blanks at the ends of what the user says are lost."""
+
+    def text(self, message: Any) -> str:
+        return super().text(message).strip()

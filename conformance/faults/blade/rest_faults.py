@@ -6,6 +6,7 @@ from conformance.faults.blade.bending import bending, changing, instead, setting
 from conformance.faults.blade.front import USER
 from conformance.faults.blade.ledger import Session, new_session
 from conformance.faults.blade.reference import BladeServer
+from conformance.faults.damage import without_nulls
 from conformance.faults.fault import fault
 
 ERRORS = "rest.unknown_things_are_404 rest.wrong_bodies_are_refused_in_words rest.a_wrong_token_is_401"
@@ -240,3 +241,10 @@ class VersionAsNumber(BladeServer):
     """The version is a number."""
 
     bends = bending({"version": changing("version", lambda version: 1)})
+
+
+@fault("BL-REST-15", cases="rest_session.extra_info_carries_any_json")
+class NullsOfExtraInfoLost(BladeServer):
+    """What is null in the extra info is left out."""
+
+    bends = bending({"extra": without_nulls, "extra.get": without_nulls})

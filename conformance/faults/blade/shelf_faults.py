@@ -5,7 +5,7 @@ from typing import Any
 from aiohttp import web
 
 from conformance.faults.blade.bending import bending, instead, setting, without
-from conformance.faults.blade.ledger import Body
+from conformance.faults.blade.ledger import Body, Refusal
 from conformance.faults.blade.reference import BladeServer
 from conformance.faults.fault import fault
 
@@ -187,3 +187,13 @@ class EmptyCalendar(BladeServer):
     """Nothing is ever due."""
 
     bends = bending({"calendar": instead([])})
+
+
+@fault("BL-REST-03", cases="rest.other_unknown_things_are_404")
+class UnknownThingsAre400(BladeServer):
+    """An unknown memory, key or task is a 400."""
+
+    def take(self, shelf: dict[str, Body], request: web.Request) -> Body:
+        if request.match_info["id"] not in shelf:
+            raise Refusal(400, "there is no such thing")
+        return super().take(shelf, request)

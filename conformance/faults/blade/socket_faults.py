@@ -278,3 +278,11 @@ class RunsWithoutId(BladeServer):
     """chat:end does not repeat the chat_run_id."""
 
     bends = bending({"chat:end": without("chat_run_id")})
+
+
+@fault("BL-WS-06", cases="stop.a_run_is_stopped_by_its_id")
+class RunsAreNotStopped(BladeServer):
+    """A stop that names its run stops nothing."""
+
+    async def on_chat_stop(self, sid: str, body: Body) -> Any:
+        return {"status": "idle"} if "chat_run_id" in body else await super().on_chat_stop(sid, body)

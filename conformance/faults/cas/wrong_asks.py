@@ -6,7 +6,7 @@ from conformance.faults.cas.freedoms import OtherEndings
 from conformance.faults.cas.memory import Body, Talk
 from conformance.faults.cas.server import CasServer
 from conformance.faults.fault import fault
-from conformance.faults.ledger import Refusal
+from conformance.faults.ledger import Refusal, text_of
 
 ALLOWED, LISTED, AT_ONCE = (
     "asks.an_allowed_call_is_run",
@@ -127,3 +127,11 @@ class OnlyOneToolAsks(CasServer):
     def policies(self, agent: Body) -> dict[str, str]:
         found = super().policies(agent)
         return {name: policy if name == "calc" else "always_allow" for name, policy in found.items()}
+
+
+@fault("CAS-EV-07", cases="asks.a_result_is_kept_to_the_letter")
+class BlocksOfResultsJoined(CasServer):
+    """The blocks of a result are kept as one."""
+
+    def kept_result(self, content: Any) -> Any:
+        return [{"type": "text", "text": text_of(content)}] if content else []

@@ -262,3 +262,14 @@ class KeysStandForAnything(CasServer):
 
     def again(self, key: str, asked: Any) -> web.Response:
         return super().again(key, self.first_answers[key][0])
+
+
+@fault("CAS-GEN-02", cases="conventions.unknown_things_are_not_found")
+class UnknownThingsAreWrong(CasServer):
+    """An unknown environment, file, vault or memory store is a 400."""
+
+    def thing(self, kind: str, name: str) -> Body:
+        try:
+            return super().thing(kind, name)
+        except Refusal as refusal:
+            raise Refusal(400, refusal.words) from None

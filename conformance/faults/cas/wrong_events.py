@@ -7,12 +7,14 @@ from aiohttp import web
 from conformance.faults.cas.front import reply
 from conformance.faults.cas.memory import Body, Talk, mint
 from conformance.faults.cas.server import CasServer
+from conformance.faults.damage import without_nulls
 from conformance.faults.fault import fault
 from conformance.faults.ledger import Refusal, as_blocks, text_of
 
 FIELDS, ORDER = "events.every_event_has_its_fields", "events.events_are_accepted_in_order"
 STARTS, LISTED = "events.a_message_starts_a_turn", "events.events_are_listed_in_order"
 NOTHING = "events.an_interrupt_of_nothing_is_harmless"
+CARRIES = "events.an_outcome_carries_any_json"
 OUTCOME = "events.an_outcome_keeps_what_it_is_given"
 
 
@@ -210,3 +212,28 @@ class EventsNotEchoed(CasServer):
     async def post_events(self, request: web.Request) -> web.StreamResponse:
         await super().post_events(request)
         return reply({"accepted": 1}, 202)
+
+
+@fault("CAS-EV-08", cases=CARRIES)
+class ThreadOfAnOutcomeLost(CasServer):
+    """session_thread_id is taken out of outcomes."""
+
+    def extras(self, event: Body) -> Body:
+        return {name: value for name, value in super().extras(event).items() if name != "session_thread_id"}
+
+
+@fault("CAS-EV-08", cases=CARRIES)
+class NullsOfAnOutcomeLost(CasServer):
+    """What is null within an outcome is left out."""
+
+    def extras(self, event: Body) -> Body:
+        kept: Body = without_nulls(super().extras(event))
+        return kept
+
+
+@fault("CAS-EV-03", cases="events.words_are_kept_to_the_letter")
+class MessagesTrimmed(CasServer):
+    """Blanks at the ends of a block are lost."""
+
+    def kept(self, content: Any) -> Any:
+        return [block | {"text": block["text"].strip()} for block in super().kept(content)]

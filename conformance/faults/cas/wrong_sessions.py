@@ -181,3 +181,11 @@ class TitleLostInUpdates(CasServer):
         if "title" not in await self.read(request):
             self.find(request).show(title="")
         return await super().update_session(request)
+
+
+@fault("CAS-SESS-01", cases="sessions.metadata_come_back_as_they_came")
+class MetadataAsText(CasServer):
+    """Metadata that are no strings are turned into strings."""
+
+    def metadata(self, given: Body) -> Body:
+        return {name: str(value) for name, value in super().metadata(given).items()}

@@ -143,28 +143,28 @@ class _Ending(CasServer):
         return super().idle(talk, {"type": "end_turn"} if reason["type"] in self.cut else reason)
 
 
-@fault("CAS-EV-13", cases=CUT)
+@fault("CAS-EV-20", cases=CUT)
 class FailuresEnd(_Ending):
     """A turn that failed says end_turn."""
 
     cut = ("error",)
 
 
-@fault("CAS-EV-13", cases=CUT)
+@fault("CAS-EV-20", cases=CUT)
 class RefusalsEnd(_Ending):
     """A turn that was refused says end_turn."""
 
     cut = ("refusal",)
 
 
-@fault("CAS-EV-13", cases=CUT)
+@fault("CAS-EV-20", cases=CUT)
 class CutAnswersEnd(_Ending):
     """A turn that was cut off for its length says end_turn."""
 
     cut = ("max_tokens",)
 
 
-@fault("CAS-EV-13", cases=CUT)
+@fault("CAS-EV-20", cases=CUT)
 class InterruptedTurnsEnd(_Ending):
     """A turn that was interrupted says end_turn."""
 

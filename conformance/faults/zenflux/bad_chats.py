@@ -182,3 +182,21 @@ class RollsBackNothing(ZenfluxServer):
         session = self.found(request)
         session.going_on.set()
         return self.reply({"session_id": session.id, "messages": []})
+
+
+@fault("G-ZF-20", cases="chat.a_message_has_the_id_it_was_given")
+class MessageIdUnknown(ZenfluxServer):
+    """messageId is not known by that spelling."""
+
+    def spelled(self, body: Body) -> Body:
+        return super().spelled({name: value for name, value in body.items() if name != "messageId"})
+
+
+@fault("G-ZF-11", cases="sessions.a_run_that_is_over_can_be_stopped")
+class OverIsUnknown(ZenfluxServer):
+    """A run that is over cannot be stopped over REST."""
+
+    async def post_stop(self, request: web.Request) -> web.StreamResponse:
+        if self.found(request).is_over:
+            raise Refusal(404, "SESSION_NOT_FOUND", "There is no such session.")
+        return await super().post_stop(request)

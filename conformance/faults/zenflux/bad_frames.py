@@ -237,3 +237,12 @@ class WordsNeeded(ZenfluxServer):
     def check(self, params: Any) -> Body:
         is_empty = isinstance(params, dict) and not params.get("message")
         return super().check(params | {"files": []} if is_empty else params)
+
+
+@fault("ZF-WS-15", cases="frames.requests_of_the_wrong_shape_are_refused")
+class WrongParamsUnanswered(ZenfluxServer):
+    """A request whose params are a list has no answer."""
+
+    async def respond(self, line: Line, frame: Body) -> None:
+        if not isinstance(frame.get("params"), list):
+            await super().respond(line, frame)

@@ -291,3 +291,11 @@ class ModelsUnfiltered(ZenfluxServer):
 
     def models(self, kind: str | None, provider: str | None) -> list[Body]:
         return super().models(None, None)
+
+
+@fault("ZF-HTTP-3.2-06", cases="conversations.the_users_words_are_kept")
+class WordsTrimmed(ZenfluxServer):
+    """Blanks at the ends of what the user says are lost."""
+
+    def begin(self, params: Body, has_rounds: bool) -> Session:
+        return super().begin(params | {"message": params["message"].strip()}, has_rounds)

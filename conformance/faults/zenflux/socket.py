@@ -120,7 +120,7 @@ class Sockets(Front):
             self.stop(line.session)
 
     def chat_abort(self, params: Any) -> Body:
-        session = self.session((params or {}).get("session_id"))
+        session = self.session(params.get("session_id") if isinstance(params, dict) else None)
         if not session.is_over:
             self.stop(session)
         return {"session_id": session.id, "status": "stopped", "stopped_at": event_time()}

@@ -20,6 +20,7 @@ from gateway.model import (
     Outcome,
     ReturnResult,
     SeedMessage,
+    SendMessage,
     SessionUpdated,
     ToolOutput,
     ToolReturned,
@@ -221,8 +222,8 @@ def _returned(asked: Sequence[Asked], answers: Sequence[Answer]) -> list[Said]:
 
 def _opening(turn: Turn) -> Opening:
     """A new session there knows what was said here before; the message that starts the turn is sent by itself."""
-    *before, _ = turn.history or (None,)
-    return Opening(settings=settled(turn), history=tuple(_seed(entry) for entry in before if entry is not None))
+    started_by = len(turn.command.results) or 1 if isinstance(turn.command, SendMessage) else 1
+    return Opening(settings=settled(turn), history=tuple(_seed(entry) for entry in turn.history[:-started_by]))
 
 
 def _seed(entry: Entry) -> SeedMessage:

@@ -11,6 +11,7 @@ from .dialling import speakers
 class RemoteSettings(AddressSettings):
     dialect: str
     agent: str | None = None
+    strict_end: bool = False
 
     @field_validator("dialect")
     @classmethod
@@ -28,4 +29,5 @@ class RemoteSettings(AddressSettings):
     def address(self) -> RemoteAddress:
         return RemoteAddress(
             url=self.url, key=self.key.get_secret_value(), agent=self.agent, patience=self.patience,
+            is_strict=self.strict_end,
         )

@@ -23,8 +23,9 @@ def test_names_are_aaps_and_members_nobody_knows_are_passed_over() -> None:
 
 
 @pytest.mark.parametrize(("body", "words"), [
-    ({}, "missing required field `toolCallId`"), ([], "Expected `object`, got `array`"), (None, "got `null`"),
-    ({"toolCallId": "", "name": "n"}, "length >= 1"), ({"toolCallId": 3, "name": "n"}, "Expected `str`, got `int`"),
+    ({}, "'toolCallId' is missing"), ([], "must be an object, not an array"), (None, "not null"),
+    ({"toolCallId": "", "name": "n"}, "toolCallId: must not be empty"),
+    ({"toolCallId": 3, "name": "n"}, "toolCallId: must be a string, not a whole number"),
 ])
 def test_what_cannot_be_is_refused_in_clear_words(body: Any, words: str) -> None:
     with pytest.raises(BackendFailed, match=f"a call of the server cannot be understood: .*{words}"):

@@ -107,10 +107,11 @@ def test_a_question_is_answered_by_a_tool_message() -> None:
 def test_an_ask_without_a_call_is_answered_by_its_own_id() -> None:
     asked = view(ContinuationAsk(turn=1, message="more?"))
     assert one(permission(False, "ask_1"), asked) == ContinueTurn(request_id="ask_1", proceed=False)
-    assert one(tool("No", "ask_1"), asked) == ContinueTurn(request_id="ask_1", proceed=False)
-    assert one(tool("yes please", "ask_1"), asked) == ContinueTurn(request_id="ask_1", proceed=True)
+    assert one(tool("No", "ask_1"), asked) == ContinueTurn(request_id="ask_1", proceed=False, said="No")
+    assert one(tool("yes please", "ask_1"), asked) == ContinueTurn(
+        request_id="ask_1", proceed=True, said="yes please")
     asked = view(RollbackAsk(task_id="t", options=()))
-    assert one(tool("opt_2", "ask_1"), asked) == RollBack(request_id="ask_1", option="opt_2")
+    assert one(tool("opt_2", "ask_1"), asked) == RollBack(request_id="ask_1", option="opt_2", said="opt_2")
 
 
 @pytest.mark.parametrize(("messages", "complaint"), [
@@ -179,10 +180,10 @@ def new(**body: Any) -> wire.NewSession:
 
 
 def test_absent_tools_are_all_off() -> None:
-    assert inbound.settings_of(new()) == Settings(tools={})
+    assert inbound.settings_of(new(), CARD) == Settings(tools={})
     given = new(agent={"name": "agent", "tools": [{"name": "calc", "trust": True}], "options": {"tone": "x"}},
                 tools=[SPEC])
-    assert inbound.settings_of(given) == Settings(
+    assert inbound.settings_of(given, CARD) == Settings(
         tools={"calc": Permission.ALLOW}, options={"tone": "x"}, client_tools=(ToolSpec(name="mine"),),
     )
 
@@ -202,6 +203,6 @@ def test_seeds_become_history() -> None:
 def test_nothing_is_named_twice() -> None:
     tools = [{"name": "calc"}, {"name": "calc", "trust": True}]
     with pytest.raises(GatewayError, match="'calc' is named twice"):
-        inbound.settings_of(wire.NewSession.model_validate({"agent": {"name": "agent", "tools": tools}}))
+        inbound.settings_of(wire.NewSession.model_validate({"agent": {"name": "agent", "tools": tools}}), CARD)
     with pytest.raises(GatewayError, match="'call_1' is answered twice"):
         commands({"messages": [tool("a"), tool("b")]}, view(ClientToolAsk(call=CALL)))

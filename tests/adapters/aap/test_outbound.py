@@ -6,7 +6,9 @@ import pytest
 
 from adapters.aap.outbound import projector
 from gateway.model import (
+    HOW_TO_ANSWER,
     ROOT,
+    AnswerQuestion,
     BlockDelta,
     BlockEnded,
     BlockKind,
@@ -15,6 +17,7 @@ from gateway.model import (
     ContinuationAsk,
     DataPart,
     ImagePart,
+    InputAccepted,
     InputRequested,
     MessageEnded,
     MessageStarted,
@@ -155,17 +158,45 @@ def test_sub_agents_are_not_heard_but_their_questions_are(mode: str) -> None:
         >> (KID, ended(BlockKind.TEXT, text="psst")) << silence
         >> (KID, ended(BlockKind.TOOL_USE, call=call)) << silence
         >> (KID, InputRequested(request_id="ask", call_id="call_9", ask=QuestionAsk(questions=(question,), call=call)))
-        << frame("tool_call", toolCallId="call_9", name="AskUserQuestion", input={"questions": []})
-        >> (KID, ToolReturned(call_id="call_9", content="a")) << silence)
+        << frame("tool_call", toolCallId="call_9", name="AskUserQuestion", input={"questions": []},
+                 description=HOW_TO_ANSWER)
+        >> (KID, ToolReturned(call_id="call_8", content="a")) << silence
+        >> (KID, ToolReturned(call_id="call_9", content="a")) << frame("tool_result", toolCallId="call_9", content="a"))
+
+
+@pytest.mark.parametrize("mode", ["delta", "message"])
+@pytest.mark.parametrize("scope", [ROOT, KID])
+def test_what_the_client_returned_is_not_told_to_it(mode: str, scope: str) -> None:
+    """An answer that another client picked from the choices is told; a turn knows nothing of the one before."""
+    call = ToolCall(call_id="call_9", name="AskUserQuestion", input={"questions": []})
+    ask = QuestionAsk(questions=(Question(question="Which?"),), call=call)
+    asked = {ROOT: silence, KID: frame(
+        "tool_call", toolCallId="call_9", name="AskUserQuestion", input={"questions": []}, description=HOW_TO_ANSWER)}
+    returned = ToolReturned(call_id="call_9", content="Which: a")
+    for said, told in (("a", silence), ("", frame("tool_result", toolCallId="call_9", content="Which: a"))):
+        answer = AnswerQuestion(request_id="ask", custom={"0": "a"}, said=said)
+        (play(mode)
+            >> START << frame("turn_start")
+            >> (scope, InputRequested(request_id="ask", call_id="call_9", ask=ask)) << asked[scope]
+            >> SUSPEND << frame("turn_stop", stopReason="tool_use")
+            >> InputAccepted(command_id="c", command=answer) << silence
+            >> RESUME << frame("turn_start")
+            >> (scope, returned) << told
+            >> START << frame("turn_start")
+            >> returned << frame("tool_result", toolCallId="call_9", content="Which: a"))
 
 
 def test_an_ask_without_a_call_is_told_as_one() -> None:
     (play("delta")
         >> InputRequested(request_id="ask_1", ask=ContinuationAsk(turn=20, message="go on?"))
-        << frame("tool_call", toolCallId="ask_1", name="confirm_continue", input={"message": "go on?", "turn": 20})
+        << frame("tool_call", toolCallId="ask_1", name="confirm_continue", input={"message": "go on?", "turn": 20},
+                 description="A person must decide whether the agent goes on. Return the text \"no\" to stop it; "
+                 "any other text lets it go on.")
         >> InputRequested(request_id="ask_2", ask=RollbackAsk(task_id="t", options=({"id": "1"},), reason="broke"))
         << frame("tool_call", toolCallId="ask_2", name="choose_rollback",
-                 input={"task_id": "t", "options": [{"id": "1"}], "reason": "broke"}))
+                 input={"task_id": "t", "options": [{"id": "1"}], "reason": "broke"},
+                 description="A person must choose a state to go back to. Return the id of one of the options, or an "
+                 "empty text to stay."))
 
 
 def test_the_whole_exchange_is_one_body() -> None:
@@ -194,6 +225,7 @@ def test_a_question_without_a_call_is_said_as_one(mode: str) -> None:
     ask = QuestionAsk(questions=(Question(question="Which?", options=(Choice(label="A"), Choice(label="B"))),))
     options = [{"label": "A", "description": ""}, {"label": "B", "description": ""}]
     questions = [{"question": "Which?", "header": "", "multiSelect": False, "options": options}]
-    call = frame("tool_call", toolCallId="ask_1", name="AskUserQuestion", input={"questions": questions})
+    call = frame("tool_call", toolCallId="ask_1", name="AskUserQuestion", input={"questions": questions},
+                 description=HOW_TO_ANSWER)
     assert play(mode) >> InputRequested(request_id="ask_1", ask=ask) << call
     assert play(mode) >> (KID, InputRequested(request_id="ask_1", ask=ask)) << call

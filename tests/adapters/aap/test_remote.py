@@ -10,15 +10,19 @@ import pytest
 from gateway.backends.directives import READERS
 from gateway.errors import BackendFailed, Unsupported
 from gateway.model import (
+    AnswerQuestion,
     BlockDelta,
     Compact,
+    Content,
     DecidePermission,
     Fault,
     ImagePart,
     InputAccepted,
+    InputRequested,
     Interrupt,
     Outcome,
     Permission,
+    PermissionAsk,
     QuestionAsk,
     Record,
     Role,
@@ -72,7 +76,10 @@ async def records(served: Served, session_id: str) -> list[Record]:
 def told(records: list[Record], *, without: tuple[str, ...] = ()) -> list[Fact]:
     """Facts as AAP can tell them: results and asks that come together come in any order, ends in its few words."""
     found: list[Fact] = []
+    said = _returned(records)
     for fact in facts(records):
+        if fact[0] == "result" and fact[1] in said:
+            fact = ("result", fact[1], said[fact[1]], *fact[3:])
         if fact[0] == "ended":
             fact = ("ended", table("aap").word("stop_reason", fact[1]))
         if not any(word in without for word in fact[1:3] if isinstance(word, str)):
@@ -84,6 +91,13 @@ def told(records: list[Record], *, without: tuple[str, ...] = ()) -> list[Fact]:
             found[at - 1], found[at] = found[at], found[at - 1]
             at -= 1
     return found
+
+
+def _returned(records: list[Record]) -> dict[str, Content]:
+    """What was returned as the answer to questions, by call: who returned it is not told what the agent made of it."""
+    asks = {r.event.request_id: r.event.call_id for r in records if isinstance(r.event, InputRequested)}
+    commands = [record.event.command for record in records if isinstance(record.event, InputAccepted)]
+    return {asks[c.request_id] or "": c.said for c in commands if isinstance(c, AnswerQuestion) and c.said}
 
 
 def _key(fact: Fact) -> str:
@@ -159,7 +173,7 @@ async def test_what_the_server_tells_of_its_agent(served: Served) -> None:
     async with spoken_to(served.url("/aap")) as remote:
         card = await remote.about()
         assert (card.name, card.title, card.model) == ("demo", "Demo agent", None)
-        assert [tool.spec.name for tool in card.tools] == ["clock", "calc", "search"]
+        assert [tool.spec.name for tool in card.tools] == ["clock", "calc", "search", "erase"]
         assert [(o.name, o.kind, o.choices) for o in card.options][1] == ("mood", "select", ("plain", "loud"))
         assert card.capabilities.images == ("http", "data")
 
@@ -191,7 +205,12 @@ async def test_a_session_starts_with_all_that_aap_can_say(served: Served) -> Non
 async def test_where_nothing_is_said_of_tools_the_agents_own_are_allowed(served: Served) -> None:
     async with conversing(served.url("/aap"), Settings()) as talk:
         view = await served.gateway.sessions.get("", talk.session_id)
-        assert view.settings.tools == dict.fromkeys(("clock", "calc", "search"), Permission.ALLOW)
+        own = dict.fromkeys(("clock", "calc", "search"), Permission.ALLOW)
+        assert view.settings.tools == {**own, "erase": Permission.ASK}, "as the server trusts them"
+        assert await talk.say("/permit") == Ended()
+        [[asked], _] = talk.asked
+        assert isinstance(asked.ask, PermissionAsk)
+        assert (asked.ask.call.name, talk.house.records[-1].event.name) == ("erase", "turn.ended")
         assert view.settings.options == {}, "defaults are the server's to fill in"
 
 

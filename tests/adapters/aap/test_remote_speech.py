@@ -8,7 +8,7 @@ from adapters.aap.remote_speech import (
     fitting,
     new_session,
     new_turn,
-    user_message,
+    turn_messages,
 )
 from gateway.backends.demo import DEMO_CARD
 from gateway.model import (
@@ -23,6 +23,7 @@ from gateway.model import (
     PermissionAsk,
     Role,
     SeedMessage,
+    SendMessage,
     Settings,
     TextPart,
     ToolCall,
@@ -73,7 +74,7 @@ def test_only_what_has_changed_is_said_again() -> None:
     said = changes(DEMO_CARD, before, other)
     assert said["agent"] == {"tools": [{"name": "calc", "trust": True}], "options": {"mood": "plain"}}
     assert [tool["name"] for tool in said["tools"]] == ["lamp"]
-    wire.NewTurn.model_validate(new_turn([user_message(DEMO_CARD, "hi")], "delta", said))
+    wire.NewTurn.model_validate(new_turn(turn_messages(DEMO_CARD, SendMessage(content="hi")), "delta", said))
 
 
 def test_where_nobody_knows_how_things_were_all_is_said() -> None:
@@ -106,4 +107,11 @@ def test_pictures_that_are_not_taken_are_words() -> None:
     assert fitting(DEMO_CARD, (far, near)) == (far, near)
     assert fitting(DEMO_CARD, (ImagePart(url="http://example.test/a.png"),)) == (
         TextPart(text="![image](http://example.test/a.png)"),)
-    assert user_message(DEMO_CARD, (FilePart(name="a.txt"),))["content"] == [{"type": "text", "text": "a.txt"}]
+    [told] = turn_messages(DEMO_CARD, SendMessage(content=(FilePart(name="a.txt"),)))
+    assert told["content"] == [{"type": "text", "text": "a.txt"}]
+
+
+def test_results_of_the_first_messages_are_sent_as_results() -> None:
+    result = SeedMessage(role=Role.TOOL, content="sunny", call_id="call_1")
+    command = SendMessage(content="weather returned sunny", results=(result,))
+    assert turn_messages(DEMO_CARD, command) == [{"role": "tool", "toolCallId": "call_1", "content": "sunny"}]

@@ -9,6 +9,7 @@ import aiohttp
 import pytest
 
 from adapters.aap.resuming import CURSOR
+from tests.support.adapters.aap_client import Client
 from tests.support.adapters.aap_reader import hear
 from tests.support.broken_connections import Line, MortalInLoop, blocks, breaking
 from tests.support.gateway_server import Served, serving
@@ -185,3 +186,21 @@ async def test_whole_parts_can_be_resumed_too(served: Served) -> None:
     whole = blocks((await current(served, session, "?stream=message"))[1])
     assert [b"event: thinking\n" in event for event in whole] == [False, True, False, False]
     assert blocks((await current(served, session, "?stream=message&after=2"))[1]) == whole[2:]
+
+
+@pytest.mark.parametrize("mode", ["delta", "message"])
+async def test_a_turn_that_a_returned_answer_continued_is_told_alike_again(tmp_path: Path, mode: str) -> None:
+    """What the client itself returned is not told to it, however its stream begins."""
+    async with serving(tmp_path) as served:
+        aap = Client(served)
+        session = await aap.session()
+        [(call_id, _, _)] = (await aap.turn(session, "/ask", stream=mode)).calls
+        answer = {"role": "tool", "toolCallId": call_id, "content": "Red"}
+        heard = await aap.turn(session, answer, stream=mode)
+        path = f"/aap/sessions/{session}/turns/current?stream={mode}"
+        async with served.http.get(served.url(path)) as response:
+            told = (await response.read()).decode()
+        assert (heard.results, "tool_result" in told) == ([], False)
+        events = told.count("event: ")
+        async with served.http.get(served.url(f"{path}&after={events}")) as response:
+            assert response.status == 204

@@ -87,8 +87,7 @@ async def test_a_client_can_go_on_from_history_alone(aap: Client, words: str, na
     assert (last["role"], [(block["toolCallId"], block["name"], block["input"]) for block in blocks]) == (
         "assistant", [told])
     again = await aap.turn(session, {"role": "tool", "toolCallId": told[0], "content": "yes"})
-    assert (again.stop, told[0] in orjson.dumps(await aap.history(session, kind)).decode()) == (
-        "end_turn", words == "/ask")
+    assert (again.stop, last in await aap.history(session, kind)) == ("end_turn", True)
 
 
 async def test_a_denial_enters_history_with_its_reason(aap: Client) -> None:
@@ -132,6 +131,62 @@ async def test_compacted_history_begins_with_the_summary(aap: Client) -> None:
     assert [m["role"] for m in full] == ["user", "assistant", "user", "assistant"]
     assert compacted[0]["role"] == "system"
     assert compacted[1:] == full[2:]
+
+
+async def test_the_clients_system_message_is_kept_when_history_is_compacted(aap: Client) -> None:
+    system = {"role": "system", "content": "Be kind."}
+    session = await aap.session(messages=[system, {"role": "user", "content": "before"}])
+    await aap.turn(session, "one")
+    await aap.turn(session, "/compact two")
+    full, compacted = await aap.history(session), await aap.history(session, "compacted")
+    assert (full[0], compacted[0]) == (system, system)
+    assert [message["role"] for message in compacted] == ["system", "system", "user", "assistant"]
+    assert compacted[2:] == full[4:]
+
+
+OPEN: list[Any] = [
+    {"role": "system", "content": "Be kind."}, {"role": "user", "content": "What is the weather?"},
+    {"role": "assistant", "content": [
+        {"type": "tool_use", "toolCallId": "call_a", "name": "mine", "input": {"city": "Pera"}},
+        {"type": "tool_use", "toolCallId": "call_b", "name": "mine", "input": {"city": "Galata"}},
+    ]},
+    {"role": "tool", "toolCallId": "call_b", "content": "rain"},
+]
+
+
+@pytest.mark.parametrize("stream", ["delta", "message", "none"])
+async def test_a_call_that_the_first_messages_left_open_can_be_answered(aap: Client, stream: str) -> None:
+    session = await aap.session(messages=OPEN, tools=[MINE])
+    result = {"role": "tool", "toolCallId": "call_a", "content": [{"type": "text", "text": "sunny"}]}
+    heard = await aap.turn(session, result, stream=stream)
+    assert (heard.stop, heard.text, heard.results) == ("end_turn", "You said: mine returned sunny", [])
+    history = await aap.history(session)
+    assert history[:-1] == [*OPEN, result]
+    assert history[-1]["role"] == "assistant"
+    again = await aap.call("POST", f"/sessions/{session}/turns", {"messages": [result]})
+    assert again == (409, {"error": "call 'call_a' is not pending"})
+
+
+async def test_all_that_the_first_messages_left_open_is_answered_at_once(aap: Client) -> None:
+    session = await aap.session(agent={"tools": [{"name": "calc"}]}, messages=OPEN[:-1], tools=[MINE])
+    path, result = f"/sessions/{session}/turns", {"role": "tool", "toolCallId": "call_a", "content": "sunny"}
+    permission = {"role": "tool_permission", "toolCallId": "call_b", "granted": True}
+    for messages, status, complaint in [
+        ([result], 409, "call 'call_b' is open as well; return the results of all open calls in one turn"),
+        ([result, permission], 400, "and nothing else"), ([permission], 409, "call 'call_b' is not pending"),
+    ]:
+        told = await aap.call("POST", path, {"messages": messages})
+        assert (told[0], complaint in told[1]["error"]) == (status, True), told
+    assert await aap.history(session) == OPEN[:-1]
+    await aap.turn(session, "never mind")
+    assert (await aap.call("POST", path, {"messages": [result]}))[0] == 409
+
+
+async def test_a_call_of_a_server_tool_in_the_first_messages_is_not_for_the_client(aap: Client) -> None:
+    call = {"type": "tool_use", "toolCallId": "call_a", "name": "calc", "input": {}}
+    session = await aap.session(messages=[OPEN[1], {"role": "assistant", "content": [call]}])
+    result = {"role": "tool", "toolCallId": "call_a", "content": "42"}
+    assert (await aap.call("POST", f"/sessions/{session}/turns", {"messages": [result]}))[0] == 409
 
 
 async def test_a_client_that_leaves_does_not_stop_the_turn(aap: Client) -> None:
@@ -199,6 +254,13 @@ async def test_ten_megabytes_are_too_much(aap: Client) -> None:
     ({"agent": {"name": "demo", "options": {"mood": "odd"}}}, "'mood'"),
     ({"agent": {"name": "demo", "tools": [{"name": "calc"}]}, "tools": [{**MINE, "name": "calc"}]}, "server tool"),
     ({"agent": {"name": "demo"}, "tools": [MINE, MINE]}, "two client tools"),
+    ({"agent": {"name": "demo"}, "tools": [{**MINE, "parameters": {"type": 5}}]},
+     "tools.0.parameters: expected a JSON Schema: 5 is not valid"),
+    *(({"agent": {"name": "demo"}, "messages": [{"role": "user", "content": [{"type": "image", "url": url}]}]},
+       f"messages.0.content.0.url: expected {complaint}") for url, complaint in [
+        ("https://", "an https:// address with a host"), ("data:image/png,AAAA", "a data: URI of the form"),
+        ("data:image/png;base64,@@@@", "base64 after"), ("data:text/plain;base64,AAAA", "a data: URI of the form"),
+    ]),
 ])
 async def test_what_does_not_exist_is_named(aap: Client, body: dict[str, Any], complaint: str) -> None:
     status, told = await aap.call("POST", "/sessions", body)
@@ -287,6 +349,41 @@ async def test_secrets_are_seen_nowhere(tmp_path: Path, capsys: pytest.CaptureFi
         captured = capsys.readouterr()
         assert "hush-hush" not in f"{seen}{captured.out}{captured.err}"
         assert (await served.gateway.sessions.get("", session)).settings.secrets == {"api_key": "hush-hush-2"}
+
+
+async def test_a_mask_that_was_shown_does_not_replace_the_secret(aap: Client) -> None:
+    session = await aap.session(agent={"options": {"api_key": "hush-hush", "mood": "loud"}})
+    shown = (await aap.call("GET", f"/sessions/{session}"))[1]["agent"]["options"]
+    assert shown == {"greeting": "", "mood": "loud", "api_key": "***"}
+    heard = await aap.turn(session, "hello", agent={"options": {**shown, "mood": "plain"}})
+    settings = (await aap.served.gateway.sessions.get("", session)).settings
+    assert (heard.stop, settings.secrets, settings.options["mood"]) == ("end_turn", {"api_key": "hush-hush"}, "plain")
+    await aap.turn(session, "hello", agent={"options": {"api_key": "another", "greeting": "***"}})
+    settings = (await aap.served.gateway.sessions.get("", session)).settings
+    assert (settings.secrets, settings.options["greeting"]) == ({"api_key": "another"}, "***")
+
+
+async def test_a_mask_without_a_secret_behind_it_is_refused_by_name(aap: Client) -> None:
+    options = {"options": {"api_key": "***"}}
+    refused = [await aap.call("POST", "/sessions", {"agent": {"name": "demo", **options}})]
+    session = await aap.session()
+    body = {"messages": [{"role": "user", "content": "hello"}], "agent": options}
+    refused.append(await aap.call("POST", f"/sessions/{session}/turns", body))
+    complaint = "agent.options.api_key: '***' stands for a secret that is set, and none is; send its value"
+    assert refused == [(400, {"error": complaint})] * 2
+    assert await aap.history(session) == []
+
+
+async def test_the_mask_of_a_default_keeps_the_default(tmp_path: Path) -> None:
+    option = {"name": "api_key", "type": "secret", "default": "the-house-key"}
+    async with serving(tmp_path, agents={"demo": {"backend": "demo", "options": [option]}}) as served:
+        aap = Client(served)
+        [agent] = (await aap.call("GET", "/meta"))[1]["agents"]
+        shown = {option["name"]: option["default"] for option in agent["options"]}
+        assert shown == {"api_key": "***"}
+        session = await aap.session(agent={"options": shown})
+        await aap.turn(session, "hello", agent={"options": shown})
+        assert (await served.gateway.sessions.get("", session)).settings.secrets == {}
 
 
 async def test_pages_hold_while_sessions_come(tmp_path: Path) -> None:

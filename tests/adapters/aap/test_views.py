@@ -1,23 +1,23 @@
-"""AAP's bodies: what a client reads of agents, sessions and history."""
+"""AAP's bodies: what a client reads of agents and sessions."""
 
+import jsonschema_rs
 import orjson
 from msgspec.structs import replace
 
 from adapters.aap import views
+from adapters.aap.wire import NewSession
 from gateway.model import (
     AgentOption,
     Capabilities,
-    DataPart,
-    Entry,
-    FilePart,
-    ImagePart,
+    Choice,
     OptionKind,
     Permission,
-    Role,
+    Question,
+    QuestionAsk,
     SessionView,
     Settings,
-    TextPart,
     ToolSpec,
+    as_call,
 )
 from gateway.web import dumps
 from tests.support.dialect_tables import table
@@ -29,10 +29,6 @@ AAP = table("aap")
 def read(body: object) -> dict:
     """The body as a client reads it."""
     return orjson.loads(dumps(body))
-
-
-def entry(role: Role, content: object, **more: object) -> Entry:
-    return Entry(role=role, content=content, seq=1, at=0, **{"turn_id": "t", **more})  # type: ignore[arg-type]
 
 
 def session(settings: Settings, **card: object) -> dict:
@@ -53,6 +49,18 @@ def test_meta_tells_what_an_agent_has() -> None:
         {"type": "secret", "name": "api_key", "default": ""},
         {"type": "select", "name": "size", "options": ["small", "large"], "default": "small"},
     ]
+
+
+def test_meta_tells_how_an_agent_asks_people() -> None:
+    [agent] = read(views.meta(AAP, [CARD]))["agents"]
+    asks = {one["name"]: one for one in agent["asks"]}
+    assert list(asks) == ["AskUserQuestion", "confirm_continue", "choose_rollback"]
+    for one in asks.values():
+        assert one["description"].startswith("A person must ")
+        assert NewSession.model_validate({"agent": {"name": "a"}, "tools": [one]}), "a tool like any other"
+    assert "JSON object" in asks["AskUserQuestion"]["description"]
+    question = as_call(QuestionAsk(questions=(Question(question="Which?", options=(Choice(label="a"),)),)), "ask_1")
+    jsonschema_rs.validate(asks["AskUserQuestion"]["parameters"], question.input)
 
 
 def test_capabilities_are_empty_objects_and_what_is_missing_is_not_there() -> None:
@@ -83,42 +91,3 @@ def test_tools_are_told_with_their_trust() -> None:
     assert "tools" not in session(Settings())
     assert session(Settings(tools={"clock": Permission.DENY}))["agent"]["tools"] == []
     assert len(session(Settings())["agent"]["tools"]) == 2, "where nobody said anything, the agent's own are on"
-
-
-def test_history_keeps_what_clients_said_as_it_was() -> None:
-    image = ImagePart(url="https://x.test/p.png")
-    told = views.history(AAP, "full", [
-        entry(Role.SYSTEM, "be kind"), entry(Role.USER, "hi"), entry(Role.USER, (TextPart(text="see"), image)),
-        entry(Role.TOOL, "42", call_id="call_1"),
-    ])
-    assert told == {"history": {"full": [
-        {"role": "system", "content": "be kind"},
-        {"role": "user", "content": "hi"},
-        {"role": "user", "content": [{"type": "text", "text": "see"}, {"type": "image", "url": "https://x.test/p.png"}]},
-        {"role": "tool", "toolCallId": "call_1", "content": "42"},
-    ]}}
-
-
-def test_what_aap_cannot_say_of_an_agent_is_left_out_as_in_the_stream() -> None:
-    shown = (ImagePart(url="https://x.test/p.png"), DataPart(type="plan"), FilePart(name="f"))
-    told = views.messages(AAP, [
-        entry(Role.ASSISTANT, shown), entry(Role.ASSISTANT, (DataPart(type="plan"),)),
-        entry(Role.ASSISTANT, (TextPart(text="psst"),), scope_id="kid"),
-    ])
-    assert told == [{"role": "assistant", "content": [{"type": "text", "text": "![image](https://x.test/p.png)"}]}]
-
-
-def test_a_seed_without_words_stays_in_history() -> None:
-    empty = [entry(Role.ASSISTANT, "", turn_id=None), entry(Role.ASSISTANT, (), turn_id=None)]
-    assert views.messages(AAP, empty) == [{"role": "assistant", "content": ""}, {"role": "assistant", "content": []}]
-    assert views.messages(AAP, [entry(Role.ASSISTANT, (), turn_id="t")]) == []
-
-
-def test_the_results_of_calls_that_were_given_up_stand_before_what_gave_them_up() -> None:
-    told = views.messages(AAP, [
-        entry(Role.USER, "go", turn_id="t1"), entry(Role.USER, "never mind", turn_id="t2"),
-        entry(Role.TOOL, "no", call_id="c1", turn_id="t1"), entry(Role.TOOL, "no", call_id="c2", turn_id="t1"),
-        entry(Role.TOOL, "yes", call_id="c3", turn_id="t2"),
-    ])
-    assert [(m["role"], m.get("toolCallId")) for m in told] == [
-        ("user", None), ("tool", "c1"), ("tool", "c2"), ("user", None), ("tool", "c3")]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from adapters.aap.wire import AapSettings, NewSession, NewTurn, ServerToolRef, ToolUseBlock
+from adapters.aap.wire import AapSettings, ImageBlock, NewSession, NewTurn, ServerToolRef, ToolSpecIn, ToolUseBlock
 
 SESSION: dict[str, Any] = {
     "agent": {"name": "demo", "tools": [{"name": "clock", "trust": True}], "options": {"mood": "plain"}},
@@ -116,3 +116,30 @@ def test_a_null_is_a_member_that_is_not_there() -> None:
         NewSession.model_validate({"agent": {"name": None}})
     kept = ToolUseBlock.model_validate({"type": "tool_use", "toolCallId": "c", "name": "n", "input": {"a": None}})
     assert kept.input == {"a": None}
+
+
+@pytest.mark.parametrize("url", [
+    "https://example.com/cat.png", "https://example.com:8443", "https://[::1]/cat.png", "data:image/png;base64,AAAA",
+    "data:image/svg+xml;charset=utf-8;base64,AAAA", "data:IMAGE/PNG;base64,AAA=", "data:image/png;base64,AAA",
+])
+def test_an_address_of_a_picture_is_taken(url: str) -> None:
+    assert ImageBlock.model_validate({"type": "image", "url": url}).url == url
+
+
+@pytest.mark.parametrize("url", [
+    "https://", "https:///cat.png", "https://:443/cat.png", "https://[::1/cat.png", "https://host:port/",
+    "https://a b/", "http://example.com/cat.png", "file:///cat.png", "", "data:", "data:image/png,AAAA",
+    "data:image/png;base64,@@@@", "data:image/png;base64,", "data:image/png;base64,A", "data:image/png;base64,AA=A",
+    "data:text/plain;base64,AAAA", "data:;base64,AAAA", "data:image/;base64,AAAA", "data:image/png;base64,äöüß",
+])
+def test_what_cannot_be_the_address_of_a_picture_is_refused(url: str) -> None:
+    with pytest.raises(ValidationError, match="expected"):
+        ImageBlock.model_validate({"type": "image", "url": url})
+
+
+@pytest.mark.parametrize("parameters", [
+    {"type": 5}, {"type": "thing"}, {"properties": []}, {"required": "city"}, {"$ref": "#/$defs/none"},
+])
+def test_what_is_not_a_json_schema_is_refused(parameters: Any) -> None:
+    with pytest.raises(ValidationError, match="expected a JSON Schema: "):
+        ToolSpecIn.model_validate({"name": "mine", "description": "x", "parameters": parameters})

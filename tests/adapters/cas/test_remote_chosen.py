@@ -8,6 +8,7 @@ import pytest
 from adapters.cas.remote import CasRemote
 from adapters.cas.remote_chosen import KEEPS, MOST, Chosen
 from adapters.cas.remote_lodging import later_fields
+from gateway.backends.demo import DEMO_CARD
 from gateway.errors import BackendFailed
 from gateway.model import Permission, SendMessage, Settings, ToolSpec
 from gateway.upstream import Opening, Patience, RemoteAddress
@@ -29,8 +30,8 @@ async def test_the_agent_has_the_tools_of_now(tmp_path: Path) -> None:
             assert heard
             view = await served.gateway.sessions.get("", session)
             assert view.settings.client_tools == settings.client_tools
-            wanted = settings.tools or {"clock": Permission.ALLOW, "calc": Permission.ALLOW, "search": Permission.ALLOW}
-            assert view.settings.tools == wanted
+            own = {tool.spec.name: tool.permission for tool in DEMO_CARD.tools}
+            assert view.settings.tools == (settings.tools or own)
         await remote.close()
 
 

@@ -7,6 +7,7 @@ import orjson
 import pytest
 
 from adapters.cas.remote_lodging import MARK, agent_fields, card_of
+from gateway.backends.demo import DEMO_CARD
 from gateway.errors import BackendFailed
 from gateway.model import Permission, Settings, ToolSpec
 from gateway.upstream import Opening
@@ -44,7 +45,8 @@ async def test_nothing_said_about_tools_stays_nothing_said(tmp_path: Path) -> No
             Settings(), Settings(client_tools=(MINE,)))]
         assert (await served.gateway.sessions.get("", plain)).settings.tools is None
         told = (await served.gateway.sessions.get("", with_tool)).settings
-        assert told.tools == dict.fromkeys(("clock", "calc", "search"), Permission.ALLOW), "the agent's own"
+        own = {tool.spec.name: tool.permission for tool in DEMO_CARD.tools}
+        assert told.tools == own, "the agent's own"
         none = await remote.open(Opening(settings=Settings(tools={})))
         assert (await served.gateway.sessions.get("", none)).settings.tools == {}
 
@@ -78,7 +80,7 @@ async def test_a_named_agent_is_taken_as_it_is(tmp_path: Path) -> None:
     async with speaking(tmp_path, agent="agent_demo") as (served, remote):
         card = await remote.about()
         assert (card.name, card.model) == ("demo", "demo-1")
-        assert [tool.spec.name for tool in card.tools] == ["clock", "calc", "search"]
+        assert [tool.spec.name for tool in card.tools] == ["clock", "calc", "search", "erase"]
         plain, asking = await remote.open(Opening()), await remote.open(Opening(settings=ASKING))
         agents = (await Client(served).ok("GET", "/agents"))["data"]
         assert [agent["id"] for agent in agents] == ["agent_demo"], "none was made"

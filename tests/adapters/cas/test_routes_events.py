@@ -643,3 +643,4 @@ async def test_a_thread_at_work_cannot_be_archived(cas: Client) -> None:
     [_, child] = (await cas.ok("GET", f"/sessions/{session}/threads"))["data"]
     status, answer = await cas.call("POST", f"/sessions/{session}/threads/{child['id']}/archive")
     assert (status, answer["error"]["type"]) == (409, "conflict_error")
+    assert answer["error"]["message"] == f"Thread '{child['id']}' is still running; archive it later."

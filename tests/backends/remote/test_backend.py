@@ -19,12 +19,16 @@ from gateway.model import (
     Outcome,
     Permission,
     ReturnResult,
+    Role,
     RollBack,
+    SeedMessage,
     SendMessage,
     SessionStatus,
     SessionView,
     Settings,
+    ToolCall,
     ToolReturned,
+    ToolUsePart,
     TurnEnded,
     text_of,
 )
@@ -220,3 +224,19 @@ async def test_a_server_that_is_not_there_is_a_fault_in_clear_words(tmp_path: Pa
 
 def test_whoever_is_spoken_has_both_ears_and_a_mouth() -> None:
     assert list(speakers()) == DIALECTS
+
+
+async def test_results_for_the_first_messages_go_on_to_a_server_that_takes_them(tmp_path: Path) -> None:
+    call = ToolUsePart(call=ToolCall(call_id="call_1", name="weather"))
+    seed = [SeedMessage(role=Role.USER, content="Is it warm?"), SeedMessage(role=Role.ASSISTANT, content=(call,))]
+    result = SeedMessage(role=Role.TOOL, content="sunny", call_id="call_1")
+    command = SendMessage(content="weather returned sunny", results=(result,))
+    async with far(tmp_path) as there, near(tmp_path, "aap", where(there, "aap")) as here:
+        view = await here.gateway.sessions.create(OWNER, "demo", history=seed)
+        await here.gateway.sessions.submit(OWNER, view.session_id, [command])
+        await until(lambda: view.status is SessionStatus.IDLE)
+        theirs = await there.gateway.sessions.get("", view.metadata[SESSION])
+    assert words(view) == "You said: weather returned sunny"
+    for one in (view, theirs):
+        assert [(entry.role, entry.call_id) for entry in one.entries] == [
+            (Role.USER, None), (Role.ASSISTANT, None), (Role.TOOL, "call_1"), (Role.ASSISTANT, None)]

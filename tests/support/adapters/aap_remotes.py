@@ -81,9 +81,9 @@ class Conversation:
 
 @asynccontextmanager
 async def spoken_to(
-    url: str, *, key: str = "", agent: str | None = None, patience: Patience = QUICK,
+    url: str, *, key: str = "", agent: str | None = None, patience: Patience = QUICK, is_strict: bool = False,
 ) -> AsyncIterator[AapRemote]:
-    remote = AapRemote(RemoteAddress(url=url, key=key, agent=agent, patience=patience))
+    remote = AapRemote(RemoteAddress(url=url, key=key, agent=agent, patience=patience, is_strict=is_strict))
     try:
         yield remote
     finally:

@@ -1,0 +1,166 @@
+"""The limits of JSON that is carried: what comes in must go out again unchanged, so what cannot is refused by name."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import orjson
+
+DEEPEST = 150
+"""How many levels of arrays and objects a request, a frame or an event may have."""
+SMALLEST, LARGEST = -(2 ** 63), 2 ** 64 - 1
+"""The integers that can be written again."""
+
+_ROOM = 104
+"""How many levels can be put around the deepest value before orjson refuses to write it."""
+_SHOWN = 40
+"""A number with more digits than this is described, not quoted."""
+_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}:]')
+
+
+Path = tuple[str | int, ...]
+
+
+class LimitExceeded(ValueError):
+    """A value is nested too deep or has too large a number; `path` leads to it, and `field` is the path in words."""
+
+    def __init__(self, path: Path, words: str) -> None:
+        self.path = path
+        self.field = ".".join(map(str, path))
+        super().__init__(f"{self.field}: {words}" if self.field else words)
+        self.words = words
+
+
+class _Number(str):
+    """A number as it is written in a text, if it cannot be carried."""
+
+    __slots__ = ()
+
+
+def read_json(text: bytes | str) -> Any:
+    """Read JSON that will be written again. Raises `LimitExceeded`, or `orjson.JSONDecodeError` if it is not JSON."""
+    try:
+        value = msgspec.json.decode(text)
+        if _fits(value):
+            return value
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        pass
+    written = text if isinstance(text, bytes) else text.encode(errors="replace")
+    _check_text(written)
+    return orjson.loads(text)
+
+
+def exact_json(text: bytes | str) -> Any:
+    """Read JSON with integers of any size. Raises `orjson.JSONDecodeError` if it is not JSON."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return orjson.loads(text)
+
+
+def check_limits(value: Any) -> None:
+    """Raise `LimitExceeded` if a value of plain types is nested too deep or has an integer that is too large."""
+    if _fits(value):
+        return
+    for path, found in _leaves(value):
+        if len(path) > DEEPEST:
+            raise LimitExceeded(path[:3], _too_deep(_levels(value)))
+        if isinstance(found, int) and not SMALLEST <= found <= LARGEST:
+            raise LimitExceeded(path, _too_large(_digits(found)))
+
+
+def _fits(value: Any) -> bool:
+    for _ in range(_ROOM):
+        value = [value]
+    try:
+        orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return False
+    return True
+
+
+def _check_text(text: bytes) -> None:
+    """Raise `LimitExceeded` if it is a limit that keeps a text from being read and written again."""
+    depth, path = _depth(text)
+    if depth > DEEPEST:
+        raise LimitExceeded(path, _too_deep(depth))
+    try:
+        value = json.loads(text, parse_int=_integer, parse_float=_float)
+    except ValueError:
+        return  # orjson says what is wrong
+    for path, found in _leaves(value):
+        if isinstance(found, _Number):
+            raise LimitExceeded(path, _too_large(found))
+
+
+def _depth(text: bytes) -> tuple[int, Path]:
+    """How deep a text is nested, and the path to where it gets deeper than it may."""
+    depth = deepest = 0
+    names: dict[int, bytes] = {}
+    path: Path = ()
+    before = b""
+    for token in _TOKENS.findall(text):
+        if token in b"[{":
+            depth += 1
+            if depth > deepest:
+                deepest = depth
+                if depth == DEEPEST + 1:
+                    path = tuple(name.decode(errors="replace") for name in list(names.values())[:3])
+        elif token in b"]}":
+            names.pop(depth, None)
+            depth -= 1
+        elif token == b":":
+            names[depth] = before[1:-1]
+        before = token
+    return deepest, path
+
+
+def _leaves(value: Any) -> Iterator[tuple[Path, Any]]:
+    """What is neither an array nor an object, and what is nested too deep, each with its path."""
+    waiting: list[tuple[Path, Any]] = [((), value)]
+    while waiting:
+        path, found = waiting.pop()
+        if isinstance(found, dict) and len(path) <= DEEPEST:
+            waiting += reversed([((*path, str(key)), item) for key, item in found.items()])
+        elif isinstance(found, list | tuple) and len(path) <= DEEPEST:
+            waiting += reversed([((*path, index), item) for index, item in enumerate(found)])
+        else:
+            yield path, found
+
+
+def _levels(value: Any) -> int:
+    """How many arrays and objects are nested in a value."""
+    levels, inside = 0, [value]
+    while inside := [one for one in inside if isinstance(one, dict | list | tuple)]:
+        levels += 1
+        inside = [item for one in inside for item in (one.values() if isinstance(one, dict) else one)]
+    return levels
+
+
+def _integer(digits: str) -> int | _Number:
+    if len(digits) <= 20 and SMALLEST <= int(digits) <= LARGEST:
+        return int(digits)
+    return _Number(digits)
+
+
+def _float(digits: str) -> float | _Number:
+    number = float(digits)
+    return _Number(digits) if number in (float("inf"), float("-inf")) else number
+
+
+def _digits(number: int) -> str:
+    """The digits of an integer, or as many nines: Python refuses to write very long ones."""
+    return str(number) if number.bit_length() < 1000 else "9" * int(number.bit_length() * 0.30103)
+
+
+def _too_large(digits: str) -> str:
+    shown = digits if len(digits) <= _SHOWN else f"a number of {len(digits)} characters"
+    if not digits.lstrip("-").isdecimal():
+        return f"{shown} is larger than a double can be; write it as a string"
+    return f"{shown} does not fit into 64 bits; write it as a string"
+
+
+def _too_deep(levels: int) -> str:
+    return f"nested {levels} levels deep; at most {DEEPEST} levels are possible"
