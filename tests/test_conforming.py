@@ -1,6 +1,6 @@
 """Our own server before every examiner there is: no MUST and no SHOULD fails, and nothing is left untested.
 
-As processes of their own, for all dialects: `make prove ARGS="--only conform"`.
+As processes of their own: `make prove ARGS="--only conform"`, and for AAP the command of the README (`test_docs`).
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ from conformance.kit.runner import Runner
 from conformance.kit.suite import Target, load_suite
 from conformance.kit.verdict import Outcome
 from gateway.resources import KeyStore
-from tests.support.conformance.own_server import SETTINGS, address, assert_that_we_conform, auth, profile
+from tests.support.conformance.own_server import SETTINGS, address, auth, profile
 from tests.support.dialect_tables import DIALECTS
 from tests.support.gateway_server import serving
 
@@ -30,7 +30,3 @@ async def test_we_conform(name: str, tmp_path: Path) -> None:
     assert [path for path in report.left if not path.startswith("the upload ")] == []
     assert bool(report.left) is (name == "zenflux"), "ZenFlux has no way to delete an upload"
     assert key not in writer("json")(report)
-
-
-def test_we_conform_when_it_is_typed(tmp_path: Path) -> None:
-    assert_that_we_conform("aap", tmp_path)

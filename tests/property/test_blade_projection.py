@@ -136,8 +136,11 @@ def allowed(text: int, patches: int) -> int:
     return 10_000 + 900 * patches + 2 * (SHARE + LEAST + 40) * text
 
 
-@pytest.mark.parametrize("gap", [0.0, 0.0005, 0.004, 0.02, 0.2, 2.0, 30.0])
-@pytest.mark.parametrize("count", [50, 500, 5_000, 20_000])
+@pytest.mark.parametrize(("count", "gap"), [
+    *((count, gap) for count in (50, 500, 5_000) for gap in (0.0, 0.0005, 0.004, 0.02, 0.2, 2.0, 30.0)),
+    (20_000, 0.0005),
+    (20_000, 0.02),
+])
 def test_the_bytes_stay_in_proportion_whatever_the_pace(count: int, gap: float) -> None:
     page, records = Page(snapshots=False), reply(["word "] * count, gap)
     frames = live(records)

@@ -45,6 +45,8 @@ class Listener(asyncio.AbstractServer):
     def __init__(self, network: "Network", factory: Factory, port: int, sock: socket.socket | None) -> None:
         self.factory = factory
         self.port = port
+        self.pace: Callable[[], float] | None = None
+        """Seconds that each write of this server is on its way, one after the other; None: no time at all."""
         self.sockets: tuple[Any, ...] = (Door(("127.0.0.1", port)),)
         self._network = network
         self._sock = sock
@@ -120,6 +122,7 @@ class Network:
         here, there = ("127.0.0.1", self._free_port()), ("127.0.0.1", listener.port)
         client, server = Transport(self.loop, here, there), Transport(self.loop, there, here)
         client.peer, server.peer = server, client
+        client.pace = listener.pace
         served, protocol = listener.factory(), factory()
         client.begin(protocol)
         server.begin(served)
@@ -127,9 +130,10 @@ class Network:
 
 
 class Transport(asyncio.Transport):
-    """One end of a connection: what is written arrives at the other end with the next turn of the loop."""
+    """One end of a connection: what is written arrives at the other end in the next turn of the loop, or at a pace."""
 
     peer: "Transport"
+    pace: Callable[[], float] | None = None
 
     def __init__(self, loop: asyncio.AbstractEventLoop, here: tuple[str, int], there: tuple[str, int]) -> None:
         super().__init__({"sockname": here, "peername": there, "socket": Door(here, there)})
@@ -155,22 +159,23 @@ class Transport(asyncio.Transport):
     def _deliver_soon(self) -> None:
         if not self._is_delivery_due and self._is_reading and not self._is_lost:
             self._is_delivery_due = True
-            self._loop.call_soon(self._deliver)
+            if self.pace is None:
+                self._loop.call_soon(self._deliver)
+            else:
+                self._loop.call_later(self.pace(), self._deliver)
 
     def _deliver(self) -> None:
         self._is_delivery_due = False
         if not self._is_reading or self._is_lost or self._is_ended:
             return
         if self._inbox:
-            whole = b"".join(self._inbox)
-            given, rest = whole[:READ], whole[READ:]
-            self._inbox, self._waiting = [rest] if rest else [], len(rest)
+            given = self._next_read()
             self.peer._drained()
             if isinstance(self._protocol, asyncio.BufferedProtocol):
                 _feed_data_to_buffered_proto(self._protocol, given)
             else:
                 self._protocol.data_received(given)
-            if rest or self._is_eof_coming:
+            if self._inbox or self._is_eof_coming:
                 self._deliver_soon()  # as from a socket: whoever was told of the words may answer before the end
             return
         if self._is_eof_coming and not self._is_eof_told and not self._inbox and self._is_reading:
@@ -179,6 +184,14 @@ class Transport(asyncio.Transport):
                 self._reset()
             elif not self._protocol.eof_received():
                 self.close()
+
+    def _next_read(self) -> bytes:
+        """All that has arrived, as far as one read goes; at a pace, what was written at once."""
+        whole = b"".join(self._inbox) if self.pace is None else self._inbox.pop(0)
+        rest = [whole[READ:]] if len(whole) > READ else []
+        self._inbox = rest if self.pace is None else [*rest, *self._inbox]
+        self._waiting = sum(map(len, self._inbox))
+        return whole[:READ] if rest else whole
 
     def is_reading(self) -> bool:
         return self._is_reading and not self._is_closing

@@ -38,6 +38,25 @@ async def test_bytes_arrive_in_order_and_the_end_after_them() -> None:
         assert await reader.read() == b"".join(b"%d " % number for number in range(100))
 
 
+async def test_what_a_server_writes_may_be_on_its_way_for_a_while() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for word in (b"one ", b"two ", b"three "):
+            writer.write(word)
+        writer.close()
+
+    loop = asyncio.get_running_loop()
+    async with await asyncio.start_server(talk, "127.0.0.1", 0) as server:
+        host, port = server.sockets[0].getsockname()
+        loop.network.listeners[port].pace = iter([5.0, 3.0, 0.5, 2.0]).__next__  # type: ignore[attr-defined]
+        reader, writer = await asyncio.open_connection(host, port)
+        heard = []
+        while said := await reader.read(1000):
+            heard.append((said, loop.time()))
+        writer.close()
+    assert heard == [(b"one ", 5.0), (b"two ", 8.0), (b"three ", 8.5)]
+    assert loop.time() == 10.5, "and then the end"
+
+
 async def test_a_writer_waits_for_a_reader_that_takes_nothing() -> None:
     begun, sent = asyncio.Event(), 0
 

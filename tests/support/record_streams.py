@@ -66,6 +66,11 @@ kinds = (*BlockKind, BlockKind.TEXT)
 Option = TypeVar("Option")
 
 
+def spread(number: int, most: int = 12) -> list[int]:
+    """The places of a stream, or so many of them: the first, the last, and others that depend on its length."""
+    return list(range(number)) if number <= most else [round(step * (number - 1) / (most - 1)) for step in range(most)]
+
+
 class Chance:
     """The choices of one walk, drawn all at once: a draw for each would cost more than the laws that are tested."""
 

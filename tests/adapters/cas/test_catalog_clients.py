@@ -1,5 +1,6 @@
 """Published clients use the catalog as it is; the strict one checks every answer against its own types."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -96,6 +97,7 @@ async def test_versions_of_memories(client: qca.AsyncManaged) -> None:
     store = await client.memory_stores.create(name="m")
     made = await client.memory_stores.memories.create(store.id, content="hi", path="/a.md")
     other = await client.memory_stores.memories.create(store.id, content="x", path="/b.md")
+    await asyncio.sleep(1)
     changed = await client.memory_stores.memories.update(made.id, memory_store_id=store.id, content="ho")
     versions = client.memory_stores.memory_versions
     told = [(one.memory_id, one.operation, one.path, one.content) async for one in versions.list(store.id, limit=1)]

@@ -1,5 +1,6 @@
 """Conversations over HTTP: made, listed, searched and read, and the same that other dialects see."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ async def test_the_list_is_each_users_own_newest_first(tmp_path: Path) -> None:
         await made(client, "3", "ann")
         listed = await client.call("GET", "/conversations?user_id=local")
         assert [one["id"] for one in listed["conversations"]] == [second["id"], first["id"]]
+        await asyncio.sleep(1)
         await client.call("PUT", f"/conversations/{first['id']}?title=touched")
         listed = await client.call("GET", "/conversations?user_id=local&limit=1&offset=0")
         assert [one["id"] for one in listed["conversations"]] == [first["id"]]

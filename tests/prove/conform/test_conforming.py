@@ -8,6 +8,6 @@ from tests.support.conformance.own_server import assert_that_we_conform
 from tests.support.dialect_tables import DIALECTS
 
 
-@pytest.mark.parametrize("name", [name for name in DIALECTS if name != "aap"])
+@pytest.mark.parametrize("name", DIALECTS)
 def test_we_conform_when_it_is_typed(name: str, tmp_path: Path) -> None:
     assert_that_we_conform(name, tmp_path)

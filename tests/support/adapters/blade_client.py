@@ -17,7 +17,7 @@ SERVED = {"dialects": {"aap": {}, "blade": {}}}
 
 @asynccontextmanager
 async def blade(folder: Path, **settings: Any) -> AsyncIterator[Served]:
-    async with serving(folder, **{**SERVED, **settings}) as served:
+    async with serving(folder, **{**SERVED, "log": "memory", **settings}) as served:
         yield served
 
 

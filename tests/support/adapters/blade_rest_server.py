@@ -67,7 +67,7 @@ class Client:
 
 @asynccontextmanager
 async def blade(folder: Path, **settings: Any) -> AsyncIterator[Client]:
-    async with serving(folder, **{"dialects": {"blade": {}}, **settings}) as served:
+    async with serving(folder, **{"dialects": {"blade": {}}, "log": "memory", **settings}) as served:
         yield Client(served)
 
 

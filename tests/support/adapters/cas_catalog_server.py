@@ -80,5 +80,5 @@ def form(
 
 @asynccontextmanager
 async def catalog(folder: Path, **settings: Any) -> AsyncIterator[Catalog]:
-    async with serving(folder, **{"dialects": {"cas": {}}, **settings}) as served:
+    async with serving(folder, **{"dialects": {"cas": {}}, "log": "memory", **settings}) as served:
         yield Catalog(served)

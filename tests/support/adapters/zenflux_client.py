@@ -114,5 +114,5 @@ class Client:
 async def talking(folder: Path, *, zenflux: dict[str, Any] | None = None, **settings: Any) -> AsyncIterator[Client]:
     """A gateway that serves ZenFlux and AAP."""
     dialects = {"aap": {}, "zenflux": zenflux or {}}
-    async with serving(folder, dialects=dialects, **settings) as served:
+    async with serving(folder, dialects=dialects, **{"log": "memory", **settings}) as served:
         yield Client(served)

@@ -2,18 +2,16 @@
 
 import asyncio
 import itertools
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from aiohttp import web
 from pydantic import BaseModel
 from yarl import URL
 
-from conformance.faults.alarms import Jitter
 from conformance.faults.blade.reference import BladeServer
 from conformance.faults.cas import CasServer
-from conformance.faults.proxy.front import proxied
 from conformance.faults.reference import ReferenceServer
 from conformance.faults.serving import Servable, served
 from conformance.faults.zenflux.server import ZenfluxServer
@@ -85,14 +83,12 @@ async def examine_server(
 
 
 async def examine_slow_server(dialect: str, server: Servable, *ids: str, jitter: float, seed: int = 1) -> Report:
-    """Examine a server that waits up to `jitter` seconds before every answer and event."""
-    profile = suited(dialect, server)
-    async with served(server) as url, proxied(url, _route, Jitter(jitter, seed)) as slow:
-        return await examine_at(dialect, slow, profile, *ids, within=PATIENT)
-
-
-async def _route(request: web.Request) -> str:
-    return f"{request.method} {request.path}"
+    """Examine a server of which every answer and event is up to `jitter` seconds on its way."""
+    profile, chance = suited(dialect, server), random.Random(seed)
+    async with served(server) as url:
+        loop: Any = asyncio.get_running_loop()
+        loop.network.listeners[URL(url).port].pace = lambda: chance.uniform(0, jitter)
+        return await examine_at(dialect, url, profile, *ids, within=PATIENT)
 
 
 async def record_server(

@@ -4,10 +4,15 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
+from gateway.app import Gateway
 from gateway.model import InputAccepted, Record, SessionView
 from tests.support.dialect_tables import DIALECTS
 from tests.support.gateway_server import Served, serving, until
+
+PLACES: WeakKeyDictionary[Gateway, dict[str, tuple[str, str]]] = WeakKeyDictionary()
+"""Where in a gateway something was said: the session, and the turn."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +50,16 @@ async def _turn(served: Served, said: str) -> tuple[list[Record], str]:
 
 
 async def _find(served: Served, said: str) -> tuple[SessionView, str]:
-    sessions = served.gateway.sessions
+    """What was found once is not searched for again: there are hundreds of records, and four questions about each."""
+    sessions, places = served.gateway.sessions, PLACES.setdefault(served.gateway, {})
+    if said in places:
+        session_id, turn_id = places[said]
+        return await sessions.get("", session_id), turn_id
     for head in await sessions.heads("", limit=1000):
         for record in await sessions.records("", head.session_id):
             if isinstance(record.event, InputAccepted) and said in repr(record.event):
                 assert record.turn_id is not None
+                places[said] = head.session_id, record.turn_id
                 return await sessions.get("", head.session_id), record.turn_id
     raise AssertionError(f"nobody said {said!r}")
 
