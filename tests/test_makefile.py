@@ -16,6 +16,7 @@ from pathlib import Path
 
 from bench.measure import family
 from tests.support.chat.pty_terminal import terminal
+from tests.support.commands import clean_environment
 
 ROOT = Path(__file__).parents[1]
 SECONDS = 60.0
@@ -92,8 +93,8 @@ def installed(folder: Path, code: int) -> "subprocess.CompletedProcess[str]":
     (folder / "bin/python").symlink_to(sys.executable)
     (folder / "bin/pip").write_text(PIP.replace("CODE", str(code)))
     (folder / "bin/pip").chmod(0o755)
-    return subprocess.run(["make", f"VENV={folder}", f"{folder}/.run"], cwd=ROOT, capture_output=True, text=True,
-                          timeout=SECONDS)
+    return subprocess.run(["make", f"VENV={folder}", f"{folder}/.run"], cwd=ROOT, env=clean_environment(),
+                          capture_output=True, text=True, timeout=SECONDS)
 
 
 def test_what_is_installed_is_told_meanwhile(tmp_path: Path) -> None:
