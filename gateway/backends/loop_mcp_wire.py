@@ -29,7 +29,10 @@ def check_installed() -> None:
     try:
         import mcp  # noqa: F401  # it takes a second, which no turn should have to wait for
     except ImportError:
-        raise Invalid("MCP servers need a package that is not installed: pip install 'mcp>=2.3', or this project with its extra `mcp`") from None
+        raise Invalid(
+            "MCP servers need a package that is not installed: pip install 'mcp>=2.3', "
+            "or Dragoman with its extra 'mcp'",
+        ) from None
 
 
 def is_broken(error: BaseException) -> bool:

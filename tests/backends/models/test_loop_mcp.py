@@ -196,9 +196,9 @@ async def test_a_turn_goes_on_without_a_server_that_cannot_be_used(tmp_path: Pat
 
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
-    with pytest.raises(Invalid, match=r"pip install 'dragoman\[mcp\]'"):
+    with pytest.raises(Invalid, match="pip install 'mcp>="):
         check_installed()
-    with pytest.raises(Invalid, match=r"dragoman\[mcp\]"):
+    with pytest.raises(Invalid, match="with its extra 'mcp'"):
         made("openai", "http://127.0.0.1:1", mcp={"x": STDIO})
 
 
