@@ -92,7 +92,7 @@ class Suite:
                 print(findings.read_text() if types.returncode else "", end="", flush=True)
 
     def _pytest_words(self, report: Path) -> list[str]:
-        spread = ["-p", "tests.support.forked_workers", "--workers", str(self.workers)] if self.workers else []
+        spread = ["-n", str(self.workers), "--dist", "worksteal"] if self.workers else []
         place = [str(self.room.tests)] if self.room else []
         return [*spread, f"--junit-xml={report}", *place, *self.further]
 

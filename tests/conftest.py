@@ -4,6 +4,7 @@ import asyncio
 import gc
 import logging
 import os
+import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,6 +17,10 @@ from gateway import parts
 from tests.simulation import SimulatedLoop
 from tests.support.dialect_tables import load_once
 from tests.support.longest_first import dealt
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell that runs a job in the background has it ignore Ctrl-C, and so would all processes that tests start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("dragoman", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("dragoman")

@@ -9,7 +9,8 @@ def counted(file: sqlite3.Connection, name: str, change: int = 0) -> int:
         row = file.execute("SELECT value FROM counters WHERE name = ?", (name,)).fetchone()
     else:
         row = file.execute(
-            "INSERT INTO counters VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = value + ?2 RETURNING value",
+            "INSERT INTO counters VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = value + excluded.value "
+            "RETURNING value",
             (name, change),
         ).fetchone()
     return 0 if row is None else int(row[0])

@@ -87,7 +87,7 @@ def test_interpreters_and_load_take_turns() -> None:
 
 
 def test_an_interpreter_that_is_found_can_be_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    broken = tmp_path / "python3.12"
+    broken = tmp_path / f"python{'3.12' if VERSION != '3.12' else '3.13'}"
     broken.write_text("#!/bin/sh\nexit 127\n")
     broken.chmod(0o755)
     (tmp_path / f"python{VERSION}").symlink_to(sys.executable)

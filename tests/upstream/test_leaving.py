@@ -31,9 +31,9 @@ STATES = {
 
 
 async def asking(upstream: Upstream, heard: int, body: Any = None) -> asyncio.Task[Any]:
-    """Somebody who has heard so many bytes, and waits for more."""
+    """Somebody who has heard so many bytes, and waits for more, unless the time was up before."""
     task = asyncio.ensure_future(upstream.json("POST", "/", body))
-    await until(lambda: any(wire.heard >= heard for wire in upstream._exchange._wires))
+    await until(lambda: task.done() or any(wire.heard >= heard for wire in upstream._exchange._wires))
     return task
 
 
