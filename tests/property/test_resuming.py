@@ -151,8 +151,11 @@ def seeded(draw: Any) -> list[Record]:
 @pytest.mark.parametrize("manner", ["", "bare", "raw"])
 @settings(max_examples=30)
 @given(records=seeded())
-async def test_blade_at_every_event(manner: str, records: list[Record]) -> None:
-    """Every event has a number, and in raw a twin of the same number; a cut between the two is after the first."""
+async def test_blade_at_many_events(manner: str, records: list[Record]) -> None:
+    """Every event has a number, and in raw a twin of the same number; a cut between the two is after the first.
+
+    The stream is cut before the first event, and after up to twelve of them, the first and the last included.
+    """
     library = Library(records)
     whole = [frame async for frame in _read(library, manner, 0)]
     numbers = [number_of(frame) for frame in whole]
