@@ -12,11 +12,14 @@ from gateway.model import (
     FaultCode,
     FaultRaised,
     Level,
+    MessageStarted,
     NoticePosted,
     Outcome,
+    ScopeOpened,
     SessionUpdated,
     StopReason,
 )
+from gateway.ports import Scoped
 from gateway.upstream import Ended, Frame, Heard, Hearing
 
 from .hearing_turns import Turns
@@ -72,8 +75,18 @@ class BladeHearing(Turns, Hearing):
         return [] if self._is_over else self._spoken(self._end(body))
 
     def _spoken(self, heard: list[Heard]) -> list[Heard]:
+        """What was heard of a turn; a sub-agent that has ended is opened again if its turn goes on."""
         self._resting = self._resting and not heard
-        return heard
+        said: list[Heard] = []
+        opened: set[str] = set()
+        for each in heard:
+            if isinstance(each, Scoped):
+                if isinstance(each.event, MessageStarted) and each.scope_id not in opened:
+                    said += self._open(self._voices[each.scope_id])
+                if isinstance(each.event, ScopeOpened):
+                    opened.add(each.scope_id)
+            said.append(each)
+        return said
 
     def _chat_end(self, body: dict[str, Any]) -> list[Heard]:
         """The chat is over; so is the turn, unless people are waited for."""

@@ -260,3 +260,17 @@ def test_an_agent_that_forks_waits_with_its_sub_agent() -> None:
     ear.hear("chat:end", {"status": "completed"})
     assert ear.facts.results == {"tc_2": ("this", False, None), "tc_1": ("done", False, None)}
     assert not ear.hearing.paused
+
+
+def test_a_sub_agent_whose_turn_goes_on_after_its_end_is_opened_again() -> None:
+    ear = starting()
+    patch(ear, "add_tool_call", id="tc_1", tool_name="Agent", arguments="{}", status="pending")
+    child = {"turn_id": "t2", "role": "assistant", "loop_id": "agent:1", "parent_fork_tool_call_id": "tc_1"}
+    ear.hear("turn:start", {**child, "status": "streaming"})
+    patch(ear, "add_tool_call", "t2", id="tc_2", tool_name="erase", arguments="{}", status="pending")
+    patch(ear, "tool_result", tool_call_id="tc_1", result="", status="done")
+    patch(ear, "add_tool_call", "t2", id="tc_3", tool_name="clock", arguments="{}", status="running")
+    opened = [each.scope_id for each in ear.said if isinstance(each, Scoped) and isinstance(each.event, ScopeOpened)]
+    assert opened == ["agent:1", "agent:1"]
+    ended(ear)
+    ear.facts.close()
