@@ -22,7 +22,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that runs a job in the background has it ignore Ctrl-C, and so would all processes that tests start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-settings.register_profile("dragoman", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+USUAL = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("dragoman", USUAL, derandomize=True)  # the same examples every time
+settings.register_profile("search", USUAL, print_blob=True)  # others each time: tests/prove/properties
 settings.load_profile("dragoman")
 
 
