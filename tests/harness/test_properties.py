@@ -6,7 +6,7 @@ import pytest
 
 from tests.prove.properties.__main__ import main
 
-PROFILE = 'from hypothesis import settings; settings.register_profile("search", max_examples=5)'
+PROFILE = 'from hypothesis import settings; settings.register_profile("search", max_examples=5, derandomize=False)'
 TESTS = """
 from hypothesis import given, strategies as st
 
