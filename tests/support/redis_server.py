@@ -21,6 +21,8 @@ from tests.support.free_ports import free_port
 SERVER = shutil.which("redis-server")
 HANG = 60.0
 """Only a server that hangs takes so many seconds."""
+PATIENCE = 50
+"""After so many rounds in which nothing more was read, the rest of a question has not been sent yet."""
 READY = b"Ready to accept connections"
 HOLD = """
 local held = {}
@@ -49,6 +51,8 @@ class RedisServer:
         self._line: socket.socket | None = None
         self._replies: IO[bytes] | None = None
         self._expiring: dict[bytes, float] = {}
+        self._unfinished: dict[bytes, bytes] = {}
+        self._looks = 0
 
     @property
     def url(self) -> str:
@@ -97,8 +101,11 @@ class RedisServer:
         """Whether a client has sent more than was read in one round; who waits for something is not read from."""
         [listed] = self._ask(b"CLIENT", b"LIST")
         clients = [dict(word.split(b"=", 1) for word in line.split()) for line in listed.splitlines()]
-        return any(one[b"qbuf"] != b"0" and b"b" not in one[b"flags"] for one in clients
-                   if not one[b"cmd"].startswith(b"client"))
+        unfinished = {one[b"id"]: one[b"qbuf"] for one in clients if one[b"qbuf"] != b"0"
+                      and b"b" not in one[b"flags"] and not one[b"cmd"].startswith(b"client")}
+        self._looks = self._looks + 1 if unfinished == self._unfinished else 0
+        self._unfinished = unfinished
+        return bool(unfinished) and self._looks < PATIENCE
 
     def age(self, now: float) -> None:
         over = [key for key, until in self._expiring.items() if until <= now]
