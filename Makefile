@@ -1,6 +1,6 @@
 # Dragoman. `make help` lists the targets.
 PYTHON  ?= python3
-WORKERS ?= 3
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)' 2>/dev/null)
 ARGS    ?=
 ROOM    ?=
 # The environment is .venv. If an interpreter is named and .venv has another version of Python, it is .venv-<version>.

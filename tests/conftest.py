@@ -28,6 +28,10 @@ settings.register_profile("dragoman", USUAL, derandomize=True)  # the same examp
 settings.register_profile("search", USUAL, derandomize=False, print_blob=True)
 settings.load_profile("dragoman")
 
+ALLOCATIONS = 50_000
+"""How many objects are made between two looks for garbage: Python's own number costs a tenth of the time of a run."""
+gc.disable()  # while modules are imported and tests are collected, hardly anything is garbage
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
@@ -56,6 +60,8 @@ def pytest_collection_finish() -> None:
     """What was imported and collected stays to the end: nobody need look through it for garbage again."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(ALLOCATIONS, 20, 20)
+    gc.enable()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -1,0 +1,24 @@
+"""Servers that damage what they say at random: examiners say what is wrong and do not break. More: `prove/damage`."""
+
+import random
+
+import pytest
+
+from conformance.faults.damage import damaged
+from conformance.kit.verdict import Verdict
+from tests.support.conformance.damaged_servers import DAMAGED, examine_damaged
+
+
+def test_damage_is_done() -> None:
+    value = {"a": [1, {"b": 2}]}
+    seen = [damaged(value, random.Random(seed)) for seed in range(50)]
+    assert value == {"a": [1, {"b": 2}]}
+    assert all(item != value for item in seen)
+    assert {"a": [1, {}]} in seen
+
+
+@pytest.mark.parametrize("dialect", DAMAGED)
+async def test_no_examiner_breaks_at_a_damaged_server(dialect: str) -> None:
+    report, broken = await examine_damaged(dialect, seed=1, share=0.1)
+    assert report.verdict is Verdict.FAILS
+    assert broken == []
