@@ -1,4 +1,4 @@
-"""The correct Blade server passes: what the seeds say is enough, and a profile is not needed. See `test_liberties`, too."""
+"""The correct Blade server passes: what the seeds say is enough, and no profile is needed. See `test_liberties`."""
 
 from collections.abc import Awaitable, Callable
 
