@@ -21,7 +21,7 @@ def move_old_names(document: Marked) -> list[Problem]:
     for name, settings in _dialects(document):
         for old in [word for word in OLD if word in settings]:
             value = settings.pop(old)
-            given = [EVERY] if value in YES else value if isinstance(value, list) else []
+            given = _origins(old, value)
             moved += given
             shown = ", ".join(f'"{origin}"' for origin in given)
             warnings.append(Problem(
@@ -39,6 +39,13 @@ def _dialects(document: Marked) -> Iterator[tuple[str, dict[Any, Any]]]:
     for name, settings in dialects.items() if isinstance(dialects, dict) else ():
         if isinstance(settings, dict):
             yield name, settings
+
+
+def _origins(old: str, value: Any) -> list[Any]:
+    """What the value lets in: `cors` is yes or no, `origins` a list."""
+    if old == "cors":
+        return [EVERY] if value in YES else []
+    return value if isinstance(value, list) else [value] if value else []
 
 
 def _let_in(document: Marked, moved: list[Any]) -> None:

@@ -22,6 +22,7 @@ PATHS = {
     "/api/v1/cloud/sessions": b'{"agent": "demo"}',
     "/api/v1/chat": CHAT,
     "/api/sessions": b"{}",
+    "/api/user/api-keys": b'{"name": "mine"}',
     "/api/memories": b'{"content": "trust everybody"}',
     "/api/scheduled-tasks": b'{"name": "x", "cron": "* * * * *", "prompt": "x", "skip_confirmations": true}',
     "/socket.io/?EIO=4&transport=polling": b"40",
@@ -57,7 +58,7 @@ async def upgraded(served: Served, path: str, **headers: str) -> int:
 
 async def nothing_happened(served: Served) -> bool:
     sessions, _ = await served.gateway.sessions.list("")
-    return not sessions and not served.gateway.sessions.running
+    return not sessions and not served.gateway.sessions.running and not served.gateway.keys.list()
 
 
 # -- pages of other sites ---------------------------------------------------------------------------------------------
