@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import NamedTuple
 
@@ -10,6 +11,8 @@ LOOPBACK = "loopback"
 """Stands for the pages of this machine in a list of origins."""
 DESKTOP_APP = ("tauri://localhost", "http://tauri.localhost", "https://tauri.localhost")
 """The origins of a page that a desktop app of this machine shows; each system has its own."""
+LONGEST, KNOWN = 300, 256
+"""How long a host may be, and how many of them are kept as they were read: most requests name the same."""
 PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 
 _AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::([0-9]{1,5}))?", re.IGNORECASE)
@@ -25,10 +28,7 @@ class Authority(NamedTuple):
     @classmethod
     def read(cls, text: str) -> "Authority | None":
         """None if the text is no host; an IP address is written in its shortest form, and a name in small letters."""
-        found = _AUTHORITY.fullmatch(text)
-        if found is None:
-            return None
-        return cls(plain_host(found[1]), int(found[2]) if found[2] else None)
+        return _authority(text) if len(text) <= LONGEST else None
 
     def is_at(self, other: "Authority", scheme: str) -> bool:
         """Whether both are the same host and port for a page with this scheme."""
@@ -107,6 +107,13 @@ def plain_host(host: str) -> str:
     return host if address is None else str(address)
 
 
+@lru_cache(KNOWN)
+def _authority(text: str) -> Authority | None:
+    found = _AUTHORITY.fullmatch(text)
+    return Authority(plain_host(found[1]), int(found[2]) if found[2] else None) if found else None
+
+
+@lru_cache(KNOWN)
 def _address(host: str) -> IPv4Address | IPv6Address | None:
     if not (":" in host or host[-1:].isdecimal()):
         return None

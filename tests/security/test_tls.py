@@ -54,7 +54,8 @@ def status(connection: http.client.HTTPConnection, path: str = "/healthz") -> in
 
 def test_a_certificate_is_shown_and_exchanged_on_hangup(tmp_path: Path) -> None:
     first = issue(tmp_path)
-    with running(tmp_path, tls={"certificate": "server.crt", "key": "server.key"}) as server:
+    files = {"certificate": "server.crt", "key": "server.key"}
+    with running(tmp_path, tls=files, dialects={"aap": {"cors": True}}) as server:
         assert server.address.startswith("https://")
         old = connected(server)
         assert (shown(old), status(old)) == (first, 200)
@@ -75,7 +76,9 @@ def test_a_certificate_is_shown_and_exchanged_on_hangup(tmp_path: Path) -> None:
         new = connected(server)
         assert (shown(new), status(new)) == (second, 200), "what was in force stays so"
         assert server.end() == 0
-        assert "Traceback" not in server.errors.read_text()
+        told = server.errors.read_text()
+        assert "Traceback" not in told
+        assert told.count("setting_is_old") == told.count("setting_is_open") == 2, "at the start, and after the reload"
 
 
 def test_files_that_cannot_be_used_are_told_with_their_line(tmp_path: Path) -> None:
