@@ -20,7 +20,7 @@ from .wire import PAUSE, Aap, Talk, Wire, post
 
 ROOT = Path(__file__).resolve().parent.parent
 READY_SECONDS = 20.0
-GET = "GET {} HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n"
+GET = "GET {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 READYZ = GET.format("/readyz").encode()
 SETTINGS = """\
 log: {log}

@@ -176,7 +176,7 @@ class Crowd:
             host, _, port = self.address.rpartition("/")[2].partition(":")
             wire.connect((host, int(port)))
             path = f"{CAS}/{made}/events/stream?event_deltas[]=agent.message"
-            wire.sendall(f"GET {path} HTTP/1.1\r\nHost: soak\r\n\r\n".encode())
+            wire.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
             events = {"events": [{"type": "user.message", "content": "/burst 3000"}]}
             await self.call("POST", f"{CAS}/{made}/events", events)
             await asyncio.sleep(5)

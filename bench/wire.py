@@ -70,7 +70,7 @@ class Wire(Protocol):
 
 def post(path: str, body: object, *fields: str) -> bytes:
     content = json.dumps(body).encode()
-    head = (f"POST {path} HTTP/1.1", "Host: bench", "Content-Type: application/json",
+    head = (f"POST {path} HTTP/1.1", "Host: localhost", "Content-Type: application/json",
             f"Content-Length: {len(content)}", *fields)
     return "\r\n".join(head).encode() + b"\r\n\r\n" + content
 

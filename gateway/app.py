@@ -20,15 +20,18 @@ from gateway.ports import Clock, Forgetting, Outbound
 from gateway.resources import FileStore, KeyStore, Scheduler, Schedules, Sharing, Workspaces
 from gateway.web import (
     OWNER,
+    AllowList,
     Context,
-    Cors,
     Guard,
     Metrics,
+    OriginPolicy,
     Readiness,
     Refusals,
     Refused,
+    TrustedProxies,
     health_routes,
     keep_sockets,
+    mark,
     metrics_routes,
     name_request,
     public,
@@ -84,6 +87,7 @@ class Gateway:
         ]
         self.keys = KeyStore(config.data)
         self.guard = Guard(self.keys if config.auth == "keys" else None)
+        self.origin_policy = OriginPolicy(*_allowed(config))
         self.contexts = {name: self._context(name) for name in parts.dialects}
         self.web = self._web()
 
@@ -94,6 +98,7 @@ class Gateway:
         self.parts = parts
         self.house.limits, self.house.agents, self.house.backends = parts.config.limits, parts.cards, parts.backends
         self.house.cancel_on_leave = parts.config.on_disconnect == "cancel"
+        self.origin_policy.allowed, self.origin_policy.proxies = _allowed(parts.config)
         for name, context in self.contexts.items():
             context.table, context.agents = parts.tables[name], parts.cards
             context.settings = parts.settings[name]
@@ -129,12 +134,12 @@ class Gateway:
         )
 
     def _web(self) -> web.Application:
-        refusals, cors = Refusals(self._spell), Cors(self._is_open)
+        refusals = Refusals(self._spell)
         app = web.Application(
             client_max_size=self.parts.config.limits.body_bytes,
-            middlewares=[cors.middleware, refusals.middleware, self.guard.middleware],
+            middlewares=[refusals.middleware, self.origin_policy.middleware, self.guard.middleware],
         )
-        app.on_response_prepare.extend([name_request, cors.mark])
+        app.on_response_prepare.extend([name_request, mark])
         keep_sockets(app)
         app.cleanup_ctx.extend([self._keeping, self._scheduling])
         for name, context in self.contexts.items():
@@ -173,11 +178,6 @@ class Gateway:
         """The dialect that is mounted there."""
         at = [context for context in self.contexts.values() if f"{path}/".startswith(f"{context.mount}/")]
         return max(at, key=lambda context: len(context.mount), default=None)
-
-    def _is_open(self, path: str) -> bool:
-        """Whether pages of other sites may ask there."""
-        context = self._at(path)
-        return context is not None and getattr(context.settings, "cors", False)
 
     def _spell(self, path: str, error: GatewayError) -> tuple[int, Any]:
         """A refusal in the words of the dialect that is mounted there, or in our own."""
@@ -220,6 +220,10 @@ class Gateway:
         feature = feature_of(record.event)
         if feature is not None and self.parts.tables[dialect].support[feature] in LOST:
             self.metrics.lost(self.sessions.agent_of(record.session_id), dialect, feature)
+
+
+def _allowed(config: Config) -> tuple[AllowList, TrustedProxies]:
+    return AllowList(config.host, config.hosts, config.origins), TrustedProxies(config.trusted_proxies)
 
 
 # -- what can be asked without serving --------------------------------------------------------------------------------

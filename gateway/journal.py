@@ -1,6 +1,7 @@
 """What the server says about itself: JSON lines for machines, colours for people, secrets for nobody."""
 
 import logging
+import re
 import sys
 from collections.abc import MutableMapping
 from typing import Any, TextIO
@@ -17,6 +18,10 @@ HIDDEN = frozenset((
     "token", "key", "api_key", "x-api-key", "password",
 ))
 """Under these names nothing is ever written."""
+QUERY = re.compile(r"\?[^\s\"'\\?]*(?:=|%3d)[^\s\"'\\]*", re.IGNORECASE)
+"""The query of an address: clients that can send no header put their key there, under a name that may be encoded."""
+MALFORMED = "aiohttp.http_exceptions"
+"""The module of exceptions that quote a request which cannot be read."""
 
 
 def configure(format: str = "auto", level: str = "info", stream: TextIO | None = None) -> None:
@@ -33,8 +38,9 @@ def configure(format: str = "auto", level: str = "info", stream: TextIO | None =
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         hide,
+        hide_malformed,
     ]
-    ending = _for_people(stream) if console else _for_machines()
+    ending: list[structlog.typing.Processor] = [*(_for_people(stream) if console else _for_machines()), hide_queries]
     structlog.configure(
         processors=[*shared, *ending],
         wrapper_class=structlog.make_filtering_bound_logger(threshold),
@@ -98,6 +104,21 @@ def _hidden(name: Any, value: Any) -> Any:
     if isinstance(value, list):
         return [_hidden(None, inner) for inner in value]
     return value
+
+
+def hide_malformed(logger: Any, method: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Name a request that cannot be read by its kind of mistake alone: the exception would quote it, key and all."""
+    error = entry.get("exc_info")
+    error = sys.exc_info()[1] if error is True else error[1] if isinstance(error, tuple) else error
+    if type(error).__module__ == MALFORMED:
+        entry.pop("exc_info")
+        entry["mistake"] = type(error).__name__
+    return entry
+
+
+def hide_queries(logger: Any, method: str, line: Any) -> str:
+    """Mask the query of every address in a line that is about to be written."""
+    return QUERY.sub(f"?{MASK}", line)
 
 
 def masked(record: Record) -> Record:

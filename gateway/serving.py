@@ -5,6 +5,7 @@ import gc
 import shlex
 import signal
 import socket
+import ssl
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -15,7 +16,7 @@ from aiohttp import web
 
 from gateway import journal
 from gateway.backends import files_of
-from gateway.config import Config, load_config
+from gateway.config import Config, load_certificate, load_config, server_context
 from gateway.errors import Invalid
 from gateway.marks import Place, Problem, Problems
 from gateway.web import SOCKETS, LagWatch, hold_little
@@ -41,19 +42,21 @@ async def run(
 ) -> int:
     """Serve until SIGINT or SIGTERM; the exit code. Raises `Problems`, or `OSError` if it cannot listen."""
     gateway = Gateway(load_parts(config))
+    context = server_context(config.tls.certificate, config.tls.key) if config.tls else None
     _make_folder(config.data)
+    _tell(config)
     stop, hurry = _signals()
     runner = web.AppRunner(gateway.web, handler_cancellation=True, access_log=None, shutdown_timeout=2.0)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, config.host, config.port)
+        site = web.TCPSite(runner, config.host, config.port, ssl_context=context)
         await site.start()
         doors = _doors(site)
         hold_little(doors, config.limits.send_seconds)
         lag = LagWatch(gateway.metrics)
         lag.start()
         files = _files(gateway) if watch else None
-        current = asyncio.create_task(keep_current(_reload(gateway, doors, overrides or {}), files))
+        current = asyncio.create_task(keep_current(_reload(gateway, doors, context, overrides or {}), files))
         gc.collect()
         gc.freeze()
         gc.set_threshold(*GC)
@@ -119,13 +122,23 @@ def _doors(site: web.TCPSite) -> Sequence[socket.socket]:
 def _address(config: Config, runner: web.AppRunner) -> str:
     port = runner.addresses[0][1]
     host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(config.host, config.host)  # noqa: S104  # to connect to, not bind
-    return f"http://[{host}]:{port}" if ":" in host and not host.startswith("[") else f"http://{host}:{port}"
+    host = f"[{host}]" if ":" in host and not host.startswith("[") else host
+    return f"{'https' if config.tls else 'http'}://{host}:{port}"
+
+
+def _tell(config: Config) -> None:
+    for warning in config.warnings:
+        log.warning("setting_is_old", setting=warning)
+    for name in ("hosts", "origins"):
+        if config.auth == "none" and "*" in (getattr(config, name) or ()):
+            log.warning("setting_is_open", setting=name, advice="pages of every site may use the agents without a key; "
+                        "name those that may in place of '*', or set `auth: keys`")
 
 
 # -- reading the settings again ---------------------------------------------------------------------------------------
 
 def _reload(
-    gateway: Gateway, doors: Sequence[socket.socket], overrides: Mapping[str, object],
+    gateway: Gateway, doors: Sequence[socket.socket], context: ssl.SSLContext | None, overrides: Mapping[str, object],
 ) -> Callable[[], Awaitable[None]]:
     async def reload() -> None:
         old = gateway.parts
@@ -138,7 +151,10 @@ def _reload(
             problems += found.problems
         if problems:
             raise Problems(problems)
+        if context is not None and config.tls is not None:
+            load_certificate(context, config.tls.certificate, config.tls.key)
         gateway.take(parts)
+        _tell(config)
         hold_little(doors, config.limits.send_seconds)
         journal.configure(config.journal.format, config.journal.level)
 
@@ -149,6 +165,8 @@ def _must_stay(old: Config, new: Config) -> Iterator[Problem]:
     """Some settings cannot change under a running server; better to say so than to obey by half."""
     place, hint = Place(str(new.file)), "restart the server to change it"
     changed = [name for name in FIXED if getattr(old, name) != getattr(new, name)]
+    if (old.tls is None) != (new.tls is None):
+        changed.append("tls")
     if _mounts(old) != _mounts(new):
         changed.append("dialects")
     for name in changed:

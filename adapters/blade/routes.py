@@ -27,7 +27,7 @@ def routes(context: Context) -> Iterable[web.RouteDef]:
     blade = BladeRoutes(context, chat)
     sockets = SocketServer(
         chat, context.guard, patience=lambda: context.patience, ping_seconds=settings.ping_seconds,
-        most_bytes=HARD * settings.message_bytes, origins=settings.origins, reads=read,
+        most_bytes=HARD * settings.message_bytes, reads=read,
     )
     session = f"{at}/sessions/{{id}}"
     return [

@@ -18,13 +18,7 @@ class BladeSettings(BaseModel):
     patch_snapshots: bool = True
     message_bytes: int = Field(10 * 1024 * 1024, ge=1024)
     ping_seconds: float = Field(25.0, gt=0)
-    origins: list[str] = Field(default_factory=list)
     agent: str | None = None
-
-    @property
-    def cors(self) -> bool:
-        """Whether pages of any site may use REST as well."""
-        return "*" in self.origins
 
     @property
     def manner(self) -> str:

@@ -37,7 +37,6 @@ class Runs:
         return await converse(
             request, partial(ChatSocket, self.chats, request[OWNER]), every=self.settings.tick_seconds,
             beat=lambda: dumps(self.house.table.object("tick", at=self.house.clock())), patience=self.house.patience,
-            anywhere=self.settings.cors,
         )
 
     async def chat(self, request: web.Request) -> web.StreamResponse:

@@ -19,7 +19,6 @@ class ZenfluxSettings(BaseModel):
     rollback_objects: bool = False
     default_title: str = Field("新对话", min_length=1)
     title_length: int = Field(30, ge=1, le=200)
-    cors: bool = False
 
 
 class Wire(BaseModel):

@@ -32,6 +32,8 @@ def check(
 
         for line in house.check(chosen):
             typer.echo(line)
+        for warning in chosen.warnings:
+            typer.echo(f"warning: {warning}", err=True)
         if matrix:
             typer.echo()
             grid = house.grid(chosen)

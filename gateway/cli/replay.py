@@ -55,7 +55,8 @@ def _address(config: "Config | None") -> str:
     if config.port == 0:
         fail("the settings say `port: 0`, so the port is not known; name the server with --url http://HOST:PORT")
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(config.host, config.host)  # noqa: S104
-    return f"http://[{host}]:{config.port}" if ":" in host else f"http://{host}:{config.port}"
+    host = f"[{host}]" if ":" in host else host
+    return f"{'https' if config.tls else 'http'}://{host}:{config.port}"
 
 
 def _lines(address: str, session: str, key: str | None) -> Iterator[bytes]:

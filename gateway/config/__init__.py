@@ -1,5 +1,6 @@
 """config.yaml and DRAGOMAN_* variables → typed settings; problems with their places, all at once."""
 
+from .access import load_certificate, server_context
 from .cards import merge_card
 from .reading import TEMPLATE, ConfigProblems, load_config
 from .settings import (
@@ -24,6 +25,8 @@ __all__ = [
     "Limits",
     "OptionSettings",
     "ToolSettings",
+    "load_certificate",
     "load_config",
     "merge_card",
+    "server_context",
 ]

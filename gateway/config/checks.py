@@ -9,9 +9,11 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
+from gateway.errors import Invalid
 from gateway.marks import Marked, Path_, Problem, nearest
 from gateway.model import LimitExceeded, check_limits
 
+from .access import server_context
 from .addresses import SERVERS, check_address
 from .settings import Config
 
@@ -47,6 +49,16 @@ def _reached_by_strangers(document: Marked) -> Iterator[Problem]:
             f"auth: none is for this machine only, but on host '{host}' others could use the agents",
             "set `auth: keys` and make a key with `dragoman keys add NAME`, or set `host: 127.0.0.1`",
         )
+
+
+def _certificate(document: Marked) -> Iterator[Problem]:
+    tls, home = _mapping(_setting(document, "tls")), Path(document.file).parent
+    certificate, key = tls.get("certificate"), tls.get("key")
+    if isinstance(certificate, str) and isinstance(key, str):
+        try:
+            server_context(home / certificate, home / key)
+        except Invalid as error:
+            yield Problem(document.place(("tls",), key=True), error.message)
 
 
 def _unknown_log(document: Marked) -> Iterator[Problem]:
@@ -137,7 +149,7 @@ def _limits(document: Marked) -> Iterator[Problem]:
 
 
 CHECKS: tuple[Callable[[Marked], Iterator[Problem]], ...] = (
-    _reached_by_strangers, _unknown_log, _nothing_to_serve, _mounts, _mappings, _agents, _limits,
+    _reached_by_strangers, _certificate, _unknown_log, _nothing_to_serve, _mounts, _mappings, _agents, _limits,
 )
 
 

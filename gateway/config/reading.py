@@ -12,7 +12,8 @@ from pydantic import BaseModel, ValidationError
 from gateway.marks import Marked, Path_, Place, Problem, Problems, nearest, read, shape_problems
 
 from .checks import check
-from .settings import Config
+from .old_names import move_old_names
+from .settings import Config, TlsSettings
 from .variables import variables
 
 
@@ -42,11 +43,14 @@ def load_config(path: Path | str, overrides: Mapping[str, Any] | None = None) ->
     document.problems += (Problem(Origin(f"variable {name}"), text, hint) for name, text, hint in problems)
     lay_over(document, values, lambda at: f"variable {_named_by(at, names)}")
     lay_over(document, _given(overrides or {}), lambda at: f"option --{'-'.join(map(str, at))}")
+    warnings = move_old_names(document)
     config = _shaped(document)
     if document.problems or config is None:
         rest = _rest(document)
         raise ConfigProblems(document.problems, _at_home(rest, Path(path)) if rest else None)
-    return _at_home(config, Path(path))
+    whole = _at_home(config, Path(path))
+    whole._warnings = tuple(map(str, warnings))
+    return whole
 
 
 class ConfigProblems(Problems):
@@ -183,6 +187,7 @@ def _at_home(config: Config, file: Path) -> Config:
     whole = config.model_copy(update={
         "data": home / config.data,
         "mappings": {name: home / table for name, table in config.mappings.items()},
+        "tls": config.tls and TlsSettings(certificate=home / config.tls.certificate, key=home / config.tls.key),
     })
     whole._file, whole._shown = file.absolute(), file
     return whole

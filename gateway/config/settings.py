@@ -17,6 +17,8 @@ from pydantic import (
 
 from gateway.model import OptionKind, Permission
 
+from .access import Host, Network, Origin
+
 Name = Annotated[str, Field(min_length=1)]
 SHORTEST_KEY = 32
 
@@ -133,6 +135,13 @@ class JournalSettings(Shape):
     level: Literal["debug", "info", "warning", "error"] = "info"
 
 
+class TlsSettings(Shape):
+    """The files of a certificate (with its chain) and of its key, in PEM."""
+
+    certificate: Path
+    key: Path
+
+
 class ShadowSettings(Shape):
     """A second backend that is given a copy of each turn; where the two differ is written into `report`."""
 
@@ -150,6 +159,10 @@ class Config(Shape):
 
     host: Name = "127.0.0.1"
     port: int = Field(default=18900, ge=0, le=65535)
+    hosts: tuple[Host, ...] = ()
+    origins: tuple[Origin, ...] | None = None
+    trusted_proxies: tuple[Network, ...] = ()
+    tls: TlsSettings | None = None
     data: Path = Path("data")
     log: str = "sqlite"
     durability: Literal["normal", "fsync"] = "normal"
@@ -166,6 +179,7 @@ class Config(Shape):
 
     _file: Path | None = PrivateAttr(default=None)
     _shown: Path | None = PrivateAttr(default=None)
+    _warnings: tuple[str, ...] = PrivateAttr(default=())
 
     @property
     def file(self) -> Path | None:
@@ -180,7 +194,13 @@ class Config(Shape):
     @property
     def files(self) -> tuple[Path, ...]:
         """Every file that these settings come from or name: what a watcher watches."""
-        return ((self._file,) if self._file else ()) + tuple(self.mappings.values())
+        certificate = (self.tls.certificate, self.tls.key) if self.tls else ()
+        return ((self._file,) if self._file else ()) + tuple(self.mappings.values()) + certificate
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What works and should be changed, a line each."""
+        return self._warnings
 
     @property
     def default_agent(self) -> str:

@@ -53,14 +53,18 @@ def _not_json(names: Mapping[Path_, str], environ: Mapping[str, str], error: Val
 
     wrong = 0
     for path, name in names.items():
-        if len(path) == 1 and path[0] in _GROUPS:
+        if len(path) == 1 and path[0] in (_GROUPS | _LISTS):
             try:
                 orjson.loads(environ[name])
             except ValueError as cause:
                 wrong += 1
-                yield name, f"a whole group must be JSON: {cause}", f"or set one of it: {name}__…"
+                if path[0] in _LISTS:
+                    yield name, f"a list must be JSON: {cause}", f"""write it as {name}='["…", "…"]'"""
+                else:
+                    yield name, f"a whole group must be JSON: {cause}", f"or set one of it: {name}__…"
     if not wrong:
         yield PREFIX + "*", str(error), ""
 
 
 _GROUPS = frozenset(("dialects", "agents", "mappings", "limits", "journal"))
+_LISTS = frozenset(("hosts", "origins", "trusted_proxies"))

@@ -1,7 +1,8 @@
 """Bytes: requests read, replies and streams written, callers known, refusals spelled."""
 
+from .allow_list import AllowList
 from .context import Context
-from .cors import Cors
+from .cors import mark
 from .downloads import address, attachment, linked
 from .guard import NOBODY, OWNER, Guard, bearer, public
 from .health import Readiness
@@ -10,6 +11,7 @@ from .idempotency import Idempotency
 from .jsonio import checked, dumps, limited, parse, read_as, read_bytes, reply
 from .metrics import LagWatch, Metrics
 from .metrics import routes as metrics_routes
+from .origin_policy import OriginPolicy, takes_any_type
 from .paging import cursor_of, ordinal_of
 from .parting import hold_little
 from .peers import Peer, parted
@@ -19,20 +21,22 @@ from .socketio import Later, SocketServer
 from .sockets import SOCKETS, Socket, converse, keep_sockets
 from .sse import pump
 from .tracing import name_request, request_id_of
+from .trusted_proxies import TrustedProxies
 from .uploads import Form, clean_name, media_type_of, receive, receive_many
 
 __all__ = [
     "NOBODY",
     "OWNER",
     "SOCKETS",
+    "AllowList",
     "Context",
-    "Cors",
     "Form",
     "Guard",
     "Idempotency",
     "LagWatch",
     "Later",
     "Metrics",
+    "OriginPolicy",
     "Peer",
     "Readiness",
     "Refusals",
@@ -40,6 +44,7 @@ __all__ = [
     "Rest",
     "Socket",
     "SocketServer",
+    "TrustedProxies",
     "address",
     "attachment",
     "bearer",
@@ -53,6 +58,7 @@ __all__ = [
     "keep_sockets",
     "limited",
     "linked",
+    "mark",
     "media_type_of",
     "metrics_routes",
     "name_request",
@@ -67,4 +73,5 @@ __all__ = [
     "receive_many",
     "reply",
     "request_id_of",
+    "takes_any_type",
 ]

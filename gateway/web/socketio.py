@@ -3,7 +3,7 @@
 import asyncio
 import re
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol
@@ -20,6 +20,7 @@ from gateway.errors import GatewayError, Invalid, TooLarge
 from gateway.model import LimitExceeded, read_json
 
 from .guard import Guard, bearer, public
+from .origin_policy import takes_any_type
 from .peers import Peer
 from .sockets import SOCKETS
 
@@ -66,7 +67,7 @@ class SocketServer:
 
     def __init__(
         self, listener: Listener, guard: Guard, *, patience: Callable[[], float], ping_seconds: float, most_bytes: int,
-        origins: Sequence[str], reads: Callable[[str], Any] = read_json,
+        reads: Callable[[str], Any] = read_json,
     ) -> None:
         self.patience = patience
         self._listener = listener
@@ -75,8 +76,7 @@ class SocketServer:
         self._upgrades: dict[str, web.Request] = {}
         self._sio = socketio.AsyncServer(
             async_mode="aiohttp", json=Json(reads), max_http_buffer_size=most_bytes, ping_interval=ping_seconds,
-            cors_allowed_origins="*" if "*" in origins else list(origins) or None, logger=_quiet,
-            engineio_logger=_quiet,
+            cors_allowed_origins=[], logger=_quiet, engineio_logger=_quiet,  # the origin policy has looked already
         )
         self._dispatch = self.eio.handlers["message"]
         self.eio.on("message", self._receive)
@@ -93,6 +93,7 @@ class SocketServer:
         return [web.route(method, path, self.serve) for method in ("GET", "POST", "OPTIONS")]
 
     @public
+    @takes_any_type
     async def serve(self, request: web.Request) -> web.StreamResponse:
         """Who asks is said in the CONNECT packet, not in a header."""
         request.app[SOCKETS].add(self)

@@ -4,12 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from typing import Protocol
-from urllib.parse import urlsplit
 
 import structlog
 from aiohttp import WSCloseCode, WSMsgType, web
 
-from gateway.errors import Forbidden, Overloaded
+from gateway.errors import Overloaded
 from gateway.ports import Subscription
 
 from .parting import RESTARTING, Stalled, closing, portions
@@ -20,7 +19,6 @@ GOODBYE = 1.0
 """Seconds that a client has to say goodbye in return."""
 LINGER = 5.0
 """Seconds in which the rest of a frame that is too large is read away, so that its client can read why it is cut."""
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 Send = Callable[[Iterable[bytes]], Awaitable[None]]
 
 
@@ -164,12 +162,10 @@ class Talk:
 
 async def converse(
     request: web.Request, listener: Callable[[Socket], Listener], *, beat: Callable[[], bytes], every: float,
-    patience: float, anywhere: bool = False,
+    patience: float,
 ) -> web.WebSocketResponse:
-    """Serve one socket until the client leaves; `anywhere`, pages of any site may open one."""
+    """Serve one socket until the client leaves."""
     request.app[SOCKETS].check_open()
-    if not anywhere and _is_foreign(request):
-        raise Forbidden("pages of other sites may not open a socket here")
     ws = Response(request.client_max_size)
     await ws.prepare(request)
     socket = Socket(ws, request.transport, patience)
@@ -198,18 +194,6 @@ async def _beat(socket: Socket, beat: Callable[[], bytes], every: float) -> None
         while True:
             await asyncio.sleep(every)
             await socket.send((beat(),))
-
-
-def _is_foreign(request: web.Request) -> bool:
-    """Browsers let a page of any site open a socket, and say which; pages of this machine are not foreign to it."""
-    origin = request.headers.get("Origin")
-    if origin is None:
-        return False
-    try:
-        host = urlsplit(origin).hostname or ""
-    except ValueError:
-        return True
-    return host not in LOOPBACK and not host.endswith(".localhost") and host != request.url.host
 
 
 def keep_sockets(app: web.Application) -> None:

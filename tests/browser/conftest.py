@@ -15,6 +15,8 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--no-first-run",
+    "--host-resolver-rules=MAP *.test 127.0.0.1",
+    "--disable-features=LocalNetworkAccessChecks",  # other browsers have none: the server must refuse by itself
 ]
 
 

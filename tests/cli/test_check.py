@@ -29,7 +29,7 @@ def test_all_mistakes_go_to_standard_error_without_a_traceback(
     assert result.returncode == 2
     assert result.stdout == ""
     assert result.stderr.splitlines() == [
-        "config.yaml:1:1: there is no setting 'hots'; did you mean 'host'?",
+        "config.yaml:1:1: there is no setting 'hots'; did you mean 'hosts'?",
         "config.yaml:2:7: port: must be a whole number, not 'many'",
     ]
 

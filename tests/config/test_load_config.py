@@ -91,7 +91,7 @@ limits:
 
 def test_five_mistakes_are_five_lines() -> None:
     assert problems(FIVE_MISTAKES) == [
-        "config.yaml:1:1: there is no setting 'hots'; did you mean 'host'?",
+        "config.yaml:1:1: there is no setting 'hots'; did you mean 'hosts'?",
         "config.yaml:2:7: port: must be a whole number, not 'many'",
         "config.yaml:3:6: unknown log 'memori'; did you mean 'memory'?",
         "config.yaml:9:14: 'one' is not a semantic version; write it as 1.0.0",

@@ -134,7 +134,7 @@ def answered(status: int, body: bytes, *words: str) -> Callable[[Path], str]:
 AT_THE_COMMAND_LINE: dict[str, Callable[[Path], str]] = {
     "there is no such file; name another with --config": command("check", "--config", "nowhere.yaml"),
     "not YAML: …": with_settings("dialects:\n  aap:\n agents:\n", "check"),
-    "there is no setting 'hots'; did you mean 'host'?": with_settings(f"hots: x\n{GOOD}", "check"),
+    "there is no setting 'hots'; did you mean 'hosts'?": with_settings(f"hots: x\n{GOOD}", "check"),
     "there is no dialect 'app'; did you mean 'aap'?":
         with_settings("dialects: {app: }\nagents: {a: {backend: demo}}\n", "check"),
     "there is no backend 'demmo'; did you mean 'demo'?": agent("backend: demmo"),
@@ -259,7 +259,12 @@ BY_REQUEST: dict[str, tuple[dict[str, Any], Act]] = {
         ({}, posting("/aap/sessions", {"agent": {"name": "demo", "tools": [{"name": "hammer"}]}})),
     "agent 'demo' has no option 'colour'; it has …":
         ({}, posting("/aap/sessions", {"agent": {"name": "demo", "options": {"colour": "red"}}})),
-    "pages of other sites may not open a socket here": ({"dialects": {"zenflux": {}}}, other_origin),
+    "pages of '…' may not use this server; to let them in, add that origin to `origins:` in config.yaml":
+        ({"dialects": {"zenflux": {}}}, other_origin),
+    "this server does not answer to the name '…'; … add the name to `hosts:` in config.yaml":
+        ({}, posting("/aap/sessions", AAP_SESSION, Host="gateway.example.com")),
+    "Content-Type: a browser must send application/json or multipart/form-data, not '…'":
+        ({}, posting("/aap/sessions", b"{}", Origin="http://localhost:3000")),
     "The agent '…' failed unexpectedly.": (
         {"dialects": {"zenflux": {}}, "agents": {"one": {"backend": "python", "settings": {"agent": "raising:reply"}}}},
         raising_agent),
@@ -276,7 +281,8 @@ async def test_a_request_is_answered_with_it(message: str, tmp_path: Path) -> No
     async with serving(tmp_path, **settings) as served:
         status, text = await act(served)
     assert is_printed(message, text), text
-    row = next(line for line in PAGE.text.splitlines() if line.startswith(f"| `{message}` |"))
+    starts = (f"| `{message}` |", f"| `` {message} `` |")
+    row = next(line for line in PAGE.text.splitlines() if line.startswith(starts))
     if told := re.findall(r"\b\d{3}\b", row.split(" | ")[1]):
         assert str(status) in told
 

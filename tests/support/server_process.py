@@ -26,7 +26,7 @@ class Running:
         self.process = process
         self.greeting = greeting
         self.errors = errors
-        found = re.search(r"http://[\d.]+:\d+", greeting[0])
+        found = re.search(r"https?://[\d.]+:\d+", greeting[0])
         assert found, greeting
         self.address = found[0]
 

@@ -1,37 +1,46 @@
-"""Pages of other sites may ask where a setting says so, and nowhere else."""
+"""Every answer to a listed page says that the page may read it; an answer to any other says nothing."""
 
-import pytest
 from aiohttp import web
 from pytest_aiohttp.plugin import AiohttpClient
 
-from gateway.web import Cors
+from gateway.web import AllowList, TrustedProxies, mark
+from gateway.web.origin_policy import OriginPolicy
+
+APP = "https://app.example"
+PREFLIGHT = {"Origin": APP, "Access-Control-Request-Method": "PUT"}
 
 
-def serving() -> web.Application:
-    cors = Cors(lambda path: path.startswith("/open"))
-
+def serving(*origins: str) -> web.Application:
     async def answer(request: web.Request) -> web.Response:
         if request.path.endswith("broken"):
-            raise web.HTTPNotFound
+            raise web.HTTPConflict
         return web.Response(text="here")
 
-    app = web.Application(middlewares=[cors.middleware])
-    app.on_response_prepare.append(cors.mark)
+    policy = OriginPolicy(AllowList(origins=origins), TrustedProxies())
+    app = web.Application(middlewares=[policy.middleware])
+    app.on_response_prepare.append(mark)
     app.add_routes([web.get("/{path:.+}", answer)])
     return app
 
 
-@pytest.mark.parametrize(("path", "marked"), [("/open/x", True), ("/open/broken", True), ("/shut/x", False)])
-async def test_answers_and_refusals_are_marked(aiohttp_client: AiohttpClient, path: str, marked: bool) -> None:
-    client = await aiohttp_client(serving())
-    answer = await client.get(path)
-    assert ("Access-Control-Allow-Origin" in answer.headers) is marked
+async def test_answers_and_errors_are_marked(aiohttp_client: AiohttpClient) -> None:
+    client = await aiohttp_client(serving(APP))
+    for path in ("/x", "/broken"):
+        answer = await client.get(path, headers={"Origin": APP})
+        assert answer.headers["Access-Control-Allow-Origin"] == APP
+    assert "Access-Control-Allow-Origin" not in (await client.get("/x")).headers
 
 
-async def test_the_question_beforehand_is_answered(aiohttp_client: AiohttpClient) -> None:
-    client = await aiohttp_client(serving())
-    answer = await client.options("/open/x", headers={"Access-Control-Request-Headers": "authorization, x-own"})
-    assert answer.status == 204
-    assert answer.headers["Access-Control-Allow-Headers"] == "authorization, x-own"
-    assert "DELETE" in answer.headers["Access-Control-Allow-Methods"]
-    assert (await client.options("/shut/x")).status == 405
+async def test_a_preflight_asks_for_headers_only_if_it_names_some(aiohttp_client: AiohttpClient) -> None:
+    client = await aiohttp_client(serving(APP))
+    answer = await client.options("/x", headers=PREFLIGHT)
+    assert (answer.status, "Access-Control-Allow-Headers" in answer.headers) == (204, False)
+    answer = await client.options("/x", headers={**PREFLIGHT, "Access-Control-Request-Headers": "x-own"})
+    assert answer.headers["Access-Control-Allow-Headers"] == "x-own"
+    assert "PUT" in answer.headers["Access-Control-Allow-Methods"]
+
+
+async def test_options_that_are_no_preflight_are_the_applications(aiohttp_client: AiohttpClient) -> None:
+    client = await aiohttp_client(serving(APP))
+    assert (await client.options("/x", headers={"Origin": APP})).status == 405
+    assert (await client.options("/x")).status == 405

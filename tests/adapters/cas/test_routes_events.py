@@ -480,7 +480,7 @@ async def test_a_client_that_stops_reading_is_given_up_and_can_come_back(tmp_pat
         host, port = served.address.removeprefix("http://").split(":")
         _, writer = await asyncio.open_connection(host, int(port), limit=1)
         path = f"/api/v1/cloud/sessions/{session}/events/stream?event_deltas[]=agent.message"
-        writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         await until(lambda: served.gateway.hub.subscribers == 1)
         told = await cas.turn(session, "/burst 4000 hello")
         await until(lambda: served.gateway.hub.subscribers == 0)

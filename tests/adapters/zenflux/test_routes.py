@@ -124,19 +124,7 @@ async def test_answers_are_wrapped_and_flat(tmp_path: Path) -> None:
         assert body["total"] == body["data"]["total"] == 0
 
 
-# -- pages of other sites, and keys -----------------------------------------------------------------------------------
-
-@pytest.mark.parametrize("cors", [True, False])
-async def test_pages_of_other_sites(tmp_path: Path, cors: bool) -> None:
-    async with talking(tmp_path, zenflux={"cors": cors}) as client:
-        for path in ("/conversations", "/nowhere", "/session/nope"):
-            async with client.served.http.get(client.served.url(f"{API}{path}")) as answer:
-                assert answer.headers.get("Access-Control-Allow-Origin") == ("*" if cors else None)
-        async with client.served.http.options(client.served.url(f"{API}/chat")) as answer:
-            assert (answer.status == 204) is cors
-        async with client.served.http.get(client.served.url("/aap/meta")) as answer:
-            assert "Access-Control-Allow-Origin" not in answer.headers
-
+# -- keys -------------------------------------------------------------------------------------------------------------
 
 async def keyed(client: Client, name: str) -> Client:
     return Client(client.served, client.served.gateway.keys.add(name))  # type: ignore[union-attr]

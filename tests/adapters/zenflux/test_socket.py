@@ -417,13 +417,6 @@ async def test_pages_of_other_sites_open_no_socket(tmp_path: Path, origin: str, 
             assert error.status == status
 
 
-async def test_a_page_of_any_site_where_the_settings_say_so(tmp_path: Path) -> None:
-    async with talking(tmp_path, zenflux={"cors": True}) as client:
-        url = client.served.url("/api/v1/ws/chat")
-        async with client.served.http.ws_connect(url, origin="https://elsewhere.example") as ws:
-            assert await Chat(ws).run("hello")
-
-
 # -- what the agent does ----------------------------------------------------------------------------------------------
 
 async def test_a_run_that_fails(tmp_path: Path) -> None:

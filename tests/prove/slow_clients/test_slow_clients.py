@@ -41,7 +41,7 @@ class Watcher:
         if room is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
         self.socket.connect(("127.0.0.1", port))
-        self.socket.sendall(f"GET {path} HTTP/1.1\r\nHost: here\r\n\r\n".encode())
+        self.socket.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         self.pieces: list[bytes] = []
         self.tail = b""
 
