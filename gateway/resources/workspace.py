@@ -178,7 +178,10 @@ class Workspace:
         if target.exists() or target.is_relative_to(place):
             raise Conflict(f"'{self._paths.name(target)}' is there already, or is inside what is copied")
         self._must_be_content(target)
-        for file in list(files_below(place)) if place.is_dir() else [place]:
+        files = list(files_below(place)) if place.is_dir() else [place]
+        for file in files:
+            self._must_be_content(target / file.relative_to(place))
+        for file in files:
             draft = self.draft()
             shutil.copyfile(file, draft, follow_symlinks=False)
             self.take(draft, self._paths.name(target / file.relative_to(place)))

@@ -10,6 +10,7 @@ import re
 import socket
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from errno import EACCES
 from functools import partial
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any
@@ -114,7 +115,7 @@ class AddressPolicy:
         def opened(info: AddressInfo) -> socket.socket:
             family, kind, protocol, _, place = info
             if not is_listed and not self.permits(_ip_of(info)):
-                raise AddressRefused(f"{host} leads to {place[0]}, which is not a public address")
+                raise AddressRefused(EACCES, f"{host} leads to {place[0]}, which is not a public address")
             return socket.socket(family, kind, protocol)
 
         return opened

@@ -16,7 +16,7 @@ from aiohttp import web
 
 from gateway.errors import BackendFailed
 from gateway.ports import Addresses
-from gateway.upstream import AddressRefused, GuardedResolver
+from gateway.upstream import GuardedResolver
 
 log = structlog.get_logger("dragoman.acp")
 
@@ -98,10 +98,9 @@ class McpRelay:
                     return web.Response(status=502, text="the MCP server redirects; name the address it redirects to")
                 return await _told(request, answer)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            why = str(error) or type(error).__name__
-            log.warning("an MCP server of a client cannot be reached", server=answerable(url), why=why[:200])
-            refused = isinstance(error, AddressRefused) or isinstance(error.__cause__, AddressRefused)
-            return web.Response(status=403 if refused else 502, text=f"the MCP server cannot be reached: {why[:200]}")
+            why = (str(error) or type(error).__name__)[:200]
+            log.warning("an MCP server of a client cannot be reached", server=_shown(url), why=why)
+            return web.Response(status=502, text=f"the MCP server cannot be reached: {why}")
 
 
 async def _told(request: web.Request, answer: aiohttp.ClientResponse) -> web.StreamResponse:
@@ -116,6 +115,6 @@ async def _told(request: web.Request, answer: aiohttp.ClientResponse) -> web.Str
     return response
 
 
-def answerable(url: str) -> str:
+def _shown(url: str) -> str:
     """The address for the journal: without what may be secret in it."""
     return url.partition("?")[0].rpartition("@")[2][:200]
