@@ -89,19 +89,23 @@ async def test_a_name_that_leads_home_when_it_is_connected_to_is_refused(monkeyp
 
 
 async def test_a_literal_address_is_refused_too() -> None:
-    async with mcp_server() as (port, heard), relay_to(f"http://127.0.0.1:{port}/mcp", AddressPolicy()) as (url, http):
-        async with http.post(url) as answer:
-            assert answer.status == 502
+    async with (
+        mcp_server() as (port, heard), relay_to(f"http://127.0.0.1:{port}/mcp", AddressPolicy()) as (url, http),
+        http.post(url) as answer,
+    ):
+        assert answer.status == 502
     assert heard == []
 
 
 @pytest.mark.parametrize(("path", "status"), [("away", 502), ("closed", 401)])
 async def test_the_agent_is_sent_nowhere_else(path: str, status: int) -> None:
-    async with mcp_server() as (port, _), relay_to(f"http://127.0.0.1:{port}/{path}", LOOPBACK) as (url, http):
-        async with http.get(url, allow_redirects=False) as answer:
-            assert answer.status == status
-            assert not {"Location", "WWW-Authenticate"} & set(answer.headers)
-            assert "169.254" not in await answer.text()
+    async with (
+        mcp_server() as (port, _), relay_to(f"http://127.0.0.1:{port}/{path}", LOOPBACK) as (url, http),
+        http.get(url, allow_redirects=False) as answer,
+    ):
+        assert answer.status == status
+        assert not {"Location", "WWW-Authenticate"} & set(answer.headers)
+        assert "169.254" not in await answer.text()
 
 
 async def test_an_agent_is_told_of_the_relay_and_of_listed_hosts() -> None:
