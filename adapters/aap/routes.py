@@ -44,7 +44,7 @@ class AapRoutes:
         card = self.house.agents.get(body.agent.name)
         if card is None:
             raise Invalid(f"agent.name: there is no agent '{body.agent.name}'", param="agent.name")
-        self.house.check_addresses(addresses_in(body.messages))
+        await self.house.check_message_addresses(addresses_in(body.messages))
         view = await self.house.sessions.create(
             request[OWNER], card.name, settings=inbound.settings_of(body, card), history=inbound.seed_of(body, card),
         )
@@ -79,7 +79,7 @@ class AapRoutes:
         session_id, house = request.match_info["id"], self.house
         view = await house.sessions.get(request[OWNER], session_id)
         body = await read_as(request, NewTurn)
-        house.check_addresses(addresses_in(body.messages))
+        await house.check_message_addresses(addresses_in(body.messages))
         commands = inbound.commands_of(body, view, house.agent_of(view), house.table)
         submitting = house.sessions.submit(request[OWNER], session_id, commands)
         receipt = await house.begin_turn(request[OWNER], session_id, submitting)

@@ -68,10 +68,10 @@ class Desk:
 
         `field` is where in the body the events stand.
         """
-        for at, block in inbound.blocks_of(events):
-            source, param = getattr(block, "source", None), f"{field}.{at}.source"
-            if isinstance(source, wire.UrlSource):
-                self.house.check_addresses([(f"{param}.url", source.url)])
+        sources = [(f"{field}.{at}.source", getattr(block, "source", None)) for at, block in inbound.blocks_of(events)]
+        await self.house.check_message_addresses(
+            (f"{param}.url", source.url) for param, source in sources if isinstance(source, wire.UrlSource))
+        for param, source in sources:
             if isinstance(source, wire.FileSource):
                 await self._check_file(owner, source.file_id, f"{param}.file_id")
 

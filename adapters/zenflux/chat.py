@@ -207,6 +207,7 @@ class Chats:
         Every other address is refused unless clients may name it.
         """
         stored: dict[str, FilePart] = {}
+        elsewhere: list[tuple[str, str]] = []
         for number, reference in enumerate(body.files or []):
             file_id, url = reference.file_id, reference.file_url or ""
             if file_id and file_id not in stored:
@@ -216,7 +217,8 @@ class Chats:
                 if linked is not None:
                     stored[url] = linked
                 else:
-                    self.house.check_addresses([(f"files.{number}.file_url", url)])
+                    elsewhere.append((f"files.{number}.file_url", url))
+        await self.house.check_message_addresses(elsewhere)
         return stored
 
     async def _file(self, owner: str, file_id: str, field: str) -> FilePart:

@@ -8,7 +8,7 @@ config.yaml names itself is the operator's and is never checked.
 import asyncio
 import re
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from errno import EACCES
 from functools import partial
@@ -30,7 +30,9 @@ SocketFactory = Callable[[AddressInfo], socket.socket]
 SCHEMES = ("https", "http")
 LOCAL_NAMES = ("localhost", "localdomain", "local", "internal", "home.arpa")
 """Domains that are reserved for the own machine or the own network; cloud metadata has names in `internal`."""
-LOOKUP_SECONDS = 5.0
+LOOKUP_SECONDS = 3.0
+MOST_HOSTS = 32
+UNKNOWN = "its host name cannot be looked up"
 LOOKUPS_AT_ONCE = 4
 """Names are looked up in threads of their own: a slow name server must not hold up other work."""
 UNSAFE = re.compile(r"[\s\x00-\x20\x7f\\]")
@@ -124,13 +126,33 @@ class AddressPolicy:
         """As `problem`, after the host name was looked up: for an address that somebody else will connect to."""
         if (problem := self.problem(url)) is not None:
             return problem
-        host = _plain_host(urlsplit(url).hostname or "")
+        return await self._problem_of_name(_plain_host(urlsplit(url).hostname or ""), UNKNOWN)
+
+    async def check_resolved(self, named: Sequence[tuple[str, str]]) -> None:
+        """As `check` for several addresses, each with its field, after their host names were looked up.
+
+        A name that nobody knows passes: nothing can be connected to under it.
+        """
+        fields: dict[str, str] = {}
+        for field, url in named:
+            self.check(url, field)
+            fields.setdefault(_plain_host(urlsplit(url).hostname or ""), field)
+        if len(fields) > MOST_HOSTS:
+            field = list(fields.values())[MOST_HOSTS]
+            raise Invalid(f"{field}: a message may name {MOST_HOSTS} different hosts, not {len(fields)}", param=field)
+        problems = await asyncio.gather(*(self._problem_of_name(host, None) for host in fields))
+        for field, problem in zip(fields.values(), problems, strict=True):
+            if problem is not None:
+                raise Invalid(f"{field}: {problem}", param=field)
+
+    async def _problem_of_name(self, host: str, if_unknown: str | None) -> str | None:
+        """Why clients may not name this host, by what it leads to."""
         if self.allows_name(host) or literal(host) is not None:
             return None
         try:
             found = await self.looked_up(host)
         except (OSError, UnicodeError):
-            return f"'{host}' cannot be looked up"
+            return if_unknown
         is_fine = all(self.permits(_ip_of(info)) for info in found)
         return None if is_fine else f"'{host}' leads to an address that is not public; {ADVICE}"
 

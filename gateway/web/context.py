@@ -64,6 +64,11 @@ class Context:
             if not url.startswith("data:"):
                 self.addresses.check(url, field_name)
 
+    async def check_message_addresses(self, named: Iterable[tuple[str, str]]) -> None:
+        """As `check_addresses`, and look names up: whoever the message is passed on to may fetch what it names."""
+        if fetched := [(field_name, url) for field_name, url in named if not url.startswith("data:")]:
+            await self.addresses.check_resolved(fetched)
+
     def agent(self, name: str) -> AgentCard:
         card = self.agents.get(name)
         if card is None:

@@ -6,9 +6,9 @@ from gateway.model.configuration_files import harmless_name, is_configuration
 
 DANGEROUS = [
     ".mcp.json", "CLAUDE.md", "claude.MD", "AGENTS.md", "a/b/CLAUDE.md", ".claude/settings.json",
-    ".git/hooks/pre-commit", ".git/config", "sub/.git/hooks/post-checkout", ".cursor/rules/x.mdc", ".codex/config.toml", "GEMINI.md", ".envrc",
-    ".gemini/settings.json", ".vscode/tasks.json", ".github/copilot-instructions.md", "opencode.json", "HEAD",
-    "CLAUDE.md.", "ＣＬＡＵＤＥ.md",
+    ".git/hooks/pre-commit", ".git/config", "sub/.git/hooks/post-checkout", ".cursor/rules/x.mdc", ".codex/config.toml",
+    "GEMINI.md", ".envrc", ".gemini/settings.json", ".vscode/tasks.json", ".github/copilot-instructions.md",
+    "opencode.json", "HEAD", "CLAUDE.md.", "ＣＬＡＵＤＥ.md",
 ]
 PLAIN = ["readme.md", "a/b.txt", ".gitignore", "CLAUDE.md.txt", "notes-CLAUDE.md", "git/hooks/x", "config"]
 

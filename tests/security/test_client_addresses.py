@@ -139,6 +139,27 @@ async def test_a_session_from_a_zip_names_no_address_inside(served: Served) -> N
         assert await sessions_of(served) == before
 
 
+async def test_a_public_name_that_leads_inside_is_refused(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As 127.0.0.1.nip.io and its like do."""
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *given, **named: [
+        (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 0))])
+    url = "https://127-0-0-1.example.com/x.png"
+    picture = [{"role": "user", "content": [{"type": "image", "url": url}]}]
+    status, _ = await aap_client.Client(served).call("POST", "/sessions", {
+        "agent": {"name": "demo"}, "messages": picture})
+    assert status == 400
+    client = cas_client.Client(served)
+    document = [{"type": "document", "source": {"type": "url", "url": url}}]
+    assert (await client.send(await client.session(), {"type": "user.message", "content": document}))[0] == 400
+    refused = await zenflux_client.Client(served).call(
+        "POST", "/chat", json={"message": "hi", "files": [{"file_url": url}]}, status=400)
+    assert "files.0.file_url" in str(refused)
+    async with blade_client.talking(served) as talker:
+        session = await talker.session()
+        told = await talker.send(session, [{"type": "image_url", "image_url": {"url": url}}])
+        assert "message.0.image_url.url" in str(told)
+
+
 async def test_what_the_operator_allows_is_taken(tmp_path: Path) -> None:
     allow = {"allow": ["10.0.0.0/8", "*.corp.example"]}
     async with serving(tmp_path, dialects=ALL, log="memory", outbound=allow) as served:

@@ -112,6 +112,22 @@ async def test_a_name_is_judged_by_all_that_it_leads_to(monkeypatch: pytest.Monk
     assert "http:// or https://" in str(await PUBLIC.problem_resolved("file:///etc/passwd"))
 
 
+async def test_several_addresses_are_judged_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lookup(host: str, port: Any, **given: Any) -> list[Any]:
+        if host == "nobody.example":
+            raise socket.gaierror(-2, "Name or service not known")
+        return [info("10.0.0.1" if host == "nip.example" else "8.8.8.8")]
+
+    monkeypatch.setattr(socket, "getaddrinfo", lookup)
+    await PUBLIC.check_resolved([("a", "http://nobody.example/"), ("b", "http://example.com/")])
+    with pytest.raises(Invalid) as refused:
+        await PUBLIC.check_resolved([("a", "http://example.com/"), ("b", "http://nip.example/")])
+    assert refused.value.param == "b"
+    with pytest.raises(Invalid, match="32 different hosts, not 33"):
+        await PUBLIC.check_resolved([(f"f{n}", f"http://{n}.example.com/") for n in range(33)])
+    await PUBLIC.check_resolved([(f"f{n}", f"http://example.com/{n}") for n in range(100)])
+
+
 async def test_a_slow_name_server_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     policy = AddressPolicy()
 
