@@ -28,6 +28,13 @@ async def mcp_server() -> AsyncIterator[tuple[int, list[web.Request]]]:
             raise web.HTTPFound("http://169.254.169.254/latest")
         if request.path == "/closed":
             return web.Response(status=401, headers={"WWW-Authenticate": 'Bearer resource_metadata="http://10.0.0.1/"'})
+        if request.path == "/torn":
+            response = web.StreamResponse(headers={"Content-Length": "100"})
+            await response.prepare(request)
+            await response.write(b"half")
+            assert request.transport is not None
+            request.transport.abort()
+            return response
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Mcp-Session-Id": "s1"})
         await response.prepare(request)
         await response.write(b"data: " + await request.read())
@@ -106,6 +113,15 @@ async def test_the_agent_is_sent_nowhere_else(path: str, status: int) -> None:
         assert answer.status == status
         assert not {"Location", "WWW-Authenticate"} & set(answer.headers)
         assert "169.254" not in await answer.text()
+
+
+async def test_an_answer_that_breaks_off_breaks_off_here_too() -> None:
+    async with mcp_server() as (port, _), relay_to(f"http://127.0.0.1:{port}/torn", LOOPBACK) as (url, http):
+        with pytest.raises(aiohttp.ClientError):
+            async with http.get(url) as answer:
+                await answer.read()
+        async with http.put(url) as answer:
+            assert answer.status == 404, "the relay goes on"
 
 
 async def test_an_agent_is_told_of_the_relay_and_of_listed_hosts() -> None:

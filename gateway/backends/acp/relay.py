@@ -8,7 +8,7 @@ import asyncio
 import hmac
 import secrets
 from collections import OrderedDict
-from contextlib import suppress
+from urllib.parse import urlsplit
 
 import aiohttp
 import structlog
@@ -91,7 +91,7 @@ class McpRelay:
         assert self._session is not None, "it was started before anybody could ask"
         try:
             async with self._session.request(
-                request.method, url, headers=headers, data=await request.read(), allow_redirects=False,
+                request.method, url, headers=headers, data=await request.read() or None, allow_redirects=False,
                 skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
             ) as answer:
                 if 300 <= answer.status < 400:
@@ -99,7 +99,7 @@ class McpRelay:
                 return await _told(request, answer)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             why = (str(error) or type(error).__name__)[:200]
-            log.warning("an MCP server of a client cannot be reached", server=_shown(url), why=why)
+            log.warning("an MCP server of a client cannot be reached", host=urlsplit(url).hostname, why=why)
             return web.Response(status=502, text=f"the MCP server cannot be reached: {why}")
 
 
@@ -108,13 +108,11 @@ async def _told(request: web.Request, answer: aiohttp.ClientResponse) -> web.Str
     headers = [(name, value) for name, value in answer.headers.items() if name.lower() not in NOT_PASSED_ON]
     response = web.StreamResponse(status=answer.status, headers=dict(headers))
     await response.prepare(request)
-    with suppress(ConnectionResetError):  # the agent has gone
+    try:
         async for chunk in answer.content.iter_any():
             await response.write(chunk)
         await response.write_eof()
+    except (aiohttp.ClientError, OSError):  # the server broke off, or the agent has gone
+        if request.transport is not None:
+            request.transport.abort()
     return response
-
-
-def _shown(url: str) -> str:
-    """The address for the journal: without what may be secret in it."""
-    return url.partition("?")[0].rpartition("@")[2][:200]
