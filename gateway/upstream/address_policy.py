@@ -31,7 +31,8 @@ SCHEMES = ("https", "http")
 LOCAL_NAMES = ("localhost", "localdomain", "local", "internal", "home.arpa")
 """Domains that are reserved for the own machine or the own network; cloud metadata has names in `internal`."""
 LOOKUP_SECONDS = 3.0
-MOST_HOSTS = 32
+MOST_HOSTS = 256
+"""So many different hosts one message may name."""
 UNKNOWN = "its host name cannot be looked up"
 LOOKUPS_AT_ONCE = 4
 """Names are looked up in threads of their own: a slow name server must not hold up other work."""
@@ -131,7 +132,8 @@ class AddressPolicy:
     async def check_resolved(self, named: Sequence[tuple[str, str]]) -> None:
         """As `check` for several addresses, each with its field, after their host names were looked up.
 
-        A name that nobody knows passes: nothing can be connected to under it.
+        A name that cannot be looked up in time passes. This look is a courtesy: whoever connects later looks again, and
+        a refusal would let one client with slow names keep out the others.
         """
         fields: dict[str, str] = {}
         for field, url in named:

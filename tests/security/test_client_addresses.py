@@ -13,7 +13,9 @@ from typing import Any
 import aiohttp
 import pytest
 
+from gateway.config import load_config
 from gateway.model import FilePart, ImagePart, SendMessage, Settings
+from gateway.parts import load_parts
 from tests.support.adapters import aap_client, blade_client, blade_rest_server, cas_client, zenflux_client
 from tests.support.backends.acp_driver import backend, played
 from tests.support.gateway_server import Served, serving
@@ -167,9 +169,12 @@ async def test_what_the_operator_allows_is_taken(tmp_path: Path) -> None:
         for url in (PRIVATE, "http://mcp.corp.example/x"):
             await client.ok("POST", "/agents", {"name": "a", "model": "demo-1", "mcp_servers": [
                 {"name": "m", "type": "url", "url": url}]})
-        status, _ = await client.call("POST", "/agents", {"name": "a", "model": "demo-1", "mcp_servers": [
-            {"name": "m", "type": "url", "url": METADATA}]})
-        assert status == 400
+        inside = {"name": "a", "model": "demo-1", "mcp_servers": [{"name": "m", "type": "url", "url": METADATA}]}
+        assert (await client.call("POST", "/agents", inside))[0] == 400
+        file = tmp_path / "config.yaml"
+        file.write_text(file.read_text().replace("10.0.0.0/8", "169.254.169.254"))
+        served.gateway.take(load_parts(load_config(file), served.gateway.parts))
+        await client.ok("POST", "/agents", inside)
 
 
 async def test_an_agent_on_this_machine_is_told_no_address_inside(
