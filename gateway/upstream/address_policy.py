@@ -96,12 +96,13 @@ class AddressPolicy:
         if not HOST_NAME.fullmatch(host):
             return f"'{host[:64]}' is no host name; write international names in their ASCII form (xn--…)"
         if "." not in host or any(host == name or host.endswith(f".{name}") for name in LOCAL_NAMES):
-            return f"'{host}' is a name of the server's own machine or network; {ADVICE}"
+            return f"'{host[:64]}' is a name of the server's own machine or network; {ADVICE}"
         return None
 
     def allows_name(self, host: str) -> bool:
         """Whether the operator has listed this host name; then it may lead anywhere."""
-        return host in self._names or any(host.endswith(suffix) for suffix in self._suffixes)
+        plain = _plain_host(host)
+        return plain in self._names or any(plain.endswith(suffix) for suffix in self._suffixes)
 
     # -- as an IP address -----------------------------------------------------------------------------------------
 
@@ -113,7 +114,7 @@ class AddressPolicy:
 
     def socket_factory(self, host: str) -> SocketFactory:
         """The hook that opens sockets to this host: it sees the address that is connected to, after DNS."""
-        is_listed = self.allows_name(_plain_host(host))
+        is_listed = self.allows_name(host)
 
         def opened(info: AddressInfo) -> socket.socket:
             family, kind, protocol, _, place = info
@@ -132,8 +133,8 @@ class AddressPolicy:
     async def check_resolved(self, named: Sequence[tuple[str, str]]) -> None:
         """As `check` for several addresses, each with its field, after their host names were looked up.
 
-        A name that cannot be looked up in time passes. This look is a courtesy: whoever connects later looks again, and
-        a refusal would let one client with slow names keep out the others.
+        A name that cannot be looked up in time passes: a refusal would let one client with slow names keep out the
+        others. Whoever opens a connection looks at the address again, with `socket_factory`.
         """
         fields: dict[str, str] = {}
         for field, url in named:

@@ -126,15 +126,16 @@ async def test_an_answer_that_breaks_off_breaks_off_here_too() -> None:
 
 async def test_an_agent_is_told_of_the_relay_and_of_listed_hosts() -> None:
     given = [
-        {"name": "a", "url": "https://mcp.example.com/x"}, {"name": "b", "url": "https://wiki.corp.example/mcp"},
+        {"name": "a", "url": "https://mcp.example.com/x"}, {"name": "b", "url": "https://wiki.corp.example./mcp"},
         {"name": "c", "url": "http://169.254.169.254/"}, {"name": "d", "url": "file:///etc/passwd"},
+        {"name": "f", "url": "http://[x"},
         {"name": "e", "type": "sse", "url": "https://mcp.example.com/sse"},
     ]
     policy = AddressPolicy(["*.corp.example"])
     relay = McpRelay(policy)
     try:
         told = {one["name"]: one["url"] for one in await servers(given, HTTP, policy, relay)}
-        assert told == {"a": await relay.address("https://mcp.example.com/x"), "b": "https://wiki.corp.example/mcp"}
+        assert told == {"a": await relay.address("https://mcp.example.com/x"), "b": "https://wiki.corp.example./mcp"}
         assert told["a"].startswith("http://127.0.0.1:")
         for number in range(MOST_SERVERS):
             await relay.address(f"https://example.com/{number}")

@@ -26,7 +26,8 @@ async def servers(
         url, kind = one.get("url"), "sse" if one.get("type") == "sse" else "http"
         if not isinstance(url, str) or kind not in transports:
             continue
-        is_listed, problem = addresses.allows_name(urlsplit(url).hostname or ""), addresses.problem(url)
+        problem = addresses.problem(url)
+        is_listed = problem is None and addresses.allows_name(urlsplit(url).hostname or "")
         if problem is None and kind == "sse" and not is_listed:
             problem = "an MCP server of type sse is passed on only if `outbound: {allow: [...]}` lists its host"
         if problem is not None:
