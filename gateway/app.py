@@ -18,6 +18,7 @@ from gateway.journal import get, masked
 from gateway.model import Record, encode
 from gateway.ports import Clock, Forgetting, Outbound
 from gateway.resources import FileStore, KeyStore, Scheduler, Schedules, Sharing, Workspaces
+from gateway.upstream import AddressPolicy
 from gateway.web import (
     OWNER,
     AllowList,
@@ -104,6 +105,8 @@ class Gateway:
             context.settings = parts.settings[name]
             context.heartbeat = parts.config.limits.heartbeat_seconds
             context.patience = parts.config.limits.send_seconds
+            context.addresses = AddressPolicy(parts.config.outbound.allow)
+            context.trust_uploads = parts.config.workspace.trust
 
     async def close(self) -> None:
         self.keys.remember_use()
@@ -128,6 +131,7 @@ class Gateway:
             dialect=name, mount=config.dialects[name].mount or self.parts.dialects[name].mount, sessions=self.sessions,
             resources=self.resources, files=self.files, answers=self.answers, agents=self.parts.cards,
             table=self.parts.tables[name], settings=self.parts.settings[name], guard=self.guard,
+            addresses=AddressPolicy(config.outbound.allow), trust_uploads=config.workspace.trust,
             heartbeat=config.limits.heartbeat_seconds, patience=config.limits.send_seconds, data=config.data,
             clock=self._clock, keys=self.keys, replays=self.replays, metrics=self.metrics,
             leaving=lambda: self.readiness.is_draining,

@@ -15,8 +15,9 @@ from gateway.errors import GatewayError
 from gateway.field_errors import YAML, described
 from gateway.marks import Marked, Path_, Problem, Problems, nearest, read
 from gateway.model import AgentCard
-from gateway.ports import Backend, Dialect
+from gateway.ports import Backend, Confined, Dialect
 from gateway.shadow import Reporter, ShadowBackend
+from gateway.upstream import AddressPolicy
 from mappings.language import Table, Vocabulary, builtin_path, load_table
 
 
@@ -137,7 +138,9 @@ def _agent(
 
 def _kept(name: str, config: Config, old: Parts | None) -> Backend | None:
     """The agent there is, if its settings and its code are as they were."""
-    if old is None or old.config.agents.get(name) != config.agents[name] or old.config.shadow != config.shadow:
+    if old is None or old.config.agents.get(name) != config.agents[name]:
+        return None
+    if any(getattr(old.config, word) != getattr(config, word) for word in ("shadow", "outbound", "workspace")):
         return None
     backend = old.backends.get(name)
     return None if backends.is_stale(backend) else backend
@@ -162,6 +165,8 @@ def _backend(
     except Problems as found:
         problems += found.problems
         return None
+    if isinstance(made, Confined):
+        made.confine(AddressPolicy(config.outbound.allow), trust_uploads=config.workspace.trust)
     return (getattr(made, "card", kind.card), made) if made else None
 
 

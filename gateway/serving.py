@@ -19,6 +19,7 @@ from gateway.backends import files_of
 from gateway.config import Config, load_certificate, load_config, server_context
 from gateway.errors import Invalid
 from gateway.marks import Place, Problem, Problems
+from gateway.private_files import make_folder
 from gateway.web import SOCKETS, LagWatch, hold_little
 from mappings.language import builtin_path
 
@@ -76,7 +77,7 @@ async def run(
 
 def _make_folder(folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
     except OSError as error:
         raise Invalid(
             f"the data folder {folder} cannot be made: {error.strerror}; name another folder in `data:` or with --data"

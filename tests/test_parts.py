@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.backends.acp import AcpBackend
 from gateway.config import load_config
 from gateway.marks import Problems
 from gateway.parts import Parts, load_parts
@@ -83,3 +84,16 @@ def test_agents_that_did_not_change_are_kept(tmp_path: Path) -> None:
     assert new.backends["one"] is old.backends["one"]
     assert new.backends["two"] is not old.backends["two"]
     assert new.cards["two"].title == "Zwei"
+
+
+def test_an_agent_is_confined_as_the_settings_say_and_made_anew_when_they_change(tmp_path: Path) -> None:
+    acp = GOOD + "  three: {backend: acp, settings: {command: sh}}\n"
+    old = loaded(tmp_path, acp)
+    assert loaded(tmp_path, acp, old).backends["three"] is old.backends["three"]
+    new = loaded(tmp_path, acp + "outbound: {allow: [10.0.0.0/8]}\nworkspace: {trust: true}\n", old)
+    made = new.backends["three"]
+    assert isinstance(made, AcpBackend)
+    assert made is not old.backends["three"]
+    assert made._addresses.problem("http://10.0.0.1/") is None
+    assert made._addresses.problem("http://192.168.0.1/") is not None
+    assert made._trust_uploads

@@ -11,7 +11,7 @@ from gateway.web import OWNER, Context, cursor_of, ordinal_of, public, read_as, 
 from . import history, inbound, views
 from .outbound import IDS
 from .resuming import place_of
-from .wire import NewSession, NewTurn
+from .wire import NewSession, NewTurn, addresses_in
 
 
 def routes(context: Context) -> Iterable[web.RouteDef]:
@@ -44,6 +44,7 @@ class AapRoutes:
         card = self.house.agents.get(body.agent.name)
         if card is None:
             raise Invalid(f"agent.name: there is no agent '{body.agent.name}'", param="agent.name")
+        await self.house.check_message_addresses(addresses_in(body.messages))
         view = await self.house.sessions.create(
             request[OWNER], card.name, settings=inbound.settings_of(body, card), history=inbound.seed_of(body, card),
         )
@@ -78,6 +79,7 @@ class AapRoutes:
         session_id, house = request.match_info["id"], self.house
         view = await house.sessions.get(request[OWNER], session_id)
         body = await read_as(request, NewTurn)
+        await house.check_message_addresses(addresses_in(body.messages))
         commands = inbound.commands_of(body, view, house.agent_of(view), house.table)
         submitting = house.sessions.submit(request[OWNER], session_id, commands)
         receipt = await house.begin_turn(request[OWNER], session_id, submitting)

@@ -3,6 +3,7 @@
 import re
 from binascii import Error as NotBase64
 from binascii import a2b_base64
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
@@ -95,6 +96,15 @@ Content = str | list[Block]
 
 
 # -- messages ---------------------------------------------------------------------------------------------------------
+
+def addresses_in(messages: Iterable[Any]) -> Iterator[tuple[str, str]]:
+    """The addresses of pictures in these messages, each with its field."""
+    for number, message in enumerate(messages):
+        content = getattr(message, "content", None)
+        for place, block in enumerate(content if isinstance(content, list) else ()):
+            if isinstance(block, ImageBlock):
+                yield f"messages.{number}.content.{place}.url", block.url
+
 
 class SystemMessage(Wire):
     role: Literal["system"]

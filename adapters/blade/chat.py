@@ -106,6 +106,7 @@ class Chat:
                 raise WrongAnswer(error) from None
         if view.status is SessionStatus.RUNNING:
             raise Busy("Session already has an active chat")
+        await house.check_message_addresses(inbound.addresses_of(body.message))
         files = [await self._store(owner, upload) for upload in inbound.uploads_of(body.message)]
         content = inbound.content_of(body.message, files, house.agent_of(view))
         env = view.private(house.dialect).get(SECRETS, {})

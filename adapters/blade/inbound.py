@@ -84,6 +84,13 @@ def message_of(body: wire.ChatSend, content: Content, env: dict[str, str], table
     )
 
 
+def addresses_of(message: str | list[Any]) -> Iterator[tuple[str, str]]:
+    """The addresses of pictures among the parts, each with its field."""
+    for number, part in enumerate(message if not isinstance(message, str) else ()):
+        if isinstance(part, wire.ImagePartIn):
+            yield f"message.{number}.image_url.url", part.image_url.url
+
+
 def uploads_of(message: str | list[Any]) -> Iterator[Upload]:
     """The files among the parts, decoded."""
     for part in message if not isinstance(message, str) else ():

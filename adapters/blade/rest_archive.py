@@ -9,7 +9,7 @@ from aiohttp import web
 
 from gateway.errors import GatewayError
 from gateway.model import SessionView
-from gateway.resources import Archive, Workspaces, pack, unpack, unpack_files
+from gateway.resources import Archive, Workspaces, addresses_in, pack, unpack, unpack_files
 from gateway.web import OWNER, Context, attachment, receive, reply
 
 from . import rest_views as views
@@ -30,7 +30,7 @@ class ArchiveRoutes:
 
     def __init__(self, context: Context) -> None:
         self.house = context
-        self.workspaces = Workspaces(context.data / "workspaces")
+        self.workspaces = Workspaces(context.data / "workspaces", trusted=lambda: context.trust_uploads)
 
     async def export(self, request: web.Request) -> web.StreamResponse:
         view = await self.house.sessions.get(request[OWNER], request.match_info["id"])
@@ -69,7 +69,13 @@ class ArchiveRoutes:
             await self.house.files.remove(stored.file_id)
 
     async def _unpacked(self, file: Path) -> Archive:
-        return await asyncio.to_thread(unpack, file, self.house.dialect)
+        """What is in the ZIP, if its records name no address that clients may not name."""
+        return await asyncio.to_thread(self._checked, file)
+
+    def _checked(self, file: Path) -> Archive:
+        found = unpack(file, self.house.dialect)
+        self.house.check_addresses(addresses_in(found.records))
+        return found
 
     async def _fill(self, view: SessionView, file: Path) -> None:
         """The session's files; without all of them the session does not stay either."""

@@ -42,7 +42,7 @@ class WorkspaceRoutes:
 
     def __init__(self, context: Context) -> None:
         self.house = context
-        self.workspaces = Workspaces(context.data / "workspaces")
+        self.workspaces = Workspaces(context.data / "workspaces", trusted=lambda: context.trust_uploads)
 
     async def listed(self, request: web.Request) -> web.Response:
         space, path = await self._space(request), _path(request)

@@ -28,7 +28,7 @@ from gateway.model import (
 )
 
 from .asking import asks_itself
-from .pieces import data_block, meta_blocks
+from .pieces import data_block, meta_blocks, page_meta
 from .turns import Block, Call, Loop, Reference, Turn, TurnState, call_id_of, loop_of
 from .wire import BlockType
 
@@ -278,7 +278,7 @@ class Telling:
         if call.status is not ToolStatus.CANCELLED:
             self.has_failed_tool = event.is_error
             call.status, call.reference = ToolStatus.ERROR if event.is_error else ToolStatus.DONE, None
-            call.content, call.meta, call.duration_ms = event.content, event.meta, event.duration_ms
+            call.content, call.meta, call.duration_ms = event.content, page_meta(event.meta), event.duration_ms
             yield from self._about_call("patch.result", turn, call, BlockType.TOOL_RESULT)
             for block in meta_blocks(call):
                 yield from self._piece(turn, block)

@@ -112,6 +112,7 @@ class Agents:
 
     def changed(self, old: Mapping[str, Any], said: NewAgent | AgentChange | AgentRef) -> dict[str, Any]:
         """The body with all that was said; what was not said stays, and a null takes away what can be missing."""
+        self.house.check_addresses(said.addresses("agent." if isinstance(said, AgentRef) else ""))
         told = said.model_dump(exclude_unset=True)
         body = {**old, **{word: told[word] for word in PLAIN_WORDS if word in told}}
         body["name"] = body["name"] or old.get("name")

@@ -1,5 +1,6 @@
 """CAS's vaults and their credentials: what is secret goes in and never comes out."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from aiohttp import web
@@ -47,12 +48,14 @@ class Credentials(Shelf):
     async def draft(self, request: web.Request, said: Any, old: Resource | None) -> Draft:
         if old is None:
             shown, secrets = parted(said.auth)
+            self.house.check_addresses(_addresses(shown))
             return Draft({"name": said.display_name, "metadata": said.metadata or {}, "auth": shown}, secrets)
         name = said.display_name if "display_name" in said.model_fields_set else old.body["name"]
         body = {**old.body, "name": name, "metadata": held_metadata(self.house, old.body["metadata"], said.metadata)}
         if said.auth is None:
             return Draft(body)
         shown, secrets = _renewed(old, said.auth)
+        self.house.check_addresses(_addresses(shown))
         return Draft({**body, "auth": shown}, secrets)
 
     async def shown(self, request: web.Request, found: Resource) -> Any:
@@ -63,6 +66,13 @@ class Credentials(Shelf):
         if found.body["auth"]["type"] != "mcp_oauth":
             raise Invalid(f"Credential '{found.resource_id}' is of type {found.body['auth']['type']}, not mcp_oauth.")
         return reply(views.validation(self.house.table, found, self.house.clock()))
+
+
+def _addresses(auth: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The addresses that a credential names, each with its field."""
+    named = {"auth.mcp_server_url": auth.get("mcp_server_url"),
+             "auth.refresh.token_endpoint": auth.get("refresh", {}).get("token_endpoint")}
+    yield from ((at, url) for at, url in named.items() if url is not None)
 
 
 # -- what is secret and what is not -----------------------------------------------------------------------------------

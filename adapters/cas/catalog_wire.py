@@ -1,5 +1,6 @@
 """What CAS clients send about agents, environments and files, in CAS's own spelling."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
@@ -124,6 +125,11 @@ class AgentFields(Wire):
     tools: list[Tool] | None = Field(None, max_length=MAX_TOOLS)
     mcp_servers: list[McpServer] | None = None
     skills: list[Skill] | None = None
+
+    def addresses(self, at: str = "") -> Iterator[tuple[str, str]]:
+        """The addresses that are named here, each with its field; `at` stands before the field."""
+        for number, server in enumerate(self.mcp_servers or ()):
+            yield f"{at}mcp_servers.{number}.url", server.url
 
     @field_validator("tools")
     @classmethod

@@ -11,7 +11,7 @@ from gateway.model import ROOT, AgentCard, SessionView
 from gateway.web import OWNER, Context
 
 from . import inbound, views, wire
-from .catalog import agent_snapshot, check_file
+from .catalog import agent_snapshot
 from .catalog_agents import configured_id
 from .history import History
 from .mounts import Mounts, shown_mount
@@ -63,15 +63,26 @@ class Desk:
     def agent_id(self, view: SessionView) -> str:
         return str(view.private(self.house.dialect).get("agent_id") or configured_id(view.agent))
 
-    async def check_files(self, owner: str, events: Sequence[Any], field: str) -> None:
-        """Refuse events that name a file which is not there; `field` is where in the body they stand."""
-        for at, block in inbound.blocks_of(events):
-            if isinstance(source := getattr(block, "source", None), wire.FileSource):
-                try:
-                    await check_file(self.house, owner, source.file_id)
-                except Invalid as error:
-                    param = f"{field}.{at}.source.file_id"
-                    raise Invalid(f"{param}: {error.message}", param=param) from None
+    async def check_sources(self, owner: str, events: Sequence[Any], field: str) -> None:
+        """Refuse events that name a file which is not there or not the caller's, or an address that they may not name.
+
+        `field` is where in the body the events stand.
+        """
+        sources = [(f"{field}.{at}.source", getattr(block, "source", None)) for at, block in inbound.blocks_of(events)]
+        await self.house.check_message_addresses(
+            (f"{param}.url", source.url) for param, source in sources if isinstance(source, wire.UrlSource))
+        for param, source in sources:
+            if isinstance(source, wire.FileSource):
+                await self._check_file(owner, source.file_id, f"{param}.file_id")
+
+    async def _check_file(self, owner: str, file_id: str, param: str) -> None:
+        """A file of somebody else is as unknown as one that never was."""
+        try:
+            found = await self.house.resources.get("file", owner, file_id)
+        except NotFound:
+            raise NotFound(f"{param}: File '{file_id[:128]}' was not found.", param=param) from None
+        if found.archived_at is not None:
+            raise Invalid(f"{param}: File '{file_id}' is archived.", param=param)
 
     async def page_of(
         self, request: web.Request, rows: Sequence[T], *, place_of: Callable[[T], int], id_of: Callable[[T], str],

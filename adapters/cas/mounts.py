@@ -20,7 +20,7 @@ from .wire import FileResource, GithubResource, MemoryResource
 
 KIND, PREFIX = "session_resource", "sesr"
 HOME = "/data"
-SCHEMES = ("https", "http", "ssh", "git")
+SCHEMES = ("https", "http")
 MOST, ALL = 512, 100_000
 """How long a path may be, and more than a session can have."""
 
@@ -39,7 +39,10 @@ async def mount_of(house: Context, owner: str, given: dict[str, Any], at: str = 
     if kind == "file":
         return await _file(house, owner, checked(FileResource, given, at), at)
     if kind == "github_repository":
-        return _repository(checked(GithubResource, given, at), at)
+        said = checked(GithubResource, given, at)
+        mount = _repository(said, at)
+        house.addresses.check(said.url, f"{at}.url" if at else "url")
+        return mount
     if kind == "memory_store":
         return await _memory(house, owner, checked(MemoryResource, given, at), at)
     raise _refusal(at, "type", f"'{kind}' is none of 'file', 'github_repository' and 'memory_store'")

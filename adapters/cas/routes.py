@@ -73,7 +73,7 @@ class SessionRoutes:
         variables, mounts = variables_of(body.environment_variables), await self._mounts(owner, body)
         choice = await agent_snapshot(house, owner, body.agent)
         inbound.check_first(body.initial_events or [], house.agent(choice.agent), house.table)
-        await self.desk.check_files(owner, body.initial_events or [], "initial_events")
+        await self.desk.check_sources(owner, body.initial_events or [], "initial_events")
         own = await self._environment(owner, body, variables) | {
             "agent": choice.snapshot, "agent_id": choice.agent_id, "agent_version": choice.version,
             SECRETS: variables, "vault_ids": body.vault_ids or [],

@@ -46,7 +46,7 @@ class EventRoutes:
         if view.closed is not None:
             raise Conflict(f"Session '{view.session_id}' is {view.closed} and takes no more events.")
         commands = inbound.commands_of(body.events, view, self.desk.card(view), self.house.table)
-        await self.desk.check_files(view.owner, body.events, "events")
+        await self.desk.check_sources(view.owner, body.events, "events")
         with spoken(view.session_id):
             receipt = await self.house.sessions.submit(request[OWNER], view.session_id, commands)
         events = await self.desk.history(view, as_list=True).of_records(receipt.records)

@@ -32,6 +32,7 @@ async def change_of(desk: Desk, view: SessionView, given: dict[str, Any]) -> Cha
     if view.status is SessionStatus.RUNNING:
         raise Conflict(BUSY)
     said = checked(AgentFields, given, "agent")
+    desk.house.check_addresses(said.addresses("agent."))
     settings = view.settings
     if said.tools is not None:
         tools = server_tools(said.tools, desk.card(view))

@@ -8,6 +8,7 @@ from gateway.errors import GatewayError
 from gateway.web import OWNER, Context, address, attachment, public, receive, reply
 
 from . import views
+from .chat import LINK
 
 
 class About:
@@ -20,16 +21,16 @@ class About:
 
     async def upload(self, request: web.Request) -> web.Response:
         form, stored = await receive(request, self.house.files)
+        url = address(request, f"{self.house.mount}/files/{stored.file_id}")
         body = {
             "name": form.name, "media_type": form.media_type, "size": stored.size, "sha256": stored.sha256,
-            "metadata": {},
+            "metadata": {}, LINK: url,
         }
         try:
             made = await self.house.resources.create("file", request[OWNER], body, resource_id=stored.file_id)
         except GatewayError:
             await self.house.files.remove(stored.file_id)
             raise
-        url = address(request, f"{self.house.mount}/files/{made.resource_id}")
         return self._reply(views.file(self.house.table, made, url))
 
     async def download(self, request: web.Request) -> web.StreamResponse:

@@ -20,7 +20,7 @@ from gateway.model import (
     SessionView,
     TurnStarted,
 )
-from gateway.ports import Receipt
+from gateway.ports import Receipt, Resource
 from gateway.web import Context
 
 from . import inbound, views
@@ -28,6 +28,8 @@ from .manner import LOCAL, private_of, with_user
 from .wire import ChatSend
 
 TITLE_GENERATION = "title_generation"
+LINK = "link"
+"""Under this name a stored file keeps the address that its upload was answered with."""
 PAGE = 512
 
 
@@ -200,11 +202,23 @@ class Chats:
             return await self.house.sessions.get(owner, session_id)
 
     async def _files(self, owner: str, body: ChatSend) -> dict[str, FilePart]:
-        """The files that a message names by id."""
+        """The files of the house that a message names, by their ids, and by the links that uploads were answered with.
+
+        Every other address is refused unless clients may name it.
+        """
         stored: dict[str, FilePart] = {}
+        elsewhere: list[tuple[str, str]] = []
         for number, reference in enumerate(body.files or []):
-            if reference.file_id and reference.file_id not in stored:
-                stored[reference.file_id] = await self._file(owner, reference.file_id, f"files.{number}.file_id")
+            file_id, url = reference.file_id, reference.file_url or ""
+            if file_id and file_id not in stored:
+                stored[file_id] = await self._file(owner, file_id, f"files.{number}.file_id")
+            if url and url not in stored:
+                linked = await self._linked(owner, url)
+                if linked is not None:
+                    stored[url] = linked
+                else:
+                    elsewhere.append((f"files.{number}.file_url", url))
+        await self.house.check_message_addresses(elsewhere)
         return stored
 
     async def _file(self, owner: str, file_id: str, field: str) -> FilePart:
@@ -212,6 +226,20 @@ class Chats:
             found = await self.house.resources.get("file", owner, file_id)
         except NotFound:
             raise NoFile(f"{field}: there is no file '{file_id[:128]}'", param=field) from None
-        return FilePart(
-            name=found.body["name"], file_id=file_id, media_type=found.body["media_type"], size=found.body["size"],
-        )
+        return _part_of(found)
+
+    async def _linked(self, owner: str, url: str) -> FilePart | None:
+        """The caller's file that has this link; the link of a file leads to this server, wherever that is."""
+        file_id = url.rpartition("/")[2]
+        if not file_id.startswith("file_"):
+            return None
+        try:
+            found = await self.house.resources.get("file", owner, file_id)
+        except NotFound:
+            return None
+        return _part_of(found) if found.body.get(LINK) == url else None
+
+
+def _part_of(found: Resource) -> FilePart:
+    body = found.body
+    return FilePart(name=body["name"], file_id=found.resource_id, media_type=body["media_type"], size=body["size"])

@@ -35,7 +35,7 @@ MESSAGES = {
 }
 CANCEL = ("cancel", "cancelled", "canceled")
 Stored = Mapping[str, FilePart]
-"""The files of the house that a message refers to, by id."""
+"""The files of the house that a message refers to, by id and by the link of the upload."""
 
 
 # -- what is said -----------------------------------------------------------------------------------------------------
@@ -51,7 +51,8 @@ def message_of(body: ChatSend, card: AgentCard, stored: Stored, table: Table) ->
 
 
 def _file(reference: FileReference, card: AgentCard, stored: Stored) -> AnyPart:
-    known, url = stored.get(reference.file_id or ""), reference.file_url
+    url = reference.file_url
+    known = stored.get(reference.file_id or "") or stored.get(url or "")
     media_type = reference.file_type or (known.media_type if known else None)
     if url and (media_type or "").startswith("image/") and card.takes_image(url):
         return ImagePart(url=url, media_type=media_type)

@@ -1,5 +1,7 @@
 """The shape of the settings; config.yaml says in its comments what each one is for."""
 
+import re
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,6 +23,7 @@ from .access import Host, Network, Origin
 
 Name = Annotated[str, Field(min_length=1)]
 SHORTEST_KEY = 32
+HOST = re.compile(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
 
 
 def _empty_if_bare(value: Any) -> Any:
@@ -37,6 +40,15 @@ def _hard_to_guess(keys: SecretStr) -> SecretStr:
     if any(len(key.strip()) < SHORTEST_KEY for key in keys.get_secret_value().split(",")) and keys.get_secret_value():
         raise ValueError(f"a key has at least {SHORTEST_KEY} characters; try `openssl rand -base64 32`")
     return keys
+
+
+def _host_or_network(entry: str) -> str:
+    if not HOST.fullmatch(entry):
+        try:
+            ip_network(entry.strip("[]"), strict=False)
+        except ValueError:
+            raise ValueError("expected a host name (mcp.example, *.example) or a network (10.0.0.0/8, ::1)") from None
+    return entry
 
 
 class Shape(BaseModel):
@@ -142,6 +154,18 @@ class TlsSettings(Shape):
     key: Path
 
 
+class OutboundSettings(Shape):
+    """Which addresses clients may name beside public ones: host names and networks."""
+
+    allow: tuple[Annotated[Name, AfterValidator(_host_or_network)], ...] = ()
+
+
+class WorkspaceSettings(Shape):
+    """Whether files that clients upload may be the configuration of an agent."""
+
+    trust: bool = False
+
+
 class ShadowSettings(Shape):
     """A second backend that is given a copy of each turn; where the two differ is written into `report`."""
 
@@ -175,6 +199,8 @@ class Config(Shape):
     shadow: ShadowSettings | None = None
     limits: Annotated[Limits, BeforeValidator(_empty_if_bare)] = Limits()
     uploads: Annotated[UploadSettings, BeforeValidator(_empty_if_bare)] = UploadSettings()
+    outbound: Annotated[OutboundSettings, BeforeValidator(_empty_if_bare)] = OutboundSettings()
+    workspace: Annotated[WorkspaceSettings, BeforeValidator(_empty_if_bare)] = WorkspaceSettings()
     journal: Annotated[JournalSettings, BeforeValidator(_empty_if_bare)] = JournalSettings()
 
     _file: Path | None = PrivateAttr(default=None)

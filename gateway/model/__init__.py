@@ -39,6 +39,7 @@ from .commands import (
     SendMessage,
     Withdraw,
 )
+from .configuration_files import harmless_name, is_configuration
 from .content import (
     HOW_TO_ANSWER,
     AnyPart,
@@ -262,8 +263,10 @@ __all__ = [
     "event_id_of",
     "exact_json",
     "fold",
+    "harmless_name",
     "in_markdown",
     "in_words",
+    "is_configuration",
     "meant_by",
     "metadata_with_secrets",
     "part_of",

@@ -1,6 +1,7 @@
 """The protocols between rooms: what a backend, a log, a dialect and the session service promise each other."""
 
-from .agents import Backend, Forgetting, Resuming, Said, Scoped, Telling, Turn
+from .addresses import Addresses
+from .agents import Backend, Confined, Forgetting, Resuming, Said, Scoped, Telling, Turn
 from .clock import Clock
 from .dialects import Dialect, Outbound, Skipping
 from .logs import EventLog, OnCommit, OnTrouble, SessionHead
@@ -8,11 +9,13 @@ from .resources import AnswerPlace, Answers, Files, IssuedKey, KeptAnswer, KeyRi
 from .sessions import Chunk, Receipt, Replays, ReplayState, Sessions, Subscription
 
 __all__ = [
+    "Addresses",
     "AnswerPlace",
     "Answers",
     "Backend",
     "Chunk",
     "Clock",
+    "Confined",
     "Dialect",
     "EventLog",
     "Files",

@@ -7,6 +7,8 @@ from msgspec import Struct
 
 from gateway.model import ROOT, AgentCard, Answer, AnyAsk, AnyEvent, Compact, Entry, SendMessage, Settings
 
+from .addresses import Addresses
+
 
 class Scoped(Struct, frozen=True):
     """An event said by a sub-agent; a bare event is the agent's own."""
@@ -61,7 +63,8 @@ class Backend(Protocol):
 
     If the server stops while a turn waits for people, and the last answer comes after it is back, the turn is run anew
     up to the ask it waited at: what is said on the way is dropped, earlier asks are answered as they were, and from
-    there on it counts. What some can do beside that is told in `Resuming` and `Forgetting`; the method is enough.
+    there on it counts. What some can do beside that is told in `Resuming`, `Forgetting` and `Confined`; the method is
+    enough.
     """
 
     def run(self, turn: Turn) -> AsyncGenerator[Telling, None]: ...
@@ -80,3 +83,11 @@ class Forgetting(Backend, Protocol):
     """An agent that keeps something for a session, and is told when the session was deleted."""
 
     async def forget(self, session_id: str) -> None: ...
+
+
+@runtime_checkable
+class Confined(Backend, Protocol):
+    """An agent on this machine that is told what clients named: addresses, and files that it works beside."""
+
+    def confine(self, addresses: Addresses, *, trust_uploads: bool) -> None:
+        """Before the first turn: which addresses may be passed on, and whether uploads may be its configuration."""

@@ -6,6 +6,7 @@ from .files import FileStore
 from .keys import Key, KeyStore
 from .memories import Kept, Memories, Memory
 from .memory import MemoryResources
+from .record_addresses import addresses_in
 from .scheduler import Scheduler
 from .schedules import KeptRun, KeptTask, Schedules, Task
 from .sharing import Share, Sharing
@@ -35,6 +36,7 @@ __all__ = [
     "Task",
     "Workspace",
     "Workspaces",
+    "addresses_in",
     "pack",
     "unpack",
     "unpack_files",

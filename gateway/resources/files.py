@@ -18,6 +18,7 @@ import msgspec
 from gateway.errors import Forbidden, Invalid, NotFound, TooLarge
 from gateway.ids import unguessable
 from gateway.ports import Clock, Link, Stored
+from gateway.private_files import make_folder
 
 FILE_ID = re.compile(r"file_[0-9a-f]{24}")
 PART = ".part-"
@@ -117,14 +118,14 @@ class FileStore:
 
     def _sweep(self) -> None:
         """Make the folder, and remove what is left of uploads that broke off when a server died."""
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folder(self._folder)
         for left in self._folder.glob(f"{PART}*"):
             with suppress(FileNotFoundError):  # another upload has just been finished
                 if left.stat().st_mtime < self._clock() - STALE:
                     left.unlink()
 
     def _make_secret(self) -> bytes:
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folder(self._folder)
         file, beside = self._folder / SECRET, _created(self._folder / f"{PART}{secrets.token_hex(12)}")
         try:
             beside.write_bytes(secrets.token_bytes(32))

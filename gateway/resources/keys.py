@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from gateway.errors import Conflict, Invalid, NotFound
 from gateway.marks import Place, Problem, Problems, nearest
+from gateway.private_files import make_folder
 
 FILE = "keys.json"
 PREFIX = "dgm_"
@@ -177,7 +178,7 @@ class KeyStore:
     @contextmanager
     def _changing(self) -> Iterator[Keys]:
         """The keys, to be changed and written back; two that change them at once wait for each other."""
-        self._file.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(self._file.parent)
         folder = os.open(self._file.parent, os.O_RDONLY)
         try:
             fcntl.flock(folder, fcntl.LOCK_EX)

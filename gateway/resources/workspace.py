@@ -5,11 +5,13 @@ import re
 import secrets
 import shutil
 import zipfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gateway.errors import Conflict, Invalid, NotFound, TooLarge
+from gateway.errors import Conflict, Forbidden, Invalid, NotFound, TooLarge
+from gateway.model import is_configuration
+from gateway.private_files import make_folder
 
 from .paths import Paths, beside, entries_of, files_below, fit
 
@@ -45,14 +47,18 @@ class Item:
 class Workspaces:
     """All workspaces of one data folder; whose session it is, the caller has to ask."""
 
-    def __init__(self, folder: Path, bounds: Bounds = DEFAULT_BOUNDS) -> None:
+    def __init__(
+        self, folder: Path, bounds: Bounds = DEFAULT_BOUNDS, *, trusted: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`trusted` says whether clients may write files that agents read as their configuration."""
         self._folder = folder
         self._bounds = bounds
+        self._trusted = trusted
 
     def of(self, session_id: str) -> "Workspace":
         if not SESSION_ID.fullmatch(session_id):
             raise NotFound(f"there is no session '{session_id}'")
-        return Workspace(self._folder / session_id, self._folder / DRAFTS, self._bounds)
+        return Workspace(self._folder / session_id, self._folder / DRAFTS, self._bounds, trusted=self._trusted())
 
     async def forget(self, session_id: str) -> None:
         """The session is gone, and its files with it."""
@@ -62,8 +68,9 @@ class Workspaces:
 class Workspace:
     """The files of one session. Its methods wait for the disk: call them in a thread."""
 
-    def __init__(self, root: Path, drafts: Path, bounds: Bounds) -> None:
+    def __init__(self, root: Path, drafts: Path, bounds: Bounds, *, trusted: bool = False) -> None:
         self.root = root
+        self._trusted = trusted
         self._paths = Paths(root)
         self._drafts = drafts
         self._bounds = bounds
@@ -139,8 +146,9 @@ class Workspace:
         """Put a draft in its place and tell the place's name; the draft is gone, whatever happens."""
         try:
             place = self._paths.file_place(path)
+            self._must_be_content(place)
             self._make_room(draft.stat().st_size, place)
-            place.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(place.parent)
             draft.replace(place)
             return self._paths.name(place)
         except (NotADirectoryError, FileExistsError, IsADirectoryError):
@@ -159,7 +167,9 @@ class Workspace:
         place = self._paths.known(path)
         if new_name in (".", "..") or "/" in new_name:
             raise Invalid(f"'{new_name}' is not a name", param="new_name")
-        return self._move(place, place.with_name(fit(new_name)))
+        target = place.with_name(fit(new_name))
+        self._must_be_content(target)
+        return self._move(place, target)
 
     def copy(self, path: str, to: str | None = None) -> str:
         """A file or a folder once more: beside itself, or where it is said."""
@@ -167,12 +177,16 @@ class Workspace:
         target = self._paths.file_place(to) if to is not None else beside(place)
         if target.exists() or target.is_relative_to(place):
             raise Conflict(f"'{self._paths.name(target)}' is there already, or is inside what is copied")
-        for file in list(files_below(place)) if place.is_dir() else [place]:
+        self._must_be_content(target)
+        files = list(files_below(place)) if place.is_dir() else [place]
+        for file in files:
+            self._must_be_content(target / file.relative_to(place))
+        for file in files:
             draft = self.draft()
             shutil.copyfile(file, draft, follow_symlinks=False)
             self.take(draft, self._paths.name(target / file.relative_to(place)))
         if place.is_dir():
-            target.mkdir(parents=True, exist_ok=True)
+            make_folder(target)
         return self._paths.name(target)
 
     def _move(self, place: Path, target: Path) -> str:
@@ -185,10 +199,15 @@ class Workspace:
 
     def draft(self) -> Path:
         """An empty file on the same disk, to be filled and then taken or removed."""
-        self._drafts.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folder(self._drafts)
         draft = self._drafts / secrets.token_hex(12)
         draft.touch(mode=0o600, exist_ok=False)
         return draft
+
+    def _must_be_content(self, place: Path) -> None:
+        if not self._trusted and is_configuration(name := self._paths.name(place)):
+            raise Forbidden(f"agents read '{name}' as their configuration; clients may write such files only if the "
+                            "server's config.yaml has `workspace: {trust: true}`")
 
     def _must_be_small(self, size: int) -> None:
         if size > self._bounds.file_bytes:

@@ -10,6 +10,7 @@ import msgspec
 import structlog
 
 from gateway.ports import Clock
+from gateway.private_files import make_folder, private
 
 log = structlog.get_logger("dragoman.shadow")
 
@@ -43,8 +44,8 @@ class Reporter:
                 log.error("the report of the shadow cannot be written", path=str(self.path), why=str(error))
 
     def _write(self, line: bytes) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(self.path.parent)
         if self.path.exists() and self.path.stat().st_size + len(line) > self._largest:
             self.path.replace(self.path.with_suffix(".old" + self.path.suffix))
-        with self.path.open("ab") as file:
+        with open(self.path, "ab", opener=private) as file:  # Path has no opener
             file.write(line)

@@ -9,6 +9,7 @@ from typing import IO, Any, Protocol
 import structlog
 
 from gateway.errors import GatewayError, Overloaded
+from gateway.private_files import make_folder
 
 from .groups import Result, T, Task, Work, written
 from .opening import PAGE_BYTES, TIDY_BYTES, Unusable, connected, locked, why
@@ -70,7 +71,7 @@ class Database:
         """Open the file or make it; raises `Unusable`."""
         self._loop = loop = asyncio.get_running_loop()
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path.parent)
             self._lock = locked(self.path)
             await loop.run_in_executor(self._writing, self._connect, "write")
             await loop.run_in_executor(self._reading, self._connect, "read")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from gateway.errors import GatewayError
+from gateway.private_files import make_folder, private
 
 from .schema import SCHEMA_VERSION, belongs, migrate, version_of
 
@@ -119,7 +120,7 @@ def locked(path: Path) -> IO[str]:
     """The lock that keeps a second server from the file; the operating system lets it go with the process."""
     import fcntl
 
-    lock = path.with_name(f"{path.name}.lock").open("a")
+    lock = open(path.with_name(f"{path.name}.lock"), "a", opener=private)  # noqa: SIM115  # Path has no opener
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -134,7 +135,7 @@ def locked(path: Path) -> IO[str]:
 def make(path: Path) -> None:
     """An empty file with our tables, and the folder it is in."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         connected(path, fsync=True, prepared=False).close()
     except (sqlite3.Error, OSError) as error:
         raise Unusable(why(path, error)) from None

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import structlog
 
+from gateway.private_files import make_folder
+
 if TYPE_CHECKING:
     from cryptography.fernet import MultiFernet
 
@@ -110,7 +112,7 @@ def key_in(folder: Path) -> str:
     """The key of a data folder, made if there is none; servers that share the folder share the key."""
     file = folder / FILE
     if not file.exists():
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         beside = folder / f".{FILE}.{secrets.token_hex(6)}"
         with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as new:
             new.write(secrets.token_urlsafe(48))

@@ -1,5 +1,6 @@
 """Other people's servers: how they are reached and read, and how what they say becomes lawful events."""
 
+from .address_policy import AddressPolicy, AddressRefused, GuardedResolver
 from .complaints import words_of
 from .failures import Cut, Unreachable
 from .halves import mended
@@ -15,11 +16,14 @@ __all__ = [
     "LARGEST",
     "LONGEST_WAIT",
     "SHORTEST",
+    "AddressPolicy",
+    "AddressRefused",
     "Asked",
     "Cut",
     "Decoder",
     "Ended",
     "Frame",
+    "GuardedResolver",
     "Heard",
     "Hearing",
     "Opening",

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +12,7 @@ from aiohttp import web
 
 from gateway.errors import Conflict, GatewayError, NotFound, Overloaded
 from gateway.model import AgentCard, SessionView
-from gateway.ports import Answers, Clock, Files, KeyRing, Receipt, Replays, Resources, Sessions, Subscription
+from gateway.ports import Addresses, Answers, Clock, Files, KeyRing, Receipt, Replays, Resources, Sessions, Subscription
 
 from .guard import OWNER, Guard
 from .metrics import Metrics
@@ -34,8 +34,12 @@ class Context:
     table: Any
     settings: Any
     guard: Guard
+    addresses: Addresses
+    """Which addresses clients may name."""
     heartbeat: float
     patience: float
+    trust_uploads: bool = False
+    """Whether files that clients upload may be an agent's configuration."""
     data: Path = Path("data")
     """The folder for what outlives the server."""
     clock: Clock = time.time
@@ -53,6 +57,17 @@ class Context:
         """Refuse those who want to watch while the server is about to stop."""
         if self.leaving():
             raise Overloaded("the server is about to stop; come again when it is back")
+
+    def check_addresses(self, named: Iterable[tuple[str, str]]) -> None:
+        """Refuse the first address that clients may not name, by its field; a `data:` URI leads nowhere."""
+        for field_name, url in named:
+            if not url.startswith("data:"):
+                self.addresses.check(url, field_name)
+
+    async def check_message_addresses(self, named: Iterable[tuple[str, str]]) -> None:
+        """As `check_addresses`, and look names up: whoever the message is passed on to may fetch what it names."""
+        if fetched := [(field_name, url) for field_name, url in named if not url.startswith("data:")]:
+            await self.addresses.check_resolved(fetched)
 
     def agent(self, name: str) -> AgentCard:
         card = self.agents.get(name)

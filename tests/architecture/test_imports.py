@@ -7,13 +7,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("gateway", "adapters", "mappings", "conformance")
-EVERYBODY = ("gateway.errors", "gateway.field_errors", "gateway.marks")
+EVERYBODY = ("gateway.errors", "gateway.field_errors", "gateway.marks", "gateway.private_files")
 """Words that every room of the house may use: they import nothing but the model."""
 
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "gateway.model": (),
     "gateway.errors": ("gateway.model",),
     "gateway.field_errors": (),
+    "gateway.private_files": (),
     "gateway.marks": ("gateway.field_errors",),
     "gateway.ids": (),
     "gateway.ports": ("gateway.model", *EVERYBODY),

@@ -10,14 +10,16 @@ from gateway.backends.acp import KIND, AcpSettings
 from gateway.backends.acp.folder import Folder
 from gateway.backends.acp.mcp import servers
 from gateway.backends.acp.permission import settled
-from gateway.backends.acp.prompt import blocks
+from gateway.backends.acp.prompt import Telling, addresses_in, blocks
+from gateway.backends.acp.relay import McpRelay
 from gateway.errors import Forbidden, Invalid
 from gateway.model import DataPart, FilePart, ImagePart, SendMessage, TextPart, ToolCall
+from gateway.upstream import AddressPolicy
 from tests.support.backends.acp_driver import Turn
 
 
 def told(folder: Path, *parts: Any, **more: Any) -> list[dict[str, Any]]:
-    return blocks(SendMessage(content=parts, **more), Folder(folder), images=True)
+    return blocks(SendMessage(content=parts, **more), Folder(folder), Telling(images=True))
 
 
 def test_every_part_has_its_block(tmp_path: Path) -> None:
@@ -54,15 +56,26 @@ def test_a_file_of_any_name_is_inside_or_refused(tmp_path: Path, name: str) -> N
     assert [path.name for path in tmp_path.iterdir()] == ["inside"]
 
 
-def test_servers_with_an_address_and_no_commands() -> None:
+async def test_servers_with_an_address_and_no_commands() -> None:
     given = [
-        {"name": "a", "url": "https://a", "headers": {"X": "1"}}, {"name": "b", "type": "sse", "url": "https://b"},
-        {"name": "c", "command": "rm"},
+        {"name": "a", "url": "https://a.corp", "headers": {"X": "1"}},
+        {"name": "b", "type": "sse", "url": "https://b.corp"}, {"name": "c", "command": "rm"},
     ]
-    assert servers(given, frozenset({"http"})) == [
-        {"type": "http", "name": "a", "url": "https://a", "headers": [{"name": "X", "value": "1"}]}]
-    assert [one["name"] for one in servers(given, frozenset({"http", "sse"}))] == ["a", "b"]
-    assert servers(given, frozenset()) == []
+    listed, relay = AddressPolicy(["*.corp"]), McpRelay(AddressPolicy())
+    assert await servers(given, frozenset({"http"}), listed, relay) == [
+        {"type": "http", "name": "a", "url": "https://a.corp", "headers": [{"name": "X", "value": "1"}]}]
+    assert [one["name"] for one in await servers(given, frozenset({"http", "sse"}), listed, relay)] == ["a", "b"]
+    assert await servers(given, frozenset(), listed, relay) == []
+
+
+def test_an_address_that_is_refused_is_not_told(tmp_path: Path) -> None:
+    parts = ImagePart(url="http://10.0.0.1/x.png"), FilePart(name="a.pdf", url="file:///etc/passwd")
+    command = SendMessage(content=(*parts, ImagePart(url="data:,x"), FilePart(name="b", file_id="file_1")))
+    urls = addresses_in(command)
+    assert urls == {"http://10.0.0.1/x.png", "file:///etc/passwd"}
+    assert blocks(SendMessage(content=parts), Folder(tmp_path), Telling(images=True, refused=urls)) == [
+        {"type": "text", "text": "[a picture: its address is not passed on]"},
+        {"type": "text", "text": "[a.pdf: its address is not passed on]"}]
 
 
 def test_who_plans_carries_nothing_out() -> None:

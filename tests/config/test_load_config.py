@@ -199,6 +199,9 @@ def test_an_empty_file_serves_nothing() -> None:
     ("port: [\n", "config.yaml:2:1: not YAML: while parsing a flow node, expected the node content, "
                   "but found '<stream end>'"),
     (GOOD + "port: 1\nport: 2\n", "config.yaml:4:1: 'port' is here a second time; the first is in line 3"),
+    (GOOD + "outbound: {allow: [10.0.0.0/8, '*.corp.example', redis, '[::1]', 'http://x']}\n",
+     "config.yaml:3:66: outbound.allow.4: expected a host name (mcp.example, *.example) or a network "
+     "(10.0.0.0/8, ::1)"),
     (GOOD + "limits: 5\n", "config.yaml:3:9: limits: must be a mapping, as `{name: value}`, not 5"),
 ])
 def test_what_is_no_mapping_of_settings_is_told(text: str, problem: str) -> None:

@@ -248,6 +248,8 @@ BY_REQUEST: dict[str, tuple[dict[str, Any], Act]] = {
         ({"dialects": {"zenflux": {}}}, posting("/api/v1/chat", {"message": "hello", "conversationId": "nope"})),
     "…: is required": ({}, posting("/aap/sessions", {})),
     "…: must be …, not …": ({}, posting("/aap/sessions", {"agent": 7})),
+    "…: '10.0.0.1' is not a public address; …": ({}, posting("/aap/sessions", {
+        **AAP_SESSION, "messages": [{"role": "user", "content": [{"type": "image", "url": "https://10.0.0.1/"}]}]})),
     "…: … does not fit into 64 bits; write it as a string": ({}, posting("/aap/sessions", b'{"a":[%d]}' % (2 ** 64))),
     "…: nested … levels deep; at most 150 levels are possible":
         ({}, posting("/aap/sessions", b'{"a":' + b"[" * 200 + b"]" * 200 + b"}")),

@@ -41,7 +41,7 @@ def context(sessions: Sessions) -> Context:
     return Context(
         dialect="d", mount="/d", sessions=sessions, resources=None, files=None, answers=None, agents={"agent": CARD},
         table=None, settings=None,
-        guard=Guard(None), heartbeat=1, patience=1,
+        guard=Guard(None), addresses=None, heartbeat=1, patience=1,
     )
 
 

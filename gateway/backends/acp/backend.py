@@ -13,8 +13,9 @@ import structlog
 
 from gateway.errors import BackendFailed, GatewayError, Interrupted, Unsupported
 from gateway.model import PRIVATE, Answer, SendMessage, SessionUpdated, ToolCall
-from gateway.ports import Turn
+from gateway.ports import Addresses, Turn
 from gateway.speech import Speech
+from gateway.upstream import AddressPolicy
 
 from .agent import Agent, Place
 from .folder import Folder
@@ -24,7 +25,8 @@ from .keeper import Keeper
 from .mcp import servers
 from .peer import Refused
 from .permission import ask_for, chosen, decision, settled
-from .prompt import Block, blocks, preface
+from .prompt import Block, Telling, addresses_in, blocks, preface
+from .relay import McpRelay
 from .settings import AcpSettings
 from .wire import Prompted
 
@@ -51,9 +53,16 @@ class AcpBackend:
         self._keeper = Keeper(lambda: Agent.start(self._settings, base), settings.starts_per_minute)
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._removing: set[asyncio.Task[None]] = set()
+        self.confine(AddressPolicy(), trust_uploads=False)
+
+    def confine(self, addresses: Addresses, *, trust_uploads: bool) -> None:
+        """What clients named reaches the agent within these bounds."""
+        self._addresses, self._trust_uploads = addresses, trust_uploads
+        self._relay = McpRelay(addresses)
 
     async def close(self) -> None:
         await self._keeper.close()
+        await self._relay.close()
         await asyncio.gather(*self._removing)
 
     async def forget(self, session_id: str) -> None:
@@ -103,11 +112,22 @@ class AcpBackend:
             place, is_new = await self._place(turn, agent)
             if is_new:
                 yield SessionUpdated(metadata=_kept(turn.metadata, place.session_id))
-            said = await asyncio.to_thread(blocks, command, place.folder, images=agent.about.takes_images)
+            how = Telling(images=agent.about.takes_images, refused=await self._refused(command),
+                          trust_uploads=self._trust_uploads)
+            said = await asyncio.to_thread(blocks, command, place.folder, how)
             prompt = [*(preface(turn) if is_new else ()), *said]
             async with aclosing(self._follow(turn, agent, place, prompt)) as speech:
                 async for event in speech:
                     yield event
+
+    async def _refused(self, command: SendMessage) -> frozenset[str]:
+        """The addresses of the message that lead, as of now, to where clients may not send an agent."""
+        urls = sorted(addresses_in(command))
+        problems = await asyncio.gather(*map(self._addresses.problem_resolved, urls))
+        refused = {url: problem for url, problem in zip(urls, problems, strict=True) if problem is not None}
+        for problem in refused.values():
+            log.warning("an address of a message is not passed on to the agent", why=problem)
+        return frozenset(refused)
 
     async def resume(self, turn: Turn, answers: Sequence[Answer]) -> Speech:
         """The agent's process was ended with the server, and what it wanted to do was never done."""
@@ -122,7 +142,8 @@ class AcpBackend:
         if known is not None and (place := agent.place(known)) is not None:
             return place, False
         folder = await asyncio.to_thread(Folder, self._root / _as_name(turn.session_id))
-        wanted = servers(turn.settings.mcp_servers, agent.about.mcp_transports)
+        wanted = await servers(
+            turn.settings.mcp_servers, agent.about.mcp_transports, self._addresses, self._relay)
         if known is not None and agent.about.can_load:
             try:
                 return await agent.load(known, turn.session_id, folder, wanted), False

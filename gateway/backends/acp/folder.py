@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from gateway.errors import Forbidden, Invalid, NotFound, TooLarge
+from gateway.private_files import make_folder
 
 MOST = 10 * 1024 * 1024
 """A file of more bytes than this is neither read nor written."""
@@ -17,7 +18,7 @@ class Folder:
     """Files below one folder, by whole paths as agents name them; each refusal is a `GatewayError`."""
 
     def __init__(self, path: Path) -> None:
-        path.mkdir(parents=True, exist_ok=True)
+        make_folder(path)
         self.path = path.resolve()
 
     def read(self, path: str, line: int | None = None, limit: int | None = None) -> str:
@@ -68,7 +69,7 @@ class Folder:
             for folder in folders:
                 at = _stepped(at, folder, make)
             try:
-                file = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644, dir_fd=at)
+                file = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600, dir_fd=at)
             finally:
                 os.close(at)
             try:
@@ -84,7 +85,7 @@ def _stepped(at: int, folder: str, make: bool) -> int:
     try:
         if make:
             with suppress(FileExistsError):
-                os.mkdir(folder, 0o755, dir_fd=at)
+                os.mkdir(folder, 0o700, dir_fd=at)
         return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
     finally:
         os.close(at)

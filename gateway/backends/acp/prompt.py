@@ -2,7 +2,8 @@
 
 import base64
 import binascii
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -10,7 +11,19 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from gateway.errors import Invalid, Unsupported
-from gateway.model import AnyPart, DataPart, Entry, FilePart, ImagePart, Role, SendMessage, TextPart, parts_of, text_of
+from gateway.model import (
+    AnyPart,
+    DataPart,
+    Entry,
+    FilePart,
+    ImagePart,
+    Role,
+    SendMessage,
+    TextPart,
+    harmless_name,
+    parts_of,
+    text_of,
+)
 from gateway.ports import Turn
 
 from .folder import Folder
@@ -22,13 +35,30 @@ SPEAKERS = {Role.USER: "User", Role.ASSISTANT: "Assistant", Role.TOOL: "Tool res
 Block = dict[str, Any]
 
 
-def blocks(command: SendMessage, folder: Folder, *, images: bool) -> list[Block]:
+@dataclass(frozen=True, kw_only=True)
+class Telling:
+    """How a message is told: whether the agent takes pictures, and what is not passed on as the client sent it."""
+
+    images: bool
+    refused: Collection[str] = ()
+    """Addresses that the agent is not told."""
+    trust_uploads: bool = False
+    """Whether an uploaded file keeps the name of a file that agents read as configuration."""
+
+
+def blocks(command: SendMessage, folder: Folder, how: Telling) -> list[Block]:
     """The message as the agent is told it; files that came with it are put into the session's folder."""
-    said = [block for part in parts_of(command.content) for block in _blocks(part, folder, images)]
+    said = [block for part in parts_of(command.content) for block in _blocks(part, folder, how)]
     if command.output_schema is not None:
         schema = msgspec.json.encode(command.output_schema).decode()
         said.append(_text(f"Answer with JSON only, in one piece, that fits this JSON Schema: {schema}"))
     return said or [_text("")]
+
+
+def addresses_in(command: SendMessage) -> set[str]:
+    """The addresses that the message names; a `data:` URI leads nowhere."""
+    urls = {part.url for part in parts_of(command.content) if isinstance(part, ImagePart | FilePart) and part.url}
+    return {url for url in urls if not url.startswith("data:")}
 
 
 def preface(turn: Turn) -> list[Block]:
@@ -43,14 +73,17 @@ def _transcript(entries: Sequence[Entry]) -> str:
     return "\n\n".join(told)[-MOST_TOLD:]
 
 
-def _blocks(part: AnyPart, folder: Folder, images: bool) -> Iterator[Block]:
+def _blocks(part: AnyPart, folder: Folder, how: Telling) -> Iterator[Block]:
     match part:
+        case ImagePart(url=url) | FilePart(url=url) if url in how.refused:
+            name = part.name if isinstance(part, FilePart) else "a picture"
+            yield _text(f"[{name}: its address is not passed on]")
         case TextPart(text=text):
             yield _text(text)
         case ImagePart():
-            yield _image(part, images)
+            yield _image(part, how.images)
         case FilePart():
-            yield _file(part, folder)
+            yield _file(part, folder, how.trust_uploads)
         case DataPart(type=type, content=content):
             yield _text(f"{type}: {msgspec.json.encode(content).decode()}")
 
@@ -69,10 +102,11 @@ def _image(image: ImagePart, taken: bool) -> Block:
             "mimeType": media_type or image.media_type or "image/png"}
 
 
-def _file(file: FilePart, folder: Folder) -> Block:
+def _file(file: FilePart, folder: Folder, trusted: bool) -> Block:
     if file.url and file.url.startswith("data:"):
         content, media_type = _embedded(file.url)
         name = PurePosixPath(file.name.replace("\0", "")).name or "file"
+        name = name if trusted else harmless_name(name)
         return _link(file.name, folder.write(name, content).as_uri(), file.media_type or media_type, len(content))
     return _link(file.name, file.url or f"file-id:{file.file_id}", file.media_type, file.size)
 

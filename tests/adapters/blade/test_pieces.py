@@ -225,3 +225,10 @@ def test_every_refusal_has_its_words() -> None:
         "refusal.access", "refusal.busy", "refusal.answer", "refusal",
     ]
     assert ending.__doc__
+
+
+def test_a_card_whose_address_a_browser_would_run_is_not_handed_to_the_page() -> None:
+    for address in ("javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "//x", 5):
+        assert pieces.page_meta({"ui": {"resourceUri": address}, "bridge": {"a": 1}}) == {"bridge": {"a": 1}}
+    for meta in ({"ui": {"resourceUri": "HTTPS://x"}}, {"ui": {"resourceHTML": "<p>"}}, {"ui": 5}, {}, None):
+        assert pieces.page_meta(meta) == meta

@@ -13,6 +13,7 @@ from adapters.cas import mounts
 from adapters.cas.mounts import Mounts, mount_of, normalised, shown_mount
 from gateway.errors import Invalid, NotFound
 from gateway.resources import MemoryResources
+from gateway.upstream import AddressPolicy
 from tests.support.adapters.cas_client import Client
 from tests.support.dialect_tables import table
 
@@ -29,7 +30,7 @@ def house(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     monkeypatch.setattr(mounts, "check_file", check)
     monkeypatch.setattr(mounts, "check_memory_store", check_store)
-    return SimpleNamespace(resources=MemoryResources(lambda: 1.0), table=table("cas"))
+    return SimpleNamespace(resources=MemoryResources(lambda: 1.0), table=table("cas"), addresses=AddressPolicy())
 
 
 @pytest.mark.parametrize(("given", "path"), [
@@ -84,6 +85,8 @@ async def test_a_file_has_its_default_place_and_its_alias(house: Any) -> None:
     ({"type": "github_repository", "url": "https://[x"}, "url"),
     ({"type": "github_repository", "url": "https://x/ y"}, "url"),
     ({"type": "github_repository", "url": "ftp://x/y"}, "url"),
+    ({"type": "github_repository", "url": "ssh://git@host.test/a.git"}, "url"),
+    ({"type": "github_repository", "url": "http://192.168.0.1/a.git"}, "url"),
     ({"type": "github_repository", "url": "https://x", "authorization_token": 5}, "authorization_token"),
     ({"type": None}, "type"),
     ({"type": "memory_store", "memory_store_id": "memstore_none"}, "memory_store_id"),
@@ -104,7 +107,7 @@ async def test_a_memory_store_is_mounted(house: Any) -> None:
 async def test_mounts_come_and_go_with_their_session(house: Any) -> None:
     of_session = Mounts(house, "ann", "sess_1")
     assert await of_session.all() == []
-    token = {"type": "github_repository", "url": "https://x", "authorization_token": "hush"}
+    token = {"type": "github_repository", "url": "https://x.test", "authorization_token": "hush"}
     mount = await mount_of(house, "ann", token)
     assert "hush" not in repr(mount)
     first = await of_session.add(mount)
@@ -112,7 +115,7 @@ async def test_mounts_come_and_go_with_their_session(house: Any) -> None:
     assert first.secrets == {"authorization_token": "hush"}
     shown = shown_mount(table("cas"), first)
     assert "hush" not in str(shown)
-    assert (shown["id"], shown["url"]) == (first.resource_id, "https://x")
+    assert (shown["id"], shown["url"]) == (first.resource_id, "https://x.test")
     assert [one.resource_id for one in await of_session.all()] == [first.resource_id, second.resource_id]
     with pytest.raises(NotFound):
         await Mounts(house, "ann", "sess_2").get(first.resource_id)

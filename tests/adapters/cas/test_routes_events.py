@@ -58,20 +58,23 @@ async def test_the_answer_to_a_post_is_the_event_that_is_listed(cas: Client) -> 
     assert (await cas.events(session))[0] == sent[0]
 
 
-@pytest.mark.parametrize("content", [
-    "", [], [{"type": "text", "text": ""}], [{"type": "text", "text": ""}, {"type": "text", "text": ""}],
-    [{"type": "image", "source": {"type": "file", "file_id": "file_none"}}],
-    [{"type": "document", "source": {"type": "file", "file_id": "file_none"}}],
+@pytest.mark.parametrize(("content", "expected"), [
+    ("", 400), ([], 400), ([{"type": "text", "text": ""}], 400), ([{"type": "text", "text": ""}] * 2, 400),
+    ([{"type": "image", "source": {"type": "file", "file_id": "file_none"}}], 404),
+    ([{"type": "document", "source": {"type": "file", "file_id": "file_none"}}], 404),
 ])
-async def test_a_message_without_words_or_with_a_file_that_is_not_there_is_refused(cas: Client, content: Any) -> None:
+async def test_a_message_without_words_or_with_a_file_that_is_not_there_is_refused(
+    cas: Client, content: Any, expected: int,
+) -> None:
     session = await cas.session()
     status, refused = await cas.send(session, {"type": "user.message", "content": content})
-    assert (status, refused["error"]["type"]) == (400, "invalid_request_error")
+    kind = "invalid_request_error" if expected == 400 else "not_found_error"
+    assert (status, refused["error"]["type"]) == (expected, kind)
     assert refused["error"]["param"].startswith("events.0.content")
     first = [{"type": "user.message", "content": content}]
     status, refused = await cas.call("POST", "/sessions", {
         "agent": "agent_demo", "environment": {"config": {"type": "cloud"}}, "initial_events": first})
-    assert (status, refused["error"]["param"].startswith("initial_events.0.content")) == (400, True)
+    assert (status, refused["error"]["param"].startswith("initial_events.0.content")) == (expected, True)
     assert await cas.events(session) == []
 
 

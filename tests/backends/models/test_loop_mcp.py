@@ -14,12 +14,14 @@ import pytest
 import structlog
 import uvicorn
 
+from gateway.backends.acp.relay import McpRelay
 from gateway.backends.loop_mcp import McpServer, McpServers
 from gateway.backends.loop_mcp_wire import check_installed, content_of, is_broken
 from gateway.backends.loop_settings import McpSettings
 from gateway.backends.tools import Result
 from gateway.errors import Invalid
 from gateway.model import ImagePart, NoticePosted, PermissionAsk, TextPart, ToolOrigin, ToolOutput
+from gateway.upstream import AddressPolicy
 from tests.support.backends.model_services import calls, made, says, talked
 from tests.support.gateway_server import until
 
@@ -218,3 +220,16 @@ def test_when_a_connection_is_of_no_more_use() -> None:
 
     assert is_broken(ConnectionError()) and is_broken(MCPError(-32000, "closed"))
     assert not is_broken(MCPError(-32602, "wrong parameters"))
+
+
+async def test_a_server_is_used_through_the_relay_of_acp_agents() -> None:
+    relay = McpRelay(AddressPolicy(["127.0.0.1"]))
+    try:
+        async with (
+            server_over_http() as (url, _),
+            server_of(url=await relay.address(url), headers={"X-Mine": "1"}, permission="allow") as server,
+        ):
+            assert (await called(server, "add", {"a": 2, "b": 3})).content == "5"
+            assert (await called(server, "report")).content == "there"
+    finally:
+        await relay.close()
