@@ -5,7 +5,7 @@ import time
 from collections.abc import AsyncIterator, Sized
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from aiohttp import web
 
@@ -16,10 +16,20 @@ from gateway.errors import GatewayError
 from gateway.ids import minting
 from gateway.journal import get, masked
 from gateway.model import Record, encode
-from gateway.ports import Clock, Forgetting, Outbound
-from gateway.resources import FileStore, KeyStore, Scheduler, Schedules, Sharing, Workspaces
+from gateway.ports import Clock, Forgetting, Outbound, Sessions
+from gateway.resources import (
+    AuditedResources,
+    AuditedSessions,
+    FileStore,
+    LiveKeys,
+    Scheduler,
+    Schedules,
+    Sharing,
+    Workspaces,
+)
 from gateway.web import (
     OWNER,
+    Connections,
     Context,
     Cors,
     Guard,
@@ -27,6 +37,7 @@ from gateway.web import (
     Readiness,
     Refusals,
     Refused,
+    current_caller,
     health_routes,
     keep_sockets,
     metrics_routes,
@@ -35,9 +46,13 @@ from gateway.web import (
 )
 from mappings.language import FEATURES, Level, Table, feature_of
 
+from .audit import AuditLog
 from .parts import Parts, load_parts
 from .retiring import Retiring
 from .stores import session_service, stores
+
+if TYPE_CHECKING:
+    from .oidc import OidcTokens
 
 log = get("dragoman.app")
 
@@ -82,8 +97,14 @@ class Gateway:
         self.house.after_delete += [
             Workspaces(config.data / "workspaces").forget, Sharing(self.resources, clock).forget, self._forget,
         ]
-        self.keys = KeyStore(config.data)
-        self.guard = Guard(self.keys if config.auth == "keys" else None)
+        self.audit = AuditLog(config.data / config.audit, clock)
+        connections = Connections(clock)
+        self.keys = LiveKeys(kept.keys, config.data, clock, on_removed=connections.end, audit=self.audit.write)
+        self.tokens = _tokens(config, clock)
+        self.guard = Guard(
+            self.keys if "keys" in config.asks_for else None, self.tokens, connections=connections,
+            admins=lambda: self.parts.config.admins,
+        )
         self.contexts = {name: self._context(name) for name in parts.dialects}
         self.web = self._web()
 
@@ -101,13 +122,16 @@ class Gateway:
             context.patience = parts.config.limits.send_seconds
 
     async def close(self) -> None:
-        self.keys.remember_use()
+        await self.keys.close()
+        if self.tokens is not None:
+            await self.tokens.close()
         await self.replays.close()
         await self.retiring.close()
         for backend in self.parts.backends.values():
             await backend.close()
         await self.sessions.rest()
         await self.house.log.close()
+        self.audit.close()
 
     async def _forget(self, session_id: str) -> None:
         """The session is gone; agents that keep something for it put that away."""
@@ -120,8 +144,10 @@ class Gateway:
     def _context(self, name: str) -> Context:
         config = self.parts.config
         return Context(
-            dialect=name, mount=config.dialects[name].mount or self.parts.dialects[name].mount, sessions=self.sessions,
-            resources=self.resources, files=self.files, answers=self.answers, agents=self.parts.cards,
+            dialect=name, mount=config.dialects[name].mount or self.parts.dialects[name].mount,
+            sessions=cast(Sessions, AuditedSessions(self.sessions, self.audit.write, current_caller)),
+            resources=AuditedResources(self.resources, self.audit.write, current_caller),
+            files=self.files, answers=self.answers, agents=self.parts.cards,
             table=self.parts.tables[name], settings=self.parts.settings[name], guard=self.guard,
             heartbeat=config.limits.heartbeat_seconds, patience=config.limits.send_seconds, data=config.data,
             clock=self._clock, keys=self.keys, replays=self.replays, metrics=self.metrics,
@@ -136,7 +162,7 @@ class Gateway:
         )
         app.on_response_prepare.extend([name_request, cors.mark])
         keep_sockets(app)
-        app.cleanup_ctx.extend([self._keeping, self._scheduling])
+        app.cleanup_ctx.extend([self._keeping, self._watching_keys, self._scheduling])
         for name, context in self.contexts.items():
             app.add_routes(self.parts.dialects[name].routes(context))
         app.add_routes(health_routes(self.readiness))
@@ -160,6 +186,16 @@ class Gateway:
         if left := await self.sessions.recover():
             log.info("took up turns that were left behind", turns=left)
         yield
+
+    async def _watching_keys(self, app: web.Application) -> AsyncIterator[None]:
+        """Where keys are asked for, the server keeps up with what is changed of them elsewhere."""
+        await self.keys.open()
+        task = asyncio.create_task(self.keys.watch(), name="keys") if "keys" in self.parts.config.asks_for else None
+        yield
+        if task is not None:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
 
     async def _scheduling(self, app: web.Application) -> AsyncIterator[None]:
         """The scheduler lives as long as the application."""
@@ -220,6 +256,15 @@ class Gateway:
         feature = feature_of(record.event)
         if feature is not None and self.parts.tables[dialect].support[feature] in LOST:
             self.metrics.lost(self.sessions.agent_of(record.session_id), dialect, feature)
+
+
+def _tokens(config: Config, clock: Clock) -> "OidcTokens | None":
+    """What verifies signed tokens is fetched only where it is wanted."""
+    if "oidc" not in config.asks_for or config.oidc is None:
+        return None
+    from .oidc import OidcTokens
+
+    return OidcTokens(config.oidc, clock)
 
 
 # -- what can be asked without serving --------------------------------------------------------------------------------

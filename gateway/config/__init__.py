@@ -9,6 +9,7 @@ from .settings import (
     DialectSettings,
     JournalSettings,
     Limits,
+    OidcSettings,
     OptionSettings,
     ToolSettings,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "DialectSettings",
     "JournalSettings",
     "Limits",
+    "OidcSettings",
     "OptionSettings",
     "ToolSettings",
     "load_config",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from gateway.marks import Marked, Path_, Problem, nearest
 from gateway.model import LimitExceeded, check_limits
@@ -47,6 +48,27 @@ def _reached_by_strangers(document: Marked) -> Iterator[Problem]:
             f"auth: none is for this machine only, but on host '{host}' others could use the agents",
             "set `auth: keys` and make a key with `dragoman keys add NAME`, or set `host: 127.0.0.1`",
         )
+
+
+def _oidc(document: Marked) -> Iterator[Problem]:
+    auth, oidc = _setting(document, "auth"), document.value.get("oidc")
+    wanted = auth == "oidc" or (isinstance(auth, list | tuple) and "oidc" in auth)
+    if wanted and not isinstance(oidc, dict):
+        yield Problem(document.place(("auth",)), "auth: oidc needs to know who signs the tokens",
+                      "add `oidc: {issuer: https://…, audience: …}`")
+    for name in ("issuer", "jwks_url"):
+        url = _mapping(oidc).get(name)
+        if isinstance(url, str) and url and not _is_trustworthy(url):
+            yield Problem(document.place(("oidc", name)), f"'{url}' is not an https:// address",
+                          "whoever can change what is fetched from there can come in as anybody")
+
+
+def _is_trustworthy(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
+    except ValueError:
+        return False
 
 
 def _unknown_log(document: Marked) -> Iterator[Problem]:
@@ -137,7 +159,7 @@ def _limits(document: Marked) -> Iterator[Problem]:
 
 
 CHECKS: tuple[Callable[[Marked], Iterator[Problem]], ...] = (
-    _reached_by_strangers, _unknown_log, _nothing_to_serve, _mounts, _mappings, _agents, _limits,
+    _reached_by_strangers, _oidc, _unknown_log, _nothing_to_serve, _mounts, _mappings, _agents, _limits,
 )
 
 

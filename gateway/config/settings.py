@@ -9,6 +9,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    NonNegativeFloat,
     PositiveFloat,
     PositiveInt,
     PrivateAttr,
@@ -19,6 +20,7 @@ from gateway.model import OptionKind, Permission
 
 Name = Annotated[str, Field(min_length=1)]
 SHORTEST_KEY = 32
+AUTH = ("none", "keys", "oidc")
 
 
 def _empty_if_bare(value: Any) -> Any:
@@ -35,6 +37,17 @@ def _hard_to_guess(keys: SecretStr) -> SecretStr:
     if any(len(key.strip()) < SHORTEST_KEY for key in keys.get_secret_value().split(",")) and keys.get_secret_value():
         raise ValueError(f"a key has at least {SHORTEST_KEY} characters; try `openssl rand -base64 32`")
     return keys
+
+
+def _known_auth(auth: str | tuple[str, ...]) -> str | tuple[str, ...]:
+    """One word, or a list of ways in."""
+    for word in (auth,) if isinstance(auth, str) else auth:
+        if word not in (AUTH if isinstance(auth, str) else AUTH[1:]):
+            hint = "list keys, oidc, or both" if word == "none" else f"there are: {', '.join(AUTH)}"
+            raise ValueError(f"'{word}' is no way to come in here; {hint}")
+    if not auth:
+        raise ValueError("an empty list lets nobody in; write `none`, or list keys, oidc, or both")
+    return auth
 
 
 class Shape(BaseModel):
@@ -145,6 +158,21 @@ class ShadowSettings(Shape):
     seconds: PositiveFloat = 300
 
 
+class OidcSettings(Shape):
+    """Who signs the tokens that `auth: oidc` lets in, and what a token must say."""
+
+    issuer: Name
+    audience: Name
+    user_claim: Name = "sub"
+    jwks_url: str = ""
+    algorithms: tuple[Literal[
+        "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512"
+    ], ...] = ("RS256", "ES256")
+    leeway_seconds: NonNegativeFloat = 60
+    refresh_seconds: PositiveFloat = 60
+    cache_seconds: PositiveFloat = 3600
+
+
 class Config(Shape):
     """All settings of one server, checked; `data` and the files of `mappings` are whole paths."""
 
@@ -154,7 +182,10 @@ class Config(Shape):
     log: str = "sqlite"
     durability: Literal["normal", "fsync"] = "normal"
     secrets_key: Annotated[SecretStr, AfterValidator(_hard_to_guess)] = SecretStr("")
-    auth: Literal["none", "keys"] = "none"
+    auth: Annotated[str | tuple[str, ...], AfterValidator(_known_auth)] = "none"
+    oidc: OidcSettings | None = None
+    admins: tuple[Name, ...] = ()
+    audit: Path = Path("audit.jsonl")
     on_disconnect: Literal["continue", "cancel"] = "continue"
     dialects: dict[str, Annotated[DialectSettings, BeforeValidator(_empty_if_bare)]] = {}
     agents: dict[str, AgentSettings] = {}
@@ -166,6 +197,11 @@ class Config(Shape):
 
     _file: Path | None = PrivateAttr(default=None)
     _shown: Path | None = PrivateAttr(default=None)
+
+    @property
+    def asks_for(self) -> tuple[str, ...]:
+        """What a client can show to come in: keys, oidc, or both; nothing with `auth: none`."""
+        return tuple(word for word in AUTH[1:] if word == self.auth or word in self.auth)
 
     @property
     def file(self) -> Path | None:

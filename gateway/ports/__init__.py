@@ -1,6 +1,7 @@
 """The protocols between rooms: what a backend, a log, a dialect and the session service promise each other."""
 
 from .agents import Backend, Forgetting, Resuming, Said, Scoped, Telling, Turn
+from .callers import NOBODY, Caller, Role
 from .clock import Clock
 from .dialects import Dialect, Outbound, Skipping
 from .logs import EventLog, OnCommit, OnTrouble, SessionHead
@@ -8,9 +9,11 @@ from .resources import AnswerPlace, Answers, Files, IssuedKey, KeptAnswer, KeyRi
 from .sessions import Chunk, Receipt, Replays, ReplayState, Sessions, Subscription
 
 __all__ = [
+    "NOBODY",
     "AnswerPlace",
     "Answers",
     "Backend",
+    "Caller",
     "Chunk",
     "Clock",
     "Dialect",
@@ -30,6 +33,7 @@ __all__ = [
     "Resource",
     "Resources",
     "Resuming",
+    "Role",
     "Said",
     "Scoped",
     "SessionHead",

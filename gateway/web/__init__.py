@@ -1,9 +1,10 @@
 """Bytes: requests read, replies and streams written, callers known, refusals spelled."""
 
+from .connections import Connections
 from .context import Context
 from .cors import Cors
 from .downloads import address, attachment, linked
-from .guard import NOBODY, OWNER, Guard, bearer, public
+from .guard import CALLER, NOBODY, OWNER, Guard, bearer, current_caller, for_admins, public
 from .health import Readiness
 from .health import routes as health_routes
 from .idempotency import Idempotency
@@ -22,9 +23,11 @@ from .tracing import name_request, request_id_of
 from .uploads import Form, clean_name, media_type_of, receive, receive_many
 
 __all__ = [
+    "CALLER",
     "NOBODY",
     "OWNER",
     "SOCKETS",
+    "Connections",
     "Context",
     "Cors",
     "Form",
@@ -46,8 +49,10 @@ __all__ = [
     "checked",
     "clean_name",
     "converse",
+    "current_caller",
     "cursor_of",
     "dumps",
+    "for_admins",
     "health_routes",
     "hold_little",
     "keep_sockets",
