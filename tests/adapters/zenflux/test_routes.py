@@ -139,7 +139,7 @@ async def test_pages_of_other_sites(tmp_path: Path, cors: bool) -> None:
 
 
 async def keyed(client: Client, name: str) -> Client:
-    return Client(client.served, client.served.gateway.keys.add(name))  # type: ignore[union-attr]
+    return Client(client.served, await client.served.gateway.keys.add(name))
 
 
 async def test_what_is_one_users_is_not_anothers(tmp_path: Path) -> None:
