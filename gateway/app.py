@@ -113,6 +113,7 @@ class Gateway:
         kept = {id(backend) for backend in parts.backends.values()}
         self.retiring.retire(backend for backend in self.parts.backends.values() if id(backend) not in kept)
         self.parts = parts
+        self.audit.write("settings.reloaded", None, str(parts.config.file or ""))
         self.house.limits, self.house.agents, self.house.backends = parts.config.limits, parts.cards, parts.backends
         self.house.cancel_on_leave = parts.config.on_disconnect == "cancel"
         for name, context in self.contexts.items():

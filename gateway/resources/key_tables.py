@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from gateway.errors import Overloaded
-from gateway.storage import beside, counted, trouble_of
+from gateway.storage import Unusable, beside, counted, trouble_of
 
 from .keys import Change, Key, Keys, Use
 
@@ -101,12 +101,13 @@ class SqliteKeyTable:
         return self._asked(work)
 
     def _asked(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        if self._connection is None:
-            self._connection = beside(self.path)
         try:
+            if self._connection is None:
+                self._connection = beside(self.path)
             return work(self._connection)
-        except (sqlite3.Error, OSError) as error:
-            raise Overloaded(f"the keys cannot be read or stored just now: {trouble_of(self.path, error)}") from None
+        except (sqlite3.Error, OSError, Unusable) as error:
+            why = error.message if isinstance(error, Unusable) else trouble_of(self.path, error)
+            raise Overloaded(f"keys cannot be read or stored just now: {why}") from None
 
 
 class ThreadedKeyTable:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from gateway.errors import Conflict, Invalid, NotFound
+from gateway.errors import Conflict, Invalid, NotFound, Overloaded
 from gateway.marks import Problems
 from gateway.resources import Key, KeyStore, SqliteKeyTable
 from gateway.resources.keys import CARRIED, FILE, Change, added, carried, hash_of, issued, relabelled, removed, revoked
@@ -92,6 +92,12 @@ def test_two_who_change_the_keys_at_once_both_succeed(tmp_path: Path) -> None:
     table.close()
     KeyStore(tmp_path).add("two")
     assert [key.name for key in KeyStore(tmp_path).list()] == ["one", "two"]
+
+
+def test_a_store_that_cannot_be_written_is_told_as_such(tmp_path: Path) -> None:
+    (tmp_path / "dragoman.db").mkdir()
+    with pytest.raises(Overloaded, match="keys cannot be read or stored just now: "):
+        KeyStore(tmp_path).add("ada")
 
 
 # -- a user's own -----------------------------------------------------------------------------------------------------

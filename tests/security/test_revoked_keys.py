@@ -1,6 +1,7 @@
 """A revoked key is out: what it has open ends in every dialect and on every server, and so do the keys it made."""
 
 import asyncio
+import io
 import json
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 import socketio
 
 from gateway.resources import KeyStore
+from gateway.resources.keys import hash_of
 from gateway.resources.live_keys import LOOK_SECONDS
 from gateway.web.connections import GRACE_SECONDS
 from gateway.web.sockets import FAREWELL
@@ -193,6 +195,31 @@ async def test_who_did_what_from_where_with_which_key_is_written_down(tmp_path: 
     assert {(line["actor"], line["key"], line["address"]) for line in lines} == {("ann", "laptop", "127.0.0.1")}
     for secret in (token, made["plaintext"], "thought"):
         assert secret not in text
+
+
+async def test_keys_of_an_earlier_version_open_as_before(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    old = {"name": "ann", "user": "ann", "hash": hash_of("dgm_old"), "created": "2026-01-01T00:00:00Z"}
+    (folder / "keys.json").write_text(json.dumps({"version": 1, "keys": [old]}))
+    for _ in range(2):
+        async with serving(tmp_path, auth="keys") as served:
+            assert await Holder(served.address, served.http, "dgm_old").call("GET", f"{AAP}/sessions")
+    assert not (folder / "keys.json").exists()
+
+
+async def test_a_download_ends_with_its_key(tmp_path: Path) -> None:
+    async with serving(tmp_path, auth="keys", log="memory", dialects=ALL) as served:
+        ann = Holder(served.address, served.http, await served.gateway.keys.add("ann"))
+        form = aiohttp.FormData({"file": io.BytesIO(bytes(20_000_000))})
+        async with served.http.post(served.url(f"{ZENFLUX}/files/upload"), data=form, headers=ann.headers) as answer:
+            url = (await answer.json())["data"]["file_url"]
+        async with served.http.get(url, headers=ann.headers) as answer:
+            assert answer.status == 200
+            await served.gateway.keys.remove("ann")
+            await asyncio.sleep(1)
+            with pytest.raises(aiohttp.ClientError):
+                await answer.read()
 
 
 async def test_figures_of_all_users_are_for_admins(tmp_path: Path) -> None:
