@@ -190,8 +190,14 @@ class Gateway:
 
     async def _watching_keys(self, app: web.Application) -> AsyncIterator[None]:
         """Where keys are asked for, the server keeps up with what is changed of them elsewhere."""
-        await self.keys.open()
-        task = asyncio.create_task(self.keys.watch(), name="keys") if "keys" in self.parts.config.asks_for else None
+        are_asked_for = "keys" in self.parts.config.asks_for
+        try:
+            await self.keys.open()
+        except GatewayError as error:
+            if are_asked_for:
+                raise
+            log.warning("keys_not_read", error=error.message)
+        task = asyncio.create_task(self.keys.watch(), name="keys") if are_asked_for else None
         yield
         if task is not None:
             task.cancel()

@@ -91,13 +91,14 @@ class LiveKeys:
 
     async def watch(self) -> None:
         """Keep up with what other processes change, until cancelled."""
-        stored_at = self._clock()
+        time = asyncio.get_running_loop().time
+        stored_at = time()
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             try:
                 await self.refresh()
-                if self._unstored and self._clock() - stored_at >= STORE_USE_SECONDS:
-                    stored_at = self._clock()
+                if self._unstored and time() - stored_at >= STORE_USE_SECONDS:
+                    stored_at = time()
                     await self._store_uses()
             except GatewayError as error:
                 if not self._is_away:
