@@ -92,12 +92,13 @@ class Gateway:
             Schedules(self.resources, clock), self.sessions, lambda: self.parts.cards, clock,
             is_open=lambda: self.readiness.is_ready and self.sessions.leads,
         )
-        self.replays = Replays(self.sessions)
+        self.audit = AuditLog(config.data / config.audit, clock)
+        self._audited = cast(Sessions, AuditedSessions(self.sessions, self.audit.write, current_caller))
+        self.replays = Replays(self._audited)
         self.retiring = Retiring(self.sessions.is_at_work)
         self.house.after_delete += [
             Workspaces(config.data / "workspaces").forget, Sharing(self.resources, clock).forget, self._forget,
         ]
-        self.audit = AuditLog(config.data / config.audit, clock)
         connections = Connections(clock)
         self.keys = LiveKeys(kept.keys, config.data, clock, on_removed=connections.end, audit=self.audit.write)
         self.tokens = _tokens(config, clock)
@@ -146,7 +147,7 @@ class Gateway:
         config = self.parts.config
         return Context(
             dialect=name, mount=config.dialects[name].mount or self.parts.dialects[name].mount,
-            sessions=cast(Sessions, AuditedSessions(self.sessions, self.audit.write, current_caller)),
+            sessions=self._audited,
             resources=AuditedResources(self.resources, self.audit.write, current_caller),
             files=self.files, answers=self.answers, agents=self.parts.cards,
             table=self.parts.tables[name], settings=self.parts.settings[name], guard=self.guard,

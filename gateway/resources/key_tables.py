@@ -70,11 +70,11 @@ class SqliteKeyTable:
         return self._asked(read) if self.path.exists() else {}
 
     def touch(self, uses: Mapping[str, Use]) -> None:
-        """Store when keys were used; a later use stays."""
+        """Store when keys were used; a later use stays. The log's writer does not wait for the disk meanwhile."""
         self._written(lambda file: file.executemany(
             "UPDATE keys SET used_at = ?, used_from = ? WHERE hash = ? AND coalesce(used_at, 0) < ?",
             [(use.at, use.address, one, use.at) for one, use in uses.items()],
-        ))
+        ), fsync=False)
 
     def close(self) -> None:
         if self._connection is not None:
@@ -86,8 +86,9 @@ class SqliteKeyTable:
         """What differs if the file was written to."""
         return _stamp(self.path), _stamp(self.path.with_name(f"{self.path.name}-wal"))
 
-    def _written(self, write: Callable[[sqlite3.Connection], T]) -> T:
+    def _written(self, write: Callable[[sqlite3.Connection], T], *, fsync: bool = True) -> T:
         def work(file: sqlite3.Connection) -> T:
+            file.execute(f"PRAGMA synchronous = {'FULL' if fsync else 'NORMAL'}")
             file.execute("BEGIN IMMEDIATE")
             try:
                 told = write(file)

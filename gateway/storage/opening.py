@@ -55,6 +55,7 @@ def beside(path: Path) -> sqlite3.Connection:
         try:
             check_ours(connection, path)
             migrate(connection)
+            connection.execute(f"PRAGMA wal_autocheckpoint = {TIDY_BYTES // PAGE_BYTES}")  # nobody else may tidy up
         except (sqlite3.Error, Unusable):
             connection.close()
             raise
