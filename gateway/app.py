@@ -15,6 +15,7 @@ from gateway.engine import House, Hub
 from gateway.errors import GatewayError
 from gateway.ids import minting
 from gateway.journal import get, masked
+from gateway.marks import Problems
 from gateway.model import Record, encode
 from gateway.ports import Clock, Forgetting, Outbound, Sessions
 from gateway.resources import (
@@ -194,10 +195,10 @@ class Gateway:
         are_asked_for = "keys" in self.parts.config.asks_for
         try:
             await self.keys.open()
-        except GatewayError as error:
+        except (GatewayError, Problems) as error:
             if are_asked_for:
                 raise
-            log.warning("keys_not_read", error=error.message)
+            log.warning("keys_not_read", error=str(error))
         task = asyncio.create_task(self.keys.watch(), name="keys") if are_asked_for else None
         yield
         if task is not None:
