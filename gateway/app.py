@@ -5,7 +5,7 @@ import time
 from collections.abc import AsyncIterator, Sized
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from aiohttp import web
 
@@ -15,13 +15,24 @@ from gateway.engine import House, Hub
 from gateway.errors import GatewayError
 from gateway.ids import minting
 from gateway.journal import get, masked
+from gateway.marks import Problems
 from gateway.model import Record, encode
-from gateway.ports import Clock, Forgetting, Outbound
-from gateway.resources import FileStore, KeyStore, Scheduler, Schedules, Sharing, Workspaces
+from gateway.ports import Clock, Forgetting, Outbound, Sessions
+from gateway.resources import (
+    AuditedResources,
+    AuditedSessions,
+    FileStore,
+    LiveKeys,
+    Scheduler,
+    Schedules,
+    Sharing,
+    Workspaces,
+)
 from gateway.upstream import AddressPolicy
 from gateway.web import (
     OWNER,
     AllowList,
+    Connections,
     Context,
     Guard,
     Metrics,
@@ -30,6 +41,7 @@ from gateway.web import (
     Refusals,
     Refused,
     TrustedProxies,
+    current_caller,
     health_routes,
     keep_sockets,
     mark,
@@ -39,9 +51,13 @@ from gateway.web import (
 )
 from mappings.language import FEATURES, Level, Table, feature_of
 
+from .audit import AuditLog
 from .parts import Parts, load_parts
 from .retiring import Retiring
 from .stores import session_service, stores
+
+if TYPE_CHECKING:
+    from .oidc import OidcTokens
 
 log = get("dragoman.app")
 
@@ -81,13 +97,20 @@ class Gateway:
             Schedules(self.resources, clock), self.sessions, lambda: self.parts.cards, clock,
             is_open=lambda: self.readiness.is_ready and self.sessions.leads,
         )
-        self.replays = Replays(self.sessions)
+        self.audit = AuditLog(config.data / config.audit, clock)
+        self._audited = cast(Sessions, AuditedSessions(self.sessions, self.audit.write, current_caller))
+        self.replays = Replays(self._audited)
         self.retiring = Retiring(self.sessions.is_at_work)
         self.house.after_delete += [
             Workspaces(config.data / "workspaces").forget, Sharing(self.resources, clock).forget, self._forget,
         ]
-        self.keys = KeyStore(config.data)
-        self.guard = Guard(self.keys if config.auth == "keys" else None)
+        connections = Connections(clock)
+        self.keys = LiveKeys(kept.keys, config.data, clock, on_removed=connections.end, audit=self.audit.write)
+        self.tokens = _tokens(config, clock)
+        self.guard = Guard(
+            self.keys if "keys" in config.asks_for else None, self.tokens, connections=connections,
+            admins=lambda: self.parts.config.admins,
+        )
         self.origin_policy = OriginPolicy(*_allowed(config))
         self.contexts = {name: self._context(name) for name in parts.dialects}
         self.web = self._web()
@@ -97,6 +120,7 @@ class Gateway:
         kept = {id(backend) for backend in parts.backends.values()}
         self.retiring.retire(backend for backend in self.parts.backends.values() if id(backend) not in kept)
         self.parts = parts
+        self.audit.write("settings.reloaded", None, str(parts.config.file or ""))
         self.house.limits, self.house.agents, self.house.backends = parts.config.limits, parts.cards, parts.backends
         self.house.cancel_on_leave = parts.config.on_disconnect == "cancel"
         self.origin_policy.allowed, self.origin_policy.proxies = _allowed(parts.config)
@@ -109,13 +133,16 @@ class Gateway:
             context.trust_uploads = parts.config.workspace.trust
 
     async def close(self) -> None:
-        self.keys.remember_use()
+        await self.keys.close()
+        if self.tokens is not None:
+            await self.tokens.close()
         await self.replays.close()
         await self.retiring.close()
         for backend in self.parts.backends.values():
             await backend.close()
         await self.sessions.rest()
         await self.house.log.close()
+        self.audit.close()
 
     async def _forget(self, session_id: str) -> None:
         """The session is gone; agents that keep something for it put that away."""
@@ -128,8 +155,10 @@ class Gateway:
     def _context(self, name: str) -> Context:
         config = self.parts.config
         return Context(
-            dialect=name, mount=config.dialects[name].mount or self.parts.dialects[name].mount, sessions=self.sessions,
-            resources=self.resources, files=self.files, answers=self.answers, agents=self.parts.cards,
+            dialect=name, mount=config.dialects[name].mount or self.parts.dialects[name].mount,
+            sessions=self._audited,
+            resources=AuditedResources(self.resources, self.audit.write, current_caller),
+            files=self.files, answers=self.answers, agents=self.parts.cards,
             table=self.parts.tables[name], settings=self.parts.settings[name], guard=self.guard,
             addresses=AddressPolicy(config.outbound.allow), trust_uploads=config.workspace.trust,
             heartbeat=config.limits.heartbeat_seconds, patience=config.limits.send_seconds, data=config.data,
@@ -145,7 +174,7 @@ class Gateway:
         )
         app.on_response_prepare.extend([name_request, mark])
         keep_sockets(app)
-        app.cleanup_ctx.extend([self._keeping, self._scheduling])
+        app.cleanup_ctx.extend([self._keeping, self._watching_keys, self._scheduling])
         for name, context in self.contexts.items():
             app.add_routes(self.parts.dialects[name].routes(context))
         app.add_routes(health_routes(self.readiness))
@@ -169,6 +198,22 @@ class Gateway:
         if left := await self.sessions.recover():
             log.info("took up turns that were left behind", turns=left)
         yield
+
+    async def _watching_keys(self, app: web.Application) -> AsyncIterator[None]:
+        """Where keys are asked for, the server keeps up with what is changed of them elsewhere."""
+        are_asked_for = "keys" in self.parts.config.asks_for
+        try:
+            await self.keys.open()
+        except (GatewayError, Problems) as error:
+            if are_asked_for:
+                raise
+            log.warning("keys_not_read", error=str(error))
+        task = asyncio.create_task(self.keys.watch(), name="keys") if are_asked_for else None
+        yield
+        if task is not None:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
 
     async def _scheduling(self, app: web.Application) -> AsyncIterator[None]:
         """The scheduler lives as long as the application."""
@@ -228,6 +273,15 @@ class Gateway:
 
 def _allowed(config: Config) -> tuple[AllowList, TrustedProxies]:
     return AllowList(config.host, config.hosts, config.origins), TrustedProxies(config.trusted_proxies)
+
+
+def _tokens(config: Config, clock: Clock) -> "OidcTokens | None":
+    """What verifies signed tokens is fetched only where it is wanted."""
+    if "oidc" not in config.asks_for or config.oidc is None:
+        return None
+    from .oidc import OidcTokens
+
+    return OidcTokens(config.oidc, clock)
 
 
 # -- what can be asked without serving --------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ GC = (20_000, 50, 100)
 """Records and events make no cycles; collecting a third as often costs nothing and takes a seventh off a short turn."""
 FAREWELL_SECONDS = 5.0
 """How long clients on sockets may take to say goodbye."""
-FIXED = ("host", "port", "data", "log", "durability", "auth")
+FIXED = ("host", "port", "data", "log", "durability", "auth", "oidc", "audit")
 """Settings that are read once, when the server starts."""
 
 
@@ -200,7 +200,7 @@ def greeting(gateway: Gateway, address: str) -> list[str]:
 def _without_keys(gateway: Gateway) -> list[str]:
     """Whoever has to show a key must have one; those that are made later are known at once."""
     config = gateway.parts.config
-    if config.auth != "keys" or gateway.keys.list():
+    if config.asks_for != ("keys",) or len(gateway.keys):
         return []
     return [
         "There are no keys yet, and `auth: keys` lets nobody in without one. Make a key with:",
@@ -213,7 +213,7 @@ def _to_try(gateway: Gateway, address: str) -> list[str]:
     if first is None:
         return []
     there, dialect = f"{address}{first.mount}", gateway.parts.dialects[first.dialect]
-    has_keys = config.auth == "keys"
+    has_keys = bool(config.asks_for)
     lines = [f"{_program()} chat {there} --dialect {first.dialect}{' --key $KEY' if has_keys else ''}"]
     if dialect.examples:
         lines += dialect.examples(there, config.default_agent, ' -H "Authorization: Bearer $KEY"' if has_keys else "")

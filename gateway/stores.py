@@ -3,39 +3,59 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gateway.config import Config
 from gateway.engine import House, Hub, SessionService
 from gateway.log import MemoryLog, SqliteLog
 from gateway.ports import Answers, Clock, EventLog, Resources
-from gateway.resources import MemoryAnswers, MemoryResources, SqliteAnswers, SqliteResources
+from gateway.resources import (
+    AsyncKeyTable,
+    KeyStore,
+    MemoryAnswers,
+    MemoryResources,
+    SqliteAnswers,
+    SqliteKeyTable,
+    SqliteResources,
+    ThreadedKeyTable,
+)
 from gateway.storage import UNSEALED, Database, Seal, key_in
+
+if TYPE_CHECKING:
+    from gateway.storage.redis import Redis
 
 FILE = "dragoman.db"
 
 
 @dataclass(frozen=True)
 class Stores:
-    """The log, what dialects share beside conversations, and the answers to requests that may come twice."""
+    """The log, what dialects share beside conversations, answers to requests that may come twice, and keys."""
 
     log: EventLog
     resources: Resources
     answers: Answers
+    keys: AsyncKeyTable
 
 
 def stores(config: Config, clock: Clock, most: Callable[[], int]) -> Stores:
     """Made, not yet opened."""
-    kind, _, place = config.log.partition(":")
+    kind = config.log.partition(":")[0]
     if "://" in config.log:
         return _shared(config, clock, most)
+    keys = ThreadedKeyTable(SqliteKeyTable(path_of(config)))
     if kind == "memory":
-        return Stores(MemoryLog(), MemoryResources(clock, most), MemoryAnswers(clock))
-    path = config.data / (place or FILE)
+        return Stores(MemoryLog(), MemoryResources(clock, most), MemoryAnswers(clock), keys)
+    path = path_of(config)
     database, seal = Database(path, fsync=config.durability == "fsync"), seal_of(config)
     return Stores(
         SqliteLog(database, seal), SqliteResources(database, clock, most, seal),
-        SqliteAnswers(database, clock, seal=seal),
+        SqliteAnswers(database, clock, seal=seal), keys,
     )
+
+
+def path_of(config: Config) -> Path:
+    """The database of the data folder, which has the keys even if the log is in memory."""
+    return config.data / (config.log.partition(":")[2] or FILE)
 
 
 def seal_of(config: Config) -> Seal:
@@ -49,16 +69,30 @@ def seal_of(config: Config) -> Seal:
 def _shared(config: Config, clock: Clock, most: Callable[[], int]) -> Stores:
     """On a Redis server; what talks to it is fetched only where it is wanted."""
     from gateway.log.redis import RedisLog
-    from gateway.resources.redis import RedisAnswers, RedisResources
-    from gateway.storage.redis import Address, Redis
+    from gateway.resources.redis import RedisAnswers, RedisKeyTable, RedisResources
 
-    fsync, seal = config.durability == "fsync", seal_of(config)
-    base = config.file.parent if config.file else Path()
-    redis = Redis(Address.read(config.log, base), lease=config.limits.lease_seconds, fsync=fsync)
+    fsync, seal, redis = config.durability == "fsync", seal_of(config), redis_of(config)
     return Stores(
         RedisLog(redis, fsync=fsync, seal=seal), RedisResources(redis, clock, most, seal),
-        RedisAnswers(redis, clock, seal=seal),
+        RedisAnswers(redis, clock, seal=seal), RedisKeyTable(redis),
     )
+
+
+def redis_of(config: Config) -> "Redis":
+    from gateway.storage.redis import Address, Redis
+
+    base = config.file.parent if config.file else Path()
+    return Redis(
+        Address.read(config.log, base), lease=config.limits.lease_seconds, fsync=config.durability == "fsync")
+
+
+def key_store(config: Config) -> KeyStore:
+    """The keys, for commands: they work beside a running server, and without one."""
+    if "://" not in config.log:
+        return KeyStore(SqliteKeyTable(path_of(config)), config.data)
+    from gateway.resources.redis import WaitingKeyTable
+
+    return KeyStore(WaitingKeyTable(lambda: redis_of(config)), config.data)
 
 
 def session_service(house: House, hub: Hub) -> SessionService:

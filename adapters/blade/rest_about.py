@@ -1,6 +1,5 @@
 """What Blade's clients ask of the server itself, of themselves, and what they keep beside a session."""
 
-import asyncio
 from importlib.metadata import version
 from typing import Any
 
@@ -60,7 +59,7 @@ class AboutRoutes:
 
     async def me(self, request: web.Request) -> web.Response:
         owner = request[OWNER]
-        keys = await asyncio.to_thread(self.house.keys.of, owner) if self.house.keys else ()
+        keys = await self.house.keys.of(owner) if self.house.keys else ()
         since = min((key.created.timestamp() for key in keys), default=self.began)
         return reply(self.house.table.object(
             "me", id=views.user_id_of(owner), name=owner or "local", created_at=since,

@@ -1,11 +1,9 @@
 """Blade's API keys: the gateway's own, so that a key made here opens every dialect."""
 
-import asyncio
-
 from aiohttp import web
 
 from gateway.ports import KeyRing
-from gateway.web import OWNER, Context, read_as, reply
+from gateway.web import CALLER, OWNER, Context, read_as, reply
 
 from . import rest_views as views
 from .rest_wire import KeyName
@@ -26,7 +24,7 @@ def key_routes(context: Context) -> list[web.RouteDef]:
 
 
 class KeyRoutes:
-    """One method per route; the keys are in a file, so that each is asked for in a thread."""
+    """One method per route."""
 
     def __init__(self, context: Context, keys: KeyRing) -> None:
         self.house = context
@@ -34,22 +32,22 @@ class KeyRoutes:
 
     async def create(self, request: web.Request) -> web.Response:
         name = (await read_as(request, KeyName)).name
-        made, token = await asyncio.to_thread(self.keys.issue, request[OWNER], name, PREFIX)
+        made, token = await self.keys.issue(request[CALLER], name, PREFIX)
         return reply(views.created_key(self.house.table, made, token), 201)
 
     async def listed(self, request: web.Request) -> web.Response:
-        found = await asyncio.to_thread(self.keys.of, request[OWNER])
+        found = await self.keys.of(request[OWNER])
         return reply([views.key(self.house.table, key) for key in found])
 
     async def get(self, request: web.Request) -> web.Response:
-        found = await asyncio.to_thread(self.keys.find, request[OWNER], request.match_info["id"])
+        found = await self.keys.find(request[OWNER], request.match_info["id"])
         return reply(views.key(self.house.table, found))
 
     async def rename(self, request: web.Request) -> web.Response:
         name = (await read_as(request, KeyName)).name
-        found = await asyncio.to_thread(self.keys.relabel, request[OWNER], request.match_info["id"], name)
+        found = await self.keys.relabel(request[CALLER], request.match_info["id"], name)
         return reply(views.key(self.house.table, found))
 
     async def delete(self, request: web.Request) -> web.Response:
-        await asyncio.to_thread(self.keys.revoke, request[OWNER], request.match_info["id"])
+        await self.keys.revoke(request[CALLER], request.match_info["id"])
         return web.Response(status=204)

@@ -5,7 +5,7 @@ from importlib.metadata import version
 from aiohttp import web
 
 from gateway.errors import GatewayError
-from gateway.web import OWNER, Context, address, attachment, public, receive, reply
+from gateway.web import OWNER, Context, address, attachment, for_admins, public, receive, reply
 
 from . import views
 from .chat import LINK
@@ -61,6 +61,7 @@ class About:
     async def live(self, request: web.Request) -> web.Response:
         return self._health("alive")
 
+    @for_admins
     async def metrics(self, request: web.Request) -> web.Response:
         figures = self.house.metrics.figures() if self.house.metrics else {}
         return self._reply(self.house.table.object("metrics", metrics=figures, at=self.house.clock()))

@@ -1,6 +1,5 @@
 """`dragoman keys`: who may come in where `auth: keys` is set."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -8,7 +7,10 @@ import typer
 from .common import Commands, ConfigFile, DataFolder, given, settings, telling
 
 if TYPE_CHECKING:
-    from gateway.resources import KeyStore
+    from gateway.config import Config
+    from gateway.resources import Key, KeyStore
+
+MINUTE = "%Y-%m-%d %H:%M"
 
 keys = typer.Typer(
     cls=Commands, no_args_is_help=True, help="Make, list and remove keys. Example: [b]dragoman keys add laptop[/b]",
@@ -31,39 +33,77 @@ def add(
     Keys of the same user open the same sessions. The key alone goes to standard output, so that it can be piped.
     """
     with telling():
-        token = _store(config, data).add(name, user)
+        chosen = settings(config, given(data=data))
+        token = _store(chosen).add(name, user)
+        _note(chosen, "key.created", f"{name} of {user or name}")
         typer.echo(f"Key '{name}' of user '{user or name}'. Keep it now: it cannot be shown again.", err=True)
         typer.echo(token)
 
 
 @keys.command("list")
 def show(config: ConfigFile = None, data: DataFolder = None) -> None:
-    """List the keys: their names, users and dates.
+    """List the keys: names, users, when each was made and last used, and which key made it.
 
     Example: [b]dragoman keys list[/b]
     """
     with telling():
-        found = _store(config, data).list()
+        found = _store(settings(config, given(data=data))).list()
     if not found:
         typer.echo("There are no keys. Make one with: dragoman keys add NAME", err=True)
         return
-    names, users = (max(map(len, column)) for column in zip(*((k.name, k.user) for k in found), strict=True))
-    for key in found:
-        typer.echo(f"{key.name:{names}}  {key.user:{users}}  {key.created:%Y-%m-%d %H:%M} UTC")
+    names = {key.hash: key.name for key in found}
+    rows = [(key.name, key.user or "-", f"{key.created:{MINUTE}} UTC", _use(key), _origin(key, names)) for key in found]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        typer.echo("  ".join(f"{word:{width}}" for word, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _use(key: "Key") -> str:
+    if key.used is None:
+        return "never used"
+    return f"used {key.used:{MINUTE}} UTC" + (f" from {key.used_from}" if key.used_from else "")
+
+
+def _origin(key: "Key", names: dict[str, str]) -> str:
+    if not key.user:
+        return "opens nothing: it was made without a user, with auth: none"
+    return f"made by {names.get(key.parent, key.parent)}" if key.parent else ""
 
 
 @keys.command("remove")
 def remove(name: KeyName, config: ConfigFile = None, data: DataFolder = None) -> None:
-    """Remove a key: from now on it opens nothing, not even on a server that runs.
+    """Remove a key, and the keys that were made with it: they open nothing from now on, not even on servers that run.
 
     Example: [b]dragoman keys remove laptop[/b]
+
+    Connections that were opened with such a key are closed within a second.
     """
     with telling():
-        _store(config, data).remove(name)
+        chosen = settings(config, given(data=data))
+        first, *others = _store(chosen).remove(name)
+        _note(chosen, "key.revoked", first.name)
+        for other in others:
+            _note(chosen, "key.revoked", f"{other.name}, made by {name}")
         typer.echo(f"Key '{name}' is removed.", err=True)
+        if others:
+            typer.echo(f"So are the keys that were made with it: {', '.join(key.name for key in others)}", err=True)
 
 
-def _store(config: Path | None, data: Path | None) -> "KeyStore":
-    from gateway.resources import KeyStore
+def _note(config: "Config", event: str, target: str) -> None:
+    """In the audit log; the actor is the user of this machine."""
+    import getpass
+    import time
 
-    return KeyStore(settings(config, given(data=data)).data)
+    from gateway.audit import add_line, line_of
+
+    try:
+        who = getpass.getuser()
+    except (KeyError, OSError):  # a container may run as a user without a name
+        who = "operator"
+    add_line(config.data / config.audit, line_of(time.time(), event, who, "", "command line", target))
+
+
+def _store(config: "Config") -> "KeyStore":
+    from gateway.stores import key_store
+
+    return key_store(config)

@@ -10,6 +10,7 @@ from .settings import (
     DialectSettings,
     JournalSettings,
     Limits,
+    OidcSettings,
     OptionSettings,
     ToolSettings,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "DialectSettings",
     "JournalSettings",
     "Limits",
+    "OidcSettings",
     "OptionSettings",
     "ToolSettings",
     "load_certificate",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from gateway.errors import Invalid
 from gateway.marks import Marked, Path_, Problem, nearest
@@ -59,6 +60,27 @@ def _certificate(document: Marked) -> Iterator[Problem]:
             server_context(home / certificate, home / key)
         except Invalid as error:
             yield Problem(document.place(("tls",), key=True), error.message)
+
+
+def _oidc(document: Marked) -> Iterator[Problem]:
+    auth, oidc = _setting(document, "auth"), document.value.get("oidc")
+    wanted = auth == "oidc" or (isinstance(auth, list | tuple) and "oidc" in auth)
+    if wanted and not isinstance(oidc, dict):
+        yield Problem(document.place(("auth",)), "auth: oidc needs to know who signs the tokens",
+                      "add `oidc: {issuer: https://…, audience: …}`")
+    for name in ("issuer", "jwks_url"):
+        url = _mapping(oidc).get(name)
+        if isinstance(url, str) and url and not _is_trustworthy(url):
+            yield Problem(document.place(("oidc", name)), f"'{url}' is not an https:// address",
+                          "whoever can change what is fetched from there can come in as anybody")
+
+
+def _is_trustworthy(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
+    except ValueError:
+        return False
 
 
 def _unknown_log(document: Marked) -> Iterator[Problem]:
@@ -149,7 +171,7 @@ def _limits(document: Marked) -> Iterator[Problem]:
 
 
 CHECKS: tuple[Callable[[Marked], Iterator[Problem]], ...] = (
-    _reached_by_strangers, _certificate, _unknown_log, _nothing_to_serve, _mounts, _mappings, _agents, _limits,
+    _reached_by_strangers, _certificate, _oidc, _unknown_log, _nothing_to_serve, _mounts, _mappings, _agents, _limits,
 )
 
 

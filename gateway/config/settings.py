@@ -11,6 +11,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    NonNegativeFloat,
     PositiveFloat,
     PositiveInt,
     PrivateAttr,
@@ -24,6 +25,7 @@ from .access import Host, Network, Origin
 Name = Annotated[str, Field(min_length=1)]
 SHORTEST_KEY = 32
 HOST = re.compile(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
+AUTH = ("none", "keys", "oidc")
 
 
 def _empty_if_bare(value: Any) -> Any:
@@ -49,6 +51,17 @@ def _host_or_network(entry: str) -> str:
         except ValueError:
             raise ValueError("expected a host name (mcp.example, *.example) or a network (10.0.0.0/8, ::1)") from None
     return entry
+
+
+def _known_auth(auth: str | tuple[str, ...]) -> str | tuple[str, ...]:
+    """One word, or a list of ways in."""
+    for word in (auth,) if isinstance(auth, str) else auth:
+        if word not in (AUTH if isinstance(auth, str) else AUTH[1:]):
+            hint = "list keys, oidc, or both" if word == "none" else f"there are: {', '.join(AUTH)}"
+            raise ValueError(f"'{word}' is no way to come in here; {hint}")
+    if not auth:
+        raise ValueError("an empty list lets nobody in; write `none`, or list keys, oidc, or both")
+    return auth
 
 
 class Shape(BaseModel):
@@ -178,6 +191,21 @@ class ShadowSettings(Shape):
     seconds: PositiveFloat = 300
 
 
+class OidcSettings(Shape):
+    """Who signs the tokens that `auth: oidc` lets in, and what a token must say."""
+
+    issuer: Name
+    audience: Name
+    user_claim: Name = "sub"
+    jwks_url: str = ""
+    algorithms: tuple[Literal[
+        "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512"
+    ], ...] = ("RS256", "ES256")
+    leeway_seconds: NonNegativeFloat = 60
+    refresh_seconds: PositiveFloat = 60
+    cache_seconds: PositiveFloat = 3600
+
+
 class Config(Shape):
     """All settings of one server, checked; `data` and the files of `mappings` are whole paths."""
 
@@ -191,7 +219,10 @@ class Config(Shape):
     log: str = "sqlite"
     durability: Literal["normal", "fsync"] = "normal"
     secrets_key: Annotated[SecretStr, AfterValidator(_hard_to_guess)] = SecretStr("")
-    auth: Literal["none", "keys"] = "none"
+    auth: Annotated[str | tuple[str, ...], AfterValidator(_known_auth)] = "none"
+    oidc: OidcSettings | None = None
+    admins: tuple[Name, ...] = ()
+    audit: Path = Path("audit.jsonl")
     on_disconnect: Literal["continue", "cancel"] = "continue"
     dialects: dict[str, Annotated[DialectSettings, BeforeValidator(_empty_if_bare)]] = {}
     agents: dict[str, AgentSettings] = {}
@@ -206,6 +237,11 @@ class Config(Shape):
     _file: Path | None = PrivateAttr(default=None)
     _shown: Path | None = PrivateAttr(default=None)
     _warnings: tuple[str, ...] = PrivateAttr(default=())
+
+    @property
+    def asks_for(self) -> tuple[str, ...]:
+        """What a client can show to come in: keys, oidc, or both; nothing with `auth: none`."""
+        return tuple(word for word in AUTH[1:] if word == self.auth or word in self.auth)
 
     @property
     def file(self) -> Path | None:

@@ -2,6 +2,7 @@
 
 from .addresses import Addresses
 from .agents import Backend, Confined, Forgetting, Resuming, Said, Scoped, Telling, Turn
+from .callers import NOBODY, Caller, Role
 from .clock import Clock
 from .dialects import Dialect, Outbound, Skipping
 from .logs import EventLog, OnCommit, OnTrouble, SessionHead
@@ -9,10 +10,12 @@ from .resources import AnswerPlace, Answers, Files, IssuedKey, KeptAnswer, KeyRi
 from .sessions import Chunk, Receipt, Replays, ReplayState, Sessions, Subscription
 
 __all__ = [
+    "NOBODY",
     "Addresses",
     "AnswerPlace",
     "Answers",
     "Backend",
+    "Caller",
     "Chunk",
     "Clock",
     "Confined",
@@ -33,6 +36,7 @@ __all__ = [
     "Resource",
     "Resources",
     "Resuming",
+    "Role",
     "Said",
     "Scoped",
     "SessionHead",

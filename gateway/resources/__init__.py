@@ -2,8 +2,11 @@
 
 from .answers import Bounds, MemoryAnswers, SqliteAnswers
 from .archive import Archive, pack, unpack, unpack_files
+from .audited import AuditedResources, AuditedSessions
 from .files import FileStore
-from .keys import Key, KeyStore
+from .key_tables import SqliteKeyTable, ThreadedKeyTable
+from .keys import Key, Keys, KeyStore, KeyTable
+from .live_keys import AsyncKeyTable, LiveKeys
 from .memories import Kept, Memories, Memory
 from .memory import MemoryResources
 from .record_addresses import addresses_in
@@ -15,6 +18,9 @@ from .workspace import Item, Workspace, Workspaces
 
 __all__ = [
     "Archive",
+    "AsyncKeyTable",
+    "AuditedResources",
+    "AuditedSessions",
     "Bounds",
     "FileStore",
     "Item",
@@ -23,6 +29,9 @@ __all__ = [
     "KeptTask",
     "Key",
     "KeyStore",
+    "KeyTable",
+    "Keys",
+    "LiveKeys",
     "Memories",
     "Memory",
     "MemoryAnswers",
@@ -32,8 +41,10 @@ __all__ = [
     "Share",
     "Sharing",
     "SqliteAnswers",
+    "SqliteKeyTable",
     "SqliteResources",
     "Task",
+    "ThreadedKeyTable",
     "Workspace",
     "Workspaces",
     "addresses_in",

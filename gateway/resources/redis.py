@@ -1,7 +1,8 @@
 """The store on a Redis server: what one server of several has changed, the others see at once."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -13,8 +14,11 @@ from gateway.storage import UNSEALED, Seal
 from gateway.storage.redis import Redis
 
 from .answers import DEFAULT_BOUNDS, Bounds, opened, sealed
+from .key_tables import decode_key, encode_key, with_use
+from .keys import Change, Keys, Use
 from .memory import MOST
 
+T = TypeVar("T")
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Resource).decode
 _answer = msgspec.msgpack.Decoder(tuple[float, str, int, str, bytes]).decode
@@ -165,3 +169,66 @@ class RedisAnswers:
             "answer", APART.join(place), now, now - bounds.seconds, bounds.most, bounds.most_bytes, len(answer.body),
             kept,
         )
+
+
+class RedisKeyTable:
+    """Keys that every server knows: what one has changed, the others see when they ask for the version."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    async def version(self) -> int:
+        return int((await self._redis.look_all([("GET", self._redis.key("keys.version"))]))[0] or 0)
+
+    async def load(self) -> tuple[int, Keys]:
+        version, rows = await self._redis.look("keys_load")
+        return int(version), [with_use(decode_key(record), _use(use)) for record, use in rows]
+
+    async def change(self, version: int, change: Change) -> bool:
+        put = [word for key in change.put for word in (key.hash, encode_key(key))]
+        removed = [key.hash for key in change.remove]
+        return bool(await self._redis.change("keys_change", version, len(removed), *removed, *put))
+
+    async def uses(self, hashes: Iterable[str]) -> dict[str, Use]:
+        if not (wanted := tuple(hashes)):
+            return {}
+        found = (await self._redis.look_all([("HMGET", self._redis.key("keys.used"), *wanted)]))[0]
+        return {one: use for one, word in zip(wanted, found, strict=True) if (use := _use(word)) is not None}
+
+    async def touch(self, uses: Mapping[str, Use]) -> None:
+        words = [word for one, use in uses.items() for word in (one, repr(use.at), use.address)]
+        await self._redis.change("keys_used", *words)
+
+    async def close(self) -> None:
+        """The connection is the log's to close."""
+
+
+class WaitingKeyTable:
+    """The same for callers that have no event loop and wait; each call has a connection of its own."""
+
+    def __init__(self, redis: Callable[[], Redis]) -> None:
+        self._redis = redis
+
+    def load(self) -> tuple[int, Keys]:
+        return asyncio.run(self._asked(RedisKeyTable.load))
+
+    def change(self, version: int, change: Change) -> bool:
+        return asyncio.run(self._asked(lambda table: table.change(version, change)))
+
+    def close(self) -> None:
+        """Nothing is open between two calls."""
+
+    async def _asked(self, ask: Callable[[RedisKeyTable], Awaitable[T]]) -> T:
+        redis = self._redis()
+        await redis.open()
+        try:
+            return await ask(RedisKeyTable(redis))
+        finally:
+            await redis.close()
+
+
+def _use(word: bytes | None) -> Use | None:
+    if not word:
+        return None
+    at, _, address = word.decode(errors="replace").partition(" ")
+    return Use(float(at), address)

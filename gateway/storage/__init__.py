@@ -2,7 +2,7 @@
 
 from .counting import counted
 from .database import Database
-from .opening import Unusable, alone, locked, make, reading
+from .opening import Unusable, alone, beside, locked, make, reading
 from .opening import why as trouble_of
 from .schema import SCHEMA_VERSION
 from .sealing import UNSEALED, Seal, is_sealed, key_in
@@ -14,6 +14,7 @@ __all__ = [
     "Seal",
     "Unusable",
     "alone",
+    "beside",
     "counted",
     "is_sealed",
     "key_in",

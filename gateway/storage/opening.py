@@ -48,6 +48,23 @@ def connected(path: Path, *, fsync: bool, prepared: bool = True) -> sqlite3.Conn
     return connection
 
 
+def beside(path: Path) -> sqlite3.Connection:
+    """A connection that may write while a server holds the file, or before there is one; raises `Unusable`."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connection = connected(path, fsync=True, prepared=path.exists() and path.stat().st_size > 0)
+        try:
+            check_ours(connection, path)
+            migrate(connection)
+            connection.execute(f"PRAGMA wal_autocheckpoint = {TIDY_BYTES // PAGE_BYTES}")  # nobody else may tidy up
+        except (sqlite3.Error, Unusable):
+            connection.close()
+            raise
+    except (sqlite3.Error, OSError) as error:
+        raise Unusable(why(path, error)) from None
+    return connection
+
+
 def _carry_over(connection: sqlite3.Connection) -> None:
     """Take in what a server that died left in the write-ahead log; where there is no room for it, it stays there."""
     with suppress(sqlite3.OperationalError):

@@ -65,6 +65,14 @@ STEPS: tuple[Step, ...] = (
         value INTEGER NOT NULL
     ) WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE keys (
+        hash TEXT PRIMARY KEY,
+        record BLOB NOT NULL,
+        used_at REAL,
+        used_from TEXT
+    ) WITHOUT ROWID;
+    """,
 )
 """Each step is one released version; a step is never changed, only followed by another."""
 SCHEMA_VERSION = len(STEPS)
@@ -85,12 +93,11 @@ def belongs(connection: sqlite3.Connection) -> bool:
 
 def migrate(connection: sqlite3.Connection, steps: Sequence[Step] = STEPS) -> None:
     """Take the steps that are missing: all of them, or none if one cannot be taken."""
-    version = version_of(connection)
-    if version >= len(steps):
+    if version_of(connection) >= len(steps):
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        for step in steps[version:]:
+        for step in steps[version_of(connection):]:  # another process may have taken some while we waited
             _take(connection, step)
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
         connection.execute(f"PRAGMA user_version = {len(steps)}")

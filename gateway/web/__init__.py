@@ -1,10 +1,11 @@
 """Bytes: requests read, replies and streams written, callers known, refusals spelled."""
 
 from .allow_list import AllowList
+from .connections import Connections
 from .context import Context
 from .cors import mark
 from .downloads import address, attachment, linked
-from .guard import NOBODY, OWNER, Guard, bearer, public
+from .guard import CALLER, NOBODY, OWNER, Guard, bearer, current_caller, for_admins, public
 from .health import Readiness
 from .health import routes as health_routes
 from .idempotency import Idempotency
@@ -25,10 +26,12 @@ from .trusted_proxies import TrustedProxies
 from .uploads import Form, clean_name, media_type_of, receive, receive_many
 
 __all__ = [
+    "CALLER",
     "NOBODY",
     "OWNER",
     "SOCKETS",
     "AllowList",
+    "Connections",
     "Context",
     "Form",
     "Guard",
@@ -51,8 +54,10 @@ __all__ = [
     "checked",
     "clean_name",
     "converse",
+    "current_caller",
     "cursor_of",
     "dumps",
+    "for_admins",
     "health_routes",
     "hold_little",
     "keep_sockets",

@@ -10,6 +10,8 @@ from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
+from .guard import for_admins
+
 TURN_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
 LAG_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
 LAG_EVERY = 0.25
@@ -141,7 +143,8 @@ class LagWatch:
 
 
 def routes(metrics: Metrics) -> list[web.RouteDef]:
-    """`GET /metrics`."""
+    """`GET /metrics`: figures of all users, so that only admins may read them."""
+    @for_admins
     async def show(request: web.Request) -> web.Response:
         return web.Response(body=metrics.page(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 

@@ -8,8 +8,9 @@ import orjson
 import structlog
 from engineio.exceptions import EngineIOError  # type: ignore[import-untyped]
 
-from gateway.ports import Subscription
+from gateway.ports import Caller, Subscription
 
+from .connections import Connection
 from .parting import Stalled
 
 log = structlog.get_logger("dragoman.socketio")
@@ -50,9 +51,10 @@ _HEAD, _MIDDLE = b'{"event":"', b'","data":'
 class Peer:
     """One connected client."""
 
-    def __init__(self, server: Server, sid: str, transport_id: str, owner: str, token: str | None = None) -> None:
-        self.owner = owner
-        self.token = token
+    def __init__(self, server: Server, sid: str, transport_id: str, caller: Caller) -> None:
+        self.caller = caller
+        self.owner = caller.user
+        self.connection: Connection | None = None
         self.sid = sid
         self.order = asyncio.Lock()
         self._server = server

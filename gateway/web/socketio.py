@@ -16,13 +16,13 @@ from engineio.async_drivers.aiohttp import WebSocket  # type: ignore[import-unty
 from engineio.exceptions import EngineIOError  # type: ignore[import-untyped]
 from socketio.exceptions import ConnectionRefusedError as Refused  # type: ignore[import-untyped]
 
-from gateway.errors import GatewayError, Invalid, TooLarge
+from gateway.errors import GatewayError, Invalid, TooLarge, Unauthenticated
 from gateway.model import LimitExceeded, read_json
 
-from .guard import Guard, bearer, public
+from .guard import Guard, act_as, bearer, public
 from .origin_policy import takes_any_type
 from .peers import Peer
-from .sockets import SOCKETS
+from .sockets import FAREWELL, SOCKETS
 
 log = structlog.get_logger("dragoman.socketio")
 
@@ -74,6 +74,7 @@ class SocketServer:
         self._guard = guard
         self._peers: dict[str, Peer] = {}
         self._upgrades: dict[str, web.Request] = {}
+        self._expelling: dict[str, asyncio.Task[None]] = {}
         self._sio = socketio.AsyncServer(
             async_mode="aiohttp", json=Json(reads), max_http_buffer_size=most_bytes, ping_interval=ping_seconds,
             cors_allowed_origins=[], logger=_quiet, engineio_logger=_quiet,  # the origin policy has looked already
@@ -117,17 +118,35 @@ class SocketServer:
         said = auth.get("token") if isinstance(auth, dict) else None
         token = said if isinstance(said, str) else bearer(environ["aiohttp.request"])
         try:
-            owner = self._guard.owner_of(token)
+            caller = await self._guard.identify(token, environ["aiohttp.request"].remote or "")
         except GatewayError as error:
             raise Refused(error.message) from None
-        self._peers[sid] = Peer(self, sid, self._sio.manager.eio_sid_from_sid(sid, "/"), owner, token)
+        peer = self._peers[sid] = Peer(self, sid, self._sio.manager.eio_sid_from_sid(sid, "/"), caller)
+        if caller.credential:
+            peer.connection = self._guard.connections.add(caller, partial(self._expel, peer))
 
     async def _disconnect(self, sid: str, reason: Any = None) -> None:
         peer = self._peers.pop(sid, None)
         if peer is not None:
+            if peer.connection is not None:
+                self._guard.connections.discard(peer.connection)
             peer.unfollow_all()
             peer.hang_up()
             await self._listener.gone(peer)
+
+    def _expel(self, peer: Peer) -> None:
+        """The client's key opens nothing any more."""
+        peer.unfollow_all()
+        task = self._expelling[peer.sid] = asyncio.create_task(self._part(peer), name=f"expel {peer.sid}")
+        task.add_done_callback(lambda done: self._expelling.pop(peer.sid, None))
+
+    async def _part(self, peer: Peer) -> None:
+        """Tell the client why, and hang up whether it listens or not."""
+        with suppress(TimeoutError, ConnectionResetError, EngineIOError):
+            async with asyncio.timeout(FAREWELL):
+                await self._listener.refuse(peer, Unauthenticated("the key was revoked, or its time is over"))
+                await self._sio.disconnect(peer.sid)
+        await self.cut(peer.transport_id)
 
     async def _receive(self, transport_id: str, packet: str | bytes) -> None:
         """Have a packet read by the library; one that cannot be read is refused, and costs a line of the journal."""
@@ -161,13 +180,10 @@ class SocketServer:
         return await answer.answer if isinstance(answer, Later) else answer
 
     async def _answer(self, peer: Peer, event: str, said: Any) -> Any:
+        if peer.connection is not None and peer.connection.is_over:
+            return None
+        act_as(peer.caller)
         try:
-            try:
-                peer.owner = self._guard.owner_of(peer.token)
-            except GatewayError as error:  # the key was deleted meanwhile
-                await self._listener.refuse(peer, error)
-                await self._sio.disconnect(peer.sid)
-                return None
             return await self._listener.hear(peer, event, said)
         except (ConnectionResetError, EngineIOError):
             return None  # the client has left

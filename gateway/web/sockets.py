@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Protocol
 
 import structlog
@@ -11,12 +12,15 @@ from aiohttp import WSCloseCode, WSMsgType, web
 from gateway.errors import Overloaded
 from gateway.ports import Subscription
 
+from .connections import CONNECTION, REVOKED
 from .parting import RESTARTING, Stalled, closing, portions
 
 log = structlog.get_logger("dragoman.web")
 
 GOODBYE = 1.0
 """Seconds that a client has to say goodbye in return."""
+FAREWELL = 0.25
+"""Seconds that a client whose key was revoked has to take the farewell."""
 LINGER = 5.0
 """Seconds in which the rest of a frame that is too large is read away, so that its client can read why it is cut."""
 Send = Callable[[Iterable[bytes]], Awaitable[None]]
@@ -173,8 +177,12 @@ async def converse(
     hearing = listener(socket)
     talk = Talk(ws, hearing)
     request.app[SOCKETS].add(talk)
+    if (connection := request.get(CONNECTION)) is not None:
+        connection.end = partial(expel, ws, request.transport)
     try:
         async for message in ws:
+            if connection is not None and connection.is_over:
+                continue  # it was said with a key that is no good any more
             if message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
                 await hearing.hear(message.data)
     except ConnectionResetError:
@@ -187,6 +195,14 @@ async def converse(
         beating.cancel()
         await hearing.gone()
     return ws
+
+
+def expel(ws: web.WebSocketResponse, transport: asyncio.Transport | None) -> None:
+    """Tell the client that its key is no good any more, and hang up whether it listens or not."""
+    goodbye = asyncio.create_task(ws.close(code=WSCloseCode.POLICY_VIOLATION, message=REVOKED, drain=False))
+    goodbye.add_done_callback(lambda done: done.cancelled() or done.exception())
+    if transport is not None:
+        asyncio.get_running_loop().call_later(FAREWELL, transport.abort)
 
 
 async def _beat(socket: Socket, beat: Callable[[], bytes], every: float) -> None:

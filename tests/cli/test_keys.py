@@ -1,12 +1,16 @@
 """`dragoman keys` makes, lists and removes keys."""
 
+import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote
 
 from typer.testing import Result
 
-from gateway.resources import KeyStore
+from gateway.resources import KeyStore, SqliteKeyTable
+from gateway.resources.keys import Use, issued
+from tests.support.redis_server import redis_of_this_run
 
 Run = Callable[..., Result]
 
@@ -27,6 +31,51 @@ def test_keys_are_listed_without_what_opens(dragoman: Run) -> None:
     result = dragoman("keys", "list")
     assert result.stdout.split()[:2] == ["laptop", "ada"]
     assert token not in result.output
+
+
+def test_the_list_shows_last_use_and_which_key_made_which(home: Path, dragoman: Run) -> None:
+    dragoman("keys", "add", "laptop", "--user", "ada")
+    table = SqliteKeyTable(home / "data" / "dragoman.db")
+    version, [laptop] = table.load()
+    for rule in (issued("ada", "spare", parent=laptop.hash), issued("", "nobody's")):
+        version, keys = table.load()
+        table.change(version, rule(keys)[0])
+    table.touch({laptop.hash: Use(86400.0, "192.0.2.7")})
+    table.close()
+    first, second, third = dragoman("keys", "list").stdout.splitlines()
+    assert "used 1970-01-02 00:00 UTC from 192.0.2.7" in first
+    assert second.endswith("never used                                made by laptop")
+    assert "opens nothing" in third
+
+
+def test_keys_that_were_made_with_a_key_are_removed_with_it_and_both_are_in_the_audit_log(
+    home: Path, dragoman: Run,
+) -> None:
+    dragoman("keys", "add", "laptop", "--user", "ada")
+    table = SqliteKeyTable(home / "data" / "dragoman.db")
+    version, [laptop] = table.load()
+    change, (made, _) = issued("ada", "spare", parent=laptop.hash)([laptop])
+    table.change(version, change)
+    table.close()
+    assert made.name in dragoman("keys", "remove", "laptop").stderr
+    assert "There are no keys" in dragoman("keys", "list").stderr
+    lines = [json.loads(line) for line in (home / "data" / "audit.jsonl").read_text().splitlines()]
+    assert [(line["event"], line["target"]) for line in lines] == [
+        ("key.created", "laptop of ada"), ("key.revoked", "laptop"), ("key.revoked", f"{made.name}, made by laptop"),
+    ]
+    assert {line["address"] for line in lines} == {"command line"}
+
+
+def test_the_keys_of_servers_that_share_a_redis_are_there(home: Path, dragoman: Run) -> None:
+    log = f"{redis_of_this_run().url}?prefix={quote(str(home))}"
+    with (home / "config.yaml").open("a") as file:
+        file.write(f"log: '{log}'\n")
+    token = dragoman("keys", "add", "laptop", "--user", "ada").stdout.strip()
+    assert token.startswith("dgm_")
+    assert dragoman("keys", "list").stdout.split()[:2] == ["laptop", "ada"]
+    assert not (home / "data" / "dragoman.db").exists()
+    assert dragoman("keys", "remove", "laptop").exit_code == 0
+    assert dragoman("keys", "remove", "laptop").exit_code == 2
 
 
 def test_no_keys_is_said(dragoman: Run) -> None:

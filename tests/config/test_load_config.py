@@ -187,6 +187,33 @@ def test_strangers_need_keys(host: str) -> None:
     assert load_config(written(GOOD + f"host: '{host}'\nauth: keys\n")).auth == "keys"
 
 
+def test_several_ways_in_can_be_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    oidc = "oidc: {issuer: 'https://login.example', audience: a}\n"
+    for text, asks_for in (
+        ("auth: none\n", ()), ("auth: keys\n", ("keys",)), (f"auth: oidc\n{oidc}", ("oidc",)),
+        (f"auth: [oidc, keys]\n{oidc}", ("keys", "oidc")),
+    ):
+        assert load_config(written(GOOD + text)).asks_for == asks_for
+    monkeypatch.setenv("DRAGOMAN_AUTH", "keys")
+    monkeypatch.setenv("DRAGOMAN_ADMINS", '["root"]')
+    config = load_config(written(GOOD))
+    assert (config.asks_for, config.admins) == (("keys",), ("root",))
+
+
+def test_a_way_in_that_lets_in_nobody_or_everybody_is_refused() -> None:
+    assert problems(GOOD + "auth: kyes\n") == [
+        "config.yaml:3:7: auth: 'kyes' is no way to come in here; there are: none, keys, oidc"]
+    assert problems(GOOD + "auth: [keys, none]\n") == [
+        "config.yaml:3:7: auth: 'none' is no way to come in here; list keys, oidc, or both"]
+    assert "an empty list lets nobody in" in problems(GOOD + "auth: []\n")[0]
+    assert problems(GOOD + "auth: oidc\n") == [
+        "config.yaml:3:7: auth: oidc needs to know who signs the tokens; add `oidc: {issuer: https://…, audience: …}`"]
+    for url in ("http://login.example", "ftp://x", "login.example", "http://["):
+        [problem] = problems(GOOD + f"auth: oidc\noidc: {{audience: a, issuer: '{url}'}}\n")
+        assert f"'{url}' is not an https:// address" in problem
+    assert problems(GOOD + "auth: oidc\noidc: {audience: a, issuer: 'https://x', algorithms: [HS256]}\n")
+
+
 def test_an_empty_file_serves_nothing() -> None:
     assert problems("") == [
         "config.yaml:1:1: 'agents' names nothing to serve; name one at least: `agents: {demo: {backend: demo}}`",

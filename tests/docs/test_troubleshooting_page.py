@@ -143,6 +143,7 @@ AT_THE_COMMAND_LINE: dict[str, Callable[[Path], str]] = {
         "dialects: {aap: {mount: /x}, cas: {mount: /x}}\nagents: {a: {backend: demo}}\n", "check"),
     "auth: none is for this machine only, but on host '0.0.0.0' others could use the agents; …":
         command("serve", "--host", "0.0.0.0", "--port", "0"),
+    "auth: oidc needs to know who signs the tokens; …": with_settings(f"{GOOD}auth: oidc\n", "check"),
     "the environment has no variable NO_SUCH_KEY": agent("backend: openai, settings: {key: $NO_SUCH_KEY, model: x}"),
     "no module named 'parrot' beside the settings or among the installed":
         agent("backend: python, settings: {agent: 'parrot:reply'}"),
@@ -234,6 +235,12 @@ async def other_origin(served: Served) -> tuple[int, str]:
         return response.status, await response.text()
 
 
+async def reading_metrics(served: Served) -> tuple[int, str]:
+    headers = {"Authorization": f"Bearer {await served.gateway.keys.add('ann')}"}
+    async with served.http.get(served.url("/metrics"), headers=headers) as response:
+        return response.status, await response.text()
+
+
 async def raising_agent(served: Served) -> tuple[int, str]:
     return await post(served, "/api/v1/chat", {"message": "hello", "userId": "ann", "stream": False})
 
@@ -241,6 +248,7 @@ async def raising_agent(served: Served) -> tuple[int, str]:
 BY_REQUEST: dict[str, tuple[dict[str, Any], Act]] = {
     "a key is required: send the header 'Authorization: Bearer <key>'":
         ({"auth": "keys"}, posting("/aap/sessions", AAP_SESSION)),
+    "this is for admins: list the user '…' under …": ({"auth": "keys"}, reading_metrics),
     "this key is not known": ({"auth": "keys"}, posting("/aap/sessions", AAP_SESSION, Authorization="Bearer nobody's")),
     "there is no agent 'nobody'": ({}, posting("/aap/sessions", {"agent": {"name": "nobody"}})),
     "there is no session '…'": ({}, posting("/aap/sessions/sess_0/turns", HELLO)),

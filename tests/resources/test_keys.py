@@ -1,12 +1,17 @@
-"""Keys are shown once, kept as hashes, and seen by a running server."""
+"""Keys are shown once, stored as hashes beside the log, and removed with those that they made."""
 
+import json
+import sqlite3
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
-from gateway.errors import Conflict, Invalid, NotFound
+from gateway.errors import Conflict, Invalid, NotFound, Overloaded
 from gateway.marks import Problems
-from gateway.resources.keys import FILE, KeyStore
+from gateway.resources import Key, KeyStore, SqliteKeyTable
+from gateway.resources.keys import CARRIED, FILE, Change, added, carried, hash_of, issued, relabelled, removed, revoked
 
 
 @pytest.fixture
@@ -33,25 +38,11 @@ def test_without_a_file_nothing_opens(store: KeyStore) -> None:
     assert store.list() == ()
 
 
-def test_the_key_itself_is_not_kept(store: KeyStore, tmp_path: Path) -> None:
-    token = store.add("ada")
-    text = (tmp_path / "data" / FILE).read_text()
-    assert token not in text
-    assert token.removeprefix("dgm_") not in text
-    assert [(key.name, key.user) for key in store.list()] == [("ada", "ada")]
-
-
 def test_keys_are_long_and_never_the_same(store: KeyStore) -> None:
     first, second = store.add("one"), store.add("two")
     assert first != second
     assert first.startswith("dgm_")
     assert len(first) >= 47
-
-
-def test_the_file_is_for_its_owner_only(store: KeyStore, tmp_path: Path) -> None:
-    store.add("ada")
-    assert (tmp_path / "data" / FILE).stat().st_mode & 0o777 == 0o600
-    assert [file.name for file in (tmp_path / "data").iterdir()] == [FILE]
 
 
 def test_a_name_is_given_once(store: KeyStore) -> None:
@@ -81,84 +72,129 @@ def test_odd_names_are_refused(store: KeyStore, name: str) -> None:
         store.add(name)
 
 
-def test_a_running_server_sees_what_another_process_changed(store: KeyStore, tmp_path: Path) -> None:
-    server = KeyStore(tmp_path / "data")
-    assert server.verify("dgm_none") is None
+def test_the_key_itself_is_stored_nowhere_and_the_database_is_for_its_owner_only(
+    store: KeyStore, tmp_path: Path,
+) -> None:
     token = store.add("ada")
-    assert server.verify(token) == "ada"
+    assert [(key.name, key.user) for key in store.list()] == [("ada", "ada")]
+    for file in (tmp_path / "data").iterdir():
+        assert token.removeprefix("dgm_").encode() not in file.read_bytes()
+        assert file.stat().st_mode & 0o077 == 0
+
+
+def test_two_who_change_the_keys_at_once_both_succeed(tmp_path: Path) -> None:
+    table = SqliteKeyTable(tmp_path / "dragoman.db")
+    version, keys = table.load()
+    first, _ = added("one")(keys)
+    second, _ = added("two")(keys)
+    assert table.change(version, first)
+    assert not table.change(version, second), "the keys have changed meanwhile: look again"
+    table.close()
+    KeyStore(tmp_path).add("two")
+    assert [key.name for key in KeyStore(tmp_path).list()] == ["one", "two"]
+
+
+def test_a_store_that_cannot_be_written_is_told_as_such(tmp_path: Path) -> None:
+    (tmp_path / "dragoman.db").mkdir()
+    with pytest.raises(Overloaded, match="keys cannot be read or stored just now: "):
+        KeyStore(tmp_path).add("ada")
+
+
+# -- a user's own -----------------------------------------------------------------------------------------------------
+
+def apply(keys: list[Key], change: Change) -> list[Key]:
+    return [key for key in keys if key.hash not in {one.hash for one in (*change.put, *change.remove)}] + [*change.put]
+
+
+def test_a_key_that_a_user_makes_is_theirs() -> None:
+    change, (made, token) = issued("ada", "My Key", "sk-x-")([])
+    assert token.startswith("sk-x-")
+    assert (made.masked, made.hash, made.user) == (f"sk-x-...{token[-4:]}", hash_of(token), "ada")
+    assert made.name == made.key_id
+    assert change.put == (made,)
+    with pytest.raises(NotFound):
+        revoked("bob", made.key_id)([made])
+    with pytest.raises(NotFound):
+        relabelled("bob", made.key_id, "x")([made])
+    assert relabelled("ada", made.key_id, "two")([made])[1].label == "two"
+
+
+def test_a_user_has_so_many_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.resources.keys.MOST", 1)
+    change, _ = issued("ada", "one")([])
+    with pytest.raises(Conflict, match="you have 1 keys already"):
+        issued("ada", "two")(change.put)
+    issued("bob", "one")(change.put)
+
+
+def test_a_key_takes_those_with_it_that_it_made_and_those_that_they_made() -> None:
+    keys: list[Key] = []
+    for name, parent in (("a", None), ("b", 0), ("c", 1), ("d", None), ("e", 3)):
+        rule = added(name) if parent is None else issued("a", name, parent=keys[parent].hash)
+        keys = apply(keys, rule(keys)[0])
+    change, gone = removed("a")(keys)
+    assert [key.label or key.name for key in gone] == ["a", "b", "c"]
+    assert [key.label or key.name for key in apply(keys, change)] == ["d", "e"]
+    assert [key.label for key in revoked("a", keys[1].key_id)(keys)[1]] == ["b", "c"]
+
+
+def test_a_key_that_nobody_made_opens_nothing(tmp_path: Path) -> None:
+    """A page could have it made while `auth: none` was in force."""
+    table = SqliteKeyTable(tmp_path / "data" / "dragoman.db")
+    change, (_, token) = issued("", "local")([])
+    assert table.change(0, change)
+    table.close()
+    assert KeyStore(tmp_path / "data").verify(token) is None
+
+
+# -- the file of before -----------------------------------------------------------------------------------------------
+
+OLD = {"name": "ada", "user": "ada", "hash": hash_of("dgm_old"), "created": "2026-01-01T00:00:00Z",
+       "used": "2026-02-01T00:00:00Z"}
+NOBODYS = {**OLD, "name": "key_1", "user": "", "hash": hash_of("dgm_nobody")}
+
+
+def write_old(folder: Path, *keys: dict[str, str]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / FILE).write_text(json.dumps({"version": 1, "keys": keys}))
+
+
+def test_a_file_of_keys_is_carried_over_once(store: KeyStore, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    write_old(folder, OLD, NOBODYS)
+    with capture_logs() as lines:
+        assert store.verify("dgm_old") == "ada"
+    assert store.verify("dgm_nobody") is None
+    assert [(line["event"], line["keys"]) for line in lines] == [("keys_carried_over", 2)]
+    assert not (folder / FILE).exists()
+    assert (folder / CARRIED).exists()
+    assert store.list()[0].used == datetime(2026, 2, 1, tzinfo=UTC)
     store.remove("ada")
-    assert server.verify(token) is None
-
-
-def test_a_broken_file_is_told_by_the_commands(store: KeyStore, tmp_path: Path) -> None:
+    write_old(folder, OLD)
+    assert store.verify("dgm_old") is None, "another copy of the file does not bring a removed key back"
+    assert [key.name for key in store.list()] == ["key_1"]
     store.add("ada")
+
+
+def test_a_key_that_is_stored_already_is_not_carried_over_again() -> None:
+    key = Key(name="a", user="a", hash="h", created=datetime.now(UTC))
+    assert carried([key])([key]) == (Change(), 0)
+    assert carried([key])([])[1] == 1
+
+
+def test_a_broken_file_of_keys_is_told(store: KeyStore, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
     (tmp_path / "data" / FILE).write_text("{")
     with pytest.raises(Problems, match=r"keys\.json:1:1: is not a file of keys: .*; mend it"):
         store.list()
 
 
-def test_a_broken_file_leaves_the_keys_from_before_in_force(store: KeyStore, tmp_path: Path) -> None:
-    token = store.add("ada")
-    assert store.verify(token) == "ada"
-    (tmp_path / "data" / FILE).write_text("{")
-    assert store.verify(token) == "ada"
-
-
-# -- a user's own -----------------------------------------------------------------------------------------------------
-
-def test_a_key_that_a_user_makes_opens_for_them(store: KeyStore) -> None:
-    made, token = store.issue("ada", "My Key", "sk-x-")
-    assert token.startswith("sk-x-")
-    assert made.masked == f"sk-x-...{token[-4:]}"
-    assert store.verify(token) == "ada"
-    assert made.key_id.startswith("key_")
-    assert made.name == made.key_id
-
-
-def test_a_user_sees_their_own_keys_only(store: KeyStore) -> None:
-    mine, _ = store.issue("ada", "one")
-    theirs, _ = store.issue("bob", "one")
-    assert [key.key_id for key in store.of("ada")] == [mine.key_id]
-    for call in (store.find, store.revoke, lambda user, key: store.relabel(user, key, "x")):
-        with pytest.raises(NotFound):
-            call("ada", theirs.key_id)
-
-
-def test_a_key_is_called_otherwise_and_opens_as_before(store: KeyStore) -> None:
-    made, token = store.issue("ada", "one")
-    assert store.relabel("ada", made.key_id, "two").label == "two"
-    assert store.find("ada", made.key_id).label == "two"
-    assert store.verify(token) == "ada"
-
-
-def test_a_revoked_key_opens_no_more(store: KeyStore) -> None:
-    made, token = store.issue("ada", "one")
-    store.revoke("ada", made.key_id)
-    assert store.verify(token) is None
-    assert store.of("ada") == ()
-
-
-def test_use_is_known_at_once_and_kept_when_the_server_stops(store: KeyStore, tmp_path: Path) -> None:
-    made, token = store.issue("ada", "one")
-    assert made.used is None
-    store.verify(token)
-    used = store.find("ada", made.key_id).used
-    assert used is not None
-    assert KeyStore(tmp_path / "data").find("ada", made.key_id).used is None
-    store.remember_use()
-    assert KeyStore(tmp_path / "data").find("ada", made.key_id).used == used
-
-
-def test_a_user_has_so_many_keys(store: KeyStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.resources.keys.MOST", 1)
-    store.issue("ada", "one")
-    with pytest.raises(Conflict, match="you have 1 keys already"):
-        store.issue("ada", "two")
-    store.issue("bob", "one")
-
-
-def test_a_key_made_by_the_command_has_an_id_too(store: KeyStore) -> None:
-    token = store.add("laptop", "ada")
-    (key,) = store.of("ada")
-    assert store.find("ada", key.key_id).name == "laptop"
-    assert key.masked == f"dgm_...{token[-4:]}"
+def test_the_database_of_a_server_that_runs_can_be_changed_beside_it(tmp_path: Path) -> None:
+    KeyStore(tmp_path).add("one")
+    server = sqlite3.connect(tmp_path / "dragoman.db", isolation_level=None)
+    server.execute("BEGIN")
+    server.execute("SELECT * FROM counters").fetchall()
+    KeyStore(tmp_path).add("two")
+    server.execute("COMMIT")
+    assert server.execute("SELECT count(*) FROM keys").fetchone() == (2,)
+    server.close()

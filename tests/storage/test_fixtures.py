@@ -12,9 +12,10 @@ from gateway.log import SqliteLog
 from gateway.log.carry import Header
 from gateway.log.verify import verify
 from gateway.model import ASKS, COMMANDS, EVENTS, MODEL_VERSION, Record, SessionStatus, decode, fold
-from gateway.resources import SqliteResources
-from gateway.storage import SCHEMA_VERSION, Database
+from gateway.resources import SqliteKeyTable, SqliteResources
+from gateway.storage import SCHEMA_VERSION, Database, Seal
 from gateway.storage.schema import STEPS, migrate, version_of
+from tests.storage.fixtures.make import SEALED_WITH
 
 FOLDER = Path(__file__).parent / "fixtures"
 VERSIONS = range(1, SCHEMA_VERSION + 1)
@@ -61,13 +62,15 @@ async def test_an_old_database_is_read_as_it_was_written(copy: Path, version: in
         assert (head.owner, head.in_turn) == (view.owner, view.status is SessionStatus.SUSPENDED)
         for request_id in view.asks:
             assert await log.place_of(request_id) == head.session_id
-    resources = SqliteResources(database, lambda: 0.0)
+    seal = Seal(lambda: [SEALED_WITH])
+    resources = SqliteResources(database, lambda: 0.0, seal=seal)
     [agent] = await resources.list("agent", "ann")
     assert (agent.version, agent.body, agent.secrets) == (2, {"name": "mine still"}, {"token": "not really a secret"})
     assert len(await resources.list("agent", "ann", archived=True)) == 2
-    answers = await database.read(lambda file: file.execute("SELECT owner, key, status, body FROM answers").fetchall())
-    assert answers == [("ann", "key-1", 201, b"made")]
+    [answer] = await database.read(lambda file: file.execute("SELECT owner, key, status, body FROM answers").fetchall())
+    assert (*answer[:3], seal.open(answer[3])) == ("ann", "key-1", 201, b"made")
     await log.close()
+    assert [(key.name, key.user) for key in SqliteKeyTable(copy).load()[1]] == [("laptop", "ann")] * (version > 1)
     assert verify(copy).problems == []
 
 

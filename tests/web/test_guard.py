@@ -1,16 +1,28 @@
 """Who is asking: every route is guarded unless it says otherwise."""
 
+from datetime import UTC, datetime
+
 import pytest
 from aiohttp import web
 from pytest_aiohttp.plugin import AiohttpClient
 
 from gateway.errors import GatewayError, Unauthenticated
-from gateway.web import NOBODY, OWNER, Guard, Refusals, public
+from gateway.ports import Caller
+from gateway.resources import Key
+from gateway.web import CALLER, NOBODY, OWNER, Guard, Refusals, current_caller, for_admins, public
 
 
 class Keys:
-    def verify(self, token: str) -> str | None:
-        return {"good": "ann"}.get(token)
+    async def verify(self, token: str, address: str) -> Key | None:
+        user = {"good": "ann", "better": "ben"}.get(token)
+        return user and Key(name=token, user=user, hash=f"hash of {token}", created=datetime.now(UTC))
+
+
+class Tokens:
+    async def verify(self, token: str) -> Caller:
+        if token != "a.b.c":
+            raise Unauthenticated("the token is not good")
+        return Caller(user="cay", credential="oidc:1", key="https://issuer", expires=5.0)
 
 
 async def whoami(request: web.Request) -> web.Response:
@@ -22,10 +34,11 @@ async def anyone(request: web.Request) -> web.Response:
     return web.Response(text="hello")
 
 
-def app(keys: Keys | None) -> web.Application:
-    def spell(path: str, error: GatewayError) -> tuple[int, object]:
-        return error.code.status, {"error": error.message}
+def spell(path: str, error: GatewayError) -> tuple[int, object]:
+    return error.code.status, {"error": error.message}
 
+
+def app(keys: Keys | None) -> web.Application:
     made = web.Application(middlewares=[Refusals(spell).middleware, Guard(keys).middleware])
     made.add_routes([web.get("/me", whoami), web.get("/open", anyone)])
     return made
@@ -61,7 +74,44 @@ async def test_a_path_that_does_not_exist_is_not_found_even_without_a_key(aiohtt
     assert (await client.get("/nowhere")).status == 404
 
 
-def test_a_guard_can_be_asked_directly() -> None:
-    assert Guard(Keys()).owner_of("good") == "ann"
-    with pytest.raises(Unauthenticated):
-        Guard(Keys()).owner_of(None)
+async def test_a_guard_can_be_asked_directly() -> None:
+    guard = Guard(Keys(), admins=lambda: ["ben"])
+    assert await guard.identify("good", "1.2.3.4") == Caller(
+        user="ann", credential="hash of good", key="good", address="1.2.3.4", role="user")
+    assert (await guard.identify("better")).is_admin
+    for token, reason in ((None, "a key is required"), ("bad", "not known"), ("a.b.c", "not known")):
+        with pytest.raises(Unauthenticated, match=reason):
+            await guard.identify(token)
+
+
+async def test_keys_and_tokens_open_side_by_side_and_alone() -> None:
+    both = Guard(Keys(), Tokens(), admins=lambda: ["cay"])
+    assert [(await both.identify(token)).user for token in ("good", "a.b.c")] == ["ann", "cay"]
+    cay = await both.identify("a.b.c", "1.2.3.4")
+    assert (cay.role, cay.address, cay.expires) == ("admin", "1.2.3.4", 5.0)
+    with pytest.raises(Unauthenticated, match="the token is not good"):
+        await both.identify("x.y.z")
+    with pytest.raises(Unauthenticated, match="this key is not known"):
+        await Guard(None, Tokens()).identify("good")
+
+
+@for_admins
+async def everybodys(request: web.Request) -> web.Response:
+    return web.Response(text=f"{request[CALLER].role} {current_caller() == request[CALLER]}")
+
+
+async def test_what_is_everybodys_is_for_admins(aiohttp_client: AiohttpClient) -> None:
+    for guard, token, expected in (
+        (Guard(Keys(), admins=lambda: ["ben"]), "good", 403), (Guard(Keys(), admins=lambda: ["ben"]), "better", 200),
+        (Guard(Keys()), "better", 403), (Guard(None), "", 200),
+    ):
+        made = web.Application(middlewares=[Refusals(spell).middleware, guard.middleware])
+        made.add_routes([web.get("/all", everybodys)])
+        client = await aiohttp_client(made)
+        response = await client.get("/all", headers={"Authorization": f"Bearer {token}"})
+        assert response.status == expected
+        if expected == 200:
+            assert await response.text() == "admin True"
+        else:
+            assert "list the user" in (await response.json())["error"]
+        assert len(guard.connections) == 0, "what has ended is not held"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.ports import Chunk
+from gateway.ports import Caller, Chunk
 from gateway.web import Peer, parted
 
 
@@ -46,7 +46,7 @@ class Wire:
 
     async def hear(self, count: int) -> None:
         frames = (b'{"event":"n","data":%d}' % number for number in range(count))
-        await Peer(self, "sid", "transport", "ann").send(frames)
+        await Peer(self, "sid", "transport", Caller(user="ann")).send(frames)
 
 
 def test_a_frame_has_a_name_and_a_payload() -> None:
@@ -97,7 +97,7 @@ class Following:
 
 
 async def test_what_is_not_followed_any_more_before_it_began_is_closed_too() -> None:
-    peer, one, two = Peer(Wire(8), "sid", "transport", "ann"), Following(), Following()
+    peer, one, two = Peer(Wire(8), "sid", "transport", Caller(user="ann")), Following(), Following()
     peer.follow("sess_1", "all", one)
     peer.follow("sess_1", "all", two)
     await asyncio.sleep(0)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from structlog.testing import capture_logs
 
 from gateway.errors import GatewayError
 from gateway.ports import Chunk
+from gateway.resources import Key
 from gateway.web import Guard, Later, Peer, SocketServer, keep_sockets
 from tests.support.gateway_server import until
 
@@ -22,8 +24,8 @@ class Ann:
 
     known: str | None = "key"
 
-    def verify(self, token: str) -> str | None:
-        return "ann" if token == self.known else None
+    async def verify(self, token: str, address: str = "") -> Key | None:
+        return Key(name="hers", user="ann", hash="h", created=datetime.now(UTC)) if token == self.known else None
 
 
 class Feed:
@@ -247,11 +249,12 @@ async def test_nonsense_to_a_namespace_that_nobody_serves_is_dropped() -> None:
         assert listener.refused == []
 
 
-async def test_a_key_that_was_deleted_is_refused_and_disconnected() -> None:
-    ann = Ann()
-    async with listening(guard=Guard(ann)) as (listener, address), client(address) as sio:
+async def test_a_key_that_was_revoked_is_refused_and_disconnected_and_not_heard_meanwhile() -> None:
+    guard = Guard(Ann())
+    async with listening(guard=guard) as (listener, address), client(address) as sio:
         assert (await sio.call("hi", 1, timeout=30))["owner"] == "ann"
-        ann.known = None
+        guard.connections.end(["h"])
         await sio.emit("hi", 2)
         await until(lambda: not sio.connected)
-        assert (listener.heard, listener.refused) == (["hi 1"], ["this key is not known"])
+        assert (listener.heard, listener.refused) == (["hi 1"], ["the key was revoked, or its time is over"])
+        await until(lambda: not len(guard.connections))

@@ -88,7 +88,7 @@ async def test_who_has_no_turn_or_no_session_is_told_so(tmp_path: Path) -> None:
 
 async def test_other_peoples_turns_are_not_found(tmp_path: Path) -> None:
     keys = KeyStore(tmp_path / "data")
-    (_, mine), (_, yours) = keys.issue("ann", "a"), keys.issue("bob", "b")
+    mine, yours = keys.add("ann"), keys.add("bob")
     async with serving(tmp_path, auth="keys") as served:
         mine, yours = f"Bearer {mine}", f"Bearer {yours}"
         at = await opened(served, Authorization=mine)

@@ -267,7 +267,7 @@ async def test_what_aap_cannot_ask_for_is_refused(talk: Conversation) -> None:
 
 async def test_the_key_lets_us_in_and_is_never_repeated(tmp_path: Path) -> None:
     async with serving(tmp_path, auth="keys") as served:
-        key = served.gateway.keys.issue("ann", "test")[1]
+        key = await served.gateway.keys.add("ann")
         async with conversing(served.url("/aap"), key=key) as talk:
             assert await talk.say("hello") == Ended()
             assert (await served.gateway.sessions.get("ann", talk.session_id)).turns == 1

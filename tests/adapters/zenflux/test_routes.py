@@ -127,7 +127,7 @@ async def test_answers_are_wrapped_and_flat(tmp_path: Path) -> None:
 # -- keys -------------------------------------------------------------------------------------------------------------
 
 async def keyed(client: Client, name: str) -> Client:
-    return Client(client.served, client.served.gateway.keys.add(name))  # type: ignore[union-attr]
+    return Client(client.served, await client.served.gateway.keys.add(name))
 
 
 async def test_what_is_one_users_is_not_anothers(tmp_path: Path) -> None:

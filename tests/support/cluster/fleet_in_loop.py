@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,11 +20,11 @@ LEASE = 10.0
 class ServerInLoop:
     """One port; each life has a line of its own to Redis."""
 
-    def __init__(self, folder: Path, shared: Path, prefix: str, lease: float) -> None:
+    def __init__(self, folder: Path, shared: Path, prefix: str, lease: float, settings: dict[str, Any]) -> None:
         self._folder, self._prefix = folder, prefix
         self._settings = {
             "dialects": {name: {} for name in DIALECTS}, "data": str(shared),
-            "limits": {"lease_seconds": lease, "drain_seconds": 0.5},
+            "limits": {"lease_seconds": lease, "drain_seconds": 0.5}, **settings,
         }
         self._life = AsyncExitStack()
         self._ends: list[asyncio.Task[None]] = []
@@ -62,10 +63,11 @@ class ServerInLoop:
 class FleetInLoop:
     """Servers by number, and an address that leads to any of them in turn."""
 
-    def __init__(self, folder: Path, number: int, lease: float) -> None:
+    def __init__(self, folder: Path, number: int, lease: float, settings: dict[str, Any]) -> None:
         self.lease = lease
         self.servers = [
-            ServerInLoop(folder / f"server{n}", folder / "shared", folder.name, lease) for n in range(number)]
+            ServerInLoop(folder / f"server{n}", folder / "shared", folder.name, lease, settings)
+            for n in range(number)]
         self.front = InTurn(lambda: [one.port for one in self.servers])
 
     @property
@@ -81,10 +83,12 @@ class FleetInLoop:
 
 
 @asynccontextmanager
-async def fleet_in_loop(folder: Path, number: int, lease: float = LEASE) -> AsyncIterator[FleetInLoop]:
+async def fleet_in_loop(
+    folder: Path, number: int, lease: float = LEASE, settings: dict[str, Any] | None = None,
+) -> AsyncIterator[FleetInLoop]:
     """Leases of these servers run by the clock of the loop."""
     redis_of_this_run().forget()
-    made = FleetInLoop(folder, number, lease)
+    made = FleetInLoop(folder, number, lease, settings or {})
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(Redis.__init__.__kwdefaults__, "clock", simulation().time)  # type: ignore[arg-type]
         await made.front.start()

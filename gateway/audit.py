@@ -1,0 +1,75 @@
+"""The audit log: who created, changed, revoked and deleted what. Lines of JSON that are only ever added to."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+
+from gateway import journal
+from gateway.ports import Caller, Clock
+
+log = journal.get("dragoman.audit")
+
+SERVER = Caller(user="server")
+"""Who does what nobody asked for."""
+
+
+class AuditLog:
+    """One line per event: `at`, `event`, `actor`, `key`, `address`, `target`. No line holds what was said, or a secret.
+
+    The file is opened for each line, so that another program may rotate it. A thread writes: nobody waits for the disk.
+    """
+
+    def __init__(self, file: Path, clock: Clock) -> None:
+        self._file = file
+        self._clock = clock
+        self._thread: ThreadPoolExecutor | None = None
+        self._is_failing = False
+
+    def write(self, event: str, caller: Caller | None, target: str) -> None:
+        """Note that the caller (the server itself, if None) did this."""
+        who = caller or SERVER
+        line = line_of(self._clock(), event, who.user, who.key, who.address, target)
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, "dragoman-audit")
+        self._thread.submit(self._add, line)
+
+    def _add(self, line: bytes) -> None:
+        try:
+            add_line(self._file, line)
+        except OSError as error:
+            if not self._is_failing:
+                log.error("audit_not_written", file=str(self._file), error=error.strerror)
+            self._is_failing = True
+        else:
+            self._is_failing = False
+
+    def close(self) -> None:
+        """Come back when all lines are written."""
+        if self._thread is not None:
+            self._thread.shutdown(wait=True)
+            self._thread = None
+
+
+def line_of(at: float, event: str, actor: str, key: str, address: str, target: str) -> bytes:
+    """Half a character, as in a path that is no UTF-8, becomes a question mark."""
+    said = {
+        "at": datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds"), "event": event, "actor": actor,
+        "key": key, "address": address, "target": target,
+    }
+    whole = {name: value.encode(errors="replace").decode() for name, value in said.items()}
+    return orjson.dumps(whole, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def add_line(file: Path, line: bytes) -> None:
+    """In one write, so that several processes may add to the same file."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    opened = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        os.write(opened, line)
+    finally:
+        os.close(opened)
+
+
