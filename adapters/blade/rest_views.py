@@ -11,7 +11,7 @@ from mappings.language import Table
 
 from .turns import renamed
 
-_KEY = ("id", "name", "masked", "created_at", "last_used_at", "plaintext")
+_KEY = ("id", "name", "masked", "created_at", "last_used_at", "last_used_from", "plaintext")
 _ITEM = ("name", "size", "path", "changed_at")
 
 OBJECTS: Mapping[str, tuple[str, ...]] = {
@@ -86,6 +86,7 @@ def _key(found: IssuedKey) -> dict[str, Any]:
     return {
         "id": found.key_id, "name": found.label or found.name, "masked": found.masked, "plaintext": None,
         "created_at": found.created.timestamp(), "last_used_at": found.used and found.used.timestamp(),
+        "last_used_from": found.used_from or None,
     }
 
 

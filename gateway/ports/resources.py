@@ -127,6 +127,9 @@ class IssuedKey(Protocol):
     def created(self) -> datetime: ...
     @property
     def used(self) -> datetime | None: ...
+    @property
+    def used_from(self) -> str:
+        """The address of the last use; "" if there was none."""
 
 
 class KeyRing(Protocol):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gateway.model import CloseReason, Record, SessionView
+from gateway.model import CloseReason, CustomEvent, NoticePosted, Record, SessionView
 from gateway.ports import Caller, Resource, Resources, Sessions
 
 Audit = Callable[[str, Caller | None, str], None]
@@ -85,6 +85,17 @@ class AuditedSessions:
     async def rewind(self, owner: str, session_id: str, to_seq: int, reason: str | None = None) -> SessionView:
         view = await self._sessions.rewind(owner, session_id, to_seq, reason)
         self._note("session.rewound", session_id)
+        return view
+
+    async def archive_scope(self, owner: str, session_id: str, scope_id: str) -> SessionView:
+        view = await self._sessions.archive_scope(owner, session_id, scope_id)
+        self._note("scope.archived", f"{scope_id} of {session_id}")
+        return view
+
+    async def tell(self, owner: str, session_id: str, event: NoticePosted | CustomEvent) -> SessionView:
+        """What has changed beside the conversation, such as files of the session."""
+        view = await self._sessions.tell(owner, session_id, event)
+        self._note(event.topic, session_id)
         return view
 
     async def delete(self, owner: str, session_id: str) -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from gateway.model import CustomEvent
 from gateway.ports import Caller
 from gateway.resources import AuditedResources, AuditedSessions, MemoryResources
 from tests.support.gateway_server import serving
@@ -37,9 +38,11 @@ async def test_sessions_are_written_down(tmp_path: Path) -> None:
         view = await sessions.create("ann", "demo", title="one")
         await sessions.update("ann", view.session_id, title="two")
         assert (await sessions.get("ann", view.session_id)).title == "two"
+        await sessions.tell("ann", view.session_id, CustomEvent(topic="workspace.files_changed"))
         copy = await sessions.adopt("ann", await sessions.records("ann", view.session_id))
         await sessions.delete("ann", view.session_id)
     assert journal.lines == [
         ("session.created", view.session_id), ("session.updated", view.session_id),
-        ("session.imported", copy.session_id), ("session.deleted", view.session_id),
+        ("workspace.files_changed", view.session_id), ("session.imported", copy.session_id),
+        ("session.deleted", view.session_id),
     ]

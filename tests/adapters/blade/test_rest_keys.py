@@ -37,6 +37,7 @@ async def test_it_opens_for_its_user_here_and_elsewhere(ada: Client, tmp_path: P
     listed = (await mine.get(KEYS)).body
     assert [key["name"] for key in listed] == ["ada", "one"]
     assert listed[1]["last_used_at"] is not None
+    assert listed[1]["last_used_from"] == "127.0.0.1"
     assert KeyStore(tmp_path / "data").verify(made["plaintext"]) == "ada"
 
 

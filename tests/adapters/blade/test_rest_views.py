@@ -29,7 +29,7 @@ def test_a_key() -> None:
     shown = views.key(BLADE, key)
     assert shown == {
         "id": f"key_{'ab' * 12}", "name": "My Key", "masked": "sk-blade-v2-...xxxx", "plaintext": None,
-        "created_at": "2026-01-01T00:00:00.000Z", "last_used_at": None,
+        "created_at": "2026-01-01T00:00:00.000Z", "last_used_at": None, "last_used_from": None,
     }
     assert views.created_key(BLADE, key, "sk") == {**shown, "plaintext": "sk", "key": shown}
 
