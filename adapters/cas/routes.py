@@ -83,7 +83,8 @@ class SessionRoutes:
             owner, choice.agent, settings=choice.settings, title=body.title,
             metadata={**(body.metadata or {}), PRIVATE: {house.dialect: own}},
         )
-        return reply(await self._begun(view, mounts, body), 201)
+        async with house.provisional(view):
+            return reply(await self._begun(view, mounts, body), 201)
 
     async def _mounts(self, owner: str, body: NewSession) -> list[Mount]:
         await self._check_vaults(owner, body.vault_ids or [])

@@ -115,8 +115,14 @@ class Chats:
         return Wish(owner, body, agent, view, command)
 
     async def begin(self, wish: Wish) -> Begun:
+        if wish.view is None:
+            view = await self.converse(wish.owner, wish.agent, wish.body.user_id)
+            async with self.house.provisional(view):
+                return await self._begun(wish, view)
+        return await self._begun(wish, wish.view)
+
+    async def _begun(self, wish: Wish, view: SessionView) -> Begun:
         sessions = self.house.sessions
-        view = wish.view or await self.converse(wish.owner, wish.agent, wish.body.user_id)
         with spoken(view.session_id):
             if view.agent != wish.agent:
                 await sessions.update(wish.owner, view.session_id, agent=wish.agent)

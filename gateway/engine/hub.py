@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
 from gateway.model import Record
+from gateway import ports
 from gateway.ports import Chunk, EventLog, Outbound
 
 from .channel import Channel
@@ -27,6 +28,45 @@ class Watching(Protocol):
         """The dialect had no frame for this record."""
 
 
+class Place:
+    """Room for one subscriber of an owner: taken before there is something to watch, and given back once."""
+
+    __slots__ = ("_places", "is_open", "owner")
+
+    def __init__(self, places: "Places", owner: str) -> None:
+        self._places, self.owner, self.is_open = places, owner, True
+
+    def close(self) -> None:
+        if self.is_open:
+            self.is_open = False
+            self._places.give_back(self.owner)
+
+    def __enter__(self) -> "Place":
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+
+class Places:
+    """How many subscribers there are or are about to be, in all and by owner."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.by_owner: dict[str, int] = {}
+
+    def take(self, owner: str) -> Place:
+        self.count += 1
+        self.by_owner[owner] = self.by_owner.get(owner, 0) + 1
+        return Place(self, owner)
+
+    def give_back(self, owner: str) -> None:
+        self.count -= 1
+        left = self.by_owner[owner] = self.by_owner[owner] - 1
+        if not left:
+            del self.by_owner[owner]
+
+
 class Hub:
     """The feeds of all sessions that somebody watches."""
 
@@ -41,6 +81,7 @@ class Hub:
         self.watching = watching
         self.max_lag = max_lag
         self.subscribers = 0
+        self.places = Places()
         self.draining = False
         """Whether the server is about to stop: who watches a session at rest is let go."""
         self.rests: Callable[[str], bool] = lambda session_id: True
@@ -49,14 +90,14 @@ class Hub:
         self._feeds: dict[str, Feed] = {}
         self._deserted = asyncio.Event()
 
-    def watch(self, session_id: str, head: int, dialect: str, options: str, after: int) -> Cursor:
+    def watch(self, session_id: str, head: int, dialect: str, options: str, after: int, place: ports.Place) -> Cursor:
         feed = self._feeds.get(session_id)
         if feed is None:
             feed = self._feeds[session_id] = Feed(session_id, head)
         feed.subscribers += 1
         self.subscribers += 1
         self.watching.subscribed(+1)
-        return Cursor(self, feed, dialect, options, after)
+        return Cursor(self, feed, dialect, options, after, place)
 
     async def read(
         self, session_id: str, dialect: str, options: str, after: int, upto: int,
@@ -75,7 +116,8 @@ class Hub:
             for chunk in ready:
                 yield chunk
 
-    def leave(self, feed: Feed) -> None:
+    def leave(self, feed: Feed, place: ports.Place) -> None:
+        place.close()
         feed.subscribers -= 1
         self.subscribers -= 1
         self.watching.subscribed(-1)

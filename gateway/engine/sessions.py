@@ -59,7 +59,8 @@ class SessionService(Finding):
         created = session.say(SessionCreated(
             agent=agent, owner=owner, title=title, metadata=metadata or {}, settings=settings, history=tuple(history),
         ))
-        await self._house.log.settled(session.view.session_id, created.seq)
+        with self._taken():
+            await self._house.log.settled(session.view.session_id, created.seq)
         return session.view
 
     async def adopt(self, owner: str, records: Sequence[Record]) -> SessionView:
@@ -70,7 +71,8 @@ class SessionService(Finding):
         session.told = session.view.head
         for record in told:
             self._house.log.append(record)
-        await self._house.log.settled(session.view.session_id, session.view.head)
+        with self._taken():
+            await self._house.log.settled(session.view.session_id, session.view.head)
         return session.view
 
     def _check_room(self) -> None:
@@ -135,7 +137,8 @@ class SessionService(Finding):
         if self._house.log.trouble is not None:
             raise self._house.log.trouble
         record = session.say(event, scope_id)
-        await self._house.log.settled(record.session_id, record.seq)
+        with self._taken():
+            await self._house.log.settled(record.session_id, record.seq)
         return session.view
 
     async def _open(self, owner: str, session_id: str) -> Session:
@@ -158,7 +161,8 @@ class SessionService(Finding):
             if session.run is not None:
                 session.run.stop()
             session.say(SessionClosed(reason=CloseReason.DELETED))
-            await self._house.log.forget(session_id)
+            with self._taken():
+                await self._house.log.forget(session_id)
             self._sessions.pop(session_id, None)
         finally:
             del self._going[session_id]
@@ -170,7 +174,8 @@ class SessionService(Finding):
     async def submit(self, owner: str, session_id: str, commands: Sequence[AnyCommand]) -> Receipt:
         session = await self._find(owner, session_id)
         receipt = session.submit(commands)
-        await self._house.log.settled(session_id, session.view.head)
+        with self._taken():
+            await self._house.log.settled(session_id, session.view.head)
         return receipt
 
     async def leave(self, owner: str, session_id: str, turn_id: str) -> None:

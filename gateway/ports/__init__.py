@@ -5,7 +5,7 @@ from .clock import Clock
 from .dialects import Dialect, Outbound, Skipping
 from .logs import EventLog, OnCommit, OnTrouble, SessionHead
 from .resources import AnswerPlace, Answers, Files, IssuedKey, KeptAnswer, KeyRing, Link, Resource, Resources, Stored
-from .sessions import Chunk, Receipt, Replays, ReplayState, Sessions, Subscription
+from .sessions import Chunk, Place, Receipt, Replays, ReplayState, Sessions, Subscription
 
 __all__ = [
     "AnswerPlace",
@@ -24,6 +24,7 @@ __all__ = [
     "OnCommit",
     "OnTrouble",
     "Outbound",
+    "Place",
     "Receipt",
     "ReplayState",
     "Replays",

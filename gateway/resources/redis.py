@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from gateway.errors import Conflict, Invalid, NotFound, Overloaded
+from gateway.errors import Conflict, Invalid, NotFound, Overloaded, Uncertain
 from gateway.ids import unguessable
 from gateway.ports import AnswerPlace, Clock, KeptAnswer, Resource
 from gateway.storage import UNSEALED, Seal
-from gateway.storage.redis import Redis
+from gateway.storage.redis import Redis, Unreachable
 
 from .answers import DEFAULT_BOUNDS, Bounds, opened, sealed
 from .memory import MOST
@@ -43,7 +43,7 @@ class RedisResources:
             body=body, secrets=secrets or {}, parent=parent,
         )
         record = self._written(made)
-        ordinal = await self._redis.change("shelve", kind, resource_id, owner, parent, self._most(), record)
+        ordinal = await self._change("shelve", kind, resource_id, owner, parent, self._most(), record)
         if ordinal == b"taken":
             raise Conflict(f"there is a {kind} '{resource_id}' already")
         self._must_have_room(ordinal)
@@ -95,14 +95,23 @@ class RedisResources:
 
     async def _revised(self, seen: Resource, changed: Resource) -> bool:
         """Whether it is stored; if not, somebody else was quicker, and it is to be looked at again."""
-        outcome = await self._redis.change(
+        outcome = await self._change(
             "revise", seen.kind, seen.resource_id, seen.version, changed.version, self._most(), self._written(changed))
         self._must_have_room(outcome)
         return bool(outcome == b"ok")
 
     async def delete(self, kind: str, owner: str, resource_id: str) -> None:
-        if not await self._redis.change("unshelve", kind, resource_id, owner):
+        if not await self._change("unshelve", kind, resource_id, owner):
             raise NotFound(f"there is no {kind} '{resource_id}'")
+
+    async def _change(self, script: str, *given: str | bytes | int) -> Any:
+        """Carry out a script once; where its answer is lost, nobody can tell whether it was carried out."""
+        try:
+            return await self._redis.change(script, *given)
+        except Unreachable as error:
+            if not error.was_sent:
+                raise
+            raise Uncertain(f"it is not known whether this was done: {error.message}") from None
 
     def _must_have_room(self, outcome: object) -> None:
         if outcome == b"full":

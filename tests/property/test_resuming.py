@@ -81,7 +81,7 @@ class Library:
         self.said = max(self.said, upto)
 
     def watch(self, name: str, options: str, after: int) -> Cursor:
-        return self.hub.watch(SESSION, self.head, name, options, after)
+        return self.hub.watch(SESSION, self.head, name, options, after, self.hub.places.take(""))
 
 
 async def told(subscription: Subscription, *, to: str) -> list[bytes]:
