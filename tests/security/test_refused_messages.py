@@ -44,8 +44,15 @@ async def blade_compact(served: Served, session: str, words: str) -> str:
 
 
 async def blade_socket(served: Served, session: str, words: str) -> str:
+    """A client that is disconnected before it is told anything knows nothing."""
     async with talking(served) as talker:
-        return acknowledged(await talker.send(session, words))
+        gone = asyncio.Event()
+        talker.sio.on("disconnect", lambda *_: gone.set())
+        sending, leaving = asyncio.create_task(talker.send(session, words)), asyncio.create_task(gone.wait())
+        done, late = await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
+        for task in late:
+            task.cancel()
+        return acknowledged(sending.result()) if sending in done else UNCERTAIN
 
 
 async def blade_socket_compact(served: Served, session: str, words: str) -> str:
