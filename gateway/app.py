@@ -17,6 +17,7 @@ from gateway.ids import minting
 from gateway.journal import get, masked
 from gateway.model import Record, encode
 from gateway.ports import Clock, Forgetting, Outbound
+from gateway.quotas import Tally
 from gateway.resources import FileStore, KeyStore, Scheduler, Schedules, Sharing, Workspaces
 from gateway.web import (
     OWNER,
@@ -57,10 +58,13 @@ class Gateway:
         self.parts = parts
         self.metrics = Metrics()
         self.readiness = Readiness()
-        kept = stores(config, clock, lambda: self.parts.config.limits.max_resources)
+        self.quota = config.quota
+        self.tally = Tally(lambda: self.quota)
+        kept = stores(config, clock, lambda: self.parts.config.limits, self.tally)
+        self._recount = kept.recount
         self.house = House(
             log=kept.log, clock=clock, mint=minting(), limits=config.limits, agents=parts.cards,
-            backends=parts.backends, observer=self.metrics, cancel_on_leave=config.on_disconnect == "cancel",
+            backends=parts.backends, observer=self.metrics, tally=self.tally, cancel_on_leave=config.on_disconnect == "cancel",
         )
         self.hub = Hub(
             log=self.house.log, projector=self._projector, start_of=self._start_of, clock=clock, watching=self,
@@ -91,7 +95,7 @@ class Gateway:
         """Put new parts in the place of the old ones; turns and streams that run go on as they are."""
         kept = {id(backend) for backend in parts.backends.values()}
         self.retiring.retire(backend for backend in self.parts.backends.values() if id(backend) not in kept)
-        self.parts = parts
+        self.parts, self.quota = parts, parts.config.quota
         self.house.limits, self.house.agents, self.house.backends = parts.config.limits, parts.cards, parts.backends
         self.house.cancel_on_leave = parts.config.on_disconnect == "cancel"
         for name, context in self.contexts.items():
@@ -157,6 +161,7 @@ class Gateway:
     async def _keeping(self, app: web.Application) -> AsyncIterator[None]:
         """The log is open, and what was left behind is taken up, before anybody is served."""
         await self.house.log.open()
+        await self._recount()
         if left := await self.sessions.recover():
             log.info("took up turns that were left behind", turns=left)
         yield

@@ -11,7 +11,7 @@ import structlog
 from gateway.engine import Session
 from gateway.errors import GatewayError, NotFound, Overloaded, Uncertain
 from gateway.ids import minting
-from gateway.log.redis import Lost
+from gateway.log.redis import Lost, NoRoom
 from gateway.model import (
     AnyCommand,
     CloseReason,
@@ -97,7 +97,7 @@ class ClusterSessions(Following):
             return await self.get(call.owner, call.session_id)
 
     def _is_void(self, error: Overloaded) -> bool:
-        return isinstance(error, Lost | Reset)
+        return isinstance(error, Lost | NoRoom | Reset)
 
     # -- by whom --------------------------------------------------------------------------------------------------
 

@@ -99,6 +99,18 @@ class AgentSettings(Shape):
     capabilities: CapabilitySettings = CapabilitySettings()
 
 
+class PerKeyLimits(Shape):
+    """How much one key may have or do; null lifts a limit."""
+
+    requests_per_second: PositiveFloat | None = 100
+    request_burst: PositiveInt = 500
+    turns: PositiveInt | None = 200
+    streams: PositiveInt | None = 2_000
+    sessions: PositiveInt | None = 100_000
+    resources: PositiveInt | None = 20_000
+    stored_bytes: PositiveInt | None = 10 * 1024**3
+
+
 class Limits(Shape):
     """How much, how long and how many."""
 
@@ -116,6 +128,8 @@ class Limits(Shape):
     sessions_at_hand: PositiveInt = 5_000
     max_resources: PositiveInt = 100_000
     max_subscribers: PositiveInt = 10_000
+    wrong_keys_per_minute: PositiveInt = 20
+    per_key: Annotated[PerKeyLimits, BeforeValidator(_empty_if_bare)] = PerKeyLimits()
 
 
 class UploadSettings(Shape):
@@ -181,6 +195,15 @@ class Config(Shape):
     def files(self) -> tuple[Path, ...]:
         """Every file that these settings come from or name: what a watcher watches."""
         return ((self._file,) if self._file else ()) + tuple(self.mappings.values())
+
+    @property
+    def quota(self) -> PerKeyLimits:
+        """What holds for each key; where there are no keys, only what is written in the settings holds for everybody."""
+        limits = self.limits.per_key
+        if self.auth != "none":
+            return limits
+        unbounded = {name for name in PerKeyLimits.model_fields if name != "request_burst"}
+        return limits.model_copy(update=dict.fromkeys(unbounded - limits.model_fields_set))
 
     @property
     def default_agent(self) -> str:

@@ -50,10 +50,11 @@ class Finding(Keeping):
         return head
 
     def place(self, owner: str) -> Place:
-        most, places = self._house.limits.max_subscribers, self._hub.places
-        if places.count >= most:
+        most, tally = self._house.limits.max_subscribers, self._house.tally
+        if self._hub.places >= most:
             raise Overloaded(f"{most} clients are watching already, and no more are allowed")
-        return places.take(owner)
+        tally.check(owner, "streams")
+        return self._hub.take_place(owner, tally)
 
     async def watch(
         self, owner: str, session_id: str, dialect: str, options: str = "", *, after: int = 0,

@@ -7,6 +7,7 @@ from typing import Protocol
 from gateway.model import Record
 from gateway import ports
 from gateway.ports import Chunk, EventLog, Outbound
+from gateway.quotas import Tally
 
 from .channel import Channel
 from .cursor import PAGE, Cursor
@@ -31,40 +32,21 @@ class Watching(Protocol):
 class Place:
     """Room for one subscriber of an owner: taken before there is something to watch, and given back once."""
 
-    __slots__ = ("_places", "is_open", "owner")
+    __slots__ = ("_give_back", "is_open")
 
-    def __init__(self, places: "Places", owner: str) -> None:
-        self._places, self.owner, self.is_open = places, owner, True
+    def __init__(self, give_back: Callable[[], None]) -> None:
+        self._give_back, self.is_open = give_back, True
 
     def close(self) -> None:
         if self.is_open:
             self.is_open = False
-            self._places.give_back(self.owner)
+            self._give_back()
 
     def __enter__(self) -> "Place":
         return self
 
     def __exit__(self, *raised: object) -> None:
         self.close()
-
-
-class Places:
-    """How many subscribers there are or are about to be, in all and by owner."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.by_owner: dict[str, int] = {}
-
-    def take(self, owner: str) -> Place:
-        self.count += 1
-        self.by_owner[owner] = self.by_owner.get(owner, 0) + 1
-        return Place(self, owner)
-
-    def give_back(self, owner: str) -> None:
-        self.count -= 1
-        left = self.by_owner[owner] = self.by_owner[owner] - 1
-        if not left:
-            del self.by_owner[owner]
 
 
 class Hub:
@@ -81,7 +63,8 @@ class Hub:
         self.watching = watching
         self.max_lag = max_lag
         self.subscribers = 0
-        self.places = Places()
+        self.places = 0
+        """How many subscribers there are, or are about to be."""
         self.draining = False
         """Whether the server is about to stop: who watches a session at rest is let go."""
         self.rests: Callable[[str], bool] = lambda session_id: True
@@ -89,6 +72,15 @@ class Hub:
         """Whether records of the session are on their way into the log."""
         self._feeds: dict[str, Feed] = {}
         self._deserted = asyncio.Event()
+
+    def take_place(self, owner: str, tally: Tally) -> Place:
+        def give_back() -> None:
+            self.places -= 1
+            tally.add(owner, streams=-1)
+
+        self.places += 1
+        tally.add(owner, streams=1)
+        return Place(give_back)
 
     def watch(self, session_id: str, head: int, dialect: str, options: str, after: int, place: ports.Place) -> Cursor:
         feed = self._feeds.get(session_id)

@@ -133,11 +133,15 @@ class Session:
                     check_schema(command.output_schema)
                 if status is SessionStatus.RUNNING:
                     raise Busy("a turn is running in this session; wait for its end or interrupt it")
+                self.house.tally.check(self.view.owner, "turns")
+                self.house.tally.check(self.view.owner, "stored_bytes")
                 status, pending = SessionStatus.RUNNING, set()
             elif isinstance(command, ANSWERS):
                 self._check_answer(command, pending)  # type: ignore[arg-type]  # ANSWERS are the members of Answer
                 pending.discard(command.request_id)  # type: ignore[union-attr]
-                status = status if pending else SessionStatus.RUNNING
+                if not pending:
+                    self.house.tally.check(self.view.owner, "turns")
+                    status = SessionStatus.RUNNING
             elif isinstance(command, Interrupt):
                 if command.turn_id in (None, self.view.turn_id):
                     status, pending = SessionStatus.IDLE, set()

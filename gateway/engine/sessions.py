@@ -50,7 +50,7 @@ class SessionService(Finding):
         title: str | None = None, metadata: dict[str, Any] | None = None,
     ) -> SessionView:
         limits = self._house.limits
-        self._check_room()
+        self._check_room(owner)
         if len(history) > limits.history_messages:
             raise TooLarge(f"a session may start with {limits.history_messages} messages, not {len(history)}")
         settings = fitted(self._house.card(agent), settings)
@@ -64,7 +64,7 @@ class SessionService(Finding):
         return session.view
 
     async def adopt(self, owner: str, records: Sequence[Record]) -> SessionView:
-        self._check_room()
+        self._check_room(owner)
         session = Session(unguessable("sess"), self._house)
         told = retold(session, owner, records)
         self._keep(session)
@@ -75,12 +75,14 @@ class SessionService(Finding):
             await self._house.log.settled(session.view.session_id, session.view.head)
         return session.view
 
-    def _check_room(self) -> None:
+    def _check_room(self, owner: str) -> None:
         most = self._house.limits.max_sessions
         if self._house.log.trouble is not None:
             raise self._house.log.trouble
         if len(self) >= most:
             raise Overloaded(f"there are {most} sessions already, and no more are allowed")
+        self._house.tally.check(owner, "sessions")
+        self._house.tally.check(owner, "stored_bytes")
 
     # -- changed --------------------------------------------------------------------------------------------------
 

@@ -37,8 +37,9 @@ class Resources(Protocol):
 
     async def create(
         self, kind: str, owner: str, body: dict[str, Any], *, secrets: dict[str, str] | None = ..., parent: str = ...,
-        resource_id: str | None = ...,
-    ) -> Resource: ...
+        resource_id: str | None = ..., most: int | None = ..., most_below: int | None = ...,
+    ) -> Resource:
+        """A new one; `Conflict` if its owner has `most` of this kind, or `most_below` of it with this parent."""
     async def get(self, kind: str, owner: str, resource_id: str, version: int | None = ...) -> Resource: ...
     async def versions(self, kind: str, owner: str, resource_id: str) -> Sequence[Resource]:
         """Oldest first."""

@@ -112,7 +112,7 @@ async def test_a_message_that_finds_no_place_for_its_stream_is_not_taken(tmp_pat
             assert await WAYS[way](served, session, "hello") == FULL
         assert await everything(served, session) == before
         assert await WAYS[way](served, session, "hello") == OK, "there is room again: the refusal keeps none"
-        await until(lambda: served.gateway.hub.places.count == 0)
+        await until(lambda: served.gateway.hub.places == 0)
 
 
 @pytest.mark.parametrize("way", ["aap at once", "blade", "zenflux at once", "zenflux new"])

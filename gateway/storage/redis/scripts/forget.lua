@@ -2,11 +2,12 @@
 local P, id = ARGV[1], ARGV[3]
 if redis.call('GET', P .. 'epoch') ~= ARGV[2] then return redis.error_reply('RESET the data is gone') end
 local key = P .. 's:' .. id
-local found = redis.call('HMGET', key, 'token', 'owner', 'holder')
+local found = redis.call('HMGET', key, 'token', 'owner', 'holder', 'bytes')
 if not found[1] then return {'gone', redis.call('ZCARD', P .. 'sessions')} end
 if found[1] ~= ARGV[4] then return {'fenced', redis.call('ZCARD', P .. 'sessions')} end
 for _, word in ipairs(redis.call('SMEMBERS', P .. 'words:' .. id)) do redis.call('HDEL', P .. 'places', word) end
 redis.call('UNLINK', key, P .. 'log:' .. id, P .. 'words:' .. id)
+if found[4] then redis.call('HINCRBY', P .. 'kept:' .. found[2], 'bytes', -found[4]) end
 redis.call('ZREM', P .. 'sessions', id)
 redis.call('ZREM', P .. 'owner:' .. found[2], id)
 redis.call('ZREM', P .. 'open', id)
