@@ -21,13 +21,16 @@ from gateway.quotas import Tally
 from gateway.resources import FileStore, KeyStore, Scheduler, Schedules, Sharing, Workspaces
 from gateway.web import (
     OWNER,
+    WRONG_KEYS,
     Context,
     Cors,
     Guard,
     Metrics,
+    Rates,
     Readiness,
     Refusals,
     Refused,
+    WrongKeys,
     health_routes,
     keep_sockets,
     metrics_routes,
@@ -64,7 +67,8 @@ class Gateway:
         self._recount = kept.recount
         self.house = House(
             log=kept.log, clock=clock, mint=minting(), limits=config.limits, agents=parts.cards,
-            backends=parts.backends, observer=self.metrics, tally=self.tally, cancel_on_leave=config.on_disconnect == "cancel",
+            backends=parts.backends, observer=self.metrics, tally=self.tally,
+            cancel_on_leave=config.on_disconnect == "cancel",
         )
         self.hub = Hub(
             log=self.house.log, projector=self._projector, start_of=self._start_of, clock=clock, watching=self,
@@ -88,6 +92,12 @@ class Gateway:
         ]
         self.keys = KeyStore(config.data)
         self.guard = Guard(self.keys if config.auth == "keys" else None)
+        self.wrong_keys = WrongKeys(lambda: self.parts.config.limits.wrong_keys_per_minute)
+        self.rates = Rates(lambda: self.quota, self.wrong_keys, kept.tokens)
+        self.tally.on_refusal = self.rates.on_refusal = self.metrics.keys.refused
+        self.metrics.keys.tally = self.tally
+        self.metrics.keys.requests = lambda: self.rates.requests
+        self.metrics.keys.wrong_keys = lambda: self.wrong_keys.count
         self.contexts = {name: self._context(name) for name in parts.dialects}
         self.web = self._web()
 
@@ -129,15 +139,20 @@ class Gateway:
             table=self.parts.tables[name], settings=self.parts.settings[name], guard=self.guard,
             heartbeat=config.limits.heartbeat_seconds, patience=config.limits.send_seconds, data=config.data,
             clock=self._clock, keys=self.keys, replays=self.replays, metrics=self.metrics,
-            leaving=lambda: self.readiness.is_draining,
+            leaving=lambda: self.readiness.is_draining, admit=self.rates.admit,
         )
 
     def _web(self) -> web.Application:
         refusals, cors = Refusals(self._spell), Cors(self._is_open)
         app = web.Application(
             client_max_size=self.parts.config.limits.body_bytes,
-            middlewares=[cors.middleware, refusals.middleware, self.guard.middleware],
+            middlewares=[
+                cors.middleware, refusals.middleware,
+                *([self.wrong_keys.middleware] if self.parts.config.auth != "none" else []),
+                self.guard.middleware, self.rates.middleware,
+            ],
         )
+        app[WRONG_KEYS] = self.wrong_keys
         app.on_response_prepare.extend([name_request, cors.mark])
         keep_sockets(app)
         app.cleanup_ctx.extend([self._keeping, self._scheduling])

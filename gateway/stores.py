@@ -8,7 +8,7 @@ from typing import Protocol
 from gateway.config import Config
 from gateway.engine import House, Hub, SessionService
 from gateway.log import MemoryLog, SqliteLog
-from gateway.ports import Answers, Clock, EventLog, Resources
+from gateway.ports import Answers, Clock, EventLog, Resources, Tokens
 from gateway.quotas import Tally
 from gateway.resources import MemoryAnswers, MemoryResources, SqliteAnswers, SqliteResources
 from gateway.storage import UNSEALED, Database, Seal, key_in
@@ -25,6 +25,8 @@ class Stores:
     answers: Answers
     recount: Callable[[], Awaitable[None]]
     """Find out what everybody keeps, once the log is open."""
+    tokens: Tokens | None = None
+    """The buckets that several servers share."""
 
 
 class Limits(Protocol):
@@ -72,7 +74,7 @@ def _shared(config: Config, clock: Clock, limits: Callable[[], Limits], tally: T
     """On a Redis server; what talks to it is fetched only where it is wanted."""
     from gateway.log.redis import RedisLog
     from gateway.resources.redis import RedisAnswers, RedisResources
-    from gateway.storage.redis import Address, Redis
+    from gateway.storage.redis import Address, Redis, RedisTokens
 
     fsync, seal = config.durability == "fsync", seal_of(config)
     base = config.file.parent if config.file else Path()
@@ -80,7 +82,7 @@ def _shared(config: Config, clock: Clock, limits: Callable[[], Limits], tally: T
     return Stores(
         RedisLog(redis, fsync=fsync, seal=seal, tally=tally, most=lambda: limits().max_sessions),
         RedisResources(redis, clock, _most_resources(limits), seal, tally), RedisAnswers(redis, clock, seal=seal),
-        _nothing,
+        _nothing, RedisTokens(redis),
     )
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from gateway.config import Config, Limits
-from gateway.quotas import Tally
 from gateway.log import MemoryLog, SqliteLog
 from gateway.log.redis import RedisLog
+from gateway.quotas import Tally
 from gateway.resources import MemoryAnswers, MemoryResources, SqliteAnswers, SqliteResources
 from gateway.resources.redis import RedisAnswers, RedisResources
 from gateway.stores import stores

@@ -32,6 +32,7 @@ class Chat:
             return None
         said = said if isinstance(said, dict) else {}
         try:
+            await self.house.admit(peer.owner)
             return await handler(self, peer, said)
         except GatewayError as error:
             return await self.refuse(peer, error, said)
@@ -117,7 +118,7 @@ class Chat:
         files: list[FilePart] = []
         try:
             for upload in inbound.uploads_of(body.message):
-                files.append(await self._store(owner, upload))
+                files.append(await self._store(owner, upload))  # noqa: PERF401  # what is stored is known if one fails
             content = inbound.content_of(body.message, files, house.agent_of(view))
             env = view.private(house.dialect).get(SECRETS, {})
             return await house.sessions.submit(owner, session_id, [inbound.message_of(body, content, env, house.table)])

@@ -94,6 +94,7 @@ class ChatSocket:
 
     async def _do(self, request_id: Any, act: Act, params: Any) -> None:
         try:
+            await self._house.admit(self._owner)
             if not isinstance(params, dict):
                 raise Invalid(f"params: must be an object, not {shown(params)}", param="params")
             await act(request_id, params)  # an id that is a number is given back as one

@@ -124,7 +124,7 @@ class ClusterSessions(Following):
             if answer is not None and not answer.elsewhere:
                 return answer.receipt
             if loop.time() > deadline or self._house.closing:
-                raise Uncertain(UNKNOWN) if asked else Overloaded("the session changes hands again and again; try again")
+                raise Uncertain(UNKNOWN) if asked else Overloaded("the session changes hands again and again; come again")
             await asyncio.sleep(lease / 100)
 
     @property

@@ -198,7 +198,7 @@ class Config(Shape):
 
     @property
     def quota(self) -> PerKeyLimits:
-        """What holds for each key; where there are no keys, only what is written in the settings holds for everybody."""
+        """What holds for each key; where there are no keys, what is written in the settings holds for everybody."""
         limits = self.limits.per_key
         if self.auth != "none":
             return limits

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
-from gateway.model import Record
 from gateway import ports
+from gateway.model import Record
 from gateway.ports import Chunk, EventLog, Outbound
 from gateway.quotas import Tally
 

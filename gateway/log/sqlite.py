@@ -22,7 +22,7 @@ Batch = dict[str, list[Record]]
 
 BYTES = "log.bytes"
 """The counters: whether bytes are counted, and how many each owner has."""
-SIZE = "coalesce(sum(length(spine) + length(words)), 0)"
+SIZES = "SELECT coalesce(sum(length(spine) + length(words)), 0) FROM segments"
 HEADS = "SELECT ordinal, session_id, owner, head, in_turn FROM sessions"
 
 
@@ -216,7 +216,8 @@ class Writing:
             )
         else:
             row = file.execute(
-                "UPDATE sessions SET head = ?, in_turn = coalesce(?, in_turn) WHERE session_id = ? RETURNING ordinal, owner",
+                "UPDATE sessions SET head = ?, in_turn = coalesce(?, in_turn) WHERE session_id = ? "
+                "RETURNING ordinal, owner",
                 (head, in_turn, session_id),
             )
         found: tuple[int, str] | None = row.fetchone()
@@ -234,7 +235,7 @@ def removed(file: sqlite3.Connection, session_id: str) -> tuple[str, int] | None
     if row is None:
         return None
     ordinal, owner = row
-    [size] = file.execute(f"SELECT {SIZE} FROM segments WHERE session = ?", (ordinal,)).fetchone()
+    [size] = file.execute(f"{SIZES} WHERE session = ?", (ordinal,)).fetchone()
     file.execute("DELETE FROM segments WHERE session = ?", (ordinal,))
     file.execute("DELETE FROM places WHERE session = ?", (ordinal,))
     counted(file, f"{BYTES}:{owner}", -size)
@@ -249,9 +250,9 @@ def owners(file: sqlite3.Connection) -> list[tuple[str, int, int]]:
 
 def weigh(file: sqlite3.Connection) -> None:
     """Count once what a file has from before its bytes were counted."""
-    rows = file.execute(
-        f"SELECT owner, {SIZE} FROM segments JOIN sessions ON session = ordinal GROUP BY owner").fetchall()
-    for owner, size in rows:
+    everybody = [owner for (owner,) in file.execute("SELECT DISTINCT owner FROM sessions")]
+    for owner in everybody:
+        [size] = file.execute(f"{SIZES} JOIN sessions ON session = ordinal WHERE owner = ?", (owner,)).fetchone()
         name = f"{BYTES}:{owner}"
         counted(file, name, size - counted(file, name))
     counted(file, BYTES, 1)

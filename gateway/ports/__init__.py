@@ -4,7 +4,19 @@ from .agents import Backend, Forgetting, Resuming, Said, Scoped, Telling, Turn
 from .clock import Clock
 from .dialects import Dialect, Outbound, Skipping
 from .logs import EventLog, OnCommit, OnTrouble, SessionHead
-from .resources import AnswerPlace, Answers, Files, IssuedKey, KeptAnswer, KeyRing, Link, Resource, Resources, Stored
+from .resources import (
+    AnswerPlace,
+    Answers,
+    Files,
+    IssuedKey,
+    KeptAnswer,
+    KeyRing,
+    Link,
+    Resource,
+    Resources,
+    Stored,
+    Tokens,
+)
 from .sessions import Chunk, Place, Receipt, Replays, ReplayState, Sessions, Subscription
 
 __all__ = [
@@ -39,5 +51,6 @@ __all__ = [
     "Stored",
     "Subscription",
     "Telling",
+    "Tokens",
     "Turn",
 ]

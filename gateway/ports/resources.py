@@ -111,6 +111,16 @@ class Files(Protocol):
         """What such a word stands for."""
 
 
+class Tokens(Protocol):
+    """Buckets of tokens, one per owner, that several servers share."""
+
+    async def grant(self, owner: str, rate: float, size: int, wanted: int) -> tuple[int, float]:
+        """How many of the wanted tokens there are; if none, after how many seconds there is one.
+
+        The bucket holds `size` tokens, and `rate` come every second.
+        """
+
+
 class IssuedKey(Protocol):
     """A key as its user may see it: without the key."""
 

@@ -23,6 +23,7 @@ ORDINAL, KEPT = "resources.ordinal", "resources.kept"
 """The counters: the last ordinal given away, and how many versions there are in all."""
 
 SELECT = "SELECT record FROM resources WHERE"
+COUNT = "SELECT count(*) FROM resources WHERE newest AND archived_at IS NULL AND kind = ? AND owner = ?"
 REMOVE = """
     DELETE FROM resources WHERE (kind, resource_id) IN (
         WITH RECURSIVE gone (kind, resource_id) AS (
@@ -220,8 +221,8 @@ def _newest(file: sqlite3.Connection, kind: str, resource_id: str) -> Resource |
 
 def _in_use(file: sqlite3.Connection, kind: str, owner: str, parent: str | None) -> int:
     """How many there are of a kind, or with a parent, and not put away."""
-    query, given = page(kind, owner, parent=parent, limit=LARGEST)
-    [number] = file.execute(f"SELECT count(*) FROM (SELECT 1 FROM resources WHERE {query})", given).fetchone()
+    among = "" if parent is None else " AND parent = ?"
+    [number] = file.execute(f"{COUNT}{among}", (kind, owner, *(() if parent is None else (parent,)))).fetchone()
     return int(number)
 
 

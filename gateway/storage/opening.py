@@ -158,6 +158,12 @@ class Lock:
             self._held.discard(self._inode)
             self._inode = None
 
+    def __enter__(self) -> "Lock":
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
 
 def _inode(stat: os.stat_result) -> tuple[int, int]:
     return stat.st_dev, stat.st_ino

@@ -13,6 +13,7 @@ from .metrics import routes as metrics_routes
 from .paging import cursor_of, ordinal_of
 from .parting import hold_little
 from .peers import Peer, parted
+from .rates import WRONG_KEYS, Rates, WrongKeys
 from .refusals import Refusals, Refused
 from .resuming import Rest
 from .socketio import Later, SocketServer
@@ -25,6 +26,7 @@ __all__ = [
     "NOBODY",
     "OWNER",
     "SOCKETS",
+    "WRONG_KEYS",
     "Context",
     "Cors",
     "Form",
@@ -34,12 +36,14 @@ __all__ = [
     "Later",
     "Metrics",
     "Peer",
+    "Rates",
     "Readiness",
     "Refusals",
     "Refused",
     "Rest",
     "Socket",
     "SocketServer",
+    "WrongKeys",
     "address",
     "attachment",
     "bearer",

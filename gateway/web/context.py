@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +18,10 @@ from .guard import OWNER, Guard
 from .metrics import Metrics
 from .resuming import Rest
 from .sse import pump
+
+
+async def _admit(owner: str) -> None:
+    """Nothing is counted."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -44,6 +48,8 @@ class Context:
     metrics: Metrics | None = None
     leaving: Callable[[], bool] = lambda: False
     """Whether the server is about to stop."""
+    admit: Callable[[str], Awaitable[None]] = _admit
+    """Count what an owner asks for over a socket as a request; raises `RateLimited`."""
     started_at: float = field(init=False)
 
     def __post_init__(self) -> None:

@@ -10,6 +10,8 @@ from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
+from .key_metrics import KeyMetrics
+
 TURN_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
 LAG_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
 LAG_EVERY = 0.25
@@ -45,6 +47,8 @@ class Metrics:
             "translation_loss", "What one dialect says and another cannot.", ("from", "to", "feature"), space,
             registry=registry,
         )
+        self.keys = KeyMetrics()
+        registry.register(self.keys)
         self._by_dialect: dict[str, Counter] = {}
         self._by_outcome: dict[str, Counter] = {}
         self._by_loss: dict[tuple[str, str, str], Counter] = {}

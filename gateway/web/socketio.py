@@ -21,6 +21,7 @@ from gateway.model import LimitExceeded, read_json
 
 from .guard import Guard, bearer, public
 from .peers import Peer
+from .rates import WRONG_KEYS
 from .sockets import SOCKETS
 
 log = structlog.get_logger("dragoman.socketio")
@@ -115,8 +116,10 @@ class SocketServer:
     async def _connect(self, sid: str, environ: dict[str, Any], auth: Any) -> None:
         said = auth.get("token") if isinstance(auth, dict) else None
         token = said if isinstance(said, str) else bearer(environ["aiohttp.request"])
+        request = environ["aiohttp.request"]
         try:
-            owner = self._guard.owner_of(token)
+            with request.app[WRONG_KEYS].judging(request.remote, token):
+                owner = self._guard.owner_of(token)
         except GatewayError as error:
             raise Refused(error.message) from None
         self._peers[sid] = Peer(self, sid, self._sio.manager.eio_sid_from_sid(sid, "/"), owner, token)

@@ -93,9 +93,12 @@ WAYS: dict[str, Say] = {
 @asynccontextmanager
 async def served_all(folder: Path, **limits: Any) -> AsyncIterator[tuple[Served, str]]:
     """A server of all dialects, and a session."""
-    async with serving(folder, dialects={name: {} for name in DIALECTS}, log="memory", limits=limits) as served:
-        async with served.http.post(served.url("/aap/sessions"), json={"agent": {"name": "demo"}}) as answer:
-            yield served, (await answer.json())["sessionId"]
+    dialects = {name: {} for name in DIALECTS}
+    async with (
+        serving(folder, dialects=dialects, log="memory", limits=limits) as served,
+        served.http.post(served.url("/aap/sessions"), json={"agent": {"name": "demo"}}) as answer,
+    ):
+        yield served, (await answer.json())["sessionId"]
 
 
 async def everything(served: Served, session: str) -> tuple[int, bytes]:
