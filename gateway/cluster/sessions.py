@@ -47,6 +47,7 @@ from .letters import (
 
 log = structlog.get_logger("dragoman.cluster")
 
+UNSTEADY = "the session changes hands again and again; try again"
 UNKNOWN = "the server that holds the session does not answer: it is not known whether this was done; look first"
 
 
@@ -124,7 +125,7 @@ class ClusterSessions(Following):
             if answer is not None and not answer.elsewhere:
                 return answer.receipt
             if loop.time() > deadline or self._house.closing:
-                raise Uncertain(UNKNOWN) if asked else Overloaded("the session changes hands again and again; come again")
+                raise Uncertain(UNKNOWN) if asked else Overloaded(UNSTEADY)
             await asyncio.sleep(lease / 100)
 
     @property

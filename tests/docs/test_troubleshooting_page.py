@@ -227,6 +227,11 @@ async def busy_cas(served: Served) -> tuple[int, str]:
         return await post(served, f"/api/v1/cloud/sessions/{session}/events", events)
 
 
+async def twice(served: Served) -> tuple[int, str]:
+    await post(served, "/aap/sessions", AAP_SESSION, Authorization="Bearer x")
+    return await post(served, "/aap/sessions", AAP_SESSION, Authorization="Bearer x")
+
+
 async def other_origin(served: Served) -> tuple[int, str]:
     headers = {"Origin": "https://elsewhere.example", "Upgrade": "websocket", "Connection": "Upgrade",
                "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}
@@ -259,6 +264,10 @@ BY_REQUEST: dict[str, tuple[dict[str, Any], Act]] = {
         ({}, posting("/aap/sessions", {"agent": {"name": "demo", "tools": [{"name": "hammer"}]}})),
     "agent 'demo' has no option 'colour'; it has …":
         ({}, posting("/aap/sessions", {"agent": {"name": "demo", "options": {"colour": "red"}}})),
+    "you may send … requests a second, and … at once; wait a while":
+        ({"limits": {"per_key": {"requests_per_second": 0.1, "request_burst": 1}}}, twice),
+    "too many wrong keys came from this address; wait a while":
+        ({"auth": "keys", "limits": {"wrong_keys_per_minute": 1}}, twice),
     "pages of other sites may not open a socket here": ({"dialects": {"zenflux": {}}}, other_origin),
     "The agent '…' failed unexpectedly.": (
         {"dialects": {"zenflux": {}}, "agents": {"one": {"backend": "python", "settings": {"agent": "raising:reply"}}}},
@@ -288,6 +297,7 @@ IN_THE_SOURCE: Sequence[str] = (
     "the server is about to stop and starts no new turns; ask again when it is back",  # tests/test_draining.py
     "MCP servers need a package that is not installed",  # the package is installed where tests run
     "… took too long: …; is that its address? --timeout waits longer",  # tests/cli/test_chat.py waits for it
+    "it is not known whether this was done: …",  # tests/security/test_redis_away.py
     "nothing can be stored just now: …",  # tests/log brings it about with a disk that is full
 )
 

@@ -1,4 +1,4 @@
-"""One tenant does not take what is the others': each key has limits of its own, which hold however many come at once."""
+"""One tenant does not take what is the others': each key has limits, which hold however many come at once."""
 
 import asyncio
 from collections import Counter
@@ -47,15 +47,13 @@ class Tenant:
         self.key = served.gateway.keys.add(name)
 
     @asynccontextmanager
-    async def asks(self, method: str, path: str, body: Any = None, **more: Any) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def asks(self, method: str, path: str, body: Any = None) -> AsyncIterator[aiohttp.ClientResponse]:
         headers = {"Authorization": f"Bearer {self.key}"}
-        async with self.served.http.request(
-            method, self.served.url(path), json=body, headers=headers, **more,
-        ) as answer:
+        async with self.served.http.request(method, self.served.url(path), json=body, headers=headers) as answer:
             yield answer
 
-    async def status(self, method: str, path: str, body: Any = None, **more: Any) -> int:
-        async with self.asks(method, path, body, **more) as answer:
+    async def status(self, method: str, path: str, body: Any = None) -> int:
+        async with self.asks(method, path, body) as answer:
             await answer.read()
             return answer.status
 
@@ -192,7 +190,7 @@ async def outcomes(*asked: Awaitable[Any]) -> Counter[str]:
 
 @pytest.mark.parametrize("log", LOGS)
 async def test_the_last_session_is_made_once_however_many_come_for_it(tmp_path: Path, log: str) -> None:
-    async with tenants(tmp_path, log, sessions=3) as (served, ann, bob):
+    async with tenants(tmp_path, log, sessions=3) as (served, _, bob):
         sessions = served.gateway.sessions
         made = await outcomes(*(sessions.create("ann", "demo") for _ in range(10)))
         assert made == {"done": 3, "RateLimited": 7}
@@ -207,7 +205,7 @@ async def test_the_last_session_is_made_once_however_many_come_for_it(tmp_path: 
 
 @pytest.mark.parametrize("log", LOGS)
 async def test_the_last_resource_is_kept_once_however_many_come_for_it(tmp_path: Path, log: str) -> None:
-    async with tenants(tmp_path, log, resources=3) as (served, ann, bob):
+    async with tenants(tmp_path, log, resources=3) as (served, _, _):
         kept, names = served.gateway.resources, iter(range(100))
         made = await outcomes(*(kept.create("thing", "ann", {"n": next(names)}) for _ in range(10)))
         assert made == {"done": 3, "RateLimited": 7}
@@ -306,7 +304,7 @@ async def test_an_address_that_guesses_keys_is_not_heard_for_a_while(tmp_path: P
 
 
 async def test_the_metrics_tell_of_each_key(tmp_path: Path) -> None:
-    async with tenants(tmp_path, turns=1) as (served, ann, bob):
+    async with tenants(tmp_path, turns=1) as (_, ann, bob):
         first, second = await ann.session(), await ann.session()
         async with ann.asks(*turn(first, "/slow 1000")) as stream:
             await stream.content.readuntil(b"text_delta")
