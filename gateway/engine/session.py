@@ -40,6 +40,7 @@ from .turn import TurnRun
 
 log = structlog.get_logger("dragoman.session")
 
+STOPPING = "the server is about to stop and starts no new turns; ask again when it is back"
 BEGINNINGS: tuple[type[Command], ...] = (SendMessage, Compact, *ANSWERS)
 """After these an agent is at work."""
 
@@ -126,7 +127,7 @@ class Session:
         pending = set(self.view.asks)
         for command in commands:
             if self.house.closing and isinstance(command, BEGINNINGS):
-                raise Overloaded("the server is about to stop and starts no new turns; ask again when it is back")
+                raise Overloaded(STOPPING)
             if isinstance(command, SendMessage | Compact):
                 self._agent()
                 if isinstance(command, SendMessage) and command.output_schema is not None:

@@ -34,7 +34,7 @@ from .finding import Finding
 from .fitting import fitted
 from .listening import LET_GO_SECONDS
 from .returning import GONE
-from .session import Session
+from .session import STOPPING, Session
 
 FAREWELL_SECONDS = 5.0
 """How long clients may take to be told the end of what they watch, when the server stops."""
@@ -172,6 +172,13 @@ class SessionService(Finding):
             await put_away(session_id)
 
     # -- commanded ------------------------------------------------------------------------------------------------
+
+    def check_turn(self, owner: str) -> None:
+        if self._house.closing:
+            raise Overloaded(STOPPING)
+        if self._house.log.trouble is not None:
+            raise self._house.log.trouble
+        self._house.tally.check(owner, "stored_bytes")
 
     async def submit(self, owner: str, session_id: str, commands: Sequence[AnyCommand]) -> Receipt:
         session = await self._find(owner, session_id)

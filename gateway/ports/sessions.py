@@ -98,6 +98,8 @@ class Sessions(Protocol):
     async def tell(self, owner: str, session_id: str, event: NoticePosted | CustomEvent) -> SessionView:
         """Let everybody who watches the session know of something beside the conversation."""
     async def delete(self, owner: str, session_id: str) -> None: ...
+    def check_turn(self, owner: str) -> None:
+        """Raise what any new turn of this owner would be refused with just now, before anything is done for one."""
     async def submit(self, owner: str, session_id: str, commands: Sequence[AnyCommand]) -> Receipt:
         """Accept all the commands or none, and return when they are in the log."""
     def place(self, owner: str) -> Place:

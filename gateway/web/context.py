@@ -89,16 +89,15 @@ class Context:
             raise Uncertain(f"this was taken, and what became of it cannot be told: {error.message}") from None
 
     @asynccontextmanager
-    async def provisional(self, view: SessionView) -> AsyncIterator[None]:
-        """A session that was just made for what this block does: if that is refused, the session goes again."""
+    async def provisional(self, undo: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+        """In this block something is done for which something else was just made: if it is refused, that goes again."""
         try:
-            with self.taken():
-                yield
+            yield
         except Uncertain:
             raise
         except GatewayError:
             with self.taken():
-                await self.sessions.delete(view.owner, view.session_id)
+                await undo()
             raise
 
     def broken_off(self, session_id: str, subscription: Subscription) -> GatewayError:

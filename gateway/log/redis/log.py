@@ -305,12 +305,14 @@ class RedisLog(Reading):
         if token is None:
             return
         try:
-            outcome, self._count = await self.redis.change("forget", session_id, token)
+            outcome, self._count, *kept = await self.redis.change("forget", session_id, token)
         except Unreachable as error:
             raise Overloaded(f"nothing can be stored just now: {error.message}") from None
         if outcome == b"fenced":
             self._dropped(session_id)
             raise Lost(TAKEN)
+        if kept:
+            self._note(*kept)
         self.let_go(session_id)
 
     async def close(self) -> None:
