@@ -110,4 +110,5 @@ class Tally:
         self.on_refusal(owner, counted)
         words, seconds = WORDS[counted]
         has, most = getattr(self.of(owner), counted), self.most(owner, counted)
-        return RateLimited(words.format(has=has, most=most), retry_after=seconds)
+        return RateLimited(
+            words.format(has=has, most=most), retry_after=seconds, details={"retry_after": round(seconds)})

@@ -110,10 +110,7 @@ class Rates:
             wait = await self._take_shared(owner, rate, pace.request_burst, self._shared)
         if wait:
             self.on_refusal(owner, REQUESTS)
-            raise RateLimited(
-                f"you may send {rate:g} requests a second, and {pace.request_burst} at once; wait a while",
-                retry_after=wait,
-            )
+            raise limited(f"you may send {rate:g} requests a second, and {pace.request_burst} at once", wait)
 
     async def _take_shared(self, owner: str, rate: float, size: int, shared: Tokens) -> float:
         """One of the tokens at hand; when there are none, one of those who wait asks for all of them."""
@@ -148,6 +145,7 @@ class WrongKeys:
         self._buckets = Buckets()
         self._right: dict[int, None] = {}
         """Hashes of keys that were right of late: whoever has one is not kept out by a neighbour."""
+        self._wrong: dict[int, None] = {}
         self.count = 0
 
     @web.middleware
@@ -180,21 +178,17 @@ class WrongKeys:
         most = self._per_minute()
         left = self._buckets.left(_network(address), most / 60, most, asyncio.get_running_loop().time())
         if left < 1:
-            wait = (1 - left) * 60 / most
-            raise RateLimited("too many wrong keys came from this address; wait a while", retry_after=wait)
+            raise limited("too many wrong keys came from this address", (1 - left) * 60 / most)
 
     def wrong(self, address: str | None, token: str | None) -> None:
-        if token:
-            self.count += 1
+        """Take a token for a guess; a client that shows an old key again and again does not guess."""
+        self.count += bool(token)
+        if token and _remember(self._wrong, hash(token)):
             most = self._per_minute()
             self._buckets.take(_network(address), most / 60, most, asyncio.get_running_loop().time())
 
     def right(self, token: str) -> None:
-        known = hash(token)
-        if known not in self._right:
-            self._right[known] = None
-            if len(self._right) > MOST:
-                del self._right[next(iter(self._right))]
+        _remember(self._right, hash(token))
 
 
 WRONG_KEYS: web.AppKey[WrongKeys] = web.AppKey("wrong_keys", WrongKeys)
@@ -203,6 +197,25 @@ WRONG_KEYS: web.AppKey[WrongKeys] = web.AppKey("wrong_keys", WrongKeys)
 def seconds_of(error: GatewayError, otherwise: int) -> int:
     """What `Retry-After` says: whole seconds, and never none."""
     return otherwise if error.retry_after is None else max(1, math.ceil(error.retry_after))
+
+
+def limited(why: str, wait: float) -> RateLimited:
+    """The refusal for whoever has to wait so many seconds; on a socket there is no header to say so in."""
+    error = RateLimited(why, retry_after=wait)
+    seconds = seconds_of(error, 1)
+    error.message = f"{why}; try again in {seconds} second{'' if seconds == 1 else 's'}"
+    error.details = {"retry_after": seconds}
+    return error
+
+
+def _remember(known: dict[int, None], word: int) -> bool:
+    """Whether it is new; the oldest make room."""
+    if word in known:
+        return False
+    known[word] = None
+    if len(known) > MOST:
+        del known[next(iter(known))]
+    return True
 
 
 def _network(address: str | None) -> str:

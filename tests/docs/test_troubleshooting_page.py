@@ -264,9 +264,9 @@ BY_REQUEST: dict[str, tuple[dict[str, Any], Act]] = {
         ({}, posting("/aap/sessions", {"agent": {"name": "demo", "tools": [{"name": "hammer"}]}})),
     "agent 'demo' has no option 'colour'; it has …":
         ({}, posting("/aap/sessions", {"agent": {"name": "demo", "options": {"colour": "red"}}})),
-    "you may send … requests a second, and … at once; wait a while":
+    "you may send … requests a second, and … at once; try again in … seconds":
         ({"limits": {"per_key": {"requests_per_second": 0.1, "request_burst": 1}}}, twice),
-    "too many wrong keys came from this address; wait a while":
+    "too many wrong keys came from this address; try again in … seconds":
         ({"auth": "keys", "limits": {"wrong_keys_per_minute": 1}}, twice),
     "pages of other sites may not open a socket here": ({"dialects": {"zenflux": {}}}, other_origin),
     "The agent '…' failed unexpectedly.": (
