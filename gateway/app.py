@@ -18,6 +18,7 @@ from gateway.journal import get, masked
 from gateway.marks import Problems
 from gateway.model import Record, encode
 from gateway.ports import Clock, Forgetting, Outbound, Sessions
+from gateway.quotas import Tally
 from gateway.resources import (
     AuditedResources,
     AuditedSessions,
@@ -31,16 +32,19 @@ from gateway.resources import (
 from gateway.upstream import AddressPolicy
 from gateway.web import (
     OWNER,
+    WRONG_KEYS,
     AllowList,
     Connections,
     Context,
     Guard,
     Metrics,
     OriginPolicy,
+    Rates,
     Readiness,
     Refusals,
     Refused,
     TrustedProxies,
+    WrongKeys,
     current_caller,
     health_routes,
     keep_sockets,
@@ -77,10 +81,14 @@ class Gateway:
         self.parts = parts
         self.metrics = Metrics()
         self.readiness = Readiness()
-        kept = stores(config, clock, lambda: self.parts.config.limits.max_resources)
+        self.quota = config.quota
+        self.tally = Tally(lambda: self.quota)
+        kept = stores(config, clock, lambda: self.parts.config.limits, self.tally)
+        self._recount = kept.recount
         self.house = House(
             log=kept.log, clock=clock, mint=minting(), limits=config.limits, agents=parts.cards,
-            backends=parts.backends, observer=self.metrics, cancel_on_leave=config.on_disconnect == "cancel",
+            backends=parts.backends, observer=self.metrics, tally=self.tally,
+            cancel_on_leave=config.on_disconnect == "cancel",
         )
         self.hub = Hub(
             log=self.house.log, projector=self._projector, start_of=self._start_of, clock=clock, watching=self,
@@ -112,6 +120,12 @@ class Gateway:
             admins=lambda: self.parts.config.admins,
         )
         self.origin_policy = OriginPolicy(*_allowed(config))
+        self.wrong_keys = WrongKeys(lambda: self.parts.config.limits.wrong_keys_per_minute)
+        self.rates = Rates(lambda: self.quota, self.wrong_keys, kept.tokens)
+        self.tally.on_refusal = self.rates.on_refusal = self.metrics.keys.refused
+        self.metrics.keys.tally = self.tally
+        self.metrics.keys.requests = lambda: self.rates.requests
+        self.metrics.keys.wrong_keys = lambda: self.wrong_keys.count
         self.contexts = {name: self._context(name) for name in parts.dialects}
         self.web = self._web()
 
@@ -119,7 +133,7 @@ class Gateway:
         """Put new parts in the place of the old ones; turns and streams that run go on as they are."""
         kept = {id(backend) for backend in parts.backends.values()}
         self.retiring.retire(backend for backend in self.parts.backends.values() if id(backend) not in kept)
-        self.parts = parts
+        self.parts, self.quota = parts, parts.config.quota
         self.audit.write("settings.reloaded", None, str(parts.config.file or ""))
         self.house.limits, self.house.agents, self.house.backends = parts.config.limits, parts.cards, parts.backends
         self.house.cancel_on_leave = parts.config.on_disconnect == "cancel"
@@ -163,15 +177,20 @@ class Gateway:
             addresses=AddressPolicy(config.outbound.allow), trust_uploads=config.workspace.trust,
             heartbeat=config.limits.heartbeat_seconds, patience=config.limits.send_seconds, data=config.data,
             clock=self._clock, keys=self.keys, replays=self.replays, metrics=self.metrics,
-            leaving=lambda: self.readiness.is_draining,
+            leaving=lambda: self.readiness.is_draining, admit=self.rates.admit,
         )
 
     def _web(self) -> web.Application:
         refusals = Refusals(self._spell)
         app = web.Application(
             client_max_size=self.parts.config.limits.body_bytes,
-            middlewares=[refusals.middleware, self.origin_policy.middleware, self.guard.middleware],
+            middlewares=[
+                refusals.middleware, self.origin_policy.middleware,
+                *([self.wrong_keys.middleware] if self.parts.config.asks_for else []),
+                self.guard.middleware, self.rates.middleware,
+            ],
         )
+        app[WRONG_KEYS] = self.wrong_keys
         app.on_response_prepare.extend([name_request, mark])
         keep_sockets(app)
         app.cleanup_ctx.extend([self._keeping, self._watching_keys, self._scheduling])
@@ -195,6 +214,7 @@ class Gateway:
     async def _keeping(self, app: web.Application) -> AsyncIterator[None]:
         """The log is open, and what was left behind is taken up, before anybody is served."""
         await self.house.log.open()
+        await self._recount()
         if left := await self.sessions.recover():
             log.info("took up turns that were left behind", turns=left)
         yield

@@ -13,11 +13,16 @@ class GatewayError(Exception):
     code: ClassVar[FaultCode] = FaultCode.INTERNAL
     retryable: ClassVar[bool] = False
 
-    def __init__(self, message: str, *, param: str | None = None, details: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, message: str, *, param: str | None = None, details: dict[str, Any] | None = None,
+        retry_after: float | None = None,
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.param = param
         self.details = details
+        self.retry_after = retry_after
+        """After how many seconds it may go well, where that is known."""
         self.request_id: str | None = None
         """Set where the error becomes an answer, for those who want to ask about it later."""
 
@@ -101,6 +106,12 @@ class TimedOut(GatewayError):
 
     code = FaultCode.TIMEOUT
     retryable = True
+
+
+class Uncertain(TimedOut):
+    """Nobody can tell whether it was done, or will be: whoever tries again may do it twice, and should look first."""
+
+    retryable = False
 
 
 class Interrupted(GatewayError):

@@ -1,14 +1,15 @@
 """Where a server keeps what it has, by one word of its settings: in memory, in a file, or on a server for many."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from gateway.config import Config
 from gateway.engine import House, Hub, SessionService
 from gateway.log import MemoryLog, SqliteLog
-from gateway.ports import Answers, Clock, EventLog, Resources
+from gateway.ports import Answers, Clock, EventLog, Resources, Tokens
+from gateway.quotas import Tally
 from gateway.resources import (
     AsyncKeyTable,
     KeyStore,
@@ -35,22 +36,46 @@ class Stores:
     resources: Resources
     answers: Answers
     keys: AsyncKeyTable
+    recount: Callable[[], Awaitable[None]]
+    """Find out what everybody keeps, once the log is open."""
+    tokens: Tokens | None = None
+    """The buckets that several servers share."""
 
 
-def stores(config: Config, clock: Clock, most: Callable[[], int]) -> Stores:
-    """Made, not yet opened."""
+class Limits(Protocol):
+    """What the stores want to know of the limits in the settings."""
+
+    @property
+    def max_sessions(self) -> int: ...
+    @property
+    def max_resources(self) -> int: ...
+
+
+async def _nothing() -> None:
+    """What is not there when the server starts need not be counted; what all servers share, Redis counts."""
+
+
+def stores(config: Config, clock: Clock, limits: Callable[[], Limits], tally: Tally) -> Stores:
+    """Made, not yet opened; what is kept is counted in the tally."""
     kind = config.log.partition(":")[0]
     if "://" in config.log:
-        return _shared(config, clock, most)
-    keys = ThreadedKeyTable(SqliteKeyTable(path_of(config)))
+        return _shared(config, clock, limits, tally)
+    most, keys = _most_resources(limits), ThreadedKeyTable(SqliteKeyTable(path_of(config)))
     if kind == "memory":
-        return Stores(MemoryLog(), MemoryResources(clock, most), MemoryAnswers(clock), keys)
+        return Stores(
+            MemoryLog(tally=tally), MemoryResources(clock, most, tally), MemoryAnswers(clock), keys, _nothing,
+        )
     path = path_of(config)
     database, seal = Database(path, fsync=config.durability == "fsync"), seal_of(config)
+    resources = SqliteResources(database, clock, most, seal, tally)
     return Stores(
-        SqliteLog(database, seal), SqliteResources(database, clock, most, seal),
-        SqliteAnswers(database, clock, seal=seal), keys,
+        SqliteLog(database, seal, tally), resources, SqliteAnswers(database, clock, seal=seal), keys,
+        resources.recount,
     )
+
+
+def _most_resources(limits: Callable[[], Limits]) -> Callable[[], int]:
+    return lambda: limits().max_resources
 
 
 def path_of(config: Config) -> Path:
@@ -66,15 +91,17 @@ def seal_of(config: Config) -> Seal:
     return Seal(lambda: [key.strip() for key in given.split(",")] if given else [key_in(config.data)])
 
 
-def _shared(config: Config, clock: Clock, most: Callable[[], int]) -> Stores:
+def _shared(config: Config, clock: Clock, limits: Callable[[], Limits], tally: Tally) -> Stores:
     """On a Redis server; what talks to it is fetched only where it is wanted."""
     from gateway.log.redis import RedisLog
     from gateway.resources.redis import RedisAnswers, RedisKeyTable, RedisResources
+    from gateway.storage.redis import RedisTokens
 
     fsync, seal, redis = config.durability == "fsync", seal_of(config), redis_of(config)
     return Stores(
-        RedisLog(redis, fsync=fsync, seal=seal), RedisResources(redis, clock, most, seal),
-        RedisAnswers(redis, clock, seal=seal), RedisKeyTable(redis),
+        RedisLog(redis, fsync=fsync, seal=seal, tally=tally, most=lambda: limits().max_sessions),
+        RedisResources(redis, clock, _most_resources(limits), seal, tally), RedisAnswers(redis, clock, seal=seal),
+        RedisKeyTable(redis), _nothing, RedisTokens(redis),
     )
 
 

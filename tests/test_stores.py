@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config import Config
+from gateway.config import Config, Limits
 from gateway.log import MemoryLog, SqliteLog
 from gateway.log.redis import RedisLog
+from gateway.quotas import Tally
 from gateway.resources import MemoryAnswers, MemoryResources, SqliteAnswers, SqliteResources
 from gateway.resources.redis import RedisAnswers, RedisResources
 from gateway.stores import stores
@@ -18,14 +19,14 @@ def databases(folder: Path) -> list[str]:
 
 
 def test_in_memory_nothing_touches_the_disk(tmp_path: Path) -> None:
-    kept = stores(Config(data=tmp_path / "data", log="memory"), lambda: 0.0, lambda: 9)
+    kept = stores(Config(data=tmp_path / "data", log="memory"), lambda: 0.0, lambda: Limits(max_resources=9), Tally())
     assert (type(kept.log), type(kept.resources), type(kept.answers)) == (MemoryLog, MemoryResources, MemoryAnswers)
     assert not (tmp_path / "data").exists()
 
 
 @pytest.mark.parametrize(("log", "file"), [("sqlite", "dragoman.db"), ("sqlite:other.db", "other.db")])
 async def test_log_resources_and_answers_share_one_file(tmp_path: Path, log: str, file: str) -> None:
-    kept = stores(Config(data=tmp_path, log=log), lambda: 0.0, lambda: 9)
+    kept = stores(Config(data=tmp_path, log=log), lambda: 0.0, lambda: Limits(max_resources=9), Tally())
     assert (type(kept.log), type(kept.resources), type(kept.answers)) == (SqliteLog, SqliteResources, SqliteAnswers)
     await kept.log.open()
     try:
@@ -39,7 +40,7 @@ async def test_log_resources_and_answers_share_one_file(tmp_path: Path, log: str
 
 async def test_log_resources_and_answers_share_one_server(tmp_path: Path) -> None:
     log = f"{redis_of_this_run().url}?prefix={tmp_path.name}"
-    kept = stores(Config(data=tmp_path / "data", log=log), lambda: 0.0, lambda: 9)
+    kept = stores(Config(data=tmp_path / "data", log=log), lambda: 0.0, lambda: Limits(max_resources=9), Tally())
     assert (type(kept.log), type(kept.resources), type(kept.answers)) == (RedisLog, RedisResources, RedisAnswers)
     await kept.log.open()
     try:

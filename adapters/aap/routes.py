@@ -81,14 +81,15 @@ class AapRoutes:
         body = await read_as(request, NewTurn)
         await house.check_message_addresses(addresses_in(body.messages))
         commands = inbound.commands_of(body, view, house.agent_of(view), house.table)
-        submitting = house.sessions.submit(request[OWNER], session_id, commands)
-        receipt = await house.begin_turn(request[OWNER], session_id, submitting)
-        if not receipt.begun:
-            return self._still_waiting(body.stream)
-        if body.stream == "none":
-            answer = await house.await_turn(request, session_id, receipt, "none")
-            return web.Response(body=answer, content_type="application/json")
-        return await house.stream_turn(request, session_id, receipt, body.stream)
+        with house.sessions.place(request[OWNER]) as place:
+            submitting = house.sessions.submit(request[OWNER], session_id, commands)
+            receipt = await house.begin_turn(request[OWNER], session_id, submitting)
+            if not receipt.begun:
+                return self._still_waiting(body.stream)
+            if body.stream == "none":
+                answer = await house.await_turn(request, session_id, receipt, "none", place)
+                return web.Response(body=answer, content_type="application/json")
+            return await house.stream_turn(request, session_id, receipt, body.stream, place)
 
     async def current(self, request: web.Request) -> web.StreamResponse:
         """The turn that runs, or the last one, from where the client left off; beside what AAP documents."""

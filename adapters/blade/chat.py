@@ -5,9 +5,9 @@ from typing import Any
 
 import orjson
 
-from gateway.errors import Busy, Conflict, GatewayError, Invalid, NotFound, TooLarge
+from gateway.errors import Busy, Conflict, GatewayError, Invalid, NotFound, TooLarge, Uncertain
 from gateway.model import SECRETS, FilePart, SessionStatus, SessionView, read_json
-from gateway.ports import Receipt
+from gateway.ports import Place, Receipt
 from gateway.upstream import mended
 from gateway.web import Context, Later, Peer, checked, dumps
 
@@ -32,6 +32,7 @@ class Chat:
             return None
         said = said if isinstance(said, dict) else {}
         try:
+            await self.house.admit(peer.owner)
             return await handler(self, peer, said)
         except GatewayError as error:
             return await self.refuse(peer, error, said)
@@ -81,15 +82,23 @@ class Chat:
         return any(record.seq == seq and record.turn_id == view.turn_id for record in records)
 
     async def compact(self, peer: Peer, said: dict[str, Any]) -> Any:
-        session_id = _session_of(said)
-        receipt = await self.house.sessions.submit(
-            peer.owner, session_id, [self.house.table.command("chat.compact")],
-        )
-        return Later(self._compacted(peer, session_id, receipt))
+        session_id, place = _session_of(said), self.house.sessions.place(peer.owner)
+        try:
+            receipt = await self.house.sessions.submit(
+                peer.owner, session_id, [self.house.table.command("chat.compact")],
+            )
+        except BaseException:
+            place.close()
+            raise
+        return Later(self._compacted(peer, session_id, receipt, place))
 
-    async def _compacted(self, peer: Peer, session_id: str, receipt: Receipt) -> Any:
+    async def _compacted(self, peer: Peer, session_id: str, receipt: Receipt, place: Place) -> Any:
         """Acknowledged when it is done; meanwhile the client may say other things."""
-        await ending(self.house, peer.owner, session_id, receipt)
+        try:
+            with place:
+                await ending(self.house, peer.owner, session_id, receipt, place)
+        except GatewayError as error:
+            return await self.refuse(peer, error, {"session_id": session_id})
         return self.house.table.object("ack", session_id=session_id)
 
     # -- what they share ------------------------------------------------------------------------------------------
@@ -107,10 +116,20 @@ class Chat:
         if view.status is SessionStatus.RUNNING:
             raise Busy("Session already has an active chat")
         await house.check_message_addresses(inbound.addresses_of(body.message))
-        files = [await self._store(owner, upload) for upload in inbound.uploads_of(body.message)]
-        content = inbound.content_of(body.message, files, house.agent_of(view))
-        env = view.private(house.dialect).get(SECRETS, {})
-        return await house.sessions.submit(owner, session_id, [inbound.message_of(body, content, env, house.table)])
+        files: list[FilePart] = []
+        try:
+            for upload in inbound.uploads_of(body.message):
+                files.append(await self._store(owner, upload))  # noqa: PERF401  # what is stored is known if one fails
+            content = inbound.content_of(body.message, files, house.agent_of(view))
+            env = view.private(house.dialect).get(SECRETS, {})
+            return await house.sessions.submit(owner, session_id, [inbound.message_of(body, content, env, house.table)])
+        except Uncertain:
+            raise
+        except GatewayError:  # the files of a message that is not taken are nobody's
+            for file in files:
+                await house.resources.delete("file", owner, str(file.file_id))
+                await house.files.remove(str(file.file_id))
+            raise
 
     async def _store(self, owner: str, upload: inbound.Upload) -> FilePart:
         """A file is kept by the house and passed on by its id."""
@@ -119,7 +138,11 @@ class Chat:
         stored = await house.files.store(_once(upload.content))
         body = {"name": upload.name, "media_type": upload.media_type, "size": stored.size, "sha256": stored.sha256,
                 "metadata": {}}
-        await house.resources.create("file", owner, body, resource_id=stored.file_id)
+        try:
+            await house.resources.create("file", owner, body, resource_id=stored.file_id)
+        except BaseException:
+            await house.files.remove(stored.file_id)
+            raise
         return FilePart(name=upload.name, file_id=stored.file_id, media_type=upload.media_type, size=stored.size)
 
     async def _follow(self, peer: Peer, session_id: str, manner: str, after: int | None = None) -> None:

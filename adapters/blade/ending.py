@@ -4,24 +4,24 @@ from typing import Any
 
 import orjson
 
-from gateway.errors import NotFound
-from gateway.ports import Receipt
+from gateway.ports import Place, Receipt
 from gateway.web import Context, parted
 
 from .outbound import BARE
 
 
-async def ending(house: Context, owner: str, session_id: str, receipt: Receipt) -> Any:
+async def ending(house: Context, owner: str, session_id: str, receipt: Receipt, place: Place) -> Any:
     """The payload of the `chat:end` that the commands of a receipt lead to."""
     if not receipt.begun:  # an answer was accepted, and others are awaited: its chat is over already
         told = house.sessions.read(owner, session_id, house.dialect, BARE, after=receipt.after)
-        return _payload([frame async for chunk in told for frame in chunk.frames][-1])
-    async with house.following(owner, session_id, receipt, BARE) as subscription:
+        with house.taken():
+            return _payload([frame async for chunk in told for frame in chunk.frames][-1])
+    async with house.following(owner, session_id, receipt, BARE, place) as subscription:
         while chunks := await subscription.chunks():
             for chunk in chunks:
                 if chunk.yields:
                     return _payload(chunk.frames[-1])
-        raise NotFound(f"session '{session_id}' was deleted")
+        raise house.broken_off(session_id, subscription)
 
 
 def _payload(frame: bytes) -> Any:

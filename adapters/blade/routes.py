@@ -119,9 +119,10 @@ class BladeRoutes:
 
     async def compact(self, request: web.Request) -> web.Response:
         session_id, house = request.match_info["id"], self.house
-        submitting = house.sessions.submit(request[OWNER], session_id, [house.table.command("chat.compact")])
-        receipt = await house.begin_turn(request[OWNER], session_id, submitting)
-        await ending(house, request[OWNER], session_id, receipt)
+        with house.sessions.place(request[OWNER]) as place:
+            submitting = house.sessions.submit(request[OWNER], session_id, [house.table.command("chat.compact")])
+            receipt = await house.begin_turn(request[OWNER], session_id, submitting)
+            await ending(house, request[OWNER], session_id, receipt, place)
         return reply(house.table.object("ack", session_id=session_id))
 
     async def chat(self, request: web.Request) -> web.Response:
@@ -130,9 +131,10 @@ class BladeRoutes:
         if not inbound.is_said(body):
             raise Invalid(Unsaid.message)
         body = body.model_copy(update={"headless": True})
-        submitting = self._chat.submit(request[OWNER], session_id, body)
-        receipt = await self.house.begin_turn(request[OWNER], session_id, submitting)
-        return reply(await ending(self.house, request[OWNER], session_id, receipt))
+        with self.house.sessions.place(request[OWNER]) as place:
+            submitting = self._chat.submit(request[OWNER], session_id, body)
+            receipt = await self.house.begin_turn(request[OWNER], session_id, submitting)
+            return reply(await ending(self.house, request[OWNER], session_id, receipt, place))
 
     # -- pieces ---------------------------------------------------------------------------------------------------
 

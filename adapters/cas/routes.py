@@ -1,7 +1,7 @@
 """CAS's HTTP handlers for sessions and what is mounted into them: each parses, asks the house, answers."""
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any
 
 from aiohttp import web
@@ -79,11 +79,17 @@ class SessionRoutes:
             SECRETS: variables, "vault_ids": body.vault_ids or [],
             "memory_store_ids": body.memory_store_ids or [], "incremental": bool(body.incremental_streaming_enabled),
         }
-        view = await house.sessions.create(
-            owner, choice.agent, settings=choice.settings, title=body.title,
-            metadata={**(body.metadata or {}), PRIVATE: {house.dialect: own}},
-        )
-        return reply(await self._begun(view, mounts, body), 201)
+
+        async def undo_environment() -> None:
+            if isinstance(body.environment, dict):  # it was described, and made for this session
+                await house.resources.delete("environment", owner, own["environment_id"])
+
+        async with house.provisional(undo_environment):
+            view = await house.sessions.create(
+                owner, choice.agent, settings=choice.settings, title=body.title,
+                metadata={**(body.metadata or {}), PRIVATE: {house.dialect: own}},
+            )
+            return reply(await self._begun(view, mounts, body), 201)
 
     async def _mounts(self, owner: str, body: NewSession) -> list[Mount]:
         await self._check_vaults(owner, body.vault_ids or [])
@@ -112,12 +118,18 @@ class SessionRoutes:
         return {"environment_id": chosen.environment_id}
 
     async def _begun(self, view: SessionView, mounts: Sequence[Mount], body: NewSession) -> Any:
-        for mount in mounts:
-            await self.desk.mounts(view).add(mount)
-        if body.initial_events:
-            commands = inbound.commands_of(body.initial_events, view, self.desk.card(view), self.house.table)
-            await self.house.sessions.submit(view.owner, view.session_id, commands)
-        return await self.desk.shown(view)
+        async def undo() -> None:
+            await self.desk.mounts(view).clear()
+            await self.house.sessions.delete(view.owner, view.session_id)
+
+        async with self.house.provisional(undo):
+            for mount in mounts:
+                await self.desk.mounts(view).add(mount)
+            if body.initial_events:
+                commands = inbound.commands_of(body.initial_events, view, self.desk.card(view), self.house.table)
+                await self.house.sessions.submit(view.owner, view.session_id, commands)
+        with self.house.taken():
+            return await self.desk.shown(view)
 
     # -- reading --------------------------------------------------------------------------------------------------
 
@@ -174,9 +186,11 @@ class SessionRoutes:
         if own:
             held = view.shown_metadata if metadata is None else metadata
             metadata = held | kept_with(view, self.house.dialect, own)
-        if change.title is not None or metadata is not None:
-            await self.house.sessions.update(view.owner, view.session_id, title=change.title, metadata=metadata)
-        return reply(await self.desk.shown(view))
+        with self.house.taken() if change.agent is not None else nullcontext():
+            if change.title is not None or metadata is not None:
+                await self.house.sessions.update(view.owner, view.session_id, title=change.title, metadata=metadata)
+        with self.house.taken():
+            return reply(await self.desk.shown(view))
 
     async def _own_changes(self, view: SessionView, change: SessionChange) -> dict[str, Any]:
         """What changes of that part of a session that only this dialect has."""
@@ -199,14 +213,15 @@ class SessionRoutes:
 
     async def archive(self, request: web.Request) -> web.Response:
         view = await self.desk.session(request)
-        return reply(await self.desk.shown(
-            await self.house.sessions.close(view.owner, view.session_id, CloseReason.ARCHIVED),
-        ))
+        view = await self.house.sessions.close(view.owner, view.session_id, CloseReason.ARCHIVED)
+        with self.house.taken():
+            return reply(await self.desk.shown(view))
 
     async def delete(self, request: web.Request) -> web.Response:
         view = await self.desk.session(request)
         await self.house.sessions.delete(view.owner, view.session_id)
-        await self.desk.mounts(view).clear()
+        with self.house.taken():
+            await self.desk.mounts(view).clear()
         return reply(self.house.table.object("session.deleted", session_id=view.session_id))
 
     async def cancel(self, request: web.Request) -> web.Response:

@@ -49,7 +49,8 @@ class EventRoutes:
         await self.desk.check_sources(view.owner, body.events, "events")
         with spoken(view.session_id):
             receipt = await self.house.sessions.submit(request[OWNER], view.session_id, commands)
-        events = await self.desk.history(view, as_list=True).of_records(receipt.records)
+        with self.house.taken():
+            events = await self.desk.history(view, as_list=True).of_records(receipt.records)
         return reply(self.house.table.object("sent", events=events), 202)
 
     async def events(self, request: web.Request) -> web.StreamResponse:

@@ -104,7 +104,8 @@ class Chats:
         self.house = context
 
     async def check(self, owner: str, body: ChatSend) -> Wish:
-        """Everything that can be refused is refused here."""
+        """Everything that can be refused is refused here, but for what somebody else brings about meanwhile."""
+        self.house.sessions.check_turn(owner)
         view = await self._conversation(owner, body.conversation_id) if body.conversation_id else None
         agent = body.agent_id or (view.agent if view else next(iter(self.house.agents), ""))
         card = self.house.agents.get(agent)
@@ -117,11 +118,28 @@ class Chats:
         return Wish(owner, body, agent, view, command)
 
     async def begin(self, wish: Wish) -> Begun:
-        sessions = self.house.sessions
-        view = wish.view or await self.converse(wish.owner, wish.agent, wish.body.user_id)
+        if wish.view is None:
+            view = await self.converse(wish.owner, wish.agent, wish.body.user_id)
+            async with self.house.provisional(lambda: self.house.sessions.delete(view.owner, view.session_id)):
+                return await self._begun(wish, view)
+        return await self._begun(wish, wish.view)
+
+    async def _begun(self, wish: Wish, view: SessionView) -> Begun:
+        sessions, agent = self.house.sessions, view.agent
+        if agent == wish.agent:
+            return await self._submitted(wish, view)
+
+        async def undo() -> None:
+            await sessions.update(wish.owner, view.session_id, agent=agent)
+
         with spoken(view.session_id):
-            if view.agent != wish.agent:
-                await sessions.update(wish.owner, view.session_id, agent=wish.agent)
+            await sessions.update(wish.owner, view.session_id, agent=wish.agent)
+        async with self.house.provisional(undo):
+            return await self._submitted(wish, view)
+
+    async def _submitted(self, wish: Wish, view: SessionView) -> Begun:
+        sessions = self.house.sessions
+        with spoken(view.session_id):
             before = copy(view)  # the agent may change what the run has to begin with before we hear of its start
             title = self._title_of(wish.body, view)
             submitting = sessions.submit(wish.owner, view.session_id, [wish.command])

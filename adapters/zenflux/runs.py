@@ -9,6 +9,7 @@ from aiohttp import web
 
 from gateway.errors import NotFound
 from gateway.model import ContinuationAsk, OpenAsk, RollbackAsk
+from gateway.ports import Place
 from gateway.web import OWNER, Context, converse, dumps, read_as, read_bytes, reply
 
 from . import inbound, views
@@ -42,21 +43,22 @@ class Runs:
     async def chat(self, request: web.Request) -> web.StreamResponse:
         body = await read_as(request, ChatRequest)
         wish = await self.chats.check(request[OWNER], body)
-        run = await self.chats.begin(wish)
-        manner = as_events(self.settings, run.before, run.named)
-        if not body.stream:
-            return await self._at_once(request, run, manner)
-        ping = b"data: " + dumps(self.house.table.object("ping")) + b"\n\n"
-        return await self.house.stream_turn(
-            request, run.view.session_id, run.receipt, manner, to_the_end=True, hello=b"", ping=ping,
-            heartbeat=self.settings.ping_seconds,
-        )
+        with self.house.sessions.place(request[OWNER]) as place:
+            run = await self.chats.begin(wish)
+            manner = as_events(self.settings, run.before, run.named)
+            if not body.stream:
+                return await self._at_once(request, run, manner, place)
+            ping = b"data: " + dumps(self.house.table.object("ping")) + b"\n\n"
+            return await self.house.stream_turn(
+                request, run.view.session_id, run.receipt, manner, place, to_the_end=True, hello=b"", ping=ping,
+                heartbeat=self.settings.ping_seconds,
+            )
 
-    async def _at_once(self, request: web.Request, run: Begun, manner: str) -> web.Response:
+    async def _at_once(self, request: web.Request, run: Begun, manner: str, place: Place) -> web.Response:
         """The result, or how far it has come when somebody is asked or patience ends."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self.settings.sync_seconds):
-                await self.house.await_turn(request, run.view.session_id, run.receipt, manner)
+                await self.house.await_turn(request, run.view.session_id, run.receipt, manner, place)
         return self._reply(views.run_result(self.house.table, run.view, run.run_id))
 
     # -- by id ----------------------------------------------------------------------------------------------------

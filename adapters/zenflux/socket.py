@@ -12,6 +12,7 @@ import orjson
 from gateway.errors import Busy, GatewayError, Invalid
 from gateway.field_errors import shown
 from gateway.model import ROOT, FaultCode, LimitExceeded, Role, read_json
+from gateway.ports import Place
 from gateway.upstream import mended
 from gateway.web import Rest, Socket, checked, dumps
 
@@ -93,6 +94,7 @@ class ChatSocket:
 
     async def _do(self, request_id: Any, act: Act, params: Any) -> None:
         try:
+            await self._house.admit(self._owner)
             if not isinstance(params, dict):
                 raise Invalid(f"params: must be an object, not {shown(params)}", param="params")
             await act(request_id, params)  # an id that is a number is given back as one
@@ -133,17 +135,22 @@ class ChatSocket:
         """The response comes before the first frame of the run."""
         body = checked(ChatSend, params)
         wish = await self._chats.check(self._owner, body)
-        await self._interrupt()
-        async with self._socket.speaking() as send:
-            run = self._run = await self._chats.begin(wish)
-            manner = on_socket(self._house.settings, run.before, run.named, stream=body.stream)
-            accepted = self._house.table.object(
-                "accepted", id=request_id, run_id=run.run_id, session_id=run.view.session_id,
-                message_id=run.message_id,
-            )
-            async with self._house.staying(self._owner, run.view.session_id, run.receipt):
-                await send((dumps(accepted),))
-        self._task = asyncio.create_task(self._follow(run, manner), name=f"socket of {run.run_id}")
+        place = self._house.sessions.place(self._owner)
+        try:
+            await self._interrupt()
+            async with self._socket.speaking() as send:
+                run = self._run = await self._chats.begin(wish)
+                manner = on_socket(self._house.settings, run.before, run.named, stream=body.stream)
+                accepted = self._house.table.object(
+                    "accepted", id=request_id, run_id=run.run_id, session_id=run.view.session_id,
+                    message_id=run.message_id,
+                )
+                async with self._house.staying(self._owner, run.view.session_id, run.receipt):
+                    await send((dumps(accepted),))
+        except BaseException:
+            place.close()
+            raise
+        self._tell(run, manner, place)
 
     async def _abort(self, request_id: str, params: dict[str, Any]) -> None:
         run_id = checked(ChatAbort, params).session_id
@@ -161,12 +168,17 @@ class ChatSocket:
         run = await self._chats.begun(self._owner, body.session_id)
         manner = on_socket(self._house.settings, run.before, run.named, stream=body.stream)
         await self._check(run, manner, body.after_seq)
+        place = self._house.sessions.place(self._owner)
         self._run = run
-        await self._say(
-            "resumed", id=request_id, run_id=run.run_id, session_id=run.view.session_id, message_id=run.message_id,
-            after_seq=body.after_seq,
-        )
-        self._task = asyncio.create_task(self._follow(run, manner, body.after_seq), name=f"socket of {run.run_id}")
+        try:
+            await self._say(
+                "resumed", id=request_id, run_id=run.run_id, session_id=run.view.session_id,
+                message_id=run.message_id, after_seq=body.after_seq,
+            )
+        except BaseException:
+            place.close()
+            raise
+        self._tell(run, manner, place, body.after_seq)
 
     async def _check(self, run: Begun, manner: str, after_seq: int) -> None:
         """Nobody can have had more than was said, and the words that are held back just now."""
@@ -192,13 +204,20 @@ class ChatSocket:
     def _is_telling(self) -> bool:
         return self._task is not None and not self._task.done()
 
-    async def _follow(self, run: Begun, manner: str, had: int = 0) -> None:
+    def _tell(self, run: Begun, manner: str, place: Place, had: int = 0) -> None:
+        self._task = asyncio.create_task(self._follow(run, manner, place, had), name=f"socket of {run.run_id}")
+        self._task.add_done_callback(lambda done: place.close())
+
+    async def _follow(self, run: Begun, manner: str, place: Place, had: int) -> None:
+        session_id = run.view.session_id
         try:
-            async with self._house.following(self._owner, run.view.session_id, run.receipt, manner) as subscription:
+            async with self._house.following(self._owner, session_id, run.receipt, manner, place) as subscription:
                 if not await self._socket.follow(Rest(subscription, had)):
                     await self._socket.part(subscription)
         except ConnectionResetError:
             pass  # the client has left, and the reading end knows it too
+        except GatewayError as error:  # the run goes on; whoever comes again may be told of it
+            await self._socket.send_away(error.message)
 
     async def _say(self, name: str, **names: Any) -> None:
         await self._socket.send((dumps(self._house.table.object(name, **names)),))

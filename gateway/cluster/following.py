@@ -9,6 +9,7 @@ from gateway.engine import Cursor, House, Hub, Session
 from gateway.errors import GatewayError
 from gateway.log.redis import Lost, RedisLog, decode
 from gateway.model import Record, SessionStatus, SessionView
+from gateway.ports import Place
 from gateway.storage.redis import Listener
 
 from . import letters
@@ -122,8 +123,11 @@ class Following(Holding):
 
     # -- those who watch ------------------------------------------------------------------------------------------
 
-    async def watch(self, owner: str, session_id: str, dialect: str, options: str = "", *, after: int = 0) -> Cursor:
-        cursor = await super().watch(owner, session_id, dialect, options, after=after)
+    async def watch(
+        self, owner: str, session_id: str, dialect: str, options: str = "", *, after: int = 0,
+        place: Place | None = None,
+    ) -> Cursor:
+        cursor = await super().watch(owner, session_id, dialect, options, after=after, place=place)
         if not self._log.holds(session_id):
             try:
                 await self._attend(session_id)

@@ -185,6 +185,7 @@ class Holding(SessionService):
 
     async def _after_beat(self) -> None:
         self._log.size = self._membership.sessions
+        await self._log.recount()
         if self._house.closing:
             return
         if self._membership.is_steady and (taken := await self._take_over()):

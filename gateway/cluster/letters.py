@@ -72,6 +72,7 @@ class Refused(Struct, frozen=True, kw_only=True, omit_defaults=True):
     message: str
     param: str | None = None
     details: dict[str, Any] | None = None
+    retry_after: float | None = None
 
 
 class Asked(Struct, frozen=True, kw_only=True, tag_field="kind", tag="asked"):
@@ -111,12 +112,16 @@ _ERRORS: dict[str, type[GatewayError]] = {
 def refused(error: GatewayError) -> Refused:
     """The error as it travels: by the name of the nearest kind that every server knows."""
     name = next(kind.__name__ for kind in type(error).__mro__ if _ERRORS.get(kind.__name__) is kind)
-    return Refused(name=name, code=error.code, message=error.message, param=error.param, details=error.details)
+    return Refused(
+        name=name, code=error.code, message=error.message, param=error.param, details=error.details,
+        retry_after=error.retry_after,
+    )
 
 
 def raised(refusal: Refused) -> GatewayError:
     """The error as it arrives."""
-    error = _ERRORS.get(refusal.name, GatewayError)(refusal.message, param=refusal.param, details=refusal.details)
+    error = _ERRORS.get(refusal.name, GatewayError)(
+        refusal.message, param=refusal.param, details=refusal.details, retry_after=refusal.retry_after)
     if error.code is not refusal.code:
         error.code = refusal.code  # type: ignore[misc]  # a kind of its own, of which only the code is known here
     return error

@@ -9,9 +9,9 @@ from typing import Any
 import structlog
 
 from gateway.engine import Session
-from gateway.errors import GatewayError, NotFound, Overloaded, TimedOut
+from gateway.errors import GatewayError, NotFound, Overloaded, Uncertain
 from gateway.ids import minting
-from gateway.log.redis import Lost
+from gateway.log.redis import Lost, NoRoom
 from gateway.model import (
     AnyCommand,
     CloseReason,
@@ -47,13 +47,8 @@ from .letters import (
 
 log = structlog.get_logger("dragoman.cluster")
 
+UNSTEADY = "the session changes hands again and again; try again"
 UNKNOWN = "the server that holds the session does not answer: it is not known whether this was done; look first"
-
-
-class Unknown(TimedOut):
-    """It may have been done, or be about to be, by us or another server: whoever tries again may do it twice."""
-
-    retryable = False
 
 
 class ClusterSessions(Following):
@@ -70,24 +65,20 @@ class ClusterSessions(Following):
         self, owner: str, session_id: str, *, title: str | None = None, metadata: dict[str, Any] | None = None,
         agent: str | None = None,
     ) -> SessionView:
-        await self._routed(Update(owner=owner, session_id=session_id, title=title, metadata=metadata, agent=agent))
-        return await self.get(owner, session_id)
+        return await self._changed(
+            Update(owner=owner, session_id=session_id, title=title, metadata=metadata, agent=agent))
 
     async def close(self, owner: str, session_id: str, reason: CloseReason) -> SessionView:
-        await self._routed(Close(owner=owner, session_id=session_id, reason=reason))
-        return await self.get(owner, session_id)
+        return await self._changed(Close(owner=owner, session_id=session_id, reason=reason))
 
     async def archive_scope(self, owner: str, session_id: str, scope_id: str) -> SessionView:
-        await self._routed(ArchiveScope(owner=owner, session_id=session_id, scope_id=scope_id))
-        return await self.get(owner, session_id)
+        return await self._changed(ArchiveScope(owner=owner, session_id=session_id, scope_id=scope_id))
 
     async def rewind(self, owner: str, session_id: str, to_seq: int, reason: str | None = None) -> SessionView:
-        await self._routed(Rewind(owner=owner, session_id=session_id, to_seq=to_seq, reason=reason))
-        return await self.get(owner, session_id)
+        return await self._changed(Rewind(owner=owner, session_id=session_id, to_seq=to_seq, reason=reason))
 
     async def tell(self, owner: str, session_id: str, event: NoticePosted | CustomEvent) -> SessionView:
-        await self._routed(Tell(owner=owner, session_id=session_id, event=event))
-        return await self.get(owner, session_id)
+        return await self._changed(Tell(owner=owner, session_id=session_id, event=event))
 
     async def delete(self, owner: str, session_id: str) -> None:
         await self._routed(Delete(owner=owner, session_id=session_id))
@@ -100,10 +91,19 @@ class ClusterSessions(Following):
             if view.turn_id == turn_id and view.status is not SessionStatus.IDLE:
                 await self.submit(owner, session_id, [Interrupt(turn_id=turn_id)])
 
+    async def _changed(self, call: AnyCall) -> SessionView:
+        """The session after the call; who cannot be shown it is told that the call may have been carried out."""
+        await self._routed(call)
+        with self._taken():
+            return await self.get(call.owner, call.session_id)
+
+    def _is_void(self, error: Overloaded) -> bool:
+        return isinstance(error, Lost | NoRoom | Reset)
+
     # -- by whom --------------------------------------------------------------------------------------------------
 
     async def _routed(self, call: AnyCall) -> Receipt | None:
-        """Until it is done, once; `Overloaded` if it was not begun, `Unknown` if nobody can tell whether it was."""
+        """Until it is done, once; `Overloaded` if it was not begun, `Uncertain` if nobody can tell whether it was."""
         request, asked = secrets.token_hex(8), False
         loop, lease = asyncio.get_running_loop(), self._redis.lease
         deadline = loop.time() + self._patience
@@ -125,7 +125,7 @@ class ClusterSessions(Following):
             if answer is not None and not answer.elsewhere:
                 return answer.receipt
             if loop.time() > deadline or self._house.closing:
-                raise Unknown(UNKNOWN) if asked else Overloaded("the session changes hands again and again; try again")
+                raise Uncertain(UNKNOWN) if asked else Overloaded(UNSTEADY)
             await asyncio.sleep(lease / 100)
 
     @property
@@ -143,7 +143,8 @@ class ClusterSessions(Following):
         if isinstance(call, Submit):
             return await self._receipt(call, request) or await self._here(call, request)
         try:
-            return await self._here(call, request)
+            with self._taken():
+                return await self._here(call, request)
         except NotFound:
             if isinstance(call, Delete):
                 return None
@@ -198,13 +199,9 @@ class ClusterSessions(Following):
         return receipt
 
     async def _stored(self, session: Session) -> None:
-        """Come back when all that was taken is in the log; what cannot be stored just now may be stored later."""
-        try:
+        """Come back when all that was taken is in the log."""
+        with self._taken():
             await self._log.settled(session.view.session_id, session.view.head)
-        except (Lost, Reset):
-            raise
-        except Overloaded as error:
-            raise Unknown(f"it is not known whether this was done: {error.message}") from None
 
     async def _serve(self, letter: Asked, again: bool) -> Replied | None:
         request, session_id = letter.request, letter.call.session_id
@@ -218,7 +215,9 @@ class ClusterSessions(Following):
         except (Lost, Unsettled):
             self._drop_copy(session_id)
             return Replied(request=request, elsewhere=True)
-        except Unknown:
+        except Uncertain:
             return None
         except GatewayError as error:
+            if again and isinstance(error, Overloaded):  # it came before, and may have been taken then
+                return None
             return Replied(request=request, refused=refused(error))

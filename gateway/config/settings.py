@@ -126,6 +126,18 @@ class AgentSettings(Shape):
     capabilities: CapabilitySettings = CapabilitySettings()
 
 
+class PerKeyLimits(Shape):
+    """How much one key may have or do; null lifts a limit."""
+
+    requests_per_second: PositiveFloat | None = 100
+    request_burst: PositiveInt = 500
+    turns: PositiveInt | None = 200
+    streams: PositiveInt | None = 2_000
+    sessions: PositiveInt | None = 100_000
+    resources: PositiveInt | None = 20_000
+    stored_bytes: PositiveInt | None = 10 * 1024**3
+
+
 class Limits(Shape):
     """How much, how long and how many."""
 
@@ -143,6 +155,8 @@ class Limits(Shape):
     sessions_at_hand: PositiveInt = 5_000
     max_resources: PositiveInt = 100_000
     max_subscribers: PositiveInt = 10_000
+    wrong_keys_per_minute: PositiveInt = 20
+    per_key: Annotated[PerKeyLimits, BeforeValidator(_empty_if_bare)] = PerKeyLimits()
 
 
 class UploadSettings(Shape):
@@ -263,6 +277,15 @@ class Config(Shape):
     def warnings(self) -> tuple[str, ...]:
         """What works and should be changed, a line each."""
         return self._warnings
+
+    @property
+    def quota(self) -> PerKeyLimits:
+        """What holds for each key; where there are no keys, what is written in the settings holds for everybody."""
+        limits = self.limits.per_key
+        if self.auth != "none":
+            return limits
+        unbounded = {name for name in PerKeyLimits.model_fields if name != "request_burst"}
+        return limits.model_copy(update=dict.fromkeys(unbounded - limits.model_fields_set))
 
     @property
     def default_agent(self) -> str:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gateway.errors import GatewayError
-from gateway.ports import Chunk
+from gateway.ports import Chunk, Place
 
 from .channel import Channel
 from .feed import Feed, wake
@@ -23,9 +23,10 @@ SOON = 1.0
 class Cursor:
     """Sees everything after its place in the log, once and in order, however late or slow it is."""
 
-    def __init__(self, hub: "Hub", feed: Feed, dialect: str, options: str, after: int) -> None:
+    def __init__(self, hub: "Hub", feed: Feed, dialect: str, options: str, after: int, place: Place) -> None:
         self._hub = hub
         self._feed = feed
+        self._seat = place
         self._key = (dialect, options)
         self._after = after
         self._due: float | None = None
@@ -74,7 +75,7 @@ class Cursor:
         if self.open:
             self.open = False
             self._part()
-            self._hub.leave(self._feed)
+            self._hub.leave(self._feed, self._seat)
             if self._waiter is not None:
                 wake(self._waiter)
 

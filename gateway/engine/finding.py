@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from gateway.errors import NotFound, Overloaded
 from gateway.model import Record, SessionView
-from gateway.ports import Chunk, SessionHead
+from gateway.ports import Chunk, Place, SessionHead
 
 from .cursor import Cursor
 from .keeping import Keeping
@@ -49,12 +49,24 @@ class Finding(Keeping):
             raise NotFound(f"there is no session '{session_id}'")
         return head
 
-    async def watch(self, owner: str, session_id: str, dialect: str, options: str = "", *, after: int = 0) -> Cursor:
-        session = await self._find(owner, session_id)
-        most = self._house.limits.max_subscribers
-        if self._hub.subscribers >= most:
+    def place(self, owner: str) -> Place:
+        most, tally = self._house.limits.max_subscribers, self._house.tally
+        if self._hub.places >= most:
             raise Overloaded(f"{most} clients are watching already, and no more are allowed")
-        return self._hub.watch(session_id, session.safe, dialect, options, after)
+        tally.check(owner, "streams")
+        return self._hub.take_place(owner, tally)
+
+    async def watch(
+        self, owner: str, session_id: str, dialect: str, options: str = "", *, after: int = 0,
+        place: Place | None = None,
+    ) -> Cursor:
+        place = place or self.place(owner)
+        try:
+            session = await self._find(owner, session_id)
+        except BaseException:
+            place.close()
+            raise
+        return self._hub.watch(session_id, session.safe, dialect, options, after, place)
 
     async def read(
         self, owner: str, session_id: str, dialect: str, options: str = "", *, after: int = 0, upto: int | None = None,

@@ -8,6 +8,7 @@ from gateway.errors import NotFound
 from gateway.ids import Mint
 from gateway.model import AgentCard
 from gateway.ports import Backend, Clock, EventLog
+from gateway.quotas import Tally
 
 
 class Limits(Protocol):
@@ -48,6 +49,7 @@ class House:
     agents: Mapping[str, AgentCard]
     backends: Mapping[str, Backend]
     observer: Observer
+    tally: Tally = field(default_factory=Tally)
     cancel_on_leave: bool = False
     closing: bool = False
     """Set when the server is about to stop: no new turns."""

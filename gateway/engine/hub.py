@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
+from gateway import ports
 from gateway.model import Record
 from gateway.ports import Chunk, EventLog, Outbound
+from gateway.quotas import Tally
 
 from .channel import Channel
 from .cursor import PAGE, Cursor
@@ -27,6 +29,26 @@ class Watching(Protocol):
         """The dialect had no frame for this record."""
 
 
+class Place:
+    """Room for one subscriber of an owner: taken before there is something to watch, and given back once."""
+
+    __slots__ = ("_give_back", "is_open")
+
+    def __init__(self, give_back: Callable[[], None]) -> None:
+        self._give_back, self.is_open = give_back, True
+
+    def close(self) -> None:
+        if self.is_open:
+            self.is_open = False
+            self._give_back()
+
+    def __enter__(self) -> "Place":
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+
 class Hub:
     """The feeds of all sessions that somebody watches."""
 
@@ -41,6 +63,8 @@ class Hub:
         self.watching = watching
         self.max_lag = max_lag
         self.subscribers = 0
+        self.places = 0
+        """How many subscribers there are, or are about to be."""
         self.draining = False
         """Whether the server is about to stop: who watches a session at rest is let go."""
         self.rests: Callable[[str], bool] = lambda session_id: True
@@ -49,14 +73,23 @@ class Hub:
         self._feeds: dict[str, Feed] = {}
         self._deserted = asyncio.Event()
 
-    def watch(self, session_id: str, head: int, dialect: str, options: str, after: int) -> Cursor:
+    def take_place(self, owner: str, tally: Tally) -> Place:
+        def give_back() -> None:
+            self.places -= 1
+            tally.add(owner, streams=-1)
+
+        self.places += 1
+        tally.add(owner, streams=1)
+        return Place(give_back)
+
+    def watch(self, session_id: str, head: int, dialect: str, options: str, after: int, place: ports.Place) -> Cursor:
         feed = self._feeds.get(session_id)
         if feed is None:
             feed = self._feeds[session_id] = Feed(session_id, head)
         feed.subscribers += 1
         self.subscribers += 1
         self.watching.subscribed(+1)
-        return Cursor(self, feed, dialect, options, after)
+        return Cursor(self, feed, dialect, options, after, place)
 
     async def read(
         self, session_id: str, dialect: str, options: str, after: int, upto: int,
@@ -75,7 +108,8 @@ class Hub:
             for chunk in ready:
                 yield chunk
 
-    def leave(self, feed: Feed) -> None:
+    def leave(self, feed: Feed, place: ports.Place) -> None:
+        place.close()
         feed.subscribers -= 1
         self.subscribers -= 1
         self.watching.subscribed(-1)

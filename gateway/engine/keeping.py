@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import islice
 
-from gateway.errors import GatewayError, NotFound
+from gateway.errors import GatewayError, NotFound, Overloaded, Uncertain
 from gateway.model import Record, SessionStatus, SessionView
 from gateway.ports import Backend
 
@@ -145,6 +145,20 @@ class Keeping:
         return session.view.agent if session is not None else ""
 
     # -- what is in the log ---------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _taken(self) -> Iterator[None]:
+        """In this block something was taken: if it cannot be stored just now it is kept, and may be stored later."""
+        try:
+            yield
+        except Overloaded as error:
+            if self._is_void(error):
+                raise
+            raise Uncertain(f"it is not known whether this was done: {error.message}") from None
+
+    def _is_void(self, error: Overloaded) -> bool:
+        """Whether the log has dropped what was taken, so that nothing has happened."""
+        return False
 
     async def _seen(self, session: Session) -> SessionView:
         """What clients may be shown of the session: nothing that is not in the log, whatever has been said since."""

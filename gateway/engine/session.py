@@ -40,6 +40,7 @@ from .turn import TurnRun
 
 log = structlog.get_logger("dragoman.session")
 
+STOPPING = "the server is about to stop and starts no new turns; ask again when it is back"
 BEGINNINGS: tuple[type[Command], ...] = (SendMessage, Compact, *ANSWERS)
 """After these an agent is at work."""
 
@@ -126,18 +127,22 @@ class Session:
         pending = set(self.view.asks)
         for command in commands:
             if self.house.closing and isinstance(command, BEGINNINGS):
-                raise Overloaded("the server is about to stop and starts no new turns; ask again when it is back")
+                raise Overloaded(STOPPING)
             if isinstance(command, SendMessage | Compact):
                 self._agent()
                 if isinstance(command, SendMessage) and command.output_schema is not None:
                     check_schema(command.output_schema)
                 if status is SessionStatus.RUNNING:
                     raise Busy("a turn is running in this session; wait for its end or interrupt it")
+                self.house.tally.check(self.view.owner, "turns")
+                self.house.tally.check(self.view.owner, "stored_bytes")
                 status, pending = SessionStatus.RUNNING, set()
             elif isinstance(command, ANSWERS):
                 self._check_answer(command, pending)  # type: ignore[arg-type]  # ANSWERS are the members of Answer
                 pending.discard(command.request_id)  # type: ignore[union-attr]
-                status = status if pending else SessionStatus.RUNNING
+                if not pending:
+                    self.house.tally.check(self.view.owner, "turns")
+                    status = SessionStatus.RUNNING
             elif isinstance(command, Interrupt):
                 if command.turn_id in (None, self.view.turn_id):
                     status, pending = SessionStatus.IDLE, set()

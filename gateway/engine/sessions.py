@@ -34,7 +34,7 @@ from .finding import Finding
 from .fitting import fitted
 from .listening import LET_GO_SECONDS
 from .returning import GONE
-from .session import Session
+from .session import STOPPING, Session
 
 FAREWELL_SECONDS = 5.0
 """How long clients may take to be told the end of what they watch, when the server stops."""
@@ -50,7 +50,7 @@ class SessionService(Finding):
         title: str | None = None, metadata: dict[str, Any] | None = None,
     ) -> SessionView:
         limits = self._house.limits
-        self._check_room()
+        self._check_room(owner)
         if len(history) > limits.history_messages:
             raise TooLarge(f"a session may start with {limits.history_messages} messages, not {len(history)}")
         settings = fitted(self._house.card(agent), settings)
@@ -59,26 +59,30 @@ class SessionService(Finding):
         created = session.say(SessionCreated(
             agent=agent, owner=owner, title=title, metadata=metadata or {}, settings=settings, history=tuple(history),
         ))
-        await self._house.log.settled(session.view.session_id, created.seq)
+        with self._taken():
+            await self._house.log.settled(session.view.session_id, created.seq)
         return session.view
 
     async def adopt(self, owner: str, records: Sequence[Record]) -> SessionView:
-        self._check_room()
+        self._check_room(owner)
         session = Session(unguessable("sess"), self._house)
         told = retold(session, owner, records)
         self._keep(session)
         session.told = session.view.head
         for record in told:
             self._house.log.append(record)
-        await self._house.log.settled(session.view.session_id, session.view.head)
+        with self._taken():
+            await self._house.log.settled(session.view.session_id, session.view.head)
         return session.view
 
-    def _check_room(self) -> None:
+    def _check_room(self, owner: str) -> None:
         most = self._house.limits.max_sessions
         if self._house.log.trouble is not None:
             raise self._house.log.trouble
         if len(self) >= most:
             raise Overloaded(f"there are {most} sessions already, and no more are allowed")
+        self._house.tally.check(owner, "sessions")
+        self._house.tally.check(owner, "stored_bytes")
 
     # -- changed --------------------------------------------------------------------------------------------------
 
@@ -135,7 +139,8 @@ class SessionService(Finding):
         if self._house.log.trouble is not None:
             raise self._house.log.trouble
         record = session.say(event, scope_id)
-        await self._house.log.settled(record.session_id, record.seq)
+        with self._taken():
+            await self._house.log.settled(record.session_id, record.seq)
         return session.view
 
     async def _open(self, owner: str, session_id: str) -> Session:
@@ -158,7 +163,8 @@ class SessionService(Finding):
             if session.run is not None:
                 session.run.stop()
             session.say(SessionClosed(reason=CloseReason.DELETED))
-            await self._house.log.forget(session_id)
+            with self._taken():
+                await self._house.log.forget(session_id)
             self._sessions.pop(session_id, None)
         finally:
             del self._going[session_id]
@@ -167,10 +173,18 @@ class SessionService(Finding):
 
     # -- commanded ------------------------------------------------------------------------------------------------
 
+    def check_turn(self, owner: str) -> None:
+        if self._house.closing:
+            raise Overloaded(STOPPING)
+        if self._house.log.trouble is not None:
+            raise self._house.log.trouble
+        self._house.tally.check(owner, "stored_bytes")
+
     async def submit(self, owner: str, session_id: str, commands: Sequence[AnyCommand]) -> Receipt:
         session = await self._find(owner, session_id)
         receipt = session.submit(commands)
-        await self._house.log.settled(session_id, session.view.head)
+        with self._taken():
+            await self._house.log.settled(session_id, session.view.head)
         return receipt
 
     async def leave(self, owner: str, session_id: str, turn_id: str) -> None:

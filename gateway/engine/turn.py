@@ -75,6 +75,8 @@ class TurnRun:
         self._started_at = past.started_at if past else session.now()
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
+        self._counts = False
+        """Whether it is one of its owner's running turns: who waits for people is none."""
         self._stream: AsyncGenerator[Telling, None] | None = None
 
     @property
@@ -94,6 +96,7 @@ class TurnRun:
         return f"{prefix}_{self._stem}{next(self._minted):x}"
 
     def start(self) -> None:
+        self._count(True)
         self._wind(self.session.house.limits.turn_seconds)
         self._task = asyncio.create_task(self._run(), name=f"turn {self.turn_id}")
 
@@ -168,6 +171,7 @@ class TurnRun:
         for requested in [writable(_request(request_id, ask, expires_at)) for request_id, ask in requests.items()]:
             self._say(requested, named(scope_id))
         self._say(TurnSuspended(pending=tuple(requests)))
+        self._count(False)
         self.desk.open(requests)
         self._wind(self.session.house.limits.ask_seconds)
         answers = await self.desk.answers()
@@ -189,6 +193,7 @@ class TurnRun:
         for scope_id in self.session.grammar.scopes:
             if scope_id != ROOT and self.session.view.scopes[scope_id].status is ScopeStatus.BLOCKED:
                 self._say_status(ScopeStatusChanged(status=ScopeStatus.RUNNING), scope_id)
+        self._count(True)
         self._wind(self.session.house.limits.turn_seconds)
         self.desk.resume()
         if self._task is None:
@@ -205,6 +210,7 @@ class TurnRun:
     def abandon(self) -> None:
         """The server stops while the turn waits for people: it waits on in the log."""
         self.over = True
+        self._count(False)
         self._unwind()
         if self._task is not None:
             self._task.cancel()
@@ -231,6 +237,7 @@ class TurnRun:
         if self.over:
             return
         self.over = True
+        self._count(False)
         self._unwind()
         took = round((self.session.now() - self._started_at) * 1000)
         ended = TurnEnded(
@@ -246,6 +253,11 @@ class TurnRun:
         """Tell that a sub-agent waits for people or goes on, unless its backend has told it."""
         for one in with_status(self.session, event, scope_id):
             self._say(one, scope_id)
+
+    def _count(self, counts: bool) -> None:
+        if counts is not self._counts:
+            self._counts = counts
+            self.session.house.tally.add(self.session.view.owner, turns=1 if counts else -1)
 
     # -- every wait has an end ------------------------------------------------------------------------------------
 

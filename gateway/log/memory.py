@@ -7,6 +7,7 @@ from itertools import count
 from gateway.errors import GatewayError
 from gateway.model import BlockDelta, InputRequested, Record, SessionCreated, TurnEnded, TurnStarted
 from gateway.ports import OnCommit, OnTrouble, SessionHead
+from gateway.quotas import Tally
 
 MOST_PLACES = 100_000
 """How many turns and asks are remembered by their ids; the oldest are forgotten first."""
@@ -17,7 +18,7 @@ class MemoryLog:
 
     trouble: GatewayError | None = None
 
-    def __init__(self, most_places: int = MOST_PLACES) -> None:
+    def __init__(self, most_places: int = MOST_PLACES, tally: Tally | None = None) -> None:
         self.on_commit: OnCommit = lambda records: None
         self.on_trouble: OnTrouble = lambda error: None
         self._records: dict[str, list[Record]] = {}
@@ -28,6 +29,7 @@ class MemoryLog:
         self._in_turn: dict[str, None] = {}
         self._places: dict[str, str] = {}
         self._most_places = most_places
+        self._tally = tally or Tally()
 
     async def open(self) -> None:
         """Nothing to prepare."""
@@ -68,6 +70,7 @@ class MemoryLog:
         owner = record.event.owner if isinstance(record.event, SessionCreated) else ""
         head = SessionHead(session_id=record.session_id, owner=owner, ordinal=next(self._count))
         self._heads[head.session_id] = self._by_ordinal[head.ordinal] = head
+        self._tally.add(owner, sessions=1)
         for index in (owner, None):
             self._ordinals.setdefault(index, []).append(head.ordinal)
         return self._records.setdefault(record.session_id, [])
@@ -117,6 +120,7 @@ class MemoryLog:
             return
         del self._records[session_id], self._by_ordinal[head.ordinal]
         self._in_turn.pop(session_id, None)
+        self._tally.add(head.owner, sessions=-1)
         for index in (head.owner, None):
             ordinals = self._ordinals[index]
             del ordinals[bisect_left(ordinals, head.ordinal)]

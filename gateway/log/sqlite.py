@@ -9,7 +9,8 @@ import msgspec
 from gateway.errors import GatewayError
 from gateway.model import MODEL_VERSION, Record, SessionCreated
 from gateway.ports import OnCommit, OnTrouble, SessionHead
-from gateway.storage import UNSEALED, Database, Seal
+from gateway.quotas import Tally
+from gateway.storage import UNSEALED, Database, Seal, counted
 
 from .sealing import opened, sealed
 from .segments import in_turn_after, parted, word_of
@@ -19,17 +20,22 @@ decode_lines = msgspec.json.Decoder(Record).decode_lines
 Batch = dict[str, list[Record]]
 """What waits to be written, by session."""
 
+BYTES = "log.bytes"
+"""The counters: whether bytes are counted, and how many each owner has."""
+SIZES = "SELECT coalesce(sum(length(spine) + length(words)), 0) FROM segments"
 HEADS = "SELECT ordinal, session_id, owner, head, in_turn FROM sessions"
 
 
 class SqliteLog:
     """The default: nothing is shown before the file has it, and after a crash it is all still there."""
 
-    def __init__(self, database: Database, seal: Seal = UNSEALED) -> None:
+    def __init__(self, database: Database, seal: Seal = UNSEALED, tally: Tally | None = None) -> None:
         self.on_commit: OnCommit = lambda records: None
         self.on_trouble: OnTrouble = lambda error: None
         self._database = database
         self._seal = seal
+        self._tally = tally or Tally()
+        self._writing: Writing | None = None
         self._pending: Batch = {}
         self._leaving: Batch = {}
         self._safe: asyncio.Future[None] | None = None
@@ -39,8 +45,11 @@ class SqliteLog:
 
     async def open(self) -> None:
         await self._database.open()
-        self._count = await self._database.read(lambda file: int(file.execute(
-            "SELECT count(*) FROM sessions").fetchone()[0]))
+        if not await self._database.read(lambda file: counted(file, BYTES)):
+            await self._database.write(weigh)
+        for owner, sessions, size in await self._database.read(owners):
+            self._count += sessions
+            self._tally.add(owner, sessions=sessions, stored_bytes=size)
 
     @property
     def size(self) -> int:
@@ -58,6 +67,9 @@ class SqliteLog:
             records.append(record)
             return
         self._pending[record.session_id] = [record]
+        if isinstance(record.event, SessionCreated):  # counted when it is taken: two at once do not share a place
+            self._count += 1
+            self._tally.add(record.event.owner, sessions=1)
         self._database.stir()
 
     def append_words(self, records: Sequence[Record]) -> None:
@@ -69,11 +81,13 @@ class SqliteLog:
             self._leaving.setdefault(session_id, []).extend(records)
         self._pending = {}
         self._leaving_safe, self._safe = self._safe, None
-        return Writing(self._leaving, self._seal) if self._leaving else None
+        self._writing = Writing(self._leaving, self._seal) if self._leaving else None
+        return self._writing
 
     def committed(self) -> None:
         batch, self._leaving = self._leaving, {}
-        self._count += sum(records[0].seq == 1 for records in batch.values())
+        for owner, size in self._writing.sizes.items() if self._writing is not None else ():
+            self._tally.add(owner, stored_bytes=size)
         for records in batch.values():
             self.on_commit(records)
         if self._leaving_safe is not None and not self._leaving_safe.done():
@@ -101,8 +115,11 @@ class SqliteLog:
         await asyncio.shield(waiting)
 
     async def forget(self, session_id: str) -> None:
-        gone = await self._database.write(lambda file: forget(file, session_id))
-        self._count -= gone  # in a step of its own: while we waited, others have counted too
+        gone = await self._database.write(lambda file: removed(file, session_id))
+        if gone is not None:
+            owner, size = gone
+            self._count -= 1
+            self._tally.add(owner, sessions=-1, stored_bytes=-size)
 
     async def close(self) -> None:
         await self._database.close()
@@ -164,48 +181,81 @@ class Writing:
     def __init__(self, batch: Batch, seal: Seal = UNSEALED) -> None:
         self._batch = batch
         self._seal = seal
+        self.sizes: dict[str, int] = {}
+        """How many bytes were written, by owner."""
 
     def __call__(self, file: sqlite3.Connection) -> None:
-        segments, places = [], []
+        segments, places, sizes = [], [], dict[str, int]()
         for session_id, records in self._batch.items():
-            ordinal = self._place(file, session_id, records)
-            if ordinal is None:
+            place = self._place(file, session_id, records)
+            if place is None:
                 continue  # it was deleted a moment ago
+            ordinal, owner = place
             spine, words = parted(records)
-            segments.append((ordinal, records[-1].seq, MODEL_VERSION, self._lines(spine), encode_lines(words)))
+            lines, deltas = self._lines(spine), encode_lines(words)
+            sizes[owner] = sizes.get(owner, 0) + len(lines) + len(deltas)
+            segments.append((ordinal, records[-1].seq, MODEL_VERSION, lines, deltas))
             places += [(word, ordinal) for record in spine if (word := word_of(record)) is not None]
         file.executemany("INSERT INTO segments VALUES (?, ?, ?, ?, ?)", segments)
         if places:
             file.executemany("INSERT OR REPLACE INTO places VALUES (?, ?)", places)
+        for owner, size in sizes.items():
+            counted(file, f"{BYTES}:{owner}", size)
+        self.sizes = sizes
 
     def _lines(self, spine: Sequence[Record]) -> bytes:
         return encode_lines(sealed(spine, self._seal))
 
-    def _place(self, file: sqlite3.Connection, session_id: str, records: list[Record]) -> int | None:
-        """The row of the session, brought up to date."""
+    def _place(self, file: sqlite3.Connection, session_id: str, records: list[Record]) -> tuple[int, str] | None:
+        """The number of the session and its owner; its row is brought up to date."""
         head, in_turn = records[-1].seq, in_turn_after(records)
         if isinstance(created := records[0].event, SessionCreated):
             row = file.execute(
-                "INSERT INTO sessions (session_id, owner, head, in_turn) VALUES (?, ?, ?, ?) RETURNING ordinal",
+                "INSERT INTO sessions (session_id, owner, head, in_turn) VALUES (?, ?, ?, ?) RETURNING ordinal, owner",
                 (session_id, created.owner, head, in_turn or 0),
             )
         else:
             row = file.execute(
-                "UPDATE sessions SET head = ?, in_turn = coalesce(?, in_turn) WHERE session_id = ? RETURNING ordinal",
+                "UPDATE sessions SET head = ?, in_turn = coalesce(?, in_turn) WHERE session_id = ? "
+                "RETURNING ordinal, owner",
                 (head, in_turn, session_id),
             )
-        found = row.fetchone()
-        return None if found is None else int(found[0])
+        found: tuple[int, str] | None = row.fetchone()
+        return found
 
 
 def forget(file: sqlite3.Connection, session_id: str) -> int:
     """Remove a session; how many there were of it."""
-    row = file.execute("DELETE FROM sessions WHERE session_id = ? RETURNING ordinal", (session_id,)).fetchone()
+    return 0 if removed(file, session_id) is None else 1
+
+
+def removed(file: sqlite3.Connection, session_id: str) -> tuple[str, int] | None:
+    """Remove a session; whose it was, and how many bytes it had."""
+    row = file.execute("DELETE FROM sessions WHERE session_id = ? RETURNING ordinal, owner", (session_id,)).fetchone()
     if row is None:
-        return 0
-    file.execute("DELETE FROM segments WHERE session = ?", row)
-    file.execute("DELETE FROM places WHERE session = ?", row)
-    return 1
+        return None
+    ordinal, owner = row
+    [size] = file.execute(f"{SIZES} WHERE session = ?", (ordinal,)).fetchone()
+    file.execute("DELETE FROM segments WHERE session = ?", (ordinal,))
+    file.execute("DELETE FROM places WHERE session = ?", (ordinal,))
+    counted(file, f"{BYTES}:{owner}", -size)
+    return owner, size
+
+
+def owners(file: sqlite3.Connection) -> list[tuple[str, int, int]]:
+    """Everybody who has sessions: how many, and how many bytes."""
+    rows = file.execute("SELECT owner, count(*) FROM sessions GROUP BY owner").fetchall()
+    return [(owner, sessions, counted(file, f"{BYTES}:{owner}")) for owner, sessions in rows]
+
+
+def weigh(file: sqlite3.Connection) -> None:
+    """Count once what a file has from before its bytes were counted."""
+    everybody = [owner for (owner,) in file.execute("SELECT DISTINCT owner FROM sessions")]
+    for owner in everybody:
+        [size] = file.execute(f"{SIZES} JOIN sessions ON session = ordinal WHERE owner = ?", (owner,)).fetchone()
+        name = f"{BYTES}:{owner}"
+        counted(file, name, size - counted(file, name))
+    counted(file, BYTES, 1)
 
 
 def _read(

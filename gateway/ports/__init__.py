@@ -6,8 +6,20 @@ from .callers import NOBODY, Caller, Role
 from .clock import Clock
 from .dialects import Dialect, Outbound, Skipping
 from .logs import EventLog, OnCommit, OnTrouble, SessionHead
-from .resources import AnswerPlace, Answers, Files, IssuedKey, KeptAnswer, KeyRing, Link, Resource, Resources, Stored
-from .sessions import Chunk, Receipt, Replays, ReplayState, Sessions, Subscription
+from .resources import (
+    AnswerPlace,
+    Answers,
+    Files,
+    IssuedKey,
+    KeptAnswer,
+    KeyRing,
+    Link,
+    Resource,
+    Resources,
+    Stored,
+    Tokens,
+)
+from .sessions import Chunk, Place, Receipt, Replays, ReplayState, Sessions, Subscription
 
 __all__ = [
     "NOBODY",
@@ -30,6 +42,7 @@ __all__ = [
     "OnCommit",
     "OnTrouble",
     "Outbound",
+    "Place",
     "Receipt",
     "ReplayState",
     "Replays",
@@ -45,5 +58,6 @@ __all__ = [
     "Stored",
     "Subscription",
     "Telling",
+    "Tokens",
     "Turn",
 ]

@@ -39,8 +39,9 @@ class Resources(Protocol):
 
     async def create(
         self, kind: str, owner: str, body: dict[str, Any], *, secrets: dict[str, str] | None = ..., parent: str = ...,
-        resource_id: str | None = ...,
-    ) -> Resource: ...
+        resource_id: str | None = ..., most: int | None = ..., most_below: int | None = ...,
+    ) -> Resource:
+        """A new one; `Conflict` if its owner has `most` of this kind, or `most_below` of it with this parent."""
     async def get(self, kind: str, owner: str, resource_id: str, version: int | None = ...) -> Resource: ...
     async def versions(self, kind: str, owner: str, resource_id: str) -> Sequence[Resource]:
         """Oldest first."""
@@ -110,6 +111,16 @@ class Files(Protocol):
         """A word that stands for the file for a while, and when it ceases to."""
     def opened(self, word: str) -> Link:
         """What such a word stands for."""
+
+
+class Tokens(Protocol):
+    """Buckets of tokens, one per owner, that several servers share."""
+
+    async def grant(self, owner: str, rate: float, size: int, wanted: int) -> tuple[int, float]:
+        """How many of the wanted tokens there are; if none, after how many seconds there is one.
+
+        The bucket holds `size` tokens, and `rate` come every second.
+        """
 
 
 class IssuedKey(Protocol):

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from msgspec import Struct
 
@@ -50,6 +50,14 @@ class Subscription(Protocol):
     def close(self) -> None: ...
 
 
+class Place(Protocol):
+    """Room for one who watches: taken before there is something to watch; closed once, by it or by the watching."""
+
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *raised: object) -> None: ...
+
+
 class Sessions(Protocol):
     """What adapters may want of the engine. `owner` is the user; other people's sessions are not found."""
 
@@ -90,11 +98,20 @@ class Sessions(Protocol):
     async def tell(self, owner: str, session_id: str, event: NoticePosted | CustomEvent) -> SessionView:
         """Let everybody who watches the session know of something beside the conversation."""
     async def delete(self, owner: str, session_id: str) -> None: ...
+    def check_turn(self, owner: str) -> None:
+        """Raise what any new turn of this owner would be refused with just now, before anything is done for one."""
     async def submit(self, owner: str, session_id: str, commands: Sequence[AnyCommand]) -> Receipt:
         """Accept all the commands or none, and return when they are in the log."""
+    def place(self, owner: str) -> Place:
+        """Take a place among those who watch, before a command is submitted whose end is to be watched.
+
+        Raises `Overloaded` or `RateLimited` if there is none.
+        """
     async def watch(
         self, owner: str, session_id: str, dialect: str, options: str = ..., *, after: int = ...,
-    ) -> Subscription: ...
+        place: Place | None = ...,
+    ) -> Subscription:
+        """Watch from that record on, in this place or in one that is taken now."""
     def read(
         self, owner: str, session_id: str, dialect: str, options: str = ..., *, after: int = ...,
         upto: int | None = ...,

@@ -19,12 +19,8 @@ class AuditedResources:
         self._who = who
         self.get, self.versions, self.list = resources.get, resources.versions, resources.list
 
-    async def create(
-        self, kind: str, owner: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None, parent: str = "",
-        resource_id: str | None = None,
-    ) -> Resource:
-        made = await self._resources.create(
-            kind, owner, body, secrets=secrets, parent=parent, resource_id=resource_id)
+    async def create(self, kind: str, owner: str, body: dict[str, Any], **given: Any) -> Resource:
+        made = await self._resources.create(kind, owner, body, **given)
         self._note(f"{kind}.created", made.resource_id)
         return made
 

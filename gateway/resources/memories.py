@@ -52,9 +52,10 @@ class Memories:
         self._resources = resources
 
     async def add(self, owner: str, memory: Memory) -> Kept:
-        if len(await self._all(owner)) >= MOST:
-            raise Conflict(f"you have {MOST} memories already; delete some first")
-        return _kept(await self._resources.create(KIND, owner, msgspec.to_builtins(memory)))
+        try:
+            return _kept(await self._resources.create(KIND, owner, msgspec.to_builtins(memory), most=MOST))
+        except Conflict:
+            raise Conflict(f"you have {MOST} memories already; delete some first") from None
 
     async def find(self, owner: str, number: int) -> Kept:
         found = await self._resources.list(KIND, owner, after=number - 1, before=number + 1, limit=1)

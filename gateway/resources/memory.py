@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from gateway.errors import Conflict, NotFound, Overloaded
 from gateway.ids import unguessable
 from gateway.ports import Clock, Resource
+from gateway.quotas import Tally
 
 Versions = list[Resource]
 Key = tuple[str, str]
@@ -19,12 +21,14 @@ Shelf = tuple[str, str, str | None]
 """Kind, owner and parent; no parent stands for all of them."""
 
 MOST = 100_000
+_encode = msgspec.json.Encoder().encode
 
 
 class MemoryResources:
     """Everything in memory, nothing on disk."""
 
-    def __init__(self, clock: Clock, most: Callable[[], int] = lambda: MOST) -> None:
+    def __init__(self, clock: Clock, most: Callable[[], int] = lambda: MOST, tally: Tally | None = None) -> None:
+        self._tally = tally or Tally()
         self._clock = clock
         self._most = most
         self._count = count(1)
@@ -35,16 +39,19 @@ class MemoryResources:
 
     async def create(
         self, kind: str, owner: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None, parent: str = "",
-        resource_id: str | None = None,
+        resource_id: str | None = None, most: int | None = None, most_below: int | None = None,
     ) -> Resource:
         now, resource_id = self._clock(), resource_id or unguessable(kind)
         if (kind, resource_id) in self._versions:
             raise Conflict(f"there is a {kind} '{resource_id}' already")
-        self._make_room()
+        for among, room in ((None, most), (parent, most_below)):
+            if room is not None and self._in_use((kind, owner, among)) >= room:
+                raise too_many(kind, room)
         made = Resource(
             kind=kind, resource_id=resource_id, owner=owner, ordinal=next(self._count), version=1, created_at=now,
             updated_at=now, body=body, secrets=secrets or {}, parent=parent,
         )
+        self._make_room(made)
         self._versions[kind, resource_id] = [made]
         for shelf in _shelves(made):
             self._order[shelf].append((made.ordinal, resource_id))
@@ -88,12 +95,13 @@ class MemoryResources:
         newest = versions[-1]
         if expected not in (None, newest.version):
             raise Conflict(f"{kind} '{resource_id}' is at version {newest.version}, not {expected}")
-        self._make_room()
-        versions.append(replace(
+        changed = replace(
             newest, version=newest.version + 1, body=body, updated_at=self._clock(),
             secrets=newest.secrets if secrets is None else secrets,
-        ))
-        return versions[-1]
+        )
+        self._make_room(changed)
+        versions.append(changed)
+        return changed
 
     async def archive(self, kind: str, owner: str, resource_id: str) -> Resource:
         versions = self._find(kind, owner, resource_id)
@@ -106,6 +114,7 @@ class MemoryResources:
         gone = versions[-1]
         del self._versions[kind, resource_id]
         self._kept -= len(versions)
+        self._tally.add(owner, resources=-len(versions), stored_bytes=-sum(map(weight_of, versions)))
         for shelf in _shelves(gone):
             order = self._order[shelf]
             del order[bisect_left(order, gone.ordinal, key=lambda row: row[0])]
@@ -116,16 +125,37 @@ class MemoryResources:
         for child_kind, child_id in self._below.pop(resource_id, ()):
             await self.delete(child_kind, self._versions[child_kind, child_id][-1].owner, child_id)
 
-    def _make_room(self) -> None:
+    def _make_room(self, made: Resource) -> None:
         if self._kept >= self._most():
             raise Overloaded(f"the server keeps {self._most()} resources and versions of them; delete some first")
+        weight = weight_of(made)
+        self._tally.check(made.owner, "resources")
+        self._tally.check(made.owner, "stored_bytes", weight)
+        self._tally.add(made.owner, resources=1, stored_bytes=weight)
         self._kept += 1
+
+    def _in_use(self, shelf: Shelf) -> int:
+        return sum(self._versions[shelf[0], resource_id][-1].archived_at is None
+                   for _, resource_id in self._order.get(shelf, ()))
 
     def _find(self, kind: str, owner: str, resource_id: str) -> Versions:
         versions = self._versions.get((kind, resource_id))
         if versions is None or versions[-1].owner != owner:
             raise NotFound(f"there is no {kind} '{resource_id}'")
         return versions
+
+
+def too_many(kind: str, most: int) -> Conflict:
+    return Conflict(f"there are {most} of the kind '{kind}' already; delete one first")
+
+
+def weight_of(resource: Resource) -> int:
+    """How many bytes count for it, with those of the file that it stands for; what cannot be written weighs nothing."""
+    size = resource.body.get("size") if resource.kind == "file" and resource.version == 1 else 0
+    try:
+        return len(_encode(resource.body)) + (size if isinstance(size, int) else 0)
+    except (UnicodeEncodeError, TypeError):
+        return 0
 
 
 def _shelves(resource: Resource) -> tuple[Shelf, Shelf]:

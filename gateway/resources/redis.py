@@ -7,16 +7,17 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from gateway.errors import Conflict, Invalid, NotFound, Overloaded
+from gateway.errors import Conflict, Invalid, NotFound, Overloaded, Uncertain
 from gateway.ids import unguessable
 from gateway.ports import AnswerPlace, Clock, KeptAnswer, Resource
+from gateway.quotas import Tally
 from gateway.storage import UNSEALED, Seal
-from gateway.storage.redis import Redis
+from gateway.storage.redis import Redis, Unreachable
 
 from .answers import DEFAULT_BOUNDS, Bounds, opened, sealed
 from .key_tables import decode_key, encode_key, with_use
 from .keys import Change, Keys, Use
-from .memory import MOST
+from .memory import MOST, too_many, weight_of
 
 T = TypeVar("T")
 _encode = msgspec.json.Encoder().encode
@@ -26,12 +27,19 @@ APART = "\0"
 """Between the words of a key, of which each may be anything."""
 
 
+def bound(most: int | None) -> str | int:
+    """A limit, as the scripts want to know it."""
+    return "" if most is None else most
+
+
 class RedisResources:
     """Every change is one step of a script; a record is stored without its ordinal, which the script gives."""
 
     def __init__(
         self, redis: Redis, clock: Clock, most: Callable[[], int] = lambda: MOST, seal: Seal = UNSEALED,
+        tally: Tally | None = None,
     ) -> None:
+        self._tally = tally or Tally()
         self._redis = redis
         self._clock = clock
         self._most = most
@@ -39,7 +47,7 @@ class RedisResources:
 
     async def create(
         self, kind: str, owner: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None, parent: str = "",
-        resource_id: str | None = None,
+        resource_id: str | None = None, most: int | None = None, most_below: int | None = None,
     ) -> Resource:
         now, resource_id = self._clock(), resource_id or unguessable(kind)
         made = Resource(
@@ -47,10 +55,17 @@ class RedisResources:
             body=body, secrets=secrets or {}, parent=parent,
         )
         record = self._written(made)
-        ordinal = await self._redis.change("shelve", kind, resource_id, owner, parent, self._most(), record)
-        if ordinal == b"taken":
+        outcome = await self._change(
+            "shelve", kind, resource_id, owner, parent, self._most(), record, weight_of(made), bound(most),
+            bound(most_below), *self._bounds(owner),
+        )
+        if outcome == b"taken":
             raise Conflict(f"there is a {kind} '{resource_id}' already")
-        self._must_have_room(ordinal)
+        if outcome in (b"many", b"below"):
+            raise too_many(kind, (most if outcome == b"many" else most_below) or 0)
+        self._must_have_room(outcome)
+        ordinal, *kept = outcome
+        self._note(owner, ordinal, *kept)
         return self._read(ordinal, record)
 
     async def get(self, kind: str, owner: str, resource_id: str, version: int | None = None) -> Resource:
@@ -99,14 +114,40 @@ class RedisResources:
 
     async def _revised(self, seen: Resource, changed: Resource) -> bool:
         """Whether it is stored; if not, somebody else was quicker, and it is to be looked at again."""
-        outcome = await self._redis.change(
-            "revise", seen.kind, seen.resource_id, seen.version, changed.version, self._most(), self._written(changed))
+        outcome, *kept = await self._change(
+            "revise", seen.kind, seen.resource_id, seen.version, changed.version, self._most(), self._written(changed),
+            weight_of(changed), *self._bounds(seen.owner),
+        )
         self._must_have_room(outcome)
+        if kept:
+            self._note(seen.owner, outcome, *kept)
         return bool(outcome == b"ok")
 
+    def _bounds(self, owner: str) -> tuple[str | int, str | int]:
+        """How many resources and bytes its owner may have, as the scripts want to know it."""
+        return bound(self._tally.most(owner, "resources")), bound(self._tally.most(owner, "stored_bytes"))
+
+    def _note(self, owner: str, outcome: object, *kept: int) -> None:
+        """How much an owner has, as the script tells; raises `RateLimited` if that is why nothing was done."""
+        for counted in ("resources", "stored_bytes"):
+            if outcome == counted.encode():
+                self._tally.put(owner, counted, kept[0])
+                raise self._tally.refusal(owner, counted)
+        self._tally.put(owner, "resources", kept[0])
+        self._tally.put(owner, "stored_bytes", kept[1])
+
     async def delete(self, kind: str, owner: str, resource_id: str) -> None:
-        if not await self._redis.change("unshelve", kind, resource_id, owner):
+        if not await self._change("unshelve", kind, resource_id, owner):
             raise NotFound(f"there is no {kind} '{resource_id}'")
+
+    async def _change(self, script: str, *given: str | bytes | int) -> Any:
+        """Carry out a script once; where its answer is lost, nobody can tell whether it was carried out."""
+        try:
+            return await self._redis.change(script, *given)
+        except Unreachable as error:
+            if not error.was_sent:
+                raise
+            raise Uncertain(f"it is not known whether this was done: {error.message}") from None
 
     def _must_have_room(self, outcome: object) -> None:
         if outcome == b"full":

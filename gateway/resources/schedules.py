@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from gateway.errors import Conflict, Invalid, NotFound
+from gateway.errors import Conflict, GatewayError, Invalid, NotFound, Uncertain
 from gateway.ids import unguessable
 from gateway.ports import Clock, Resource, Resources
+from gateway.quotas import HOUSE
 
-from .sharing import HOUSE
 from .timetable import Timetable
 
 TASK, PLACE, RUN = "task", "task_place", "run"
@@ -91,12 +91,25 @@ class Schedules:
 
     async def add(self, owner: str, task: Task) -> KeptTask:
         task = self._checked(replace(task, since=self._clock()))
-        mine = await self._resources.list(TASK, owner, limit=MOST)
-        if len(mine) >= MOST or len(await self._resources.list(PLACE, HOUSE, limit=MOST_OF_ALL)) >= MOST_OF_ALL:
-            raise Conflict(f"you have {MOST} tasks already, or there are {MOST_OF_ALL} in all; delete one first")
         task_id = unguessable(TASK)
-        await self._resources.create(PLACE, HOUSE, {"owner": owner}, resource_id=task_id, parent=task_id)
-        return _task(await self._resources.create(TASK, owner, msgspec.to_builtins(task), resource_id=task_id))
+        try:
+            await self._resources.create(
+                PLACE, HOUSE, {"owner": owner}, resource_id=task_id, parent=task_id, most=MOST_OF_ALL)
+            return await self._placed(owner, task_id, task)
+        except Conflict:
+            raise Conflict(
+                f"you have {MOST} tasks already, or there are {MOST_OF_ALL} in all; delete one first") from None
+
+    async def _placed(self, owner: str, task_id: str, task: Task) -> KeptTask:
+        """The task itself; the place of one that is refused goes again."""
+        try:
+            body = msgspec.to_builtins(task)
+            return _task(await self._resources.create(TASK, owner, body, resource_id=task_id, most=MOST))
+        except Uncertain:
+            raise
+        except GatewayError:
+            await self._resources.delete(PLACE, HOUSE, task_id)
+            raise
 
     async def find(self, owner: str, task_id: str) -> KeptTask:
         return _task(await self._resources.get(TASK, owner, task_id))

@@ -6,11 +6,9 @@ from hashlib import sha256
 
 from gateway.errors import Conflict, NotFound
 from gateway.ports import Clock, Resource, Resources
+from gateway.quotas import HOUSE
 
 KIND = "share"
-HOUSE = "house:"
-"""Who keeps what is found without knowing whose it is; no user is called so."""
-
 TTL = 7 * 86_400.0
 MOST = 100
 """How many links a session has at once."""
@@ -38,7 +36,7 @@ class Sharing:
         token, share = secrets.token_urlsafe(32), Share(owner, session_id, self._clock() + (ttl or TTL))
         await self._resources.create(
             KIND, HOUSE, {"owner": owner, "session_id": session_id, "expires_at": share.expires_at},
-            parent=session_id, resource_id=_id_of(token),
+            parent=session_id, resource_id=_id_of(token), most_below=MOST,
         )
         return token, share
 

@@ -1,5 +1,6 @@
 """The store in the database: every version of every resource is a row, beside the log and safe with it."""
 
+import asyncio
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -10,9 +11,10 @@ from msgspec.structs import replace
 from gateway.errors import Conflict, Invalid, NotFound, Overloaded
 from gateway.ids import unguessable
 from gateway.ports import Clock, Resource
-from gateway.storage import UNSEALED, Database, Seal, counted
+from gateway.quotas import Tally
+from gateway.storage import UNSEALED, Database, Seal, Work, counted
 
-from .memory import MOST
+from .memory import MOST, too_many, weight_of
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Resource).decode
@@ -21,6 +23,7 @@ ORDINAL, KEPT = "resources.ordinal", "resources.kept"
 """The counters: the last ordinal given away, and how many versions there are in all."""
 
 SELECT = "SELECT record FROM resources WHERE"
+COUNT = "SELECT count(*) FROM resources WHERE newest AND archived_at IS NULL AND kind = ? AND owner = ?"
 REMOVE = """
     DELETE FROM resources WHERE (kind, resource_id) IN (
         WITH RECURSIVE gone (kind, resource_id) AS (
@@ -30,7 +33,7 @@ REMOVE = """
             FROM gone CROSS JOIN resources AS below ON below.parent = gone.resource_id AND below.newest
         )
         SELECT * FROM gone
-    )
+    ) RETURNING record
 """
 """A resource goes, and whatever belongs to it, and whatever belongs to that; circles come to an end."""
 
@@ -43,7 +46,9 @@ class SqliteResources:
 
     def __init__(
         self, database: Database, clock: Clock, most: Callable[[], int] = lambda: MOST, seal: Seal = UNSEALED,
+        tally: Tally | None = None,
     ) -> None:
+        self._tally = tally or Tally()
         self._database = database
         self._clock = clock
         self._most = most
@@ -51,21 +56,28 @@ class SqliteResources:
 
     async def create(
         self, kind: str, owner: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None, parent: str = "",
-        resource_id: str | None = None,
+        resource_id: str | None = None, most: int | None = None, most_below: int | None = None,
     ) -> Resource:
         resource_id = resource_id or unguessable(kind)
+        made = Resource(
+            kind=kind, resource_id=resource_id, owner=owner, ordinal=0, version=1, created_at=0.0, updated_at=0.0,
+            body=body, parent=parent,
+        )
 
         def make(file: sqlite3.Connection) -> Resource:
             now = self._clock()
             if _newest(file, kind, resource_id) is not None:
                 raise Conflict(f"there is a {kind} '{resource_id}' already")
+            for room, among in ((most, None), (most_below, parent)):
+                if room is not None and _in_use(file, kind, owner, among) >= room:
+                    raise too_many(kind, room)
             self._make_room(file)
-            return _put(file, Resource(
-                kind=kind, resource_id=resource_id, owner=owner, ordinal=counted(file, ORDINAL, 1), version=1,
-                created_at=now, updated_at=now, body=body, secrets=self._closed(kind, secrets or {}), parent=parent,
+            return _put(file, replace(
+                made, ordinal=counted(file, ORDINAL, 1), created_at=now, updated_at=now,
+                secrets=self._closed(kind, secrets or {}),
             ))
 
-        return self._opened(await self._database.write(make))
+        return self._opened(await self._counted(made, make))
 
     async def get(self, kind: str, owner: str, resource_id: str, version: int | None = None) -> Resource:
         def read(file: sqlite3.Connection) -> Resource:
@@ -115,7 +127,11 @@ class SqliteResources:
                 secrets=newest.secrets if secrets is None else self._closed(kind, secrets),
             ))
 
-        return self._opened(await self._database.write(change))
+        changed = Resource(
+            kind=kind, resource_id=resource_id, owner=owner, ordinal=0, version=2, created_at=0.0, updated_at=0.0,
+            body=body,
+        )
+        return self._opened(await self._counted(changed, change))
 
     async def archive(self, kind: str, owner: str, resource_id: str) -> Resource:
         def put_away(file: sqlite3.Connection) -> Resource:
@@ -125,11 +141,42 @@ class SqliteResources:
         return self._opened(await self._database.write(put_away))
 
     async def delete(self, kind: str, owner: str, resource_id: str) -> None:
-        def remove(file: sqlite3.Connection) -> None:
+        def remove(file: sqlite3.Connection) -> list[tuple[str, int]]:
             _find(file, kind, owner, resource_id)
-            counted(file, KEPT, -file.execute(REMOVE, (kind, resource_id)).rowcount)
+            gone = [_decode(record) for (record,) in file.execute(REMOVE, (kind, resource_id))]
+            counted(file, KEPT, -len(gone))
+            return [(one.owner, weight_of(one)) for one in gone]
 
-        await self._database.write(remove)
+        for whose, weight in await self._database.write(remove):
+            self._tally.add(whose, resources=-1, stored_bytes=-weight)
+
+    async def recount(self) -> None:
+        """Find out how much everybody has, when the server starts."""
+        def weigh(file: sqlite3.Connection) -> dict[str, list[int]]:
+            found: dict[str, list[int]] = {}
+            for one in _rows(file, "1"):
+                kept = found.setdefault(one.owner, [0, 0])
+                kept[0] += 1
+                kept[1] += weight_of(one)
+            return found
+
+        for owner, (number, size) in (await self._database.read(weigh)).items():
+            self._tally.add(owner, resources=number, stored_bytes=size)
+
+    async def _counted(self, one: Resource, work: Work[Resource]) -> Resource:
+        """Write something new, or a later version; it counts from before it is written, and no more if it is not."""
+        owner, weight, tally = one.owner, weight_of(one), self._tally
+        tally.check(owner, "resources")
+        tally.check(owner, "stored_bytes", weight)
+        tally.add(owner, resources=1, stored_bytes=weight)
+
+        def settle(done: asyncio.Future[Resource]) -> None:
+            if done.cancelled() or done.exception() is not None:
+                tally.add(owner, resources=-1, stored_bytes=-weight)
+
+        writing = asyncio.ensure_future(self._database.write(work))
+        writing.add_done_callback(settle)
+        return await asyncio.shield(writing)  # who leaves does not leave it half done
 
     def _closed(self, kind: str, secrets: dict[str, str]) -> dict[str, str]:
         try:
@@ -170,6 +217,13 @@ def _rows(file: sqlite3.Connection, query: str, *given: object) -> Iterator[Reso
 def _newest(file: sqlite3.Connection, kind: str, resource_id: str) -> Resource | None:
     query = "kind = ? AND resource_id = ? ORDER BY version DESC LIMIT 1"
     return next(_rows(file, query, kind, resource_id), None) if _is_text(kind, resource_id) else None
+
+
+def _in_use(file: sqlite3.Connection, kind: str, owner: str, parent: str | None) -> int:
+    """How many there are of a kind, or with a parent, and not put away."""
+    among = "" if parent is None else " AND parent = ?"
+    [number] = file.execute(f"{COUNT}{among}", (kind, owner, *(() if parent is None else (parent,)))).fetchone()
+    return int(number)
 
 
 def _find(file: sqlite3.Connection, kind: str, owner: str, resource_id: str) -> Resource:

@@ -2,6 +2,7 @@
 
 from .counting import counted
 from .database import Database
+from .groups import Work
 from .opening import Unusable, alone, beside, locked, make, reading
 from .opening import why as trouble_of
 from .schema import SCHEMA_VERSION
@@ -13,6 +14,7 @@ __all__ = [
     "Database",
     "Seal",
     "Unusable",
+    "Work",
     "alone",
     "beside",
     "counted",

@@ -4,7 +4,7 @@ import asyncio
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import Any, Protocol
 
 import structlog
 
@@ -12,7 +12,7 @@ from gateway.errors import GatewayError, Overloaded
 from gateway.private_files import make_folder
 
 from .groups import Result, T, Task, Work, written
-from .opening import PAGE_BYTES, TIDY_BYTES, Unusable, connected, locked, why
+from .opening import PAGE_BYTES, TIDY_BYTES, Lock, Unusable, connected, locked, why
 
 log = structlog.get_logger("dragoman.storage")
 
@@ -56,7 +56,7 @@ class Database:
         self._stirred = self._busy = self._closing = self._closed = False
         self._idle = asyncio.Event()
         self._idle.set()
-        self._lock: IO[str] | None = None
+        self._lock: Lock | None = None
         self._written = 0
         self._tidies = False
         self._writing = ThreadPoolExecutor(1, "dragoman-write")

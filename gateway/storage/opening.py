@@ -1,14 +1,15 @@
 """How the file is opened: one server at a time, only if it is ours, and with a word on what to do if it cannot be."""
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, ClassVar
 
 from gateway.errors import GatewayError
-from gateway.private_files import make_folder, private
+from gateway.private_files import make_folder
 
 from .schema import SCHEMA_VERSION, belongs, migrate, version_of
 
@@ -133,20 +134,68 @@ def _read_only(path: Path) -> sqlite3.Connection:
     raise AssertionError("the second way returns or raises")
 
 
-def locked(path: Path) -> IO[str]:
-    """The lock that keeps a second server from the file; the operating system lets it go with the process."""
-    import fcntl
+class Lock:
+    """Keeps a second server from a database, by whatever path it comes; the system lets it go with the process.
 
-    lock = open(path.with_name(f"{path.name}.lock"), "a", opener=private)  # noqa: SIM115  # Path has no opener
+    Locked is the file itself, which cannot be missing, and the file beside it that servers before this one lock. A
+    process that closes the database loses all locks that SQLite holds there for it: so it is closed last, and one
+    that this process holds is never opened a second time.
+    """
+
+    _held: ClassVar[set[tuple[int, int]]] = set()
+    """The databases that this process holds, by device and number."""
+
+    def __init__(self, path: Path) -> None:
+        self._fds: list[int] = []
+        self._inode: tuple[int, int] | None = None
+        path = path.resolve()
+        try:
+            self._take(path.with_name(f"{path.name}.lock"))
+            if path.exists() and _inode(path.stat()) in self._held:
+                raise BlockingIOError
+            self._inode = _inode(os.fstat(self._take(path)))
+            self._held.add(self._inode)
+        except BaseException:
+            self.close()
+            raise
+
+    def _take(self, path: Path) -> int:
+        import fcntl
+
+        flags = os.O_RDONLY if path.exists() else os.O_RDWR | os.O_CREAT
+        fd = os.open(path, flags, 0o600)  # secrets will be in it: nobody else on this machine may read them
+        self._fds.append(fd)
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return fd
+
+    def close(self) -> None:
+        fds, self._fds = self._fds, []
+        for fd in fds:
+            os.close(fd)
+        if self._inode is not None:
+            self._held.discard(self._inode)
+            self._inode = None
+
+    def __enter__(self) -> "Lock":
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+
+def _inode(stat: os.stat_result) -> tuple[int, int]:
+    return stat.st_dev, stat.st_ino
+
+
+def locked(path: Path) -> Lock:
+    """The lock that keeps a second server from the file; raises `Unusable` if there is one."""
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        lock.close()
+        return Lock(path)
+    except BlockingIOError:
         raise Unusable(
             f"{path} is in use by another server; stop that one, or name another file in `log:` (several servers "
             f"share a log through redis://…)"
         ) from None
-    return lock
 
 
 def make(path: Path) -> None:

@@ -16,6 +16,7 @@ from .origin_policy import OriginPolicy, takes_any_type
 from .paging import cursor_of, ordinal_of
 from .parting import hold_little
 from .peers import Peer, parted
+from .rates import WRONG_KEYS, Rates, WrongKeys
 from .refusals import Refusals, Refused
 from .resuming import Rest
 from .socketio import Later, SocketServer
@@ -30,6 +31,7 @@ __all__ = [
     "NOBODY",
     "OWNER",
     "SOCKETS",
+    "WRONG_KEYS",
     "AllowList",
     "Connections",
     "Context",
@@ -41,6 +43,7 @@ __all__ = [
     "Metrics",
     "OriginPolicy",
     "Peer",
+    "Rates",
     "Readiness",
     "Refusals",
     "Refused",
@@ -48,6 +51,7 @@ __all__ = [
     "Socket",
     "SocketServer",
     "TrustedProxies",
+    "WrongKeys",
     "address",
     "attachment",
     "bearer",

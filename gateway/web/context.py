@@ -2,22 +2,38 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
-from gateway.errors import Conflict, GatewayError, NotFound, Overloaded
+from gateway.errors import Conflict, GatewayError, NotFound, Overloaded, Uncertain
 from gateway.model import AgentCard, SessionView
-from gateway.ports import Addresses, Answers, Clock, Files, KeyRing, Receipt, Replays, Resources, Sessions, Subscription
+from gateway.ports import (
+    Addresses,
+    Answers,
+    Clock,
+    Files,
+    KeyRing,
+    Place,
+    Receipt,
+    Replays,
+    Resources,
+    Sessions,
+    Subscription,
+)
 
 from .guard import OWNER, Guard
 from .metrics import Metrics
 from .resuming import Rest
 from .sse import pump
+
+
+async def _admit(owner: str) -> None:
+    """Nothing is counted."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -48,6 +64,8 @@ class Context:
     metrics: Metrics | None = None
     leaving: Callable[[], bool] = lambda: False
     """Whether the server is about to stop."""
+    admit: Callable[[str], Awaitable[None]] = _admit
+    """Count what an owner asks for over a socket as a request; raises `RateLimited`."""
     started_at: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -89,13 +107,41 @@ class Context:
     def _names(self) -> str:
         return ", ".join(f"'{name}'" for name in self.agents)
 
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """In this block what was asked for is done, or about to be: it is not refused any more for want of anything."""
+        try:
+            yield
+        except Overloaded as error:
+            raise Uncertain(f"this was taken, and what became of it cannot be told: {error.message}") from None
+
+    @asynccontextmanager
+    async def provisional(self, undo: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+        """In this block something is done for which something else was just made: if it is refused, that goes again."""
+        try:
+            yield
+        except Uncertain:
+            raise
+        except GatewayError:
+            with self.taken():
+                await undo()
+            raise
+
+    def broken_off(self, session_id: str, subscription: Subscription) -> GatewayError:
+        """Why the end of a turn cannot be told to whoever waits for it: the turn was begun, and may go on."""
+        if subscription.cut_at is not None or subscription.leaving:
+            return Uncertain(f"the turn was begun, and its end cannot be told here: look at session '{session_id}'")
+        return NotFound(f"session '{session_id}' was deleted")
+
     @asynccontextmanager
     async def following(
-        self, owner: str, session_id: str, receipt: Receipt, options: str,
+        self, owner: str, session_id: str, receipt: Receipt, options: str, place: Place | None = None,
     ) -> AsyncIterator[Subscription]:
         """Watch the turn that a receipt is for; a client that goes before the turn yields is said to have left."""
         async with self.staying(owner, session_id, receipt):
-            subscription = await self.sessions.watch(owner, session_id, self.dialect, options, after=receipt.after)
+            with self.taken():
+                subscription = await self.sessions.watch(
+                    owner, session_id, self.dialect, options, after=receipt.after, place=place)
             try:
                 yield subscription
             finally:
@@ -129,11 +175,11 @@ class Context:
             raise
 
     async def stream_turn(
-        self, request: web.Request, session_id: str, receipt: Receipt, options: str, *, to_the_end: bool = False,
-        heartbeat: float | None = None, **words: Any,
+        self, request: web.Request, session_id: str, receipt: Receipt, options: str, place: Place, *,
+        to_the_end: bool = False, heartbeat: float | None = None, **words: Any,
     ) -> web.StreamResponse:
         """The turn as server-sent events, up to where it yields or, if so asked, to its end."""
-        async with self.following(request[OWNER], session_id, receipt, options) as subscription:
+        async with self.following(request[OWNER], session_id, receipt, options, place) as subscription:
             await asyncio.sleep(0)  # the agent begins, and asks whom it has to, while the answer is made ready
             return await pump(
                 request, subscription, heartbeat=heartbeat or self.heartbeat, patience=self.patience,
@@ -167,13 +213,15 @@ class Context:
         finally:
             subscription.close()
 
-    async def await_turn(self, request: web.Request, session_id: str, receipt: Receipt, options: str) -> bytes:
+    async def await_turn(
+        self, request: web.Request, session_id: str, receipt: Receipt, options: str, place: Place,
+    ) -> bytes:
         """What the dialect says where the turn yields."""
-        async with self.following(request[OWNER], session_id, receipt, options) as subscription:
+        async with self.following(request[OWNER], session_id, receipt, options, place) as subscription:
             frames: list[bytes] = []
             while chunks := await subscription.chunks():
                 for chunk in chunks:
                     frames += chunk.frames
                     if chunk.yields:
                         return b"".join(frames)
-            raise NotFound(f"session '{session_id}' was deleted")
+            raise self.broken_off(session_id, subscription)

@@ -11,6 +11,7 @@ from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
 from .guard import for_admins
+from .key_metrics import KeyMetrics
 
 TURN_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
 LAG_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
@@ -47,6 +48,8 @@ class Metrics:
             "translation_loss", "What one dialect says and another cannot.", ("from", "to", "feature"), space,
             registry=registry,
         )
+        self.keys = KeyMetrics()
+        registry.register(self.keys)
         self._by_dialect: dict[str, Counter] = {}
         self._by_outcome: dict[str, Counter] = {}
         self._by_loss: dict[tuple[str, str, str], Counter] = {}

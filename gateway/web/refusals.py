@@ -12,6 +12,7 @@ from gateway.model import FaultCode
 from .guard import Handler
 from .jsonio import reply
 from .parting import RETRY_SECONDS
+from .rates import seconds_of
 from .tracing import request_id_of
 
 log = structlog.get_logger("dragoman.web")
@@ -60,8 +61,8 @@ class Refusals:
         error.request_id = request_id_of(request)
         status, body = self._spell(request.path, error)
         response = reply(body, status)
-        if error.code is FaultCode.OVERLOADED:
-            response.headers["Retry-After"] = str(RETRY_SECONDS)
+        if error.code in (FaultCode.OVERLOADED, FaultCode.RATE_LIMITED):
+            response.headers["Retry-After"] = str(seconds_of(error, RETRY_SECONDS))
         return response
 
 

@@ -22,6 +22,7 @@ from gateway.model import LimitExceeded, read_json
 from .guard import Guard, act_as, bearer, public
 from .origin_policy import takes_any_type
 from .peers import Peer
+from .rates import WRONG_KEYS
 from .sockets import FAREWELL, SOCKETS
 
 log = structlog.get_logger("dragoman.socketio")
@@ -117,8 +118,10 @@ class SocketServer:
     async def _connect(self, sid: str, environ: dict[str, Any], auth: Any) -> None:
         said = auth.get("token") if isinstance(auth, dict) else None
         token = said if isinstance(said, str) else bearer(environ["aiohttp.request"])
+        request = environ["aiohttp.request"]
         try:
-            caller = await self._guard.identify(token, environ["aiohttp.request"].remote or "")
+            with request.app[WRONG_KEYS].judging(request.remote, token):
+                caller = await self._guard.identify(token, request.remote or "")
         except GatewayError as error:
             raise Refused(error.message) from None
         peer = self._peers[sid] = Peer(self, sid, self._sio.manager.eio_sid_from_sid(sid, "/"), caller)

@@ -23,6 +23,8 @@ FAREWELL = 0.25
 """Seconds that a client whose key was revoked has to take the farewell."""
 LINGER = 5.0
 """Seconds in which the rest of a frame that is too large is read away, so that its client can read why it is cut."""
+REASON_BYTES = 120
+"""How much of a reason the frame that closes a socket has room for."""
 Send = Callable[[Iterable[bytes]], Awaitable[None]]
 
 
@@ -115,6 +117,10 @@ class Socket:
         """Hang up on a client that has not been told all, with a code that says what to do about it."""
         code, words = closing(subscription)
         await self._ws.close(code=code, message=words)
+
+    async def send_away(self, why: str) -> None:
+        """Hang up on a client that cannot be told what it waits for just now; it should come again."""
+        await self._ws.close(code=WSCloseCode.TRY_AGAIN_LATER, message=why.encode()[:REASON_BYTES])
 
     async def _write(self, frames: Iterable[bytes]) -> None:
         for portion in portions(list(frames)):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("gateway", "adapters", "mappings", "conformance")
-EVERYBODY = ("gateway.errors", "gateway.field_errors", "gateway.marks", "gateway.private_files")
+EVERYBODY = ("gateway.errors", "gateway.field_errors", "gateway.marks", "gateway.private_files", "gateway.quotas")
 """Words that every room of the house may use: they import nothing but the model."""
 
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
@@ -17,6 +17,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "gateway.private_files": (),
     "gateway.marks": ("gateway.field_errors",),
     "gateway.ids": (),
+    "gateway.quotas": ("gateway.errors",),
     "gateway.ports": ("gateway.model", *EVERYBODY),
     "gateway.journal": ("gateway.model",),
     "gateway.storage": EVERYBODY,

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from gateway.cluster.letters import Asked, Submit, encode
-from gateway.cluster.sessions import Unknown
-from gateway.errors import FaultCode, GatewayError, Overloaded
+from gateway.errors import FaultCode, GatewayError, Overloaded, Uncertain
 from gateway.model import TurnStarted
 from gateway.storage.redis import Unreachable
 from tests.support.cluster.agents import HELLO, ended, made, quick
@@ -43,7 +42,7 @@ async def test_who_cannot_tell_whether_it_was_done_says_so() -> None:
         asked = asyncio.create_task(second.sessions.submit("ann", session_id, [HELLO]))
         await until(lambda: first.watchman.ended)
         mend = cut(second)
-        with pytest.raises(Unknown, match="it is not known whether this was done") as told:
+        with pytest.raises(Uncertain, match="it is not known whether this was done") as told:
             await asked
         mend()
         assert (told.value.code, told.value.fault.retryable) == (FaultCode.TIMEOUT, False)
@@ -101,7 +100,7 @@ async def test_who_cannot_store_what_it_has_taken_does_not_say_that_nothing_was_
             raise Unreachable("Redis cannot be reached")
 
         first.redis.change_all = failing  # type: ignore[method-assign]
-        with pytest.raises(Unknown, match="it is not known whether this was done: nothing can be stored"):
+        with pytest.raises(Uncertain, match="it is not known whether this was done: nothing can be stored"):
             await first.sessions.submit("ann", session_id, [HELLO])
         with pytest.raises(Overloaded, match="nothing can be stored"):
             await first.sessions.submit("ann", session_id, [HELLO])

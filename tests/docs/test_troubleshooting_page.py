@@ -228,6 +228,11 @@ async def busy_cas(served: Served) -> tuple[int, str]:
         return await post(served, f"/api/v1/cloud/sessions/{session}/events", events)
 
 
+async def twice(served: Served) -> tuple[int, str]:
+    await post(served, "/aap/sessions", AAP_SESSION, Authorization="Bearer x")
+    return await post(served, "/aap/sessions", AAP_SESSION, Authorization="Bearer x")
+
+
 async def other_origin(served: Served) -> tuple[int, str]:
     headers = {"Origin": "https://elsewhere.example", "Upgrade": "websocket", "Connection": "Upgrade",
                "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}
@@ -275,6 +280,10 @@ BY_REQUEST: dict[str, tuple[dict[str, Any], Act]] = {
         ({}, posting("/aap/sessions", AAP_SESSION, Host="gateway.example.com")),
     "Content-Type: a browser must send application/json or multipart/form-data, not '…'":
         ({}, posting("/aap/sessions", b"{}", Origin="http://localhost:3000")),
+    "you may send … requests a second, and … at once; try again in … seconds":
+        ({"limits": {"per_key": {"requests_per_second": 0.1, "request_burst": 1}}}, twice),
+    "too many wrong keys came from this address; try again in … seconds":
+        ({"auth": "keys", "limits": {"wrong_keys_per_minute": 1}}, twice),
     "The agent '…' failed unexpectedly.": (
         {"dialects": {"zenflux": {}}, "agents": {"one": {"backend": "python", "settings": {"agent": "raising:reply"}}}},
         raising_agent),
@@ -304,6 +313,7 @@ IN_THE_SOURCE: Sequence[str] = (
     "the server is about to stop and starts no new turns; ask again when it is back",  # tests/test_draining.py
     "MCP servers need a package that is not installed",  # the package is installed where tests run
     "… took too long: …; is that its address? --timeout waits longer",  # tests/cli/test_chat.py waits for it
+    "it is not known whether this was done: …",  # tests/security/test_redis_away.py
     "nothing can be stored just now: …",  # tests/log brings it about with a disk that is full
 )
 

@@ -160,6 +160,14 @@ def test_what_was_taken_is_there_once() -> None:
     assert judged(log(*ASKED)) == [Kind.LOST]
 
 
+def test_what_was_refused_is_not_there() -> None:
+    def judged(records: list[Record]) -> list[Kind]:
+        return kinds(judge(History(refused=[Said("c", "s", "hello 1", False)], logs={"s": records})))
+
+    assert judged([]) == []
+    assert judged(log(*SPEECH, *CLOSED, END)) == [Kind.REFUSED]
+
+
 # -- deaths -----------------------------------------------------------------------------------------------------------
 
 def returned(before: list[Record], after: list[Record]) -> list[Kind]:

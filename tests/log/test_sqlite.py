@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from gateway.errors import Overloaded
+from gateway.errors import Overloaded, Uncertain
 from gateway.log import SqliteLog, log_file
 from gateway.model import (
     BlockDelta,
     BlockKind,
     BlockStarted,
     FaultCode,
+    InputAccepted,
     MessageEnded,
     MessageStarted,
     Record,
@@ -179,13 +180,16 @@ async def test_new_turns_work_when_it_is_over(disk: Disk) -> None:
     stage = Stage(brief, log=disk.log)
     session = await stage.session()
     disk.fill()
-    with pytest.raises(Overloaded):
+    with pytest.raises(Uncertain, match="it is not known whether this was done: nothing can be stored"):
         await stage.service.submit("", session.view.session_id, [SendMessage(content="one")])
     disk.free()
     await until(lambda: disk.log.trouble is None)
     await stage.service.submit("", session.view.session_id, [SendMessage(content="two")])
     await until(lambda: session.run is None and session.safe == session.view.head)
-    lawful(await stage.records(session))
+    records = await stage.records(session)
+    lawful(records)
+    assert [record.event.command.content for record in records if isinstance(record.event, InputAccepted)] == [
+        "one", "two"], "what was taken before the trouble was noticed is stored when it is over"
 
 
 async def test_what_was_left_behind_is_closed_in_the_file_before_anybody_is_served(tmp_path: Path, disk: Disk) -> None:

@@ -36,6 +36,7 @@ from gateway.model import (
     fold,
 )
 from gateway.ports import Subscription
+from gateway.quotas import Tally
 from gateway.web import Rest
 from tests.support.adapters.cas_reader import Shelf
 from tests.support.dialect_tables import dialect, table
@@ -81,7 +82,7 @@ class Library:
         self.said = max(self.said, upto)
 
     def watch(self, name: str, options: str, after: int) -> Cursor:
-        return self.hub.watch(SESSION, self.head, name, options, after)
+        return self.hub.watch(SESSION, self.head, name, options, after, self.hub.take_place("", Tally()))
 
 
 async def told(subscription: Subscription, *, to: str) -> list[bytes]:

@@ -5,10 +5,10 @@ from datetime import datetime
 import pytest
 
 from gateway.errors import Conflict, Invalid, NotFound, Overloaded
+from gateway.quotas import HOUSE
 from gateway.resources import MemoryResources
 from gateway.resources.schedules import PLACE, RUN, Run, Schedules, Task
 from gateway.resources.schedules import TASK as TASKS
-from gateway.resources.sharing import HOUSE
 
 NOON = datetime.fromisoformat("2026-01-01T12:00:00Z").timestamp()
 TASK = Task(title="t", prompt="p", cron="0 9 * * *", agent="a")

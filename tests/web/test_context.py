@@ -23,7 +23,9 @@ class Sessions:
         self.left: list[str] = []
         self.closed = 0
 
-    async def watch(self, owner, session_id, dialect, options="", *, after=0):
+    cut_at, leaving = None, False
+
+    async def watch(self, owner, session_id, dialect, options="", *, after=0, place=None):
         self.watched.append((owner, session_id, dialect, options, after))
         return self
 
@@ -63,7 +65,7 @@ async def test_a_client_that_goes_is_said_to_have_left() -> None:
 
 async def test_a_client_that_goes_before_it_is_told_anything_has_left() -> None:
     class Closed(Sessions):
-        async def watch(self, owner, session_id, dialect, options="", *, after=0):
+        async def watch(self, owner, session_id, dialect, options="", *, after=0, place=None):
             raise asyncio.CancelledError
 
     sessions = Closed()
@@ -99,12 +101,12 @@ async def test_a_client_that_goes_while_its_message_is_stored_has_left(stored: A
 
 async def test_a_turn_is_awaited_up_to_where_it_yields() -> None:
     sessions = Sessions(Chunk(1, (b"a",), False), Chunk(2, (b"b", b"c"), True), Chunk(3, (b"d",), False))
-    assert await context(sessions).await_turn({OWNER: "ann"}, "s", RECEIPT, "none") == b"abc"
+    assert await context(sessions).await_turn({OWNER: "ann"}, "s", RECEIPT, "none", None) == b"abc"
 
 
 async def test_a_session_that_goes_under_a_waiting_client_is_not_found() -> None:
     with pytest.raises(NotFound):
-        await context(Sessions()).await_turn({OWNER: "ann"}, "s", RECEIPT, "none")
+        await context(Sessions()).await_turn({OWNER: "ann"}, "s", RECEIPT, "none", None)
 
 
 def test_an_agent_is_found_by_name() -> None:

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from gateway.errors import GatewayError
 from gateway.ports import Chunk
 from gateway.resources import Key
-from gateway.web import Guard, Later, Peer, SocketServer, keep_sockets
+from gateway.web import WRONG_KEYS, Guard, Later, Peer, SocketServer, WrongKeys, keep_sockets
 from tests.support.gateway_server import until
 
 
@@ -98,6 +98,7 @@ async def listening(**more: Any) -> AsyncIterator[tuple[Listener, str]]:
     given: dict[str, Any] = {"patience": lambda: 0.3, "ping_seconds": 25.0, "most_bytes": 100_000}
     server = SocketServer(listener, **{"guard": Guard(Ann()), **given, **more})
     keep_sockets(app)
+    app[WRONG_KEYS] = WrongKeys(lambda: 20)
     app.add_routes(server.routes("/socket.io/"))
     async with TestServer(app) as served:
         yield listener, str(served.make_url("/"))

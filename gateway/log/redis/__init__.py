@@ -11,6 +11,6 @@ lost. With `durability: fsync` (WAITAOF), no ask and no end of a turn that a cli
 """
 
 from .entries import decode
-from .log import Lost, RedisLog
+from .log import Lost, NoRoom, RedisLog
 
-__all__ = ["Lost", "RedisLog", "decode"]
+__all__ = ["Lost", "NoRoom", "RedisLog", "decode"]

@@ -8,8 +8,9 @@ from typing import Any
 import structlog
 
 from gateway.errors import GatewayError, Overloaded
-from gateway.model import MODEL_VERSION, InputRequested, Record, TurnEnded
+from gateway.model import MODEL_VERSION, InputRequested, Record, SessionCreated, TurnEnded
 from gateway.ports import OnCommit, OnTrouble
+from gateway.quotas import Tally
 from gateway.storage import UNSEALED, Seal
 from gateway.storage.redis import Command, Redis, Reset, Unreachable
 
@@ -26,6 +27,8 @@ AT_ONCE = 64
 SYNC = (InputRequested, TurnEnded)
 """What is on the disk before anybody is shown it, where the settings ask for that."""
 
+MOST, OWNERS = 1_000_000, 200
+"""How many sessions there may be if nobody says so, and of how many owners is asked at once how much they have."""
 TAKEN = "another server has taken the session over; ask again"
 
 OnLost = Callable[[str], None]
@@ -35,11 +38,20 @@ class Lost(Overloaded):
     """The session has another writer by now: nothing of this was stored, and whoever asked may ask there."""
 
 
+class NoRoom(Overloaded):
+    """There are as many sessions as there may be: nothing of this one was stored."""
+
+
 class RedisLog(Reading):
     """Whoever creates or claims a session holds its token; only the holder's records are taken."""
 
-    def __init__(self, redis: Redis, *, fsync: bool = False, seal: Seal = UNSEALED) -> None:
+    def __init__(
+        self, redis: Redis, *, fsync: bool = False, seal: Seal = UNSEALED, tally: Tally | None = None,
+        most: Callable[[], int] = lambda: MOST,
+    ) -> None:
         super().__init__(redis, seal)
+        self._tally = tally or Tally()
+        self._most = most
         self.on_commit: OnCommit = lambda records: None
         self.on_trouble: OnTrouble = lambda error: None
         self.on_lost: OnLost = lambda session_id: None
@@ -180,7 +192,9 @@ class RedisLog(Reading):
         batch = {session_id: list(records) for session_id, records in self._leaving.items()}
         ids, calls = list(batch), []
         for start in range(0, len(ids), AT_ONCE):
-            given: list[str | bytes | int | float] = [self.redis.replica, MODEL_VERSION]
+            own = self._tally.quota().sessions
+            given: list[str | bytes | int | float] = [
+                self.redis.replica, MODEL_VERSION, self._most(), "" if own is None else own]
             for session_id in islice(ids, start, start + AT_ONCE):
                 given += entry_of(session_id, self._tokens.get(session_id, "-"), batch[session_id], self.seal)
             calls.append(("append", given))
@@ -189,8 +203,15 @@ class RedisLog(Reading):
         self.redis.worked()
         self._count = replies[len(calls) - 1][0]
         told = [one for reply in replies[:len(calls)] for one in reply[1:]]
-        for session_id, (outcome, head) in zip(ids, told, strict=True):
+        for session_id, (outcome, head, *kept) in zip(ids, told, strict=True):
+            if kept:
+                self._note(*kept)
             await self._told(session_id, batch[session_id], outcome.decode(), int(head))
+
+    def _note(self, owner: bytes, size: int, sessions: int) -> None:
+        self._tally.put(owner.decode(errors="surrogatepass"), "stored_bytes", size)
+        if sessions >= 0:
+            self._tally.put(owner.decode(errors="surrogatepass"), "sessions", sessions)
 
     def _sync(self, batch: dict[str, list[Record]]) -> list[Command]:
         """A write of this connection, and to wait until it is on the disk: so is then all that was written before."""
@@ -207,11 +228,40 @@ class RedisLog(Reading):
             self._committed(session_id, records)
         elif outcome == "at" and records[0].seq <= head:
             self._committed(session_id, [record for record in records if record.seq <= head])
+        elif outcome in ("full", "sessions"):
+            self._refused(session_id, records[0], outcome)
         elif outcome == "fenced":
             await self._fenced(session_id, records)
         else:
             log.error("the log does not have what it had", session=session_id, expected=records[0].seq - 1, head=head)
             self._dropped(session_id)
+
+    async def recount(self) -> None:
+        """How much those have by now who have something here: other servers count, too."""
+        known = [*self._tally.by_owner]
+        for start in range(0, len(known), OWNERS):
+            page = known[start:start + OWNERS]
+            asked: list[Command] = []
+            for owner in page:
+                asked.append(("HMGET", self.redis.key("kept", owner), "resources", "bytes"))
+                asked.append(("ZCARD", self.redis.key("owner", owner)))
+            replies = await self.redis.look_all(asked)
+            for owner, (resources, size), sessions in zip(page, replies[::2], replies[1::2], strict=True):
+                self._tally.put(owner, "resources", int(resources or 0))
+                self._tally.put(owner, "stored_bytes", int(size or 0))
+                self._tally.put(owner, "sessions", sessions)
+                self._tally.add(owner)
+
+    def _refused(self, session_id: str, first: Record, why: str) -> None:
+        """There is no room for a new session, here or with its owner."""
+        self._leaving.pop(session_id, None)
+        error: GatewayError = NoRoom(f"there are {self._most()} sessions already, and no more are allowed")
+        if why == "sessions" and isinstance(first.event, SessionCreated):
+            self._tally.put(first.event.owner, "sessions", self._tally.quota().sessions or 0)
+            error = self._tally.refusal(first.event.owner, "sessions")
+        self._waiting.refuse(session_id, error)
+        self.let_go(session_id)
+        self.on_lost(session_id)
 
     def _committed(self, session_id: str, records: list[Record]) -> None:
         left = self._leaving.pop(session_id)[len(records):]
@@ -255,12 +305,14 @@ class RedisLog(Reading):
         if token is None:
             return
         try:
-            outcome, self._count = await self.redis.change("forget", session_id, token)
+            outcome, self._count, *kept = await self.redis.change("forget", session_id, token)
         except Unreachable as error:
             raise Overloaded(f"nothing can be stored just now: {error.message}") from None
         if outcome == b"fenced":
             self._dropped(session_id)
             raise Lost(TAKEN)
+        if kept:
+            self._note(*kept)
         self.let_go(session_id)
 
     async def close(self) -> None:

@@ -5,5 +5,8 @@ from .line import Command, Line, Refusal
 from .listener import Listener
 from .reaching import Unreachable
 from .store import LEASE, Redis, Reset
+from .tokens import RedisTokens
 
-__all__ = ["LEASE", "Address", "Command", "Line", "Listener", "Redis", "Refusal", "Reset", "Unreachable"]
+__all__ = [
+    "LEASE", "Address", "Command", "Line", "Listener", "Redis", "RedisTokens", "Refusal", "Reset", "Unreachable",
+]

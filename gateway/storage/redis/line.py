@@ -80,7 +80,7 @@ class Line:
                 return [await reply for reply in replies]
         except TimeoutError:
             self._drop(connection, "it does not answer")
-            raise self._gone("it does not answer") from None
+            raise self._gone("it does not answer", was_sent=True) from None
 
     async def _connect(self) -> None:
         async with self._connecting:
@@ -136,15 +136,17 @@ class Line:
         waiting, self._waiting = self._waiting, deque()
         for waiter in waiting:
             if not waiter.done():
-                waiter.set_exception(self._gone(why))
+                waiter.set_exception(self._gone(why, was_sent=True))
                 waiter.exception()
         if self._reading is not None and self._reading is not asyncio.current_task():
             self._reading.cancel()
         if (writer := connection._writer) is not None:
             writer.transport.abort()
 
-    def _gone(self, why: BaseException | str) -> Unreachable:
-        return unreachable(self._address.shown, why)
+    def _gone(self, why: BaseException | str, *, was_sent: bool = False) -> Unreachable:
+        made = unreachable(self._address.shown, why)
+        made.was_sent = was_sent
+        return made
 
     async def close(self) -> None:
         if (connection := self._connection) is not None:

@@ -25,6 +25,8 @@ class Unreachable(Overloaded):
     """The server cannot be reached just now, or does not take what it is given."""
 
     hint = "start it, or name another server or log in `log:`"
+    was_sent = False
+    """Whether the server may have got the question, and done what it was asked for."""
 
 
 def unreachable(shown: str, error: BaseException | str) -> Unreachable:

@@ -116,4 +116,4 @@ class BladeClient(Client):
         if "does not wait for an answer" in str(ack) and "askuser_answer" in said:
             await asyncio.sleep(0.2)  # an answer that was in doubt has been taken, and is not in the log yet
             return False
-        return bool(ack["status"] == "ok") or self.refused(ack)
+        return bool(ack["status"] == "ok") or self.refused(ack, str(ack.get("code")))

@@ -22,6 +22,10 @@ PATIENCE = 60.0
 PLAIN = ("hello", "/think", "/slow 4", "/slow 8", "/burst 60", "/tool clock", "/fork", "/annotate", "/slow 2 /burst 20")
 
 
+class NotTaken(ConnectionError):
+    """The server says that what was asked for has not been done, and will not be."""
+
+
 @dataclass
 class World:
     """What all clients share: where the server is, the history, and how much was heard since the last death."""
@@ -61,7 +65,7 @@ class World:
             if answer.status != 503:
                 words = f"{client}: {answer.method} {answer.url.path} {answer.status} {await answer.text()}"
                 self.found.append(Violation(kind, session, words))
-            raise ConnectionError(f"refused: {answer.status}")
+            raise (NotTaken if answer.status == 503 else ConnectionError)(f"refused: {answer.status}")
 
     async def view(self, session: str) -> SessionView:
         """What the server's own log says of a session."""
@@ -110,8 +114,18 @@ class Client:
         if view.asks:
             await self.answer(view)
         else:
-            await self.say(words or self.words())
+            await self._say(words or self.words())
         self.world.turns += 1
+
+    async def _say(self, words: str) -> None:
+        """Say it, and remember if it was refused; what is refused after it was taken is something else."""
+        history, word = self.world.history, words.split()[-1]
+        try:
+            await self.say(words)
+        except NotTaken:
+            if not any(said.taken and said.words == word for said in history.said):
+                history.refused.append(Said(self.name, self.session, word, False))
+            raise
 
     async def rested(self) -> SessionView:
         """The state of the session once no turn runs in it."""
@@ -144,11 +158,11 @@ class Client:
     def hears(self, stream: str, heard: list[str], after: str | None = None, ended: bool = False) -> None:
         self.world.history.hearings.append(Hearing(self.name, self.session, stream, tuple(heard), after, ended))
 
-    def refused(self, answer: Any) -> bool:
+    def refused(self, answer: Any, code: str) -> bool:
         """A server that is about to stop may refuse."""
         if "stop" not in str(answer):
             self.world.found.append(Violation(Kind.STUCK, self.session, f"{self.name}: {answer}"))
-        raise ConnectionError("refused")
+        raise (NotTaken if code.lower() == "overloaded" else ConnectionError)(f"refused: {code}")
 
     def stuck(self, words: str) -> NoReturn:
         """Something takes longer than anything but a hang takes."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,6 +12,7 @@ import socketio
 from gateway.log.verify import verify
 from gateway.model import FaultCode, Record, TurnEnded
 from tests.prove.crash.conversation import PATIENCE, blocks
+from tests.prove.crash.history import times_there
 
 WORDS = "nothing can be stored just now"
 Spoil = Callable[[], Callable[[], None]]
@@ -82,7 +84,7 @@ class Blade(Talk):
         finally:
             await sio.disconnect()
             await sio.shutdown()
-        return (200 if ack["status"] == "ok" else 503), ack
+        return {None: 200, "timeout": 504}.get(ack.get("code"), 503), ack
 
     reads = "/api/sessions/{}/messages"
 
@@ -107,14 +109,20 @@ class Zenflux(Talk):
 TALKS = (Aap, Cas, Blade, Zenflux)
 
 
-async def _refused(talk: Talk) -> None:
-    """In a while, and in the dialect's own words; until trouble is noticed something may still be taken."""
+async def _refused(talk: Talk) -> list[str]:
+    """In a while, and in the dialect's own words; until trouble is noticed something may still be taken.
+
+    What was said and answered with 503.
+    """
+    refused: list[str] = []
     async with asyncio.timeout(PATIENCE):
-        while True:
-            status, told = await talk.say("hello")
+        for number in count():
+            status, told = await talk.say(f"hello r{number}")
+            refused += [f"r{number}"] if status == 503 else []
             if status == 503 and talk.is_refusal(told):  # type: ignore[attr-defined]
-                return
+                return refused
             await asyncio.sleep(0.05)
+    raise AssertionError("the timeout is raised before")
 
 
 async def _works(talk: Talk) -> None:
@@ -142,8 +150,9 @@ async def survives(server: Stored, spoil: Spoil) -> None:
             for _ in range(5):
                 await anext(told)
             relieve = spoil()
+            refused: dict[str, list[str]] = {}
             for talk in talks:
-                await _refused(talk)
+                refused[talk.session] = await _refused(talk)
                 status, shown = await talk.call("GET", talk.reads.format(talk.session))  # type: ignore[attr-defined]
                 assert status == 200, shown
             status, _ = await watcher.call("GET", f"/aap/sessions/{watcher.session}")
@@ -158,6 +167,7 @@ async def survives(server: Stored, spoil: Spoil) -> None:
     logs = server.logs([*before, watcher.session])
     for session, records in before.items():
         assert list(logs[session][:len(records)]) == list(records), "nothing stored was harmed"
+        assert [times_there(words, logs[session]) for words in refused[session]] == [0] * len(refused[session])
     ends = [record.event for record in logs[watcher.session] if isinstance(record.event, TurnEnded)]
     assert [end.fault.code if end.fault else None for end in ends] == [FaultCode.OVERLOADED, None]
     assert verify(server.database).problems == []

@@ -43,6 +43,7 @@ class Kind(StrEnum):
     NOT_ENDED = "turn not ended"
     ENDED_TWICE = "turn ended twice"
     ASK_LOST = "ask lost"
+    REFUSED = "refused and done"
     STUCK = "stuck"
 
 
@@ -96,6 +97,8 @@ class History:
     hearings: list[Hearing] = field(default_factory=list)
     said: list[Said] = field(default_factory=list)
     answered: list[Answered] = field(default_factory=list)
+    refused: list[Said] = field(default_factory=list)
+    """Messages that were answered with 503, which says that nothing has happened."""
     logs: dict[str, Sequence[Record]] = field(default_factory=dict)
     tellings: dict[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     """By session and stream."""
@@ -110,6 +113,8 @@ def judge(history: History) -> list[Violation]:
         found += of_log(session, records)
     for said in history.said:
         found += of_said(said, history.logs.get(said.session, ()))
+    for said in history.refused:
+        found += of_refused(said, history.logs.get(said.session, ()))
     for answered in history.answered:
         found += of_answer(answered, history.logs.get(answered.session, ()))
     return found
@@ -213,6 +218,12 @@ def of_said(said: Said, records: Sequence[Record]) -> Iterator[Violation]:
         yield Violation(Kind.REPEATED, said.session, f"{said.words!r} was said once and is there {times} times")
     if said.taken and not times:
         yield Violation(Kind.LOST, said.session, f"{said.client} was told that {said.words!r} was taken")
+
+
+def of_refused(said: Said, records: Sequence[Record]) -> Iterator[Violation]:
+    """What was refused is not there."""
+    if times_there(said.words, records):
+        yield Violation(Kind.REFUSED, said.session, f"{said.client} was told that {said.words!r} was refused")
 
 
 def times_there(words: str, records: Iterable[Record]) -> int:

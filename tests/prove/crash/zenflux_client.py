@@ -49,7 +49,7 @@ class ZenfluxClient(Client):
                     frame = orjson.loads(message.data)
                     if frame["type"] == "res":
                         if not frame["ok"]:
-                            self.refused(frame)
+                            self.refused(frame, frame["error"]["code"])
                         self.run = frame["payload"]["session_id"]
                         if words:
                             self.said(words, True)

@@ -1,8 +1,10 @@
 -- Append to several sessions; each is all or nothing, and none knows of the others.
--- ARGV: prefix, epoch, replica, model; then for each session nine values and its words:
+-- ARGV: prefix, epoch, replica, model, how many sessions there may be in all, how many of one owner ('' where that is
+-- not bounded); then for each session nine values and its words:
 --   id, token, head before, head after, in turn ('1', '0', or '' where nothing changes), owner, spine, deltas,
 --   how many words, the words.
--- Reply: how many sessions there are, then for each one {what became of it, the head that the log has now}.
+-- Reply: how many sessions there are, then for each one {what became of it, the head that the log has now, its owner,
+-- how many bytes the owner has, how many sessions}.
 local P, epoch, me, model = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 if redis.call('GET', P .. 'epoch') ~= epoch then return redis.error_reply('RESET the data is gone') end
 
@@ -26,17 +28,27 @@ local function enrol(id, key, owner)
   redis.call('ZADD', P .. 'owner:' .. owner, ordinal, id)
 end
 
-local told, at = {0}, 5
+local function room(owner)
+  if redis.call('ZCARD', P .. 'sessions') >= tonumber(ARGV[5]) then return 'full' end
+  if ARGV[6] ~= '' and redis.call('ZCARD', P .. 'owner:' .. owner) >= tonumber(ARGV[6]) then return 'sessions' end
+end
+
+local told, at = {0}, 7
 while ARGV[at] do
   local id, token, before, after, now = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
   local spine, deltas, words = ARGV[at + 6], ARGV[at + 7], tonumber(ARGV[at + 8])
   local key = P .. 's:' .. id
-  local found = redis.call('HMGET', key, 'token', 'head')
+  local found, none = redis.call('HMGET', key, 'token', 'head', 'owner', 'bytes'), nil
   if not found[1] and before == '0' then
-    enrol(id, key, ARGV[at + 5])
-    found = {'1', '0'}
+    none = room(ARGV[at + 5])
+    if not none then
+      enrol(id, key, ARGV[at + 5])
+      found = {'1', '0', ARGV[at + 5], '0'}
+    end
   end
-  if not found[1] then
+  if none then
+    told[#told + 1] = {none, '0'}
+  elseif not found[1] then
     told[#told + 1] = {'gone', '0'}
   elseif found[1] ~= token then
     told[#told + 1] = {'fenced', found[2]}
@@ -44,14 +56,17 @@ while ARGV[at] do
     told[#told + 1] = {'at', found[2]}
   else
     redis.call('XADD', P .. 'log:' .. id, after .. '-0', 'm', model, 's', spine, 'w', deltas)
-    redis.call('HSET', key, 'head', after)
+    local size = #spine + #deltas
+    redis.call('HSET', key, 'head', after, 'bytes', tonumber(found[4] or '0') + size)
+    local bytes = redis.call('HINCRBY', P .. 'kept:' .. found[3], 'bytes', size)
     turn(id, key, now)
     for place = at + 9, at + 8 + words do
       redis.call('HSET', P .. 'places', ARGV[place], id)
       redis.call('SADD', P .. 'words:' .. id, ARGV[place])
     end
     redis.call('PUBLISH', P .. 'news:' .. id, spine .. deltas)
-    told[#told + 1] = {'ok', after}
+    local sessions = before == '0' and redis.call('ZCARD', P .. 'owner:' .. found[3]) or -1
+    told[#told + 1] = {'ok', after, found[3], bytes, sessions}
   end
   at = at + 9 + words
 end

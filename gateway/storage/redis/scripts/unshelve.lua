@@ -12,7 +12,14 @@ while #leaving > 0 do
   if found[1] then
     local split = string.find(name, '\0', 1, true)
     local kind, id = string.sub(name, 1, split - 1), string.sub(name, split + 1)
-    redis.call('DECRBY', P .. 'resources.kept', redis.call('HLEN', key) - 4)
+    local versions = redis.call('HLEN', key) - 4
+    redis.call('DECRBY', P .. 'resources.kept', versions)
+    local weight = redis.call('HGET', P .. 'weights', name)
+    if weight then -- else it is from before resources were counted
+      redis.call('HINCRBY', P .. 'kept:' .. found[1], 'resources', -versions)
+      redis.call('HINCRBY', P .. 'kept:' .. found[1], 'bytes', -weight)
+      redis.call('HDEL', P .. 'weights', name)
+    end
     redis.call('UNLINK', key)
     local shelf = kind .. '\0' .. found[1]
     for _, state in ipairs({'all:', 'live:'}) do
