@@ -33,8 +33,8 @@ from gateway.upstream import AddressPolicy
 from gateway.web import (
     OWNER,
     WRONG_KEYS,
+    Admissions,
     AllowList,
-    Connections,
     Context,
     Guard,
     Metrics,
@@ -112,11 +112,11 @@ class Gateway:
         self.house.after_delete += [
             Workspaces(config.data / "workspaces").forget, Sharing(self.resources, clock).forget, self._forget,
         ]
-        connections = Connections(clock)
-        self.keys = LiveKeys(kept.keys, config.data, clock, on_removed=connections.end, audit=self.audit.write)
+        admissions = Admissions(clock)
+        self.keys = LiveKeys(kept.keys, config.data, clock, on_removed=admissions.end, audit=self.audit.write)
         self.tokens = _tokens(config, clock)
         self.guard = Guard(
-            self.keys if "keys" in config.asks_for else None, self.tokens, connections=connections,
+            self.keys if "keys" in config.asks_for else None, self.tokens, admissions=admissions,
             admins=lambda: self.parts.config.admins,
         )
         self.origin_policy = OriginPolicy(*_allowed(config))

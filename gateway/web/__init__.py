@@ -1,7 +1,7 @@
 """Bytes: requests read, replies and streams written, callers known, refusals spelled."""
 
+from .admissions import Admissions
 from .allow_list import AllowList
-from .connections import Connections
 from .context import Context
 from .cors import mark
 from .downloads import address, attachment, linked
@@ -32,8 +32,8 @@ __all__ = [
     "OWNER",
     "SOCKETS",
     "WRONG_KEYS",
+    "Admissions",
     "AllowList",
-    "Connections",
     "Context",
     "Form",
     "Guard",

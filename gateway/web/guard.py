@@ -11,7 +11,7 @@ from aiohttp import web
 from gateway.errors import Forbidden, Unauthenticated
 from gateway.ports import NOBODY, Caller
 
-from .connections import CONNECTION, Connections
+from .admissions import ADMISSION, Admissions
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 H = TypeVar("H")
@@ -67,12 +67,12 @@ class Guard:
 
     def __init__(
         self, keys: Keys | None, tokens: Tokens | None = None, *, admins: Callable[[], Collection[str]] = tuple,
-        connections: Connections | None = None,
+        admissions: Admissions | None = None,
     ) -> None:
         self._keys = keys
         self._tokens = tokens
         self._admins = admins
-        self.connections = Connections() if connections is None else connections
+        self.admissions = Admissions() if admissions is None else admissions
 
     async def identify(self, token: str | None, address: str = "") -> Caller:
         """Who shows this; raises `Unauthenticated`."""
@@ -105,7 +105,7 @@ class Guard:
         act_as(caller)
         if not caller.credential:
             return await handler(request)
-        connection = request[CONNECTION] = self.connections.add(caller, partial(_cut, request))
+        admission = request[ADMISSION] = self.admissions.add(caller, partial(_cut, request))
         response: web.StreamResponse | None = None
         try:
             response = await handler(request)
@@ -113,9 +113,9 @@ class Guard:
         finally:
             task = asyncio.current_task()
             if isinstance(response, web.FileResponse) and task is not None:  # the file is sent by the task, not by us
-                task.add_done_callback(lambda done: self.connections.discard(connection))
+                task.add_done_callback(lambda done: self.admissions.discard(admission))
             else:
-                self.connections.discard(connection)
+                self.admissions.discard(admission)
 
 
 def act_as(caller: Caller) -> None:

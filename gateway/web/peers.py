@@ -10,7 +10,7 @@ from engineio.exceptions import EngineIOError  # type: ignore[import-untyped]
 
 from gateway.ports import Caller, Subscription
 
-from .connections import Connection
+from .admissions import Admission
 from .parting import Stalled
 
 log = structlog.get_logger("dragoman.socketio")
@@ -54,7 +54,7 @@ class Peer:
     def __init__(self, server: Server, sid: str, transport_id: str, caller: Caller) -> None:
         self.caller = caller
         self.owner = caller.user
-        self.connection: Connection | None = None
+        self.admission: Admission | None = None
         self.sid = sid
         self.order = asyncio.Lock()
         self._server = server

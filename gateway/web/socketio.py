@@ -126,13 +126,13 @@ class SocketServer:
             raise Refused(error.message) from None
         peer = self._peers[sid] = Peer(self, sid, self._sio.manager.eio_sid_from_sid(sid, "/"), caller)
         if caller.credential:
-            peer.connection = self._guard.connections.add(caller, partial(self._expel, peer))
+            peer.admission = self._guard.admissions.add(caller, partial(self._expel, peer))
 
     async def _disconnect(self, sid: str, reason: Any = None) -> None:
         peer = self._peers.pop(sid, None)
         if peer is not None:
-            if peer.connection is not None:
-                self._guard.connections.discard(peer.connection)
+            if peer.admission is not None:
+                self._guard.admissions.discard(peer.admission)
             peer.unfollow_all()
             peer.hang_up()
             await self._listener.gone(peer)
@@ -183,7 +183,7 @@ class SocketServer:
         return await answer.answer if isinstance(answer, Later) else answer
 
     async def _answer(self, peer: Peer, event: str, said: Any) -> Any:
-        if peer.connection is not None and peer.connection.is_over:
+        if peer.admission is not None and peer.admission.is_over:
             return None
         act_as(peer.caller)
         try:

@@ -12,7 +12,7 @@ from aiohttp import WSCloseCode, WSMsgType, web
 from gateway.errors import Overloaded
 from gateway.ports import Subscription
 
-from .connections import CONNECTION, REVOKED
+from .admissions import ADMISSION, REVOKED
 from .parting import RESTARTING, Stalled, closing, portions
 
 log = structlog.get_logger("dragoman.web")
@@ -183,11 +183,11 @@ async def converse(
     hearing = listener(socket)
     talk = Talk(ws, hearing)
     request.app[SOCKETS].add(talk)
-    if (connection := request.get(CONNECTION)) is not None:
-        connection.end = partial(expel, ws, request.transport)
+    if (admission := request.get(ADMISSION)) is not None:
+        admission.end = partial(expel, ws, request.transport)
     try:
         async for message in ws:
-            if connection is not None and connection.is_over:
+            if admission is not None and admission.is_over:
                 continue  # it was said with a key that is no good any more
             if message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
                 await hearing.hear(message.data)

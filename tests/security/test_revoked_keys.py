@@ -15,7 +15,7 @@ import socketio
 from gateway.resources import KeyStore
 from gateway.resources.keys import hash_of
 from gateway.resources.live_keys import LOOK_SECONDS
-from gateway.web.connections import GRACE_SECONDS
+from gateway.web.admissions import GRACE_SECONDS
 from gateway.web.sockets import FAREWELL
 from tests.support import warm_process
 from tests.support.cluster.fleet_in_loop import fleet_in_loop
@@ -116,7 +116,7 @@ async def test_all_that_a_removed_key_has_open_ends_and_nothing_else(tmp_path: P
             await ann.all_ended()
             assert ben.still_open == set(ben.open)
             assert await ben.call("GET", f"{AAP}/sessions")
-        await until(lambda: len(served.gateway.guard.connections) == 0)
+        await until(lambda: len(served.gateway.guard.admissions) == 0)
 
 
 def test_together_the_waits_are_less_than_a_second() -> None:

@@ -114,4 +114,4 @@ async def test_what_is_everybodys_is_for_admins(aiohttp_client: AiohttpClient) -
             assert await response.text() == "admin True"
         else:
             assert "list the user" in (await response.json())["error"]
-        assert len(guard.connections) == 0, "what has ended is not held"
+        assert len(guard.admissions) == 0, "what has ended is not held"

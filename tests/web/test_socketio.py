@@ -254,8 +254,8 @@ async def test_a_key_that_was_revoked_is_refused_and_disconnected_and_not_heard_
     guard = Guard(Ann())
     async with listening(guard=guard) as (listener, address), client(address) as sio:
         assert (await sio.call("hi", 1, timeout=30))["owner"] == "ann"
-        guard.connections.end(["h"])
+        guard.admissions.end(["h"])
         await sio.emit("hi", 2)
         await until(lambda: not sio.connected)
         assert (listener.heard, listener.refused) == (["hi 1"], ["the key was revoked, or its time is over"])
-        await until(lambda: not len(guard.connections))
+        await until(lambda: not len(guard.admissions))

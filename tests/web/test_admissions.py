@@ -3,14 +3,14 @@
 import asyncio
 
 from gateway.ports import Caller
-from gateway.web import Connections
+from gateway.web import Admissions
 from tests.support.gateway_server import simulation
 
 ANN, BEN = Caller(user="ann", credential="a"), Caller(user="ben", credential="b")
 
 
 async def test_a_revoked_credential_ends_what_it_has_open_and_nothing_else() -> None:
-    connections, ended = Connections(), list[str]()
+    connections, ended = Admissions(), list[str]()
     for number, caller in enumerate((ANN, ANN, BEN)):
         connections.add(caller, lambda number=number: ended.append(number))  # type: ignore[misc]
     connections.end(["a", "unknown"])
@@ -20,24 +20,24 @@ async def test_a_revoked_credential_ends_what_it_has_open_and_nothing_else() -> 
 
 
 async def test_what_has_finished_meanwhile_is_not_cut() -> None:
-    connections, ended = Connections(), list[str]()
-    connection = connections.add(ANN, lambda: ended.append("cut"))
+    connections, ended = Admissions(), list[str]()
+    admission = connections.add(ANN, lambda: ended.append("cut"))
     connections.end(["a"])
-    assert connection.is_over
-    connections.discard(connection)
-    connections.discard(connection)
+    assert admission.is_over
+    connections.discard(admission)
+    connections.discard(admission)
     await asyncio.sleep(1)
     assert (ended, len(connections)) == ([], 0)
 
 
 async def test_a_credential_that_expires_ends_what_it_has_open() -> None:
     clock = simulation().wall_clock
-    connections, ended = Connections(clock), list[str]()
+    connections, ended = Admissions(clock), list[str]()
     caller = Caller(user="ann", credential="t", expires=clock() + 100)
-    connection = connections.add(caller, lambda: ended.append("cut"))
+    admission = connections.add(caller, lambda: ended.append("cut"))
     done = connections.add(caller, lambda: ended.append("never"))
     connections.discard(done)
     await asyncio.sleep(99)
-    assert not connection.is_over
+    assert not admission.is_over
     await asyncio.sleep(2)
-    assert (ended, connection.is_over) == (["cut"], True)
+    assert (ended, admission.is_over) == (["cut"], True)

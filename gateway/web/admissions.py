@@ -16,7 +16,7 @@ REVOKED = b"the key was revoked, or its time is over"
 
 
 @dataclass(eq=False, slots=True)
-class Connection:
+class Admission:
     """One request or socket of somebody who was let in; `end` cuts it."""
 
     credential: str
@@ -26,43 +26,43 @@ class Connection:
     """Whether the credential is no good any more; nothing that the client says is taken then."""
 
 
-CONNECTION = web.RequestKey("connection", Connection)
+ADMISSION = web.RequestKey("admission", Admission)
 
 
-class Connections:
+class Admissions:
     """Who has come in with which credential, and is still here."""
 
     def __init__(self, clock: Clock = time.time) -> None:
         self._clock = clock
-        self._open: dict[str, set[Connection]] = {}
+        self._open: dict[str, set[Admission]] = {}
 
     def __len__(self) -> int:
         return sum(map(len, self._open.values()))
 
-    def add(self, caller: Caller, end: Callable[[], None]) -> Connection:
-        made = Connection(caller.credential, end)
+    def add(self, caller: Caller, end: Callable[[], None]) -> Admission:
+        made = Admission(caller.credential, end)
         self._open.setdefault(caller.credential, set()).add(made)
         if caller.expires is not None:
             left = max(0.0, caller.expires - self._clock())
             made.expiry = asyncio.get_running_loop().call_later(left, self._cut, made)
         return made
 
-    def discard(self, connection: Connection) -> None:
-        if connection.expiry is not None:
-            connection.expiry.cancel()
-        if (held := self._open.get(connection.credential)) is not None:
-            held.discard(connection)
+    def discard(self, admission: Admission) -> None:
+        if admission.expiry is not None:
+            admission.expiry.cancel()
+        if (held := self._open.get(admission.credential)) is not None:
+            held.discard(admission)
             if not held:
-                del self._open[connection.credential]
+                del self._open[admission.credential]
 
     def end(self, credentials: Iterable[str]) -> None:
         """These credentials open nothing any more: whoever is still here in a moment is cut."""
         for credential in credentials:
-            for connection in self._open.get(credential, ()):
-                connection.is_over = True
-                asyncio.get_running_loop().call_later(GRACE_SECONDS, self._cut, connection)
+            for admission in self._open.get(credential, ()):
+                admission.is_over = True
+                asyncio.get_running_loop().call_later(GRACE_SECONDS, self._cut, admission)
 
-    def _cut(self, connection: Connection) -> None:
-        if connection in self._open.get(connection.credential, ()):
-            connection.is_over = True
-            connection.end()
+    def _cut(self, admission: Admission) -> None:
+        if admission in self._open.get(admission.credential, ()):
+            admission.is_over = True
+            admission.end()
