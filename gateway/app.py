@@ -19,6 +19,7 @@ from gateway.model import Record, encode
 from gateway.ports import Clock, Forgetting, Outbound
 from gateway.resources import FileStore, KeyStore, Scheduler, Schedules, Sharing, Workspaces
 from gateway.web import (
+    LIMITS,
     OWNER,
     Context,
     Cors,
@@ -27,6 +28,7 @@ from gateway.web import (
     Readiness,
     Refusals,
     Refused,
+    Runner,
     health_routes,
     keep_sockets,
     metrics_routes,
@@ -100,6 +102,10 @@ class Gateway:
             context.heartbeat = parts.config.limits.heartbeat_seconds
             context.patience = parts.config.limits.send_seconds
 
+    def runner(self, *, shutdown_timeout: float) -> Runner:
+        """What serves the application."""
+        return Runner(self.web, lambda: self.parts.config.limits, shutdown_timeout=shutdown_timeout)
+
     async def close(self) -> None:
         self.keys.remember_use()
         await self.replays.close()
@@ -135,6 +141,7 @@ class Gateway:
             middlewares=[cors.middleware, refusals.middleware, self.guard.middleware],
         )
         app.on_response_prepare.extend([name_request, cors.mark])
+        app[LIMITS] = lambda: self.parts.config.limits
         keep_sockets(app)
         app.cleanup_ctx.extend([self._keeping, self._scheduling])
         for name, context in self.contexts.items():

@@ -43,7 +43,7 @@ async def run(
     gateway = Gateway(load_parts(config))
     _make_folder(config.data)
     stop, hurry = _signals()
-    runner = web.AppRunner(gateway.web, handler_cancellation=True, access_log=None, shutdown_timeout=2.0)
+    runner = gateway.runner(shutdown_timeout=2.0)
     await runner.setup()
     try:
         site = web.TCPSite(runner, config.host, config.port)

@@ -1,5 +1,6 @@
 """Bytes: requests read, replies and streams written, callers known, refusals spelled."""
 
+from .connections import LIMITS, Runner
 from .context import Context
 from .cors import Cors
 from .downloads import address, attachment, linked
@@ -22,6 +23,7 @@ from .tracing import name_request, request_id_of
 from .uploads import Form, clean_name, media_type_of, receive, receive_many
 
 __all__ = [
+    "LIMITS",
     "NOBODY",
     "OWNER",
     "SOCKETS",
@@ -38,6 +40,7 @@ __all__ = [
     "Refusals",
     "Refused",
     "Rest",
+    "Runner",
     "Socket",
     "SocketServer",
     "address",

@@ -7,6 +7,8 @@ from aiohttp import web
 
 from gateway.errors import Unauthenticated
 
+from .connections import admit
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 H = TypeVar("H")
 
@@ -47,6 +49,7 @@ class Guard:
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         if request.match_info.http_exception is None and not getattr(request.match_info.handler, "public", False):
             request[OWNER] = self.owner_of(bearer(request))
+            admit(request)
         return await handler(request)
 
 

@@ -9,6 +9,7 @@ from aiohttp import web
 from gateway.errors import GatewayError
 from gateway.model import FaultCode
 
+from .connections import request_came
 from .guard import Handler
 from .jsonio import reply
 from .parting import RETRY_SECONDS
@@ -39,6 +40,7 @@ class Refusals:
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        request_came(request)
         try:
             return await handler(request)
         except GatewayError as error:
