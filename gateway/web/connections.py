@@ -151,12 +151,6 @@ class Connection(asyncio.Protocol):
 
     # -- what requests say of their connection ----------------------------------------------------------------------
 
-    def has_request(self) -> None:
-        """The head of a request is complete."""
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-
     def admit(self) -> None:
         """Whoever is at the other end has shown who they are."""
         self._budget = None
@@ -192,9 +186,12 @@ class Connection(asyncio.Protocol):
                 self._door.sampled.info("connection_cut", address=self._address, reason="too many bytes before a key")
                 self.cut()
                 return
-        if self._deadline is None and self._inner._waiter is not None:  # it waits for a request
-            self._start_deadline()
-        self._inner.data_received(data)
+        inner, requests = self._inner, self._inner._request_count
+        inner.data_received(data)
+        if inner._request_count != requests:
+            self._stop_deadline()
+        elif self._deadline is None and inner._waiter is not None and not inner._waiter.done():
+            self._start_deadline()  # it waits for a request, and has a part of one
 
     def eof_received(self) -> bool | None:
         return None if self._inner is None else self._inner.eof_received()
@@ -209,7 +206,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._inner is not None:
-            self.has_request()
+            self._stop_deadline()
             self._door.leave(self, self._address)
             self._transport = None
             self._inner.connection_lost(exc)
@@ -218,6 +215,11 @@ class Connection(asyncio.Protocol):
 
     def _start_deadline(self) -> None:
         self._deadline = asyncio.get_running_loop().call_later(self._door.limits().header_seconds, self._expire)
+
+    def _stop_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
     def _expire(self) -> None:
         self._deadline = None
@@ -284,11 +286,6 @@ def connection_of(request: web.BaseRequest) -> Connection | None:
     """The connection that a request came by; None if it is gone, or the server has no door."""
     found = request.transport.get_protocol() if request.transport is not None else None
     return found if isinstance(found, Connection) else None
-
-
-def request_came(request: web.BaseRequest) -> None:
-    if (connection := connection_of(request)) is not None:
-        connection.has_request()
 
 
 def admit(request: web.BaseRequest) -> None:

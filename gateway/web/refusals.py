@@ -9,7 +9,6 @@ from aiohttp import web
 from gateway.errors import GatewayError
 from gateway.model import FaultCode
 
-from .connections import request_came
 from .guard import Handler
 from .jsonio import reply
 from .parting import RETRY_SECONDS
@@ -40,7 +39,6 @@ class Refusals:
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        request_came(request)
         try:
             return await handler(request)
         except GatewayError as error:
@@ -62,6 +60,8 @@ class Refusals:
         error.request_id = request_id_of(request)
         status, body = self._spell(request.path, error)
         response = reply(body, status)
+        if not request.content.is_eof():
+            response.force_close()  # the rest of the body would be taken for a request
         if error.code is FaultCode.OVERLOADED:
             response.headers["Retry-After"] = str(RETRY_SECONDS)
         return response

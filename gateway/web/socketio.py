@@ -25,7 +25,7 @@ from .connections import LIMITS, address_of, admit, connection_of
 from .guard import Guard, bearer, public
 from .handshakes import BYTES, Handshakes
 from .peers import Peer
-from .sockets import SOCKETS
+from .sockets import SOCKETS, check_handshake
 
 log = structlog.get_logger("dragoman.socketio")
 
@@ -34,8 +34,10 @@ BY_POLLING, BY_SOCKET = 8, 256
 
 ACK = "3"
 BINARY = ("5", "6")
-PAYLOAD = re.compile(rb"(?:[0-6b][^\x1e]*)(?:\x1e[0-6b][^\x1e]*)*", re.DOTALL)
-"""What a client that polls sends: packets of Engine.IO."""
+PAYLOAD = re.compile(rb"[134b][^\x1e]*(?:\x1e[134b][^\x1e]*)*")
+"""What a client that polls sends: packets of Engine.IO that close, answer a ping, or bring a message."""
+RESERVED = ("connect", "disconnect", "*")
+"""Names under which the library calls us itself."""
 RECEIVING = "Unknown receive error"
 """What the library says of a packet of an unknown type."""
 _NUMBER = re.compile(r"2(\d{1,15})")
@@ -91,7 +93,8 @@ class SocketServer:
             cors_allowed_origins="*" if "*" in origins else list(origins) or None, logger=quiet,
             engineio_logger=quiet,
         )
-        self._dispatch = dict(self.eio.handlers)
+        self._dispatch, self._handle_event = dict(self.eio.handlers), self._sio._handle_event
+        self._sio._handle_event = self._check_event
         self.eio.on("connect", self._open)
         self.eio.on("message", self._receive)
         self.eio.on("disconnect", self._forget)
@@ -115,6 +118,7 @@ class SocketServer:
     @public
     async def serve(self, request: web.Request) -> web.StreamResponse:
         """Who asks is said in the CONNECT packet, not in a header."""
+        check_handshake(request)
         self._app = request.app
         request.app[SOCKETS].add(self)
         sid = request.query.get("sid")
@@ -148,8 +152,7 @@ class SocketServer:
             await self.cut(transport_id)
             raise
         if body and not PAYLOAD.fullmatch(body):
-            reason = self.note(ValueError("a body of Engine.IO is packets that begin with a digit from 0 to 6 each"))
-            raise Invalid(reason)
+            raise Invalid(self.note(ValueError("a body of Engine.IO is packets that begin with 1, 3 or 4 each")))
 
     # -- clients --------------------------------------------------------------------------------------------------
 
@@ -198,7 +201,8 @@ class SocketServer:
         if peer is not None:
             peer.unfollow_all()
             peer.hang_up()
-            if self.queue(peer.transport_id) is not None:
+            connection = self.eio.sockets.get(peer.transport_id)
+            if connection is not None and not connection.closing and not connection.closed:
                 self._await_key(peer.transport_id)
             await self._listener.gone(peer)
 
@@ -216,6 +220,13 @@ class SocketServer:
             answer = await self._refuse(transport_id, _refusal(error, reason))
             if number is not None and answer is not None:
                 await self.eio.send(transport_id, f"{ACK}{number[1]}{Json.dumps([answer])}")
+
+    async def _check_event(self, transport_id: str, namespace: str | None, number: int | None, said: Any) -> None:
+        if (namespace or "/") != "/":
+            return  # nobody is there
+        if not isinstance(said, list) or not said or not isinstance(said[0], str) or said[0] in RESERVED:
+            raise ValueError("an event is an array that begins with its name, which is none of the library's own")
+        await self._handle_event(transport_id, namespace, number, said)
 
     async def refuse_size(self, transport_id: str) -> None:
         await self._refuse(transport_id, TooLarge(f"a packet is larger than {self.eio.max_http_buffer_size} bytes"))

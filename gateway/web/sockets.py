@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import structlog
 from aiohttp import WSCloseCode, WSMsgType, web
 
-from gateway.errors import Forbidden, Overloaded
+from gateway.errors import Forbidden, Invalid, Overloaded
 from gateway.ports import Subscription
 
 from .parting import RESTARTING, Stalled, closing, portions
@@ -170,6 +170,7 @@ async def converse(
     request.app[SOCKETS].check_open()
     if not anywhere and _is_foreign(request):
         raise Forbidden("pages of other sites may not open a socket here")
+    check_handshake(request)
     ws = Response(request.client_max_size)
     await ws.prepare(request)
     socket = Socket(ws, request.transport, patience)
@@ -191,6 +192,12 @@ async def converse(
         beating.cancel()
         await hearing.gone()
     return ws
+
+
+def check_handshake(request: web.Request) -> None:
+    """Refuse a key that the library stumbles over."""
+    if not request.headers.get("Sec-WebSocket-Key", "").isascii():
+        raise Invalid("Sec-WebSocket-Key: must be 16 bytes in base64", param="Sec-WebSocket-Key")
 
 
 async def _beat(socket: Socket, beat: Callable[[], bytes], every: float) -> None:
