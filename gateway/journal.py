@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from typing import Any, TextIO
 
 import msgspec
@@ -60,6 +60,12 @@ class Sampled:
         self._seen: dict[str, tuple[float, int]] = {}
 
     def info(self, event: str, **fields: Any) -> None:
+        self._write(self._log.info, event, fields)
+
+    def warning(self, event: str, **fields: Any) -> None:
+        self._write(self._log.warning, event, fields)
+
+    def _write(self, write: Callable[..., Any], event: str, fields: dict[str, Any]) -> None:
         """Write a line, or count it; `unwritten` tells how many there were in the minute before."""
         now = asyncio.get_running_loop().time()
         began, count = self._seen.get(event, (now, 0))
@@ -69,7 +75,7 @@ class Sampled:
             began, count = now, 0
         self._seen[event] = (began, count + 1)
         if count < self._most:
-            self._log.info(event, **fields)
+            write(event, **fields)
 
 
 class Lines(structlog.WriteLogger):

@@ -5,7 +5,8 @@ import re
 import secrets
 import shutil
 import zipfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -101,8 +102,9 @@ class Workspace:
         folder = self._paths.place(path)
         if not folder.is_dir() and folder != self.root:
             raise NotFound(f"there is no folder '{path}'")
-        draft = self.draft()
-        with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
+        with self._drafted() as draft, zipfile.ZipFile(
+            draft, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False,
+        ) as archive:
             for file in files_below(folder):
                 archive.write(file, str(file.relative_to(folder)))
         return draft
@@ -114,8 +116,8 @@ class Workspace:
     # -- changing -------------------------------------------------------------------------------------------------
 
     def write(self, path: str, content: bytes) -> str:
-        draft = self.draft()
-        draft.write_bytes(content)
+        with self._drafted() as draft:
+            draft.write_bytes(content)
         return self.take(draft, path)
 
     async def receive(self, chunks: AsyncIterator[bytes]) -> Path:
@@ -167,12 +169,17 @@ class Workspace:
         target = self._paths.file_place(to) if to is not None else beside(place)
         if target.exists() or target.is_relative_to(place):
             raise Conflict(f"'{self._paths.name(target)}' is there already, or is inside what is copied")
-        for file in list(files_below(place)) if place.is_dir() else [place]:
-            draft = self.draft()
-            shutil.copyfile(file, draft, follow_symlinks=False)
-            self.take(draft, self._paths.name(target / file.relative_to(place)))
-        if place.is_dir():
-            target.mkdir(parents=True, exist_ok=True)
+        try:
+            for file in list(files_below(place)) if place.is_dir() else [place]:
+                with self._drafted() as draft:
+                    shutil.copyfile(file, draft, follow_symlinks=False)
+                self.take(draft, self._paths.name(target / file.relative_to(place)))
+            if place.is_dir():
+                target.mkdir(parents=True, exist_ok=True)
+        except BaseException:
+            self._used = None
+            shutil.rmtree(target, ignore_errors=True)  # half of a copy is none
+            raise
         return self._paths.name(target)
 
     def _move(self, place: Path, target: Path) -> str:
@@ -189,6 +196,16 @@ class Workspace:
         draft = self._drafts / secrets.token_hex(12)
         draft.touch(mode=0o600, exist_ok=False)
         return draft
+
+    @contextmanager
+    def _drafted(self) -> Iterator[Path]:
+        """A draft that is gone if it cannot be filled."""
+        draft = self.draft()
+        try:
+            yield draft
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
 
     def _must_be_small(self, size: int) -> None:
         if size > self._bounds.file_bytes:

@@ -266,12 +266,17 @@ class Complaints:
     def __init__(self, sampled: Sampled) -> None:
         self._sampled = sampled
 
-    def debug(self, *_: Any, **__: Any) -> None: ...
+    def debug(self, words: str, *args: Any, exc_info: Any = None, **__: Any) -> None:
+        """aiohttp thinks least of those who speak no HTTP at all."""
+        if exc_info is not None:
+            self.exception(words, *args, exc_info=exc_info)
 
     def warning(self, words: str, *args: Any, **__: Any) -> None:
         log.warning("http_server", words=words % args if args else words)
 
     def exception(self, words: str, *args: Any, exc_info: Any = None, **__: Any) -> None:
+        if isinstance(exc_info, ConnectionError):
+            return  # the client has gone
         if isinstance(exc_info, HttpProcessingError | RequestPayloadError):
             # Not its text: that repeats what came, and a token may be in it.
             address = str(args[0]) if args else None

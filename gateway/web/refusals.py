@@ -6,7 +6,8 @@ from typing import Any
 import structlog
 from aiohttp import web
 
-from gateway.errors import GatewayError
+from gateway.errors import FULL, GatewayError, Overloaded, is_full
+from gateway.journal import Sampled
 from gateway.model import FaultCode
 
 from .guard import Handler
@@ -36,6 +37,7 @@ class Refusals:
 
     def __init__(self, spell: Spell) -> None:
         self._spell = spell
+        self._sampled = Sampled(log)
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -52,7 +54,10 @@ class Refusals:
             return response
         except ConnectionError:
             raise  # the client has gone
-        except Exception:  # a mistake of ours: the client gets the dialect's 500, the journal gets the traceback
+        except Exception as error:  # a mistake of ours: the client gets the dialect's 500, the journal the traceback
+            if is_full(error):
+                self._sampled.warning("disk_full", method=request.method, path=request.path)
+                return self._answer(request, Overloaded(FULL))
             log.exception("a request failed", method=request.method, path=request.path)
             return self._answer(request, GatewayError("an internal error occurred"))
 

@@ -195,9 +195,10 @@ async def converse(
 
 
 def check_handshake(request: web.Request) -> None:
-    """Refuse a key that the library stumbles over."""
-    if not request.headers.get("Sec-WebSocket-Key", "").isascii():
-        raise Invalid("Sec-WebSocket-Key: must be 16 bytes in base64", param="Sec-WebSocket-Key")
+    """Refuse headers of a handshake that the library would stumble over."""
+    for name, said in request.headers.items():
+        if not said.isascii() and name.lower().startswith(("upgrade", "connection", "sec-websocket-")):
+            raise Invalid(f"{name}: must be ASCII", param=name)
 
 
 async def _beat(socket: Socket, beat: Callable[[], bytes], every: float) -> None:

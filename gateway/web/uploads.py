@@ -2,17 +2,21 @@
 
 import mimetypes
 import re
+import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TypeVar
 
-from aiohttp import BodyPartReader, web
+from aiohttp import BadContentDispositionHeader, BadContentDispositionParam, BodyPartReader, web
 
 from gateway.errors import Invalid, TooLarge
 from gateway.ports import Files, Stored
 
 from .bodies import Deadline, check_plain
+
+for _category in (BadContentDispositionHeader, BadContentDispositionParam):
+    warnings.simplefilter("ignore", _category)  # a part without a name is refused; nobody need read of it
 
 T = TypeVar("T")
 DIGEST = web.RequestKey("digest", str)

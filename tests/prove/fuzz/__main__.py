@@ -36,6 +36,7 @@ class Run:
     def __init__(self, target: Target, options: argparse.Namespace) -> None:
         self._target, self._options = target, options
         known, routes = Known(), routes_of(target.application())
+        self._routes = routes
         events = [name for name in methods_of("blade") if ":" in name]
         self._attack = Attack(
             target.port, options.seed, Requests(routes, known), Frames(CHAT, known, methods_of("zenflux")),
@@ -76,6 +77,9 @@ class Run:
         slowest = "".join(f"\n  {seconds:.1f} s for input {number}, {self._attack.shown(number)}"
                           for seconds, number in self._attack.slowest)
         print(f"answers: {answers}\nslowest: {slowest}\njournal: {self._target.journal_bytes / MIB:.1f} MiB")
+        reached = sum(any(f"{route.method} {route.path}" in self._attack.reached for route in alike)
+                      for alike in self._routes)
+        print(f"reached: {reached} of {len(self._routes)} handlers have done what they were asked for")
         failed = _listed("wrong answers", self._attack.wrong) + _listed("complaints in the journal", self._complaints)
         if code != 0:
             failed += _listed("the end", [f"the server stopped with code {code}"])
@@ -93,8 +97,13 @@ class Run:
 
 def _listed(title: str, lines: list[str]) -> int:
     if lines:
-        print(f"{len(lines)} {title}:", *(f"  {line[:2000]}" for line in lines[:SHOWN]), sep="\n")
+        print(f"{len(lines)} {title}:", *(f"  {_ends(line)}" for line in lines[:SHOWN]), sep="\n")
     return len(lines)
+
+
+def _ends(line: str) -> str:
+    """A traceback is long, and tells what happened at its end."""
+    return line if len(line) < 1200 else f"{line[:400]} ... {line[-800:]}"
 
 
 def main() -> int:

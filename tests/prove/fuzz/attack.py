@@ -33,6 +33,8 @@ class Attack:
         self._known = known
         self._kinds = [name for name, share in SHARES for _ in range(share)]
         self.statuses: Counter[str] = Counter()
+        self.reached: Counter[str] = Counter()
+        """How often each route has done what it was asked for."""
         self.wrong: list[str] = []
         self.slowest: list[tuple[float, int]] = []
         self.sent = 0
@@ -92,6 +94,7 @@ class Attack:
             self.statuses[type(error).__name__] += 1  # the client's library does not send it, or does not like it
             return None
         if response.status < 300:
+            self.reached[request.place] += 1
             self._remember(request.path, body)
         return f"500 to {request}" if response.status == 500 else None
 

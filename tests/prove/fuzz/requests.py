@@ -6,8 +6,8 @@ import pkgutil
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
-from pathlib import Path
 from random import Random
 from typing import Any
 from urllib.parse import quote, quote_from_bytes
@@ -21,6 +21,8 @@ from .values import Known, Values
 
 HOLE = re.compile(r"\{[^}]+\}")
 LITERAL = re.compile(r'"([a-z][a-z_]{1,24}(?:\[[a-z]+\])?)"')
+FORMS = re.compile(r"/(upload|files|import|preview-import)(/|$)")
+"""Where files are sent."""
 BODIES = ("POST", "PUT", "PATCH", "DELETE")
 HEADERS = {
     "Content-Type": ("application/json", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data",
@@ -44,6 +46,8 @@ class Request:
     path: str
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
+    place: str = ""
+    """The route that it is for."""
 
     def __str__(self) -> str:
         shown = self.body if self.body is None or len(self.body) < 300 else self.body[:300] + b" ..."
@@ -57,6 +61,8 @@ class Route:
     method: str
     path: str
     models: list[dict[str, Any]] = field(default_factory=list)
+    words: Sequence[str] = ()
+    """Names of what may stand in the query."""
 
 
 def routes_of(app: web.Application) -> list[list[Route]]:
@@ -69,14 +75,16 @@ def routes_of(app: web.Application) -> list[list[Route]]:
         handler = inspect.unwrap(route.handler)
         package = ".".join(handler.__module__.split(".")[:2])
         models = list(_named(handler)) or by_package.get(package, [])
-        made = Route(route.method, route.resource.canonical, models if route.method in BODIES else [])
+        made = Route(route.method, route.resource.canonical, models if route.method in BODIES else [],
+                     query_words(handler.__module__))
         found.setdefault(getattr(handler, "__code__", handler), []).append(made)
     return list(found.values())
 
 
-def query_words() -> list[str]:
-    """Words that stand in quotes where the adapters read a query."""
-    lines = (line for file in Path(adapters.__path__[0]).rglob("*.py") for line in file.read_text().splitlines())
+@cache
+def query_words(module: str) -> list[str]:
+    """Words that stand in quotes where a module reads a query."""
+    lines = inspect.getsource(import_module(module)).splitlines()
     return sorted({word for line in lines if "query" in line or "request, " in line for word in LITERAL.findall(line)})
 
 
@@ -86,33 +94,37 @@ class Requests:
     def __init__(self, routes: Sequence[Sequence[Route]], known: Known) -> None:
         self._routes = routes
         self._known = known
-        self._words = query_words()
 
     def make(self, chance: Random) -> Request:
         route, values = chance.choice(chance.choice(self._routes)), Values(chance, self._known)
+        if route.method == "DELETE" and chance.random() < 0.8:  # else there would soon be nothing to ask for
+            route = chance.choice(chance.choice(self._routes))
         path = HOLE.sub(lambda hole: self._segment(values, route.path[:hole.start()]), route.path)
         if chance.random() < 0.5:
-            path += "?" + "&".join(self._pair(values) for _ in range(chance.randrange(4)))
+            path += "?" + "&".join(self._pair(route, values) for _ in range(chance.randrange(4)))
         headers = tuple((name, chance.choice(HEADERS[name])) for name in HEADERS if chance.random() < 0.03)
         method = route.method if route.method != "*" else chance.choice(("GET", *BODIES))
         body = self._body(route, values) if method in BODIES or chance.random() < 0.02 else None
+        if body is not None and body.startswith(b"--x") and chance.random() < 0.9:
+            headers = (*((name, said) for name, said in headers if name != "Content-Type"),
+                       ("Content-Type", "multipart/form-data; boundary=x"))
         if body is not None and ("Content-Encoding", "gzip") in headers and chance.random() < 0.5:
             body = gzip.compress(body)
-        return Request(method, path, headers, body)
+        return Request(method, path, headers, body, f"{route.method} {route.path}")
 
     def _segment(self, values: Values, before: str) -> str:
         words = [word for word in before.split("/") if word and "{" not in word]
         return quote(values.id_of(words[-1] if words else "")[:2000].encode("utf-8", "surrogatepass"), safe="") or "x"
 
-    def _pair(self, values: Values) -> str:
-        name = values.chance.choice(self._words)
+    def _pair(self, route: Route, values: Values) -> str:
+        name = values.chance.choice(route.words or ("limit", "after"))
         said = values.word()[:6000].encode("utf-8", "surrogatepass")
         if values.chance.random() < 0.05:
             said += bytes([values.chance.randrange(256)])
         return f"{name}={quote_from_bytes(said, safe='')}"
 
     def _body(self, route: Route, values: Values) -> bytes:
-        if values.chance.random() < 0.05:
+        if values.chance.random() < (0.6 if FORMS.search(route.path) else 0.03):
             return _form(values)
         made = values.of(values.chance.choice(route.models)) if route.models else values.anything()
         for _ in range(values.chance.choice((0, 0, 0, 1, 1, 2))):
@@ -122,7 +134,7 @@ class Requests:
 
 def _form(values: Values) -> bytes:
     """A form with a file in it, now and then cut off."""
-    name = values.chance.choice(("file", "files", "paths", "name", ""))
+    name = values.chance.choice(("file", "file", "files", "files", "paths", "name", ""))
     said = values.word()[:500].encode("utf-8", "surrogatepass").replace(b"\r\n", b"")
     whole = (b'--x\r\nContent-Disposition: form-data; name="' + name.encode() + b'"; filename="' + said[:80]
              + b'"\r\nContent-Type: text/plain\r\n\r\n' + said + b"\r\n--x--\r\n")

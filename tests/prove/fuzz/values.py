@@ -20,6 +20,16 @@ NUMBERS = (
     0, 1, -1, 2, 100, 2**31, 2**53 + 1, 2**63 - 1, 2**63, -(2**63) - 1, 10**30, 0.0, -0.0, 0.5, 1e308, -1e308, 1e-320,
 )
 SPOILS = (None, True, False, [], {}, "", 0, [[]], [None], {"": None}, [1, "a", {}], {"type": "text"}, {"type": []})
+USUAL: dict[str, tuple[str, ...]] = {
+    "agent": ("demo",), "name": ("demo", "new"), "agent_id": ("demo",), "solution_id": ("demo",), "user_id": ("local",),
+    "cron": ("0 9 * * *", "*/5 * * * *"), "timezone": ("UTC", "Asia/Shanghai"), "expires_at": ("2036-01-01T00:00:00Z",),
+    "message": ("hello", "/tool add", "/ask", "/think"), "content": ("hello",), "text": ("hello", "/tool add"),
+    "title": ("new",), "prompt": ("hello",), "path": ("/a.txt",), "new_name": ("b.txt",), "destination": ("c.txt",),
+    "role": ("user",), "media_type": ("text/plain",), "url": ("https://example.com/a.png",),
+}
+"""What fields of these names usually have: without them few requests would be taken."""
+ALIKE = {"conv": "sess", "turn": "sess", "repl": "sess"}
+"""Words of paths behind which ids of another word stand: a session has several names."""
 DEPTH = 6
 
 
@@ -32,13 +42,16 @@ class Known:
         self._by_word: dict[str, deque[str]] = {}
 
     def add(self, path: str, ids: Iterable[str]) -> None:
+        """Keep them by the last word of the path that is none of them, and by their own beginnings."""
+        words = [word for word in path.partition("?")[0].split("/") if word.isalpha() or "-" in word]
         for found in ids:
             self._all.append(found)
-            for word in path.partition("?")[0].split("/"):
+            for word in {words[-1][:4] if words else "", found[:4]}:
                 self._by_word.setdefault(word, deque(maxlen=self._most)).append(found)
 
     def choose(self, chance: Random, word: str = "") -> str:
-        return chance.choice(self._by_word.get(word) or self._all)
+        start = ALIKE.get(word[:4], word[:4])
+        return chance.choice(self._by_word.get(start) or self._all)
 
 
 class Values:
@@ -104,11 +117,12 @@ class Values:
         return made
 
     def _field(self, name: str, schema: dict[str, Any], known: dict[str, Any], depth: int) -> Any:
-        if schema.get("type") == "string" and self.chance.random() < 0.7:
-            if name.startswith("agent") or name == "name":
-                return "demo"
-            if name.endswith("id"):
-                return self._known.choose(self.chance, "sessions")
+        may_be_text = any(choice.get("type", "string") == "string" for choice in schema.get("anyOf", [schema]))
+        if may_be_text and self.chance.random() < 0.7:
+            if name in USUAL:
+                return self.chance.choice(USUAL[name])
+            if name.endswith("_id"):
+                return self._known.choose(self.chance, name)
         return self._of(schema, known, depth - 1)
 
     def _plain(self, kind: str, schema: dict[str, Any]) -> Any:
