@@ -1,9 +1,8 @@
 """What the server says about itself: JSON lines for machines, colours for people, secrets for nobody."""
 
-import asyncio
 import logging
 import sys
-from collections.abc import Callable, MutableMapping
+from collections.abc import MutableMapping
 from typing import Any, TextIO
 
 import msgspec
@@ -48,34 +47,6 @@ def configure(format: str = "auto", level: str = "info", stream: TextIO | None =
 def get(name: str = "dragoman") -> Any:
     """A logger: `log = journal.get()`, then `log.info("what happened", session=…)`."""
     return structlog.get_logger(name)
-
-
-class Sampled:
-    """A logger for what anybody can make the server say: so many lines of each event a minute; others are counted."""
-
-    def __init__(self, log: Any, most: int = 5, seconds: float = 60.0) -> None:
-        self._log = log
-        self._most = most
-        self._seconds = seconds
-        self._seen: dict[str, tuple[float, int]] = {}
-
-    def info(self, event: str, **fields: Any) -> None:
-        self._write(self._log.info, event, fields)
-
-    def warning(self, event: str, **fields: Any) -> None:
-        self._write(self._log.warning, event, fields)
-
-    def _write(self, write: Callable[..., Any], event: str, fields: dict[str, Any]) -> None:
-        """Write a line, or count it; `unwritten` tells how many there were in the minute before."""
-        now = asyncio.get_running_loop().time()
-        began, count = self._seen.get(event, (now, 0))
-        if not 0 <= now - began < self._seconds:
-            if count > self._most:
-                fields["unwritten"] = count - self._most
-            began, count = now, 0
-        self._seen[event] = (began, count + 1)
-        if count < self._most:
-            write(event, **fields)
 
 
 class Lines(structlog.WriteLogger):

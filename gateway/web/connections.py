@@ -1,4 +1,4 @@
-"""Connections: how many may be open, how long the head of a request may take, and who gives way when there is no room."""
+"""Connections: how many may be open, how long the head of a request may take, and who gives way to others."""
 
 import asyncio
 import resource
@@ -7,13 +7,14 @@ from ipaddress import ip_address, ip_network
 from typing import Any, Protocol, cast
 
 import orjson
+import structlog
 from aiohttp import HttpVersion11, web
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_protocol import RequestPayloadError
 
-from gateway.journal import Sampled, get
+from .sampled_log import Sampled
 
-log = get("dragoman.connections")
+log = structlog.get_logger("dragoman.connections")
 
 SPARE_FILES = 128
 """Open files that are kept for the log, for uploads and for agents, whatever clients do."""
@@ -235,8 +236,9 @@ class Runner(web.AppRunner):
     def __init__(self, app: web.Application, limits: Limits, *, shutdown_timeout: float) -> None:
         self.door = Door(limits)
         super().__init__(
-            app, handler_cancellation=True, access_log=None, shutdown_timeout=shutdown_timeout, auto_decompress=False,
-            keepalive_timeout=limits().idle_seconds, lingering_time=LINGER_SECONDS, logger=Complaints(self.door.sampled),
+            app, handler_cancellation=True, access_log=None, logger=Complaints(self.door.sampled),
+            auto_decompress=False, keepalive_timeout=limits().idle_seconds, lingering_time=LINGER_SECONDS,
+            shutdown_timeout=shutdown_timeout,
         )
 
     @property
@@ -307,7 +309,9 @@ def address_of(transport: asyncio.BaseTransport) -> str:
     if not isinstance(peer, tuple) or not peer:
         return ""
     host = str(peer[0]).partition("%")[0]
-    return str(ip_network(f"{host}/64", strict=False)) if ":" in host and "." not in host else host
+    if ":" not in host or "." in host or host == "::1":
+        return host
+    return str(ip_network(f"{host}/64", strict=False))
 
 
 def _is_local(address: str) -> bool:

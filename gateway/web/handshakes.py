@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from gateway.journal import Sampled
-
 from .connections import Limits, Unauthenticated
+from .sampled_log import Sampled
 
 BYTES = 64 * 1024
 """What a client may send before it has shown its key: a CONNECT packet has a key in it, and little else."""

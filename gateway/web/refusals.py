@@ -7,12 +7,12 @@ import structlog
 from aiohttp import web
 
 from gateway.errors import FULL, GatewayError, Overloaded, is_full
-from gateway.journal import Sampled
 from gateway.model import FaultCode
 
 from .guard import Handler
 from .jsonio import reply
 from .parting import RETRY_SECONDS
+from .sampled_log import Sampled
 from .tracing import request_id_of
 
 log = structlog.get_logger("dragoman.web")

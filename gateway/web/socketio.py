@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -11,20 +10,20 @@ from typing import Any, Protocol
 import orjson
 import socketio  # type: ignore[import-untyped]
 import structlog
-from aiohttp import WSCloseCode, web
-from engineio.async_drivers.aiohttp import WebSocket, translate_request  # type: ignore[import-untyped]
+from aiohttp import web
 from engineio.exceptions import EngineIOError  # type: ignore[import-untyped]
 from socketio.exceptions import ConnectionRefusedError as Refused  # type: ignore[import-untyped]
 
 from gateway.errors import GatewayError, Invalid, TooLarge
-from gateway.journal import Sampled
 from gateway.model import LimitExceeded, read_json
 
-from .bodies import BODY, read_body
+from .bodies import read_body
 from .connections import LIMITS, address_of, admit, connection_of
 from .guard import Guard, bearer, public
 from .handshakes import BYTES, Handshakes
 from .peers import Peer
+from .sampled_log import Sampled
+from .socketio_library import LibraryLog, SocketTransport, translated
 from .sockets import SOCKETS, check_handshake
 
 log = structlog.get_logger("dragoman.socketio")
@@ -38,8 +37,6 @@ PAYLOAD = re.compile(rb"[134b][^\x1e]*(?:\x1e[134b][^\x1e]*)*")
 """What a client that polls sends: packets of Engine.IO that close, answer a ping, or bring a message."""
 RESERVED = ("connect", "disconnect", "*")
 """Names under which the library calls us itself."""
-RECEIVING = "Unknown receive error"
-"""What the library says of a packet of an unknown type."""
 _NUMBER = re.compile(r"2(\d{1,15})")
 """An event that is to be acknowledged, and by which number."""
 
@@ -87,7 +84,7 @@ class SocketServer:
         self._app: web.Application | None = None
         self._sampled = Sampled(log)
         self._handshakes = Handshakes(self._limits, self.cut, self._sampled)
-        quiet = _Quiet(self._sampled)
+        quiet = LibraryLog(self._sampled)
         self._sio = socketio.AsyncServer(
             async_mode="aiohttp", json=Json(reads), max_http_buffer_size=most_bytes, ping_interval=ping_seconds,
             cors_allowed_origins="*" if "*" in origins else list(origins) or None, logger=quiet,
@@ -98,7 +95,7 @@ class SocketServer:
         self.eio.on("connect", self._open)
         self.eio.on("message", self._receive)
         self.eio.on("disconnect", self._forget)
-        ours = {"websocket": partial(_WebSocket, self), "translate_request": _translated}
+        ours = {"websocket": partial(SocketTransport, self), "translate_request": translated}
         self.eio._async = {**self.eio._async, **ours}
         self._sio.on("connect", self._connect)
         self._sio.on("disconnect", self._disconnect)
@@ -175,9 +172,10 @@ class SocketServer:
     def _restrict(self, transport_id: str) -> None:
         """A websocket of an unknown client takes no more bytes than showing a key needs."""
         request = self._request_of(transport_id)
-        if transport_id in self._handshakes and request is not None and "Upgrade" in request.headers:
-            if (connection := connection_of(request)) is not None:
-                connection.restrict(BYTES)
+        if transport_id not in self._handshakes or request is None or "Upgrade" not in request.headers:
+            return
+        if (connection := connection_of(request)) is not None:
+            connection.restrict(BYTES)
 
     def _request_of(self, transport_id: str) -> web.Request | None:
         environ = self._sio.environ.get(transport_id) or {}
@@ -313,54 +311,6 @@ class SocketServer:
             connection.queue.put_nowait(None)
 
 
-class _WebSocket(WebSocket):  # type: ignore[misc]  # the library has no types
-    """The library's websocket; a client whose packet is too large or none at all learns why it is disconnected."""
-
-    def __init__(self, server: SocketServer, handler: Any, eio: Any) -> None:
-        super().__init__(handler, eio)
-        self._connection, self._server = handler.__self__, server
-
-    async def __call__(self, environ: dict[str, Any]) -> web.WebSocketResponse:
-        refuse = partial(self._server.refuse_size, self._connection.sid)
-        self._sock = _Response(refuse, max_msg_size=self.server.max_http_buffer_size, compress=False)
-        await self._sock.prepare(environ["aiohttp.request"])
-        try:
-            await self.handler(self)
-        except ValueError as error:
-            self._server.note(error)
-            await self._connection.close(wait=False, abort=True)
-            await self._sock.close(code=WSCloseCode.PROTOCOL_ERROR)
-        return self._sock
-
-
-class _Response(web.WebSocketResponse):
-    """A websocket that has something to say before it is closed on a message that is too large."""
-
-    def __init__(self, refuse: Callable[[], Awaitable[None]], **given: Any) -> None:
-        super().__init__(**given)
-        self._refuse = refuse
-
-    async def close(self, *, code: int = WSCloseCode.OK, message: bytes = b"", drain: bool = True) -> bool:
-        if code == WSCloseCode.MESSAGE_TOO_BIG and not self.closed:
-            await self._refuse()
-        return await super().close(code=code, message=message, drain=drain)
-
-
-class _Input:
-    """A body that was read already, for the library to read."""
-
-    def __init__(self, body: bytes) -> None:
-        self._body = body
-
-    async def read(self, length: int) -> bytes:
-        return self._body[:length]
-
-
-def _translated(request: web.Request) -> Any:
-    environ, body = translate_request(request), request.get(BODY, b"")
-    return {**environ, "wsgi.input": _Input(body), "CONTENT_LENGTH": str(len(body))}
-
-
 def _refusal(error: Exception, reason: str) -> Invalid:
     """What a client is told of a packet; a field is named without its place in the packet's array."""
     if not isinstance(error, LimitExceeded):
@@ -368,25 +318,3 @@ def _refusal(error: Exception, reason: str) -> Invalid:
     place, _, field = error.field.partition(".")
     field = field if place.isdecimal() else error.field
     return Invalid(f"{field}: {error.words}" if field else error.words, param=field or None)
-
-
-class _Quiet:
-    """The library's own journal, which tells the contents of every packet, is not kept."""
-
-    def __init__(self, sampled: Sampled) -> None:
-        self._sampled = sampled
-
-    def debug(self, *_: Any, **__: Any) -> None: ...
-    def info(self, *_: Any, **__: Any) -> None: ...
-    def warning(self, *_: Any, **__: Any) -> None: ...
-
-    def error(self, words: str, *args: Any, **__: Any) -> None:
-        """The library's errors are those of clients: an unknown version, transport or origin."""
-        self._sampled.info("socket.io", words=(words % args if args else words)[:200])
-
-    def exception(self, words: str, *args: Any, **__: Any) -> None:
-        error = sys.exc_info()[1]
-        if isinstance(error, ValueError) or words == RECEIVING:  # what a client sent, not what we did
-            self._sampled.info("a packet cannot be read", reason=str(error)[:200])
-        else:
-            log.exception("socket.io", words=words % args if args else words)

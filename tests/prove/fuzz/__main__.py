@@ -45,7 +45,8 @@ class Run:
         self._looks: list[tuple[float, float]] = []
         self._complaints: list[str] = []
         self._began = time.monotonic()
-        print(f"seed {options.seed}: {options.inputs} inputs to {sum(map(len, routes))} routes and two sockets", flush=True)
+        count = sum(map(len, routes))
+        print(f"seed {options.seed}: {options.inputs} inputs to {count} routes and two sockets", flush=True)
 
     def carry_out(self) -> bool:
         numbers = [self._options.at] if self._options.at is not None else range(self._options.inputs)

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -135,10 +136,8 @@ class Attack:
 
     def _remember(self, path: str, body: bytes) -> None:
         """Keep the ids that the server has given: the inputs after this one name them."""
-        try:
+        with suppress(orjson.JSONDecodeError):
             self._known.add(path, _ids(orjson.loads(body)))
-        except orjson.JSONDecodeError:
-            pass
 
 
 class Sockets:
@@ -194,7 +193,7 @@ class Sockets:
 
 def _ids(value: Any) -> list[str]:
     if isinstance(value, dict):
-        own = [inner for name, inner in value.items() if name.endswith(("id", "name", "page", "cursor", "token"))
-               and isinstance(inner, str) and 0 < len(inner) < 100]
+        own = [str(inner) for name, inner in value.items() if name.endswith(("id", "name", "page", "cursor", "token"))
+               and isinstance(inner, str | int) and 0 < len(str(inner)) < 100]
         return own + [found for inner in value.values() for found in _ids(inner)][:50]
     return [found for inner in value[:20] for found in _ids(inner)] if isinstance(value, list) else []

@@ -48,9 +48,10 @@ class Frames:
             return f"42{place}{number}" + values.encoded(event).decode(errors="replace")
         if kind < 0.9:
             return chance.choice((
-                "", "4", "40", "41", "42", "43", "44", "451-[]", "461-", "49", "2", "3", "2probe", "5", "6", "7", "8", "9",
-                "0", "b", "b4AA==", "bé", "٣", "²", "x", "40{", '40{"token":1}', "40/other,", "4" + "2" * 5000, "429{}",
-                '43[]', '431', '42["connect"]', '42["disconnect",1]', '42[null]', '42{"0":1}', '42"a"', "421", "1",
+                "", "4", "40", "41", "42", "43", "44", "451-[]", "461-", "49", "2", "3", "2probe", "5", "6", "7", "8",
+                "9", "0", "b", "b4AA==", "bé", "٣", "²", "x", "40{", '40{"token":1}', "40/other,", "4" + "2" * 5000,
+                "429{}", '43[]', '431', '42["connect"]', '42["disconnect",1]', '42[null]', '42{"0":1}', '42"a"',
+                "421", "1",
             ))
         return chance.randbytes(chance.randrange(200))
 
@@ -68,11 +69,13 @@ def raw(chance: Random, port: int) -> bytes:
         b"POST /aap/sessions HTTP/1.1\r\n" + host + b"Content-Length: 2\r\n\r\n{}",
         b"POST /aap/sessions HTTP/1.1\r\n" + host + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
         b"GET /api/v1/ws/chat HTTP/1.1\r\n" + host + b"Upgrade: websocket\r\nConnection: Upgrade\r\n"
-        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n\x81\x85maskhello\x88\x80mask",
+        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        b"\x81\x85maskhello\x88\x80mask",
         b"GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\n" + host + b"Upgrade: websocket\r\n"
         b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
         b"\x81\x82mask\x59\x51\xff\xfe\x8a\x80mask",
-        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"\r\n" * 20, b"\x00" * 50,
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"\r\n" * 20, b"\x00" * 50,
         b"GET " + b"/" * 9000 + b" HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 200 + b"\r\n",
         b"GET http://[/ HTTP/1.1\r\n" + host + b"\r\n", b"GET //[::1 HTTP/1.1\r\n" + host + b"\r\n",
         b"CONNECT a:1 HTTP/1.1\r\n\r\n", b"OPTIONS * HTTP/1.1\r\n" + host + b"\r\n",

@@ -29,8 +29,8 @@ port: {port}
 data: {data}
 dialects: {{aap: {{}}, cas: {{}}, zenflux: {{sync_seconds: 2}}, blade: {{}}}}
 agents: {{demo: {{backend: demo}}}}
-limits: {{turn_seconds: 5, ask_seconds: 5, max_sessions: 500, sessions_at_hand: 100, max_resources: 500, header_seconds: 5,
-  send_seconds: 1}}
+limits: {{turn_seconds: 5, ask_seconds: 5, send_seconds: 1, header_seconds: 5,
+  max_sessions: 500, sessions_at_hand: 100, max_resources: 500}}
 uploads: {{max_bytes: 100000}}
 journal: {{format: json, level: info}}
 """
@@ -48,7 +48,7 @@ class Target:
         self._read = 0
         with self._journal.open("w") as told:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", "from gateway.cli import main; main()", "serve", "--config", str(self._settings)],
+                [sys.executable, "-c", "from gateway.cli import main; main()", "serve", "--config", self._settings],
                 cwd=ROOT, stdout=subprocess.DEVNULL, stderr=told, start_new_session=True,
             )
         self._await_ready()
