@@ -63,7 +63,7 @@ class Unauthenticated:
         limits = self._limits()
         neighbours = self._by_address.setdefault(address, {})
         oldest = None
-        if len(neighbours) >= limits.max_unauthenticated_per_address:
+        if len(neighbours) >= limits.max_unauthenticated_per_address and not _is_local(address):
             oldest = next(iter(neighbours))
         elif len(self._all) >= limits.max_unauthenticated:
             oldest = self.oldest
