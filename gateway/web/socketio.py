@@ -125,7 +125,7 @@ class SocketServer:
             raise Invalid("there is no such connection of Socket.IO (any more); connect again", param="sid")
         elif sid not in self._handshakes:
             admit(request)
-        if sid is not None and request.query.get("transport") == "websocket":
+        if sid is not None and "Upgrade" in request.headers:  # the library looks at the header, too
             if self.eio.sockets[sid].upgraded or self.eio.sockets[sid].upgrading:
                 raise Invalid("this connection of Socket.IO has a websocket already", param="sid")
             self._upgrades[sid] = request

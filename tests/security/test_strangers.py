@@ -100,6 +100,19 @@ async def test_the_beginning_of_a_large_packet_is_not_waited_for(served: Served)
     await until(lambda: not transports(served))
 
 
+@pytest.mark.parametrize("transport", ["websocket", "polling", "&transport=websocket"])
+async def test_a_socket_in_the_place_of_polling_gets_no_more(served: Served, transport: str) -> None:
+    async with served.http.get(served.url(POLLING)) as response:
+        sid = (await response.text()).partition('"sid":"')[2].partition('"')[0]
+    async with served.http.ws_connect(served.url(f"/socket.io/?EIO=4&transport={transport}&sid={sid}")) as ws:
+        await ws.send_str("2probe")
+        assert (await ws.receive()).data == "3probe"
+        await ws.send_str("5")
+        await ws.send_str("4" + "x" * 200_000)
+        assert (await ws.receive()).type in (WSMsgType.CLOSED, WSMsgType.ERROR, WSMsgType.CLOSE)
+    await until(lambda: not transports(served))
+
+
 async def test_whoever_shows_no_key_in_time_is_cut_on_a_socket(served: Served) -> None:
     async with served.http.ws_connect(served.url(SOCKET)) as ws:
         await ws.receive()
