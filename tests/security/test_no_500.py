@@ -108,6 +108,14 @@ async def test_a_task_is_changed_by_a_client_that_says_it_is_not_anonymous(serve
         assert (response.status, (await response.json())["title"]) == (200, "u")
 
 
+async def test_the_owner_that_a_memory_tells_of_can_be_changed(served: Served) -> None:
+    at = served.url("/api/memories")
+    async with served.http.post(at, json={"content": "c"}) as response:
+        made = await response.json()
+    async with served.http.put(f"{at}/{made['id']}", json={"owner": "somebody"}) as response:
+        assert (response.status, (await response.json())["owner"]) == (200, "somebody")
+
+
 # -- sockets ----------------------------------------------------------------------------------------------------------
 
 async def polling(served: Served) -> str:

@@ -43,7 +43,7 @@ class Run:
             Frames(EVENTS, known, events), known,
         )
         self._looks: list[tuple[float, float]] = []
-        self._complaints: list[str] = []
+        self._complaints = self._told = 0
         self._began = time.monotonic()
         count = sum(map(len, routes))
         print(f"seed {options.seed}: {options.inputs} inputs to {count} routes and two sockets", flush=True)
@@ -52,7 +52,7 @@ class Run:
         numbers = [self._options.at] if self._options.at is not None else range(self._options.inputs)
         asyncio.run(self._send(numbers))
         time.sleep(0.5)  # what is under way may still complain
-        self._complaints += self._target.complaints()
+        self._complain(self._target.complaints())
         late = self._target.late()
         return self._verdict(self._target.stop(), late)
 
@@ -67,11 +67,19 @@ class Run:
         if sent % max(1, self._options.inputs // LOOKS):
             return
         self._looks.append((float(sent), float(self._target.rss)))
-        self._complaints += self._target.complaints()
+        self._complain(self._target.complaints())
+        for line in self._attack.wrong[self._told:]:
+            print(f"  {_ends(line)}", flush=True)
+        self._told = len(self._attack.wrong)
         if sent % max(1, self._options.inputs // 10) == 0:
             seconds = time.monotonic() - self._began
             print(f"  {sent} inputs in {seconds:.0f} s, {self._looks[-1][1] / MIB:.0f} MiB, "
-                  f"{len(self._attack.wrong)} wrong answers, {len(self._complaints)} complaints", flush=True)
+                  f"{len(self._attack.wrong)} wrong answers, {self._complaints} complaints", flush=True)
+
+    def _complain(self, lines: list[str]) -> None:
+        for line in lines[:SHOWN]:
+            print(f"  {_ends(line)}", flush=True)
+        self._complaints += len(lines)
 
     def _verdict(self, code: int, late: int) -> bool:
         answers = ", ".join(f"{status}: {count}" for status, count in sorted(self._attack.statuses.items()))
@@ -81,9 +89,9 @@ class Run:
         reached = sum(any(f"{route.method} {route.path}" in self._attack.reached for route in alike)
                       for alike in self._routes)
         print(f"reached: {reached} of {len(self._routes)} handlers have done what they were asked for")
-        failed = _listed("wrong answers", self._attack.wrong) + _listed("complaints in the journal", self._complaints)
-        if code != 0:
-            failed += _listed("the end", [f"the server stopped with code {code}"])
+        wrong = len(self._attack.wrong)
+        print(f"{wrong} wrong answers, {self._complaints} complaints in the journal, exit code {code}")
+        failed = wrong + self._complaints + (code != 0)
         if self._options.measures and len(self._looks) > 10:
             failed += self._measured(late)
         print("FAILED" if failed else "nothing broke")
@@ -94,12 +102,6 @@ class Run:
         print(f"memory: {rise / MIB:+.1f} MiB in the second half, {allowed / MIB:.1f} allowed; "
               f"the loop was {late} times more than {STALL} s late")
         return int(rise > allowed) + int(late > 0)
-
-
-def _listed(title: str, lines: list[str]) -> int:
-    if lines:
-        print(f"{len(lines)} {title}:", *(f"  {_ends(line)}" for line in lines[:SHOWN]), sep="\n")
-    return len(lines)
 
 
 def _ends(line: str) -> str:

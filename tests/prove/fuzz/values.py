@@ -19,7 +19,9 @@ WORDS = (
 NUMBERS = (
     0, 1, -1, 2, 100, 2**31, 2**53 + 1, 2**63 - 1, 2**63, -(2**63) - 1, 10**30, 0.0, -0.0, 0.5, 1e308, -1e308, 1e-320,
 )
-SPOILS = (None, True, False, [], {}, "", 0, [[]], [None], {"": None}, [1, "a", {}], {"type": "text"}, {"type": []})
+SPOILS: tuple[Any, ...] = (
+    None, True, False, [], {}, "", 0, [[]], [None], {"": None}, [1, "a", {}], {"type": "text"}, {"type": []},
+)
 USUAL: dict[str, tuple[str, ...]] = {
     "agent": ("demo",), "name": ("demo", "new"), "agent_id": ("demo",), "solution_id": ("demo",), "user_id": ("local",),
     "cron": ("0 9 * * *", "*/5 * * * *"), "timezone": ("UTC", "Asia/Shanghai"), "expires_at": ("2036-01-01T00:00:00Z",),
