@@ -18,6 +18,8 @@ log = structlog.get_logger("dragoman.connections")
 
 SPARE_FILES = 128
 """Open files that are kept for the log, for uploads and for agents, whatever clients do."""
+HEAD_BYTES = 64 * 1024
+"""How large the head of a request may be."""
 LINGER_SECONDS = 5.0
 """How long the rest of a refused body is read away, so that its client can read why it is refused."""
 
@@ -148,6 +150,8 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._address = ""
         self._deadline: asyncio.TimerHandle | None = None
+        self._head = 0
+        """Bytes of a head that is not complete."""
         self._budget: int | None = None
 
     # -- what requests say of their connection ----------------------------------------------------------------------
@@ -190,9 +194,14 @@ class Connection(asyncio.Protocol):
         inner, requests = self._inner, self._inner._request_count
         inner.data_received(data)
         if inner._request_count != requests:
+            self._head = 0
             self._stop_deadline()
-        elif self._deadline is None and inner._waiter is not None and not inner._waiter.done():
-            self._start_deadline()  # it waits for a request, and has a part of one
+        elif inner._waiter is not None and not inner._waiter.done():  # it waits for a request, and has a part of one
+            self._head += len(data)
+            if self._head > HEAD_BYTES:
+                self._refuse(431, "Request Header Fields Too Large", f"a head may have {HEAD_BYTES} bytes")
+            elif self._deadline is None:
+                self._start_deadline()
 
     def eof_received(self) -> bool | None:
         return None if self._inner is None else self._inner.eof_received()
@@ -224,9 +233,14 @@ class Connection(asyncio.Protocol):
 
     def _expire(self) -> None:
         self._deadline = None
+        self._refuse(408, "Request Timeout", "the head of the request did not come in time")
+
+    def _refuse(self, status: int, reason: str, words: str) -> None:
+        """Close the connection; who has said nothing is told nothing, as a browser that keeps one ready expects."""
         if self._transport is not None and not self._transport.is_closing():
-            self._door.sampled.info("connection_cut", address=self._address, reason="header_seconds")
-            self._transport.write(_answer(408, "Request Timeout", "the head of the request did not come in time"))
+            self._door.sampled.info("connection_cut", address=self._address, reason=reason)
+            if self._head:
+                self._transport.write(_answer(status, reason, words))
             self._transport.close()
 
 

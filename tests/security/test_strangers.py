@@ -212,6 +212,25 @@ async def test_the_head_of_a_request_has_a_deadline_however_it_trickles(served: 
     assert loop.time() - began == pytest.approx(15, abs=1.5)
 
 
+async def test_a_head_that_does_not_end_is_not_kept(served: Served) -> None:
+    stranger = await line(served)
+    answer = asyncio.create_task(stranger.answer())
+    stranger.trickle(b"GET / HTTP/1.1\r\n")
+    for number in range(100):
+        if answer.done():
+            break
+        stranger.trickle(b"X-%d: " % number + b"x" * 4000 + b"\r\n")
+        await asyncio.sleep(0.1)
+    assert (await answer).startswith(b"HTTP/1.1 431 ")
+    assert number < 20
+
+
+async def test_a_connection_that_says_nothing_is_closed_without_a_word(served: Served) -> None:
+    began = asyncio.get_running_loop().time()
+    assert await (await line(served)).answer() == b""
+    assert asyncio.get_running_loop().time() - began == pytest.approx(15, abs=1)
+
+
 async def test_the_second_request_of_a_connection_has_the_same_deadline(served: Served) -> None:
     client = await line(served)
     whole = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\n\r\n".encode()
