@@ -31,6 +31,7 @@ from gateway.resources import (
 )
 from gateway.upstream import AddressPolicy
 from gateway.web import (
+    LIMITS,
     OWNER,
     WRONG_KEYS,
     Admissions,
@@ -43,6 +44,7 @@ from gateway.web import (
     Readiness,
     Refusals,
     Refused,
+    Runner,
     TrustedProxies,
     WrongKeys,
     current_caller,
@@ -146,6 +148,10 @@ class Gateway:
             context.addresses = AddressPolicy(parts.config.outbound.allow)
             context.trust_uploads = parts.config.workspace.trust
 
+    def runner(self, *, shutdown_timeout: float) -> Runner:
+        """What serves the application."""
+        return Runner(self.web, lambda: self.parts.config.limits, shutdown_timeout=shutdown_timeout)
+
     async def close(self) -> None:
         await self.keys.close()
         if self.tokens is not None:
@@ -192,6 +198,7 @@ class Gateway:
         )
         app[WRONG_KEYS] = self.wrong_keys
         app.on_response_prepare.extend([name_request, mark])
+        app[LIMITS] = lambda: self.parts.config.limits
         keep_sockets(app)
         app.cleanup_ctx.extend([self._keeping, self._watching_keys, self._scheduling])
         for name, context in self.contexts.items():

@@ -1,5 +1,6 @@
 """What can be refused or go wrong: one tree, each class carrying its FaultCode; tables know how each looks."""
 
+import errno
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar
@@ -119,6 +120,14 @@ class Interrupted(GatewayError):
 
     code = FaultCode.INTERRUPTED
     retryable = True
+
+
+FULL = "nothing can be stored just now: the disk is full"
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether there is no room on the disk, or not for this user."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 @contextmanager

@@ -47,7 +47,7 @@ async def run(
     _make_folder(config.data)
     _tell(config)
     stop, hurry = _signals()
-    runner = web.AppRunner(gateway.web, handler_cancellation=True, access_log=None, shutdown_timeout=2.0)
+    runner = gateway.runner(shutdown_timeout=2.0)
     await runner.setup()
     try:
         site = web.TCPSite(runner, config.host, config.port, ssl_context=context)

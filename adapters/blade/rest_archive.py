@@ -1,7 +1,7 @@
 """Blade's exports and imports: a session in a ZIP, and out of one as the importer's own."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -52,11 +52,7 @@ class ArchiveRoutes:
         async with self._received(request) as (fields, file):
             found = await self._unpacked(file)
             view = await self.house.sessions.adopt(request[OWNER], found.records)
-            await self._fill(view, file)
-        title, solution = fields.get("name", "").strip()[:500], fields.get("solution_id", "").strip()
-        if title or solution:
-            said = {"solution_id": solution} if solution else {}
-            await keep(self.house, view.owner, view.session_id, title or None, **said)
+            await self._fill(view, file, fields)
         return reply(self.house.table.object("imported", session_id=view.session_id))
 
     @asynccontextmanager
@@ -77,10 +73,14 @@ class ArchiveRoutes:
         self.house.check_addresses(addresses_in(found.records))
         return found
 
-    async def _fill(self, view: SessionView, file: Path) -> None:
-        """The session's files; without all of them the session does not stay either."""
+    async def _fill(self, view: SessionView, file: Path, fields: Mapping[str, str]) -> None:
+        """The session's files and its name; without all of them the session does not stay either."""
+        title, solution = fields.get("name", "").strip()[:500], fields.get("solution_id", "").strip()
         try:
             await asyncio.to_thread(unpack_files, file, self.workspaces.of(view.session_id))
-        except GatewayError:
+            if title or solution:
+                said = {"solution_id": solution} if solution else {}
+                await keep(self.house, view.owner, view.session_id, title or None, **said)
+        except (GatewayError, OSError):
             await self.house.sessions.delete(view.owner, view.session_id)
             raise

@@ -84,7 +84,7 @@ class TaskRoutes:
 
 def _changes(said: TaskChange) -> dict[str, Any]:
     """What was said, in the house's words; null takes away what can be missing, and says nothing of the rest."""
-    changes = {name: getattr(said, name) for name in said.model_fields_set}
+    changes = {name: getattr(said, name) for name in said.model_fields_set - {"anonymous"}}
     changes = {name: value for name, value in changes.items() if value is not None or name in ("expires_at", "model")}
     if "skip_confirmations" in changes:
         changes["unattended"] = changes.pop("skip_confirmations")
@@ -99,6 +99,6 @@ def _moment(said: str | None, field: str) -> float | None:
         return None
     try:
         found = datetime.fromisoformat(said)
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC).timestamp()
     except (ValueError, OverflowError):
         raise Invalid(f"{field}: '{said[:40]}' is no time such as 2026-01-01T00:00:00Z", param=field) from None

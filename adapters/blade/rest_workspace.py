@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import orjson
 from aiohttp import web
 
-from gateway.errors import Conflict, GatewayError, Invalid
+from gateway.errors import FULL, Conflict, GatewayError, Invalid, is_full
 from gateway.model import CustomEvent
 from gateway.resources import Workspace, Workspaces
 from gateway.web import OWNER, Context, attachment, media_type_of, read_as, receive_many, reply
@@ -151,6 +151,10 @@ def _taken(
             taken.append(space.take(draft, path if path.startswith("/") else f"{folder}/{path}"))
         except GatewayError as error:
             refused.append((path, error.message))
+        except OSError as error:
+            if not is_full(error):
+                raise
+            refused.append((path, FULL))
     return taken, refused
 
 

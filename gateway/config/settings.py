@@ -155,6 +155,14 @@ class Limits(Shape):
     sessions_at_hand: PositiveInt = 5_000
     max_resources: PositiveInt = 100_000
     max_subscribers: PositiveInt = 10_000
+    header_seconds: PositiveFloat = 15
+    body_seconds: PositiveFloat = 30
+    handshake_seconds: PositiveFloat = 15
+    idle_seconds: PositiveFloat = 75
+    max_connections: PositiveInt = 20_000
+    max_connections_per_address: PositiveInt = 2_000
+    max_unauthenticated: PositiveInt = 1_000
+    max_unauthenticated_per_address: PositiveInt = 100
     wrong_keys_per_minute: PositiveInt = 20
     per_key: Annotated[PerKeyLimits, BeforeValidator(_empty_if_bare)] = PerKeyLimits()
 

@@ -70,7 +70,8 @@ class Memories:
         found = [kept for kept in await self._all(owner) if _fits(kept.memory, wanted, keyword)]
         return found[offset:offset + limit], len(found)
 
-    async def change(self, owner: str, number: int, **changes: Any) -> Kept:
+    async def change(self, owner: str, number: int, /, **changes: Any) -> Kept:
+        """`owner` among the changes is what the memory says of itself, not whose memory it is."""
         old = await self.find(owner, number)
         body = msgspec.to_builtins(replace(old.memory, **changes))
         return _kept(await self._resources.update(
@@ -80,7 +81,7 @@ class Memories:
     async def remove(self, owner: str, number: int) -> None:
         await self._resources.delete(KIND, owner, (await self.find(owner, number)).resource.resource_id)
 
-    async def change_all(self, owner: str, numbers: Iterable[int], **changes: Any) -> int:
+    async def change_all(self, owner: str, numbers: Iterable[int], /, **changes: Any) -> int:
         """How many of them there were to change."""
         found = await self._those(owner, numbers)
         for kept in found:

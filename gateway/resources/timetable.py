@@ -36,13 +36,16 @@ class Timetable:
         return next(self.times_after(at), None)
 
     def times_after(self, at: float) -> Iterator[float]:
-        """Every time after that; endless, unless it never comes."""
-        start = datetime.fromtimestamp(at, _zone(self.timezone))
+        """Every time after that, up to the year 9999; none if it never comes."""
+        try:
+            start = datetime.fromtimestamp(at, _zone(self.timezone))
+        except (ValueError, OverflowError):
+            return
         times, shown, fixed = croniter(self.cron, start), start.replace(tzinfo=None), "*" not in self.cron.split()[HOUR]
         while True:
             try:
                 found: datetime = times.get_next(datetime)
-            except CroniterError:
+            except (CroniterError, ValueError, OverflowError):  # croniter's own is one of the second kind
                 return
             clock = found.replace(tzinfo=None)
             if clock > shown or not fixed:  # an hour that clocks show twice is one time, unless every hour is meant

@@ -5,7 +5,8 @@ import re
 import secrets
 import shutil
 import zipfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -108,8 +109,9 @@ class Workspace:
         folder = self._paths.place(path)
         if not folder.is_dir() and folder != self.root:
             raise NotFound(f"there is no folder '{path}'")
-        draft = self.draft()
-        with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
+        with self._drafted() as draft, zipfile.ZipFile(
+            draft, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False,
+        ) as archive:
             for file in files_below(folder):
                 archive.write(file, str(file.relative_to(folder)))
         return draft
@@ -121,8 +123,8 @@ class Workspace:
     # -- changing -------------------------------------------------------------------------------------------------
 
     def write(self, path: str, content: bytes) -> str:
-        draft = self.draft()
-        draft.write_bytes(content)
+        with self._drafted() as draft:
+            draft.write_bytes(content)
         return self.take(draft, path)
 
     async def receive(self, chunks: AsyncIterator[bytes]) -> Path:
@@ -181,12 +183,17 @@ class Workspace:
         files = list(files_below(place)) if place.is_dir() else [place]
         for file in files:
             self._must_be_content(target / file.relative_to(place))
-        for file in files:
-            draft = self.draft()
-            shutil.copyfile(file, draft, follow_symlinks=False)
-            self.take(draft, self._paths.name(target / file.relative_to(place)))
-        if place.is_dir():
-            make_folder(target)
+        try:
+            for file in files:
+                with self._drafted() as draft:
+                    shutil.copyfile(file, draft, follow_symlinks=False)
+                self.take(draft, self._paths.name(target / file.relative_to(place)))
+            if place.is_dir():
+                make_folder(target)
+        except BaseException:
+            self._used = None
+            shutil.rmtree(target, ignore_errors=True)  # half of a copy is none
+            raise
         return self._paths.name(target)
 
     def _move(self, place: Path, target: Path) -> str:
@@ -208,6 +215,16 @@ class Workspace:
         if not self._trusted and is_configuration(name := self._paths.name(place)):
             raise Forbidden(f"agents read '{name}' as their configuration; clients may write such files only if the "
                             "server's config.yaml has `workspace: {trust: true}`")
+
+    @contextmanager
+    def _drafted(self) -> Iterator[Path]:
+        """A draft that is gone if it cannot be filled."""
+        draft = self.draft()
+        try:
+            yield draft
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
 
     def _must_be_small(self, size: int) -> None:
         if size > self._bounds.file_bytes:

@@ -2,6 +2,7 @@
 
 from .admissions import Admissions
 from .allow_list import AllowList
+from .connections import LIMITS, Runner
 from .context import Context
 from .cors import mark
 from .downloads import address, attachment, linked
@@ -28,6 +29,7 @@ from .uploads import Form, clean_name, media_type_of, receive, receive_many
 
 __all__ = [
     "CALLER",
+    "LIMITS",
     "NOBODY",
     "OWNER",
     "SOCKETS",
@@ -48,6 +50,7 @@ __all__ = [
     "Refusals",
     "Refused",
     "Rest",
+    "Runner",
     "Socket",
     "SocketServer",
     "TrustedProxies",

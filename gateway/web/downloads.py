@@ -10,6 +10,7 @@ from aiohttp.abc import AbstractStreamWriter
 
 from gateway.ports import Files
 
+from .connections import admit
 from .guard import Handler, public
 from .uploads import UNKNOWN
 
@@ -50,6 +51,7 @@ def linked(files: Files) -> Handler:
     @public
     async def serve(request: web.Request) -> web.StreamResponse:
         link = files.opened(request.match_info["link"])
+        admit(request)
         return attachment(files.path(link.file_id), link.name, link.media_type)
 
     return serve

@@ -12,6 +12,7 @@ from gateway.errors import Forbidden, Unauthenticated
 from gateway.ports import NOBODY, Caller
 
 from .admissions import ADMISSION, Admissions
+from .connections import admit
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 H = TypeVar("H")
@@ -103,6 +104,7 @@ class Guard:
             raise Forbidden(f"this is for admins: list the user '{caller.user}' under `admins:` in config.yaml")
         request[CALLER], request[OWNER] = caller, caller.user
         act_as(caller)
+        admit(request)
         if not caller.credential:
             return await handler(request)
         admission = request[ADMISSION] = self.admissions.add(caller, partial(_cut, request))

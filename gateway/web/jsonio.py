@@ -9,9 +9,11 @@ import orjson
 from aiohttp import web
 from pydantic import BaseModel, ValidationError
 
-from gateway.errors import Invalid, TooLarge
+from gateway.errors import Invalid
 from gateway.field_errors import FieldError, field_errors, shown
 from gateway.model import LimitExceeded, read_json
+
+from .bodies import read_body
 
 M = TypeVar("M", bound=BaseModel)
 BODY_LIMIT = web.RequestKey("body_limit", int)
@@ -25,13 +27,7 @@ async def read_as(request: web.Request, model: type[M]) -> M:
 async def read_bytes(request: web.Request) -> bytes:
     """The body, within the server's limit and the lower one of whoever set `BODY_LIMIT`."""
     most = min(request.client_max_size, request.get(BODY_LIMIT, request.client_max_size))
-    try:
-        body = await request.read() if (request.content_length or 0) <= most else None
-    except web.HTTPRequestEntityTooLarge:
-        body = None
-    if body is None or len(body) > most:
-        raise TooLarge(f"the body is larger than {most} bytes")
-    return body
+    return await read_body(request, most)
 
 
 def limited(routes: Iterable[web.RouteDef], most: Callable[[], int]) -> list[web.RouteDef]:

@@ -6,13 +6,14 @@ from typing import Any
 import structlog
 from aiohttp import web
 
-from gateway.errors import GatewayError
+from gateway.errors import FULL, GatewayError, Overloaded, is_full
 from gateway.model import FaultCode
 
 from .guard import Handler
 from .jsonio import reply
 from .parting import RETRY_SECONDS
 from .rates import seconds_of
+from .sampled_log import Sampled
 from .tracing import request_id_of
 
 log = structlog.get_logger("dragoman.web")
@@ -37,6 +38,7 @@ class Refusals:
 
     def __init__(self, spell: Spell) -> None:
         self._spell = spell
+        self._sampled = Sampled(log)
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -53,7 +55,10 @@ class Refusals:
             return response
         except ConnectionError:
             raise  # the client has gone
-        except Exception:  # a mistake of ours: the client gets the dialect's 500, the journal gets the traceback
+        except Exception as error:  # a mistake of ours: the client gets the dialect's 500, the journal the traceback
+            if is_full(error):
+                self._sampled.warning("disk_full", method=request.method, path=request.path)
+                return self._answer(request, Overloaded(FULL))
             log.exception("a request failed", method=request.method, path=request.path)
             return self._answer(request, GatewayError("an internal error occurred"))
 
@@ -63,6 +68,8 @@ class Refusals:
         response = reply(body, status)
         if error.code in (FaultCode.OVERLOADED, FaultCode.RATE_LIMITED):
             response.headers["Retry-After"] = str(seconds_of(error, RETRY_SECONDS))
+        if not request.content.is_eof():
+            response.force_close()  # the rest of the body would be taken for a request
         return response
 
 

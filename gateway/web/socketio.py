@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
@@ -11,19 +10,23 @@ from typing import Any, Protocol
 import orjson
 import socketio  # type: ignore[import-untyped]
 import structlog
-from aiohttp import WSCloseCode, web
-from engineio.async_drivers.aiohttp import WebSocket  # type: ignore[import-untyped]
+from aiohttp import web
 from engineio.exceptions import EngineIOError  # type: ignore[import-untyped]
 from socketio.exceptions import ConnectionRefusedError as Refused  # type: ignore[import-untyped]
 
 from gateway.errors import GatewayError, Invalid, TooLarge, Unauthenticated
 from gateway.model import LimitExceeded, read_json
 
+from .bodies import read_body
+from .connections import LIMITS, address_of, admit, connection_of
 from .guard import Guard, act_as, bearer, public
+from .handshakes import BYTES, Handshakes
 from .origin_policy import takes_any_type
 from .peers import Peer
 from .rates import WRONG_KEYS
-from .sockets import FAREWELL, SOCKETS
+from .sampled_log import Sampled
+from .socketio_library import LibraryLog, SocketTransport, translated
+from .sockets import FAREWELL, SOCKETS, check_handshake
 
 log = structlog.get_logger("dragoman.socketio")
 
@@ -31,6 +34,11 @@ BY_POLLING, BY_SOCKET = 8, 256
 """How many events may wait for a client that polls (some take no more than 16 at once), or has a socket."""
 
 ACK = "3"
+BINARY = ("5", "6")
+PAYLOAD = re.compile(rb"[134b][^\x1e]*(?:\x1e[134b][^\x1e]*)*")
+"""What a client that polls sends: packets of Engine.IO that close, answer a ping, or bring a message."""
+RESERVED = ("connect", "disconnect", "*")
+"""Names under which the library calls us itself."""
 _NUMBER = re.compile(r"2(\d{1,15})")
 """An event that is to be acknowledged, and by which number."""
 
@@ -76,13 +84,21 @@ class SocketServer:
         self._peers: dict[str, Peer] = {}
         self._upgrades: dict[str, web.Request] = {}
         self._expelling: dict[str, asyncio.Task[None]] = {}
+        self._app: web.Application | None = None
+        self._sampled = Sampled(log)
+        self._handshakes = Handshakes(self._limits, self.cut, self._sampled)
+        quiet = LibraryLog(self._sampled)
         self._sio = socketio.AsyncServer(
             async_mode="aiohttp", json=Json(reads), max_http_buffer_size=most_bytes, ping_interval=ping_seconds,
-            cors_allowed_origins=[], logger=_quiet, engineio_logger=_quiet,  # the origin policy has looked already
+            cors_allowed_origins=[], logger=quiet, engineio_logger=quiet,  # the origin policy has looked already
         )
-        self._dispatch = self.eio.handlers["message"]
+        self._dispatch, self._handle_event = dict(self.eio.handlers), self._sio._handle_event
+        self._sio._handle_event = self._check_event
+        self.eio.on("connect", self._open)
         self.eio.on("message", self._receive)
-        self.eio._async = {**self.eio._async, "websocket": partial(_WebSocket, self)}
+        self.eio.on("disconnect", self._forget)
+        ours = {"websocket": partial(SocketTransport, self), "translate_request": translated}
+        self.eio._async = {**self.eio._async, **ours}
         self._sio.on("connect", self._connect)
         self._sio.on("disconnect", self._disconnect)
         self._sio.on("*", self._hear)
@@ -94,18 +110,31 @@ class SocketServer:
     def routes(self, path: str) -> list[web.RouteDef]:
         return [web.route(method, path, self.serve) for method in ("GET", "POST", "OPTIONS")]
 
+    def _limits(self) -> Any:
+        assert self._app is not None, "somebody has asked"
+        return self._app[LIMITS]()
+
     @public
     @takes_any_type
     async def serve(self, request: web.Request) -> web.StreamResponse:
         """Who asks is said in the CONNECT packet, not in a header."""
+        check_handshake(request)
+        self._app = request.app
         request.app[SOCKETS].add(self)
         sid = request.query.get("sid")
         if sid is None:
             request.app[SOCKETS].check_open()
-        if sid is not None and request.query.get("transport") == "websocket":
+        elif sid not in self.eio.sockets:
+            raise Invalid("there is no such connection of Socket.IO (any more); connect again", param="sid")
+        elif sid not in self._handshakes:
+            admit(request)
+        if sid is not None and "Upgrade" in request.headers:  # the library looks at the header, too
+            if self.eio.sockets[sid].upgraded or self.eio.sockets[sid].upgrading:
+                raise Invalid("this connection of Socket.IO has a websocket already", param="sid")
             self._upgrades[sid] = request
-        elif sid is not None and (request.content_length or 0) > self.eio.max_http_buffer_size:
-            await self.refuse_size(sid)
+            self._restrict(sid)
+        elif sid is not None and request.method == "POST":
+            await self._read(sid, request)
         try:
             response: web.StreamResponse = await self._sio.handle_request(request)
             return response
@@ -113,7 +142,47 @@ class SocketServer:
             if sid is not None and self._upgrades.get(sid) is request:
                 del self._upgrades[sid]
 
+    async def _read(self, transport_id: str, request: web.Request) -> None:
+        """Read what a client that polls has to say, and refuse what the library would stumble over."""
+        is_known = transport_id not in self._handshakes
+        try:
+            body = await read_body(request, self.eio.max_http_buffer_size if is_known else BYTES)
+        except TooLarge:
+            await self.refuse_size(transport_id)
+            await self.cut(transport_id)
+            raise
+        if body and not PAYLOAD.fullmatch(body):
+            raise Invalid(self.note(ValueError("a body of Engine.IO is packets that begin with 1, 3 or 4 each")))
+
     # -- clients --------------------------------------------------------------------------------------------------
+
+    async def _open(self, transport_id: str, environ: dict[str, Any]) -> Any:
+        """A transport is there; who speaks there is to be said soon."""
+        found = await self._dispatch["connect"](transport_id, environ)
+        self._await_key(transport_id)
+        return found
+
+    async def _forget(self, transport_id: str, reason: Any = None) -> None:
+        self._handshakes.end(transport_id)
+        await self._dispatch["disconnect"](transport_id, reason)
+
+    def _await_key(self, transport_id: str) -> None:
+        request = self._request_of(transport_id)
+        transport = request.transport if request is not None else None
+        self._handshakes.begin(transport_id, address_of(transport) if transport is not None else "")
+        self._restrict(transport_id)
+
+    def _restrict(self, transport_id: str) -> None:
+        """A websocket of an unknown client takes no more bytes than showing a key needs."""
+        request = self._request_of(transport_id)
+        if transport_id not in self._handshakes or request is None or "Upgrade" not in request.headers:
+            return
+        if (connection := connection_of(request)) is not None:
+            connection.restrict(BYTES)
+
+    def _request_of(self, transport_id: str) -> web.Request | None:
+        environ = self._sio.environ.get(transport_id) or {}
+        return self._upgrades.get(transport_id) or environ.get("aiohttp.request")
 
     async def _connect(self, sid: str, environ: dict[str, Any], auth: Any) -> None:
         said = auth.get("token") if isinstance(auth, dict) else None
@@ -124,9 +193,13 @@ class SocketServer:
                 caller = await self._guard.identify(token, request.remote or "")
         except GatewayError as error:
             raise Refused(error.message) from None
-        peer = self._peers[sid] = Peer(self, sid, self._sio.manager.eio_sid_from_sid(sid, "/"), caller)
+        transport_id = self._sio.manager.eio_sid_from_sid(sid, "/")
+        peer = self._peers[sid] = Peer(self, sid, transport_id, caller)
         if caller.credential:
             peer.admission = self._guard.admissions.add(caller, partial(self._expel, peer))
+        self._handshakes.end(transport_id)
+        if (asked := self._request_of(transport_id)) is not None:
+            admit(asked)
 
     async def _disconnect(self, sid: str, reason: Any = None) -> None:
         peer = self._peers.pop(sid, None)
@@ -135,6 +208,9 @@ class SocketServer:
                 self._guard.admissions.discard(peer.admission)
             peer.unfollow_all()
             peer.hang_up()
+            connection = self.eio.sockets.get(peer.transport_id)
+            if connection is not None and not connection.closing and not connection.closed:
+                self._await_key(peer.transport_id)
             await self._listener.gone(peer)
 
     def _expel(self, peer: Peer) -> None:
@@ -153,14 +229,25 @@ class SocketServer:
 
     async def _receive(self, transport_id: str, packet: str | bytes) -> None:
         """Have a packet read by the library; one that cannot be read is refused, and costs a line of the journal."""
+        if not self._handshakes.takes(transport_id, packet):
+            return
         try:
-            await self._dispatch(transport_id, packet)
+            if isinstance(packet, bytes) or packet.startswith(BINARY):
+                raise ValueError("a packet is text; binary events are not taken")
+            await self._dispatch["message"](transport_id, packet)
         except (ValueError, TypeError, LookupError, AttributeError) as error:
-            reason = _note(error)
+            reason = self.note(error)
             number = _NUMBER.match(packet) if isinstance(packet, str) else None
             answer = await self._refuse(transport_id, _refusal(error, reason))
             if number is not None and answer is not None:
                 await self.eio.send(transport_id, f"{ACK}{number[1]}{Json.dumps([answer])}")
+
+    async def _check_event(self, transport_id: str, namespace: str | None, number: int | None, said: Any) -> None:
+        if (namespace or "/") != "/":
+            return  # nobody is there
+        if not isinstance(said, list) or not said or not isinstance(said[0], str) or said[0] in RESERVED:
+            raise ValueError("an event is an array that begins with its name, which is none of the library's own")
+        await self._handle_event(transport_id, namespace, number, said)
 
     async def refuse_size(self, transport_id: str) -> None:
         await self._refuse(transport_id, TooLarge(f"a packet is larger than {self.eio.max_http_buffer_size} bytes"))
@@ -201,16 +288,21 @@ class SocketServer:
         connection = self.eio.sockets.get(transport_id)
         return BY_SOCKET if connection is not None and connection.upgraded else BY_POLLING
 
+    def note(self, error: Exception) -> str:
+        """Write down why a packet cannot be read; the library stumbles over events of another shape than this."""
+        reason = str(error) if isinstance(error, ValueError) else "an event is an array that begins with its name"
+        self._sampled.info("a packet cannot be read", reason=reason[:200])
+        return reason
+
     async def cut(self, transport_id: str) -> None:
         """End a connection whose client may not even take a farewell."""
-        connection = self.eio.sockets.get(transport_id)
-        environ = self._sio.environ.get(transport_id) or {}
-        request = self._upgrades.get(transport_id) or environ.get("aiohttp.request")
+        connection, request = self.eio.sockets.get(transport_id), self._request_of(transport_id)
         if connection is None:
             return
         upgraded = connection.upgraded
         with suppress(EngineIOError):
             await connection.close(wait=False, abort=True)
+        connection.queue.put_nowait(None)  # a request may wait for something to be said
         if upgraded and request is not None and request.transport is not None:
             request.transport.abort()
         self.eio.sockets.pop(transport_id, None)
@@ -239,46 +331,6 @@ class SocketServer:
             connection.queue.put_nowait(None)
 
 
-class _WebSocket(WebSocket):  # type: ignore[misc]  # the library has no types
-    """The library's websocket; a client whose packet is too large or none at all learns why it is disconnected."""
-
-    def __init__(self, server: SocketServer, handler: Any, eio: Any) -> None:
-        super().__init__(handler, eio)
-        self._connection, self._server = handler.__self__, server
-
-    async def __call__(self, environ: dict[str, Any]) -> web.WebSocketResponse:
-        refuse = partial(self._server.refuse_size, self._connection.sid)
-        self._sock = _Response(refuse, max_msg_size=self.server.max_http_buffer_size)
-        await self._sock.prepare(environ["aiohttp.request"])
-        try:
-            await self.handler(self)
-        except ValueError as error:
-            _note(error)
-            await self._connection.close(wait=False, abort=True)
-            await self._sock.close(code=WSCloseCode.PROTOCOL_ERROR)
-        return self._sock
-
-
-class _Response(web.WebSocketResponse):
-    """A websocket that has something to say before it is closed on a message that is too large."""
-
-    def __init__(self, refuse: Callable[[], Awaitable[None]], **given: Any) -> None:
-        super().__init__(**given)
-        self._refuse = refuse
-
-    async def close(self, *, code: int = WSCloseCode.OK, message: bytes = b"", drain: bool = True) -> bool:
-        if code == WSCloseCode.MESSAGE_TOO_BIG and not self.closed:
-            await self._refuse()
-        return await super().close(code=code, message=message, drain=drain)
-
-
-def _note(error: Exception) -> str:
-    """Write down why a packet cannot be read; the library stumbles over events of another shape than this."""
-    reason = str(error) if isinstance(error, ValueError) else "an event is an array that begins with its name"
-    log.warning("a packet cannot be read", reason=reason)
-    return reason
-
-
 def _refusal(error: Exception, reason: str) -> Invalid:
     """What a client is told of a packet; a field is named without its place in the packet's array."""
     if not isinstance(error, LimitExceeded):
@@ -286,23 +338,3 @@ def _refusal(error: Exception, reason: str) -> Invalid:
     place, _, field = error.field.partition(".")
     field = field if place.isdecimal() else error.field
     return Invalid(f"{field}: {error.words}" if field else error.words, param=field or None)
-
-
-class _Quiet:
-    """The library's own journal, which tells the contents of every packet, is not kept."""
-
-    def debug(self, *_: Any, **__: Any) -> None: ...
-    def info(self, *_: Any, **__: Any) -> None: ...
-    def warning(self, *_: Any, **__: Any) -> None: ...
-
-    def error(self, words: str, *args: Any, **__: Any) -> None:
-        log.error("socket.io", words=words % args if args else words)
-
-    def exception(self, words: str, *args: Any, **__: Any) -> None:
-        if isinstance(error := sys.exc_info()[1], ValueError):  # what a client sent, not what we did
-            _note(error)
-        else:
-            log.exception("socket.io", words=words % args if args else words)
-
-
-_quiet = _Quiet()

@@ -9,7 +9,7 @@ from typing import Protocol
 import structlog
 from aiohttp import WSCloseCode, WSMsgType, web
 
-from gateway.errors import Overloaded
+from gateway.errors import Invalid, Overloaded
 from gateway.ports import Subscription
 
 from .admissions import ADMISSION, REVOKED
@@ -176,6 +176,7 @@ async def converse(
 ) -> web.WebSocketResponse:
     """Serve one socket until the client leaves."""
     request.app[SOCKETS].check_open()
+    check_handshake(request)
     ws = Response(request.client_max_size)
     await ws.prepare(request)
     socket = Socket(ws, request.transport, patience)
@@ -209,6 +210,13 @@ def expel(ws: web.WebSocketResponse, transport: asyncio.Transport | None) -> Non
     goodbye.add_done_callback(lambda done: done.cancelled() or done.exception())
     if transport is not None:
         asyncio.get_running_loop().call_later(FAREWELL, transport.abort)
+
+
+def check_handshake(request: web.Request) -> None:
+    """Refuse headers of a handshake that the library would stumble over."""
+    for name, said in request.headers.items():
+        if not said.isascii() and name.lower().startswith(("upgrade", "connection", "sec-websocket-")):
+            raise Invalid(f"{name}: must be ASCII", param=name)
 
 
 async def _beat(socket: Socket, beat: Callable[[], bytes], every: float) -> None:

@@ -2,16 +2,21 @@
 
 import mimetypes
 import re
+import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TypeVar
 
-from aiohttp import BodyPartReader, ClientPayloadError, web
-from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp import BadContentDispositionHeader, BadContentDispositionParam, BodyPartReader, web
 
 from gateway.errors import Invalid, TooLarge
 from gateway.ports import Files, Stored
+
+from .bodies import Deadline, check_plain
+
+for _category in (BadContentDispositionHeader, BadContentDispositionParam):
+    warnings.simplefilter("ignore", _category)  # a part without a name is refused; nobody need read of it
 
 T = TypeVar("T")
 DIGEST = web.RequestKey("digest", str)
@@ -62,7 +67,7 @@ async def receive_many(
     fields, stored = dict[str, str](), list[tuple[str, T]]()
     async for part in _parts(request, most):
         if part.name == named:
-            stored.append((part.filename or "", await store(_chunks(part))))
+            stored.append((part.filename or "", await store(part.chunks())))
         else:
             fields[part.name or ""] = await _text(part)
     return fields, stored
@@ -73,7 +78,7 @@ async def digest_of_parts(request: web.Request) -> str:
     digests = list[str]()
     async for part in _parts(request):
         whole = sha256()
-        async for chunk in _chunks(part):
+        async for chunk in part.chunks():
             whole.update(chunk)
         digests.append(_digest(part, whole.hexdigest()))
     return _joined(digests)
@@ -96,39 +101,52 @@ def media_type_of(said: str | None, name: str) -> str:
 
 # -- parts ------------------------------------------------------------------------------------------------------------
 
-async def _take(part: BodyPartReader, form: Form, files: Files) -> str:
+class _Part:
+    """One part of a form, read piece by piece within the time that the whole body has."""
+
+    def __init__(self, reader: BodyPartReader, deadline: Deadline) -> None:
+        self.name, self.filename, self.headers = reader.name, reader.filename, reader.headers
+        self._reader = reader
+        self._deadline = deadline
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        while chunk := await _read(self._deadline, self._reader.read_chunk(CHUNK)):
+            yield bytes(chunk)
+
+
+async def _take(part: _Part, form: Form, files: Files) -> str:
     if form.file is not None:
         raise Invalid(f"{part.name}: one file at a time", param=part.name)
     form.name = clean_name(part.filename)
     form.media_type = media_type_of(part.headers.get("Content-Type"), form.name)
     files.admit(form.media_type)
-    form.file = await files.store(_chunks(part))
+    form.file = await files.store(part.chunks())
     return _digest(part, form.file.sha256)
 
 
-async def _parts(request: web.Request, most: int = MAX_PARTS) -> AsyncIterator[BodyPartReader]:
+async def _parts(request: web.Request, most: int = MAX_PARTS) -> AsyncIterator[_Part]:
     if request.content_type != "multipart/form-data":
         raise Invalid("send the file as multipart/form-data", param="Content-Type")
-    count = 0
+    check_plain(request)
+    count, deadline = 0, Deadline(request)
+    reader = await _read(deadline, request.multipart())
+    while (part := await _read(deadline, reader.next())) is not None:
+        count += 1
+        if count > most or not isinstance(part, BodyPartReader):
+            raise Invalid(f"a form has {most} simple parts at most")
+        yield _Part(part, deadline)
+
+
+async def _read(deadline: Deadline, reading: Awaitable[T]) -> T:
     try:
-        reader = await request.multipart()
-        while (part := await reader.next()) is not None:
-            count += 1
-            if count > most or not isinstance(part, BodyPartReader):
-                raise Invalid(f"a form has {most} simple parts at most")
-            yield part
-    except (ValueError, AssertionError, HttpProcessingError, ClientPayloadError) as error:
+        return await deadline.read(reading)
+    except (ValueError, AssertionError) as error:
         raise Invalid(f"the form cannot be read: {str(error)[:200] or 'it is malformed'}") from None
 
 
-async def _chunks(part: BodyPartReader) -> AsyncIterator[bytes]:
-    while chunk := await part.read_chunk(CHUNK):
-        yield bytes(chunk)
-
-
-async def _text(part: BodyPartReader) -> str:
+async def _text(part: _Part) -> str:
     read = bytearray()
-    async for chunk in _chunks(part):
+    async for chunk in part.chunks():
         read += chunk
         if len(read) > MAX_FIELD:
             raise TooLarge(f"{part.name}: larger than {MAX_FIELD} bytes", param=part.name)
@@ -138,7 +156,7 @@ async def _text(part: BodyPartReader) -> str:
         raise Invalid(f"{part.name}: not UTF-8", param=part.name) from None
 
 
-def _digest(part: BodyPartReader, content: str) -> str:
+def _digest(part: _Part, content: str) -> str:
     return f"{part.name}\0{part.filename}\0{content}"
 
 

@@ -62,7 +62,7 @@ async def serving(folder: Path, clock: Clock | None = None, port: int = 0, **set
     file = folder / "config.yaml"
     file.write_text(yaml.safe_dump({**PLAIN, "data": str(folder / "data"), **settings}))
     gateway = Gateway(load_parts(load_config(file)), clock or simulation().wall_clock)
-    runner = web.AppRunner(gateway.web, handler_cancellation=True, access_log=None, shutdown_timeout=1.0)
+    runner = gateway.runner(shutdown_timeout=1.0)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port).start()
     gateway.readiness.ready()

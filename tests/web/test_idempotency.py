@@ -10,11 +10,12 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
+from gateway.config.settings import Limits
 from gateway.errors import Conflict, GatewayError, Invalid, Overloaded
 from gateway.ports import AnswerPlace, KeptAnswer
 from gateway.resources import Bounds, MemoryAnswers, SqliteAnswers
 from gateway.storage import Database
-from gateway.web import OWNER, Idempotency, Refusals
+from gateway.web import LIMITS, OWNER, Idempotency, Refusals
 from gateway.web.uploads import DIGEST, digest_of_parts
 from tests.support.gateway_server import until
 
@@ -66,6 +67,7 @@ async def owned(request: web.Request, handler: Any) -> Any:
 async def serve(place: Place) -> AsyncIterator[Place]:
     refusals = Refusals(lambda path, error: (error.code.status, {"error": error.message}))
     app = web.Application(middlewares=[refusals.middleware, owned, place.count])
+    app[LIMITS] = Limits
     app.add_routes(place.once.routes([
         web.post("/a", place.handle), web.post("/b", place.handle), web.delete("/a", place.handle),
         web.get("/a", place.handle), web.put("/a", place.handle),

@@ -12,10 +12,11 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from structlog.testing import capture_logs
 
+from gateway.config.settings import Limits
 from gateway.errors import GatewayError
 from gateway.ports import Chunk
 from gateway.resources import Key
-from gateway.web import WRONG_KEYS, Guard, Later, Peer, SocketServer, WrongKeys, keep_sockets
+from gateway.web import LIMITS, WRONG_KEYS, Guard, Later, Peer, Refusals, SocketServer, WrongKeys, keep_sockets
 from tests.support.gateway_server import until
 
 
@@ -92,13 +93,17 @@ class NoPacket:
         return "x"
 
 
+def spell(path: str, error: GatewayError) -> tuple[int, Any]:
+    return error.code.status, {"message": error.message}
+
+
 @asynccontextmanager
 async def listening(**more: Any) -> AsyncIterator[tuple[Listener, str]]:
-    listener, app = Listener(), web.Application()
+    listener, app = Listener(), web.Application(middlewares=[Refusals(spell).middleware])
     given: dict[str, Any] = {"patience": lambda: 0.3, "ping_seconds": 25.0, "most_bytes": 100_000}
     server = SocketServer(listener, **{"guard": Guard(Ann()), **given, **more})
     keep_sockets(app)
-    app[WRONG_KEYS] = WrongKeys(lambda: 20)
+    app[LIMITS], app[WRONG_KEYS] = Limits, WrongKeys(lambda: 20)
     app.add_routes(server.routes("/socket.io/"))
     async with TestServer(app) as served:
         yield listener, str(served.make_url("/"))
@@ -218,7 +223,7 @@ async def test_a_packet_that_cannot_be_read_is_refused_in_a_line_and_ends_nothin
     assert all(words.startswith("a packet cannot be read: ") for words in listener.refused[:-1])
     assert listener.refused[-1] == "nested 5001 levels deep; at most 150 levels are possible"
     assert [(line["event"], line["log_level"], "exc_info" in line) for line in journal] == [
-        ("a packet cannot be read", "warning", False)] * len(packets)
+        ("a packet cannot be read", "info", False)] * 5  # and no more in this minute
 
 
 async def test_whoever_waits_for_an_acknowledgement_gets_it_for_a_packet_that_cannot_be_read() -> None:
@@ -240,7 +245,7 @@ async def test_what_is_no_packet_at_all_costs_a_line(transport: str) -> None:
                 await until(lambda: journal)
         assert (await fine.call("hi", 1, timeout=30))["owner"] == "ann"
     assert [(line["event"], line["log_level"], "exc_info" in line) for line in journal] == [
-        ("a packet cannot be read", "warning", False)]
+        ("a packet cannot be read", "info", False)]
 
 
 async def test_nonsense_to_a_namespace_that_nobody_serves_is_dropped() -> None:

@@ -6,8 +6,9 @@ import pytest
 from aiohttp import web
 from pytest_aiohttp.plugin import AiohttpClient
 
+from gateway.config.settings import Limits
 from gateway.errors import Conflict, GatewayError
-from gateway.web import Refusals, limited, name_request, read_bytes, request_id_of
+from gateway.web import LIMITS, Refusals, limited, name_request, read_bytes, request_id_of
 
 
 def spell(path: str, error: GatewayError) -> tuple[int, Any]:
@@ -26,6 +27,7 @@ async def client(aiohttp_client: AiohttpClient) -> Any:
         return web.json_response({"size": len(await read_bytes(request))})
 
     app = web.Application(middlewares=[Refusals(spell).middleware])
+    app[LIMITS] = Limits
     app.on_response_prepare.append(name_request)
     app.add_routes([web.get("/ask", ask), web.get("/refuse", refuse), *limited([web.post("/take", take)], lambda: 10)])
     return await aiohttp_client(app)
