@@ -4,6 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
+from gateway.web import FailFast
+
 
 class ZenfluxSettings(BaseModel):
     """What config.yaml may say under the dialect's name."""
@@ -22,7 +24,7 @@ class ZenfluxSettings(BaseModel):
     cors: bool = False
 
 
-class Wire(BaseModel):
+class Wire(FailFast, BaseModel):
     """Types are taken literally; members nobody knows are ignored."""
 
     model_config = ConfigDict(strict=True, extra="ignore")

@@ -3,6 +3,7 @@
 from .context import Context
 from .cors import Cors
 from .downloads import address, attachment, linked
+from .fail_fast import FailFast
 from .guard import NOBODY, OWNER, Guard, bearer, public
 from .health import Readiness
 from .health import routes as health_routes
@@ -27,6 +28,7 @@ __all__ = [
     "SOCKETS",
     "Context",
     "Cors",
+    "FailFast",
     "Form",
     "Guard",
     "Idempotency",
