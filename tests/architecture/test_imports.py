@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("gateway", "adapters", "mappings", "conformance")
-EVERYBODY = ("gateway.errors", "gateway.field_errors", "gateway.marks")
+EVERYBODY = ("gateway.errors", "gateway.field_errors", "gateway.marks", "gateway.time_slices")
 """Words that every room of the house may use: they import nothing but the model."""
 
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
@@ -16,6 +16,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "gateway.field_errors": (),
     "gateway.marks": ("gateway.field_errors",),
     "gateway.ids": (),
+    "gateway.time_slices": (),
     "gateway.ports": ("gateway.model", *EVERYBODY),
     "gateway.journal": ("gateway.model",),
     "gateway.storage": EVERYBODY,
