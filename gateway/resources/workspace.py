@@ -5,7 +5,7 @@ import re
 import secrets
 import shutil
 import zipfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -116,6 +116,20 @@ class Workspace:
     def write(self, path: str, content: bytes) -> str:
         draft = self.draft()
         draft.write_bytes(content)
+        return self.take(draft, path)
+
+    def fill(self, path: str, chunks: Iterable[bytes]) -> str:
+        """A file of chunks that come one by one; all of it or nothing."""
+        draft, size = self.draft(), 0
+        try:
+            with draft.open("wb") as opened:
+                for chunk in chunks:
+                    size += len(chunk)
+                    self._must_be_small(size)
+                    opened.write(chunk)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
         return self.take(draft, path)
 
     async def receive(self, chunks: AsyncIterator[bytes]) -> Path:
