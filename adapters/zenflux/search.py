@@ -7,7 +7,7 @@ from gateway.time_slices import turn
 
 AROUND = 40
 """Characters shown on either side of what was found."""
-CHARACTERS, ENTRY = 1_000_000, 2000
+CHARACTERS, ENTRY = 250_000, 2000
 """How many characters are looked through in one slice, and how many of them the time for an entry is worth."""
 
 
