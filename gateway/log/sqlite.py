@@ -19,6 +19,8 @@ decode_lines = msgspec.json.Decoder(Record).decode_lines
 Batch = dict[str, list[Record]]
 """What waits to be written, by session."""
 
+SEGMENT = 512
+"""More records of one commit become several segments: who reads a page does not decode all that was committed with it."""
 HEADS = "SELECT ordinal, session_id, owner, head, in_turn FROM sessions"
 
 
@@ -171,9 +173,11 @@ class Writing:
             ordinal = self._place(file, session_id, records)
             if ordinal is None:
                 continue  # it was deleted a moment ago
-            spine, words = parted(records)
-            segments.append((ordinal, records[-1].seq, MODEL_VERSION, self._lines(spine), encode_lines(words)))
-            places += [(word, ordinal) for record in spine if (word := word_of(record)) is not None]
+            for start in range(0, len(records), SEGMENT):
+                some = records[start:start + SEGMENT]
+                spine, words = parted(some)
+                segments.append((ordinal, some[-1].seq, MODEL_VERSION, self._lines(spine), encode_lines(words)))
+                places += [(word, ordinal) for record in spine if (word := word_of(record)) is not None]
         file.executemany("INSERT INTO segments VALUES (?, ?, ?, ?, ?)", segments)
         if places:
             file.executemany("INSERT OR REPLACE INTO places VALUES (?, ?)", places)
