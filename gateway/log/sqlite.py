@@ -20,7 +20,7 @@ Batch = dict[str, list[Record]]
 """What waits to be written, by session."""
 
 SEGMENT = 512
-"""More records of one commit become several segments: who reads a page does not decode all that was committed with it."""
+"""More records of one commit become several segments: who reads a page decodes little beside it."""
 HEADS = "SELECT ordinal, session_id, owner, head, in_turn FROM sessions"
 
 
