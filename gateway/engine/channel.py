@@ -5,11 +5,14 @@ from typing import Protocol
 
 from gateway.model import BlockDelta, Record, TurnEnded, TurnSuspended
 from gateway.ports import Chunk, Outbound, Skipping
+from gateway.time_slices import SLICE
 
 KEPT_CHUNKS = 2048
 """When twice as many chunks are kept, it is looked who still wants them."""
 KEPT_BYTES = 16 * 1024 * 1024
 """How much of one reading of a session is kept for its slower readers; who is further behind reads the log instead."""
+GROUP, LARGE = 8, 64 * 1024
+"""After so many records it is looked at the last frame; one of more bytes than that takes a while to make."""
 CHUNK_BYTES = 300
 """What a chunk takes beside its bytes."""
 
@@ -56,6 +59,18 @@ class Channel:
             self.seq = records[-1].seq
         if len(self.readers) > 1:
             self.bytes += size_of(chunks[before:])
+
+    def take_some(self, records: Sequence[Record], most: int = SLICE) -> int:
+        """Take in as many as one slice of time has room for; how many those were.
+
+        A frame may hold all that was said so far: where frames have grown large, few of them are a slice.
+        """
+        records = records[:most]
+        for start in range(0, len(records), GROUP):
+            self.take(records[start:start + GROUP])
+            if self.chunks and (last := self.chunks[-1].frames) and len(last[0]) > LARGE:
+                return min(len(records), start + GROUP)
+        return len(records)
 
     def pass_over(self, records: Sequence[Record]) -> None:
         """Take in what the reader has had already; nobody wants the frames of it."""

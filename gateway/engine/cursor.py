@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from gateway.errors import GatewayError
 from gateway.model import Record, SessionCreated
 from gateway.ports import Chunk
-from gateway.time_slices import SLICE, turn
+from gateway.time_slices import turn
 
-from .channel import Channel
+from .channel import GROUP, Channel
 from .feed import Feed, wake
 
 if TYPE_CHECKING:
@@ -28,13 +28,14 @@ MOST_SEEDS = 256
 
 async def take_in(channel: Channel, records: Sequence[Record]) -> None:
     """Let a channel that nobody shares take in what the log has, without holding up the loop."""
-    if len(records) > SLICE:
-        await turn()
     first = records[0].event if records else None
     if isinstance(first, SessionCreated) and len(first.history) > MOST_SEEDS:
-        await asyncio.to_thread(channel.take, records)
-    else:
-        channel.take(records)
+        await asyncio.to_thread(channel.take, records[:1])
+        records = records[1:]
+    while records:
+        if len(records) > GROUP:
+            await turn()
+        records = records[channel.take_some(records):]
 
 
 class Cursor:
@@ -53,6 +54,8 @@ class Cursor:
         """How many of the chunks of the shared channel it has had."""
         self._alone: Channel | None = None
         self._waiter: asyncio.Future[None] | None = None
+        self._more = False
+        """Whether the live end has more than was taken in last."""
         self._was_live = False
         self._heard = after
         """The last record that was told to us, in frames or in silence."""
@@ -65,8 +68,8 @@ class Cursor:
             if self._shared is None and not self._join():
                 ready = await self._read_log()
             else:
-                if self._shared is not None and self._feed.head - self._shared.seq > PAGE:
-                    await turn()  # much came at once: others are served between two pages of it
+                if self._more:
+                    await turn()  # much came at once: others are served between two slices of it
                     if not self.open:
                         return ()
                 ready, self._late = self._late or self._take(), ()
@@ -152,10 +155,15 @@ class Cursor:
         if news is None or self.place < channel.base:
             self._part()
             return ()
-        channel.take(news if len(news) <= PAGE else news[:PAGE])
+        taken = len(news)
+        if taken > GROUP:
+            taken = channel.take_some(news, PAGE)
+        else:
+            channel.take(news)
+        self._more = taken < len(news)
         if self._hub.is_time(feed, channel.outbound.deadline):
             channel.flush(self._hub.clock())
-        if len(feed.channels) == 1 and len(news) <= PAGE:
+        if len(feed.channels) == 1 and not self._more:
             feed.records.clear()
         ready, self.place = channel.since(self.place), channel.end
         channel.handed_out()
