@@ -39,6 +39,8 @@ class Channel:
         self.readers: set[Reader] = set()
         self.bytes = 0
         self._look_at = 2 * KEPT_CHUNKS
+        self._large = False
+        """Whether the last frame was a large one."""
 
     @property
     def end(self) -> int:
@@ -65,12 +67,16 @@ class Channel:
 
         A frame may hold all that was said so far: where frames have grown large, few of them are a slice.
         """
-        records = records[:most]
-        for start in range(0, len(records), GROUP):
-            self.take(records[start:start + GROUP])
-            if self.chunks and (last := self.chunks[-1].frames) and len(last[0]) > LARGE:
-                return min(len(records), start + GROUP)
-        return len(records)
+        taken, most = 0, min(most, len(records))
+        while taken < most:
+            group, before = 1 if self._large else GROUP, len(self.chunks)
+            self.take(records[taken:taken + group])
+            taken += group
+            if len(self.chunks) > before and self.chunks[-1].frames:
+                self._large = len(self.chunks[-1].frames[0]) > LARGE
+                if self._large:
+                    break
+        return min(taken, len(records))
 
     def pass_over(self, records: Sequence[Record]) -> None:
         """Take in what the reader has had already; nobody wants the frames of it."""

@@ -125,9 +125,10 @@ def _fits(value: Any) -> bool:
 
 def _check_text(text: bytes) -> None:
     """Raise `LimitExceeded` if it is a limit that keeps a text from being read and written again."""
-    depth, path = _depth(text)
-    if depth > DEEPEST:
-        raise LimitExceeded(path, _too_deep(depth))
+    if text.count(b"[") + text.count(b"{") > DEEPEST:
+        depth, path = _depth(text)
+        if depth > DEEPEST:
+            raise LimitExceeded(path, _too_deep(depth))
     try:
         value = json.loads(text, parse_int=_integer, parse_float=_float)
     except ValueError:
