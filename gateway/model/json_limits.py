@@ -10,7 +10,7 @@ import orjson
 
 DEEPEST = 150
 """How many levels of arrays and objects a request, a frame or an event may have."""
-MOST_ITEMS = 100_000
+MOST_ITEMS = 50_000
 """How many values a request or a frame may have; arrays and objects count twice, once for what they are in."""
 SMALLEST, LARGEST = -(2 ** 63), 2 ** 64 - 1
 """The integers that can be written again."""
@@ -201,7 +201,7 @@ def _digits(number: int) -> str:
 
 def _too_large(digits: str) -> str:
     shown = digits if len(digits) <= _SHOWN else f"a number of {len(digits)} characters"
-    if not digits.lstrip("-").isdecimal():
+    if not digits[:_LONGEST].lstrip("-").isdecimal():
         return f"{shown} is larger than a double can be; write it as a string"
     return f"{shown} does not fit into 64 bits; write it as a string"
 

@@ -37,13 +37,14 @@ class Shot:
 
 
 def shots(data: dict[str, Any]) -> Iterator[Shot]:
-    """Reading first, then every body for every route that takes one, then what leaves nothing behind."""
+    """Reading first, then the most that is taken, then every body for every route, then what leaves nothing behind."""
     routes = [(method, path) for method, path in data["routes"] if method not in ("HEAD", "OPTIONS")]
     known = {("GET", "/stall"), ("GET", "/data"), ("GET", "/api/v1/ws/chat"), ("GET", "/socket.io/")}
     routes = [route for route in map(tuple, routes) if route not in known]
     for method, route in routes:
         if method in ("GET", "*"):
             yield from _reading("GET" if method == "*" else method, route, data)
+    yield from _valid(data)
     generic = bodies()
     for method, route in routes:
         if method in BODIES:
@@ -51,7 +52,6 @@ def shots(data: dict[str, Any]) -> Iterator[Shot]:
             twice = f"{CLOUD}/v1" in route  # what is mounted twice is tried twice, with one body
             for name, body in ([*generic.items()][:1] if twice else generic.items()):
                 yield Shot(method, route, path, name, body, {"Content-Type": "application/json"})
-    yield from _valid(data)
     for method, route in routes:
         if method == "DELETE":
             yield Shot(method, route, filled(route, data, spare=True))
