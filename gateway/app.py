@@ -29,6 +29,7 @@ from gateway.resources import (
     Sharing,
     Workspaces,
 )
+from gateway.time_slices import one_at_a_time, turn
 from gateway.upstream import AddressPolicy
 from gateway.web import (
     LIMITS,
@@ -67,6 +68,8 @@ if TYPE_CHECKING:
 
 log = get("dragoman.app")
 
+REPLAYED_AT_ONCE = 512
+"""How many records of a session are read and written in one slice."""
 LOST = frozenset((Level.DROPPED, Level.REJECTED))
 DEGRADED = "~"
 MARKS = {Level.FULL: "✓", Level.PARTIAL: DEGRADED, Level.FALLBACK: DEGRADED, Level.DROPPED: "✗", Level.REJECTED: "✗"}
@@ -269,9 +272,13 @@ class Gateway:
 
     async def _replay(self, request: web.Request) -> web.Response:
         """The records of a session, one JSON object a line, secrets masked."""
-        records = await self.sessions.records(request[OWNER], request.match_info["session"])
-        lines = b"".join(encode(masked(record)) + b"\n" for record in records)
-        return web.Response(body=lines, content_type="application/jsonl")
+        owner, session_id, lines, after = request[OWNER], request.match_info["session"], list[bytes](), 0
+        async with one_at_a_time(owner):
+            while page := await self.sessions.records(owner, session_id, after, REPLAYED_AT_ONCE):
+                await turn()
+                lines.append(b"".join(encode(masked(record)) + b"\n" for record in page))
+                after = page[-1].seq
+        return web.Response(body=b"".join(lines), content_type="application/jsonl")
 
     # -- what the hub asks ----------------------------------------------------------------------------------------
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+MOST_PROBLEMS = 20
+"""So many mistakes of one value are told."""
 SHOWN = 40
 """A text that came is quoted up to so many characters."""
 _SECRET = re.compile(
@@ -50,8 +52,8 @@ class FieldError:
 
 
 def field_errors(error: ValidationError, value: Any, field: str = "") -> list[FieldError]:
-    """Each mistake after its field; of a value that may be of several kinds, what is wrong deepest in it."""
-    found = [_field_error(one, value, field) for one in error.errors(include_url=False)]
+    """The first mistakes, each after its field; of a value of one of several kinds, what is wrong deepest in it."""
+    found = [_field_error(one, value, field) for one in error.errors(include_url=False)[:MOST_PROBLEMS]]
     above = {one.field[:end] for one in found for end in range(len(one.field)) if one.field[end] == "."}
     return _joined([one for one in found if one.field not in above])
 
@@ -99,7 +101,9 @@ def path_in(loc: Iterable[str | int], value: Any, *, missing: bool = False) -> t
 
 
 def _leads(step: Any, value: Any) -> bool:
-    return (isinstance(value, dict) and step in value) or (isinstance(value, list) and step in range(len(value)))
+    if isinstance(value, list):
+        return isinstance(step, int) and step < len(value)
+    return isinstance(value, dict) and step in value
 
 
 def _is_tag(step: Any, after: Any, value: Any) -> bool:

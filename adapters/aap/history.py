@@ -4,9 +4,11 @@ A message that stands in history stays in its place and stays as it is; only the
 """
 
 from collections import deque
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
+import orjson
 from msgspec.structs import replace
 
 from gateway.model import (
@@ -34,6 +36,8 @@ from gateway.model import (
     call_of,
     in_markdown,
 )
+from gateway.time_slices import SLICE, turn
+from gateway.web import dumps
 from mappings.language import Table
 
 from .hearing_asks import given_by
@@ -41,7 +45,7 @@ from .hearing_asks import given_by
 CANCELLED = "Tool call cancelled"
 
 
-def history(table: Table, kind: str, view: SessionView) -> Any:
+async def history(table: Table, kind: str, view: SessionView) -> Any:
     """What was said, and last what waits for the client: it must be able to go on from this alone."""
     entries = view.entries if kind == "full" else view.compacted
     archived = view.entries[:view.compacted_to] if kind != "full" and view.compaction is not None else []
@@ -49,39 +53,49 @@ def history(table: Table, kind: str, view: SessionView) -> Any:
     asks = [past for past in view.past_asks.values() if past.asked.seq > since]
     told = {past.asked.call_id for past in asks if past.asked.scope_id != ROOT and past.asked.call_id}
     returned = {past.asked.call_id for past in asks if past.asked.call_id and returned_by_client(past) is not None}
-    return table.object(f"history.{kind}", messages=_merged(
-        table, _spoken_entries(entries, told, returned), sorted(_items(table, asks), key=lambda item: item[0])))
+    spoken = _spoken_entries(entries, told, returned)
+    merged = _merged(table, spoken, sorted(_items(table, asks), key=lambda item: item[0]))
+    return table.object(f"history.{kind}", messages=await _encoded(merged))
+
+
+async def _encoded(messages: Iterator[Any]) -> list[Any]:
+    """The messages, spelled and encoded a slice at a time."""
+    encoded: list[Any] = []
+    while some := list(islice(messages, SLICE)):
+        encoded += [orjson.Fragment(dumps(message)) for message in some]
+        if len(some) == SLICE:
+            await turn()
+    return encoded
 
 
 Item = tuple[int, Any, bool]
 """The number of a record, what stands in history for it, and whether that is a call, not yet a message."""
 
 
-def _merged(table: Table, entries: Iterable[Entry], asked: Iterable[Item]) -> list[Any]:
+def _merged(table: Table, entries: Iterable[Entry], asked: Iterable[Item]) -> Iterator[Any]:
     """Entries and asks in the order of their records; calls that were asked together are one message."""
-    told: list[Any] = []
     calls: list[Any] = []
     queue = deque(asked)
 
-    def tell(message: Any) -> None:
-        told.extend(waiting(table, calls))
+    def tell(message: Any) -> Iterator[Any]:
+        yield from waiting(table, calls)
         calls.clear()
-        told.append(message)
+        yield message
 
-    def take_asks(before: float) -> None:
+    def take_asks(before: float) -> Iterator[Any]:
         while queue and queue[0][0] < before:
             _, said, is_call = queue.popleft()
             if is_call:
                 calls.append(said)
             else:
-                tell(said)
+                yield from tell(said)
 
     for entry in entries:
-        take_asks(entry.seq)
+        yield from take_asks(entry.seq)
         for message in _messages(table, entry):
-            tell(message)
-    take_asks(float("inf"))
-    return [*told, *waiting(table, calls)]
+            yield from tell(message)
+    yield from take_asks(float("inf"))
+    yield from waiting(table, calls)
 
 
 # -- asks -------------------------------------------------------------------------------------------------------------

@@ -73,7 +73,7 @@ class AapRoutes:
             raise Invalid("type: say 'full' or 'compacted'", param="type")
         if kind not in self.house.shown_agent(view).capabilities.history:
             raise NotFound(f"agent '{view.agent}' keeps no {kind} history")
-        return reply(history.history(self.house.table, kind, view))
+        return reply(await history.history(self.house.table, kind, view))
 
     async def turn(self, request: web.Request) -> web.StreamResponse:
         session_id, house = request.match_info["id"], self.house

@@ -11,6 +11,8 @@ import jsonschema_rs
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from gateway.web import FailFast
+
 
 class AapSettings(BaseModel):
     """What config.yaml may say under the dialect's name."""
@@ -20,7 +22,7 @@ class AapSettings(BaseModel):
     page_size: int = Field(50, ge=1, le=1000)
 
 
-class Wire(BaseModel):
+class Wire(FailFast, BaseModel):
     """Types are taken literally; members nobody knows are ignored, and a null is a member that is not there."""
 
     model_config = ConfigDict(strict=True, extra="ignore")

@@ -10,6 +10,7 @@ from aiohttp import web
 from gateway.errors import GatewayError
 from gateway.model import SessionView
 from gateway.resources import Archive, Workspaces, addresses_in, pack, unpack, unpack_files
+from gateway.time_slices import one_at_a_time
 from gateway.web import OWNER, Context, attachment, receive, reply
 
 from . import rest_views as views
@@ -34,22 +35,23 @@ class ArchiveRoutes:
 
     async def export(self, request: web.Request) -> web.StreamResponse:
         view = await self.house.sessions.get(request[OWNER], request.match_info["id"])
-        records = await self.house.sessions.records(view.owner, view.session_id)
         space = self.workspaces.of(view.session_id)
         draft = space.draft()
         try:
-            await asyncio.to_thread(pack, draft, records, space, self.house.clock())
+            async with one_at_a_time(view.owner):
+                records = await self.house.sessions.records(view.owner, view.session_id)
+                await asyncio.to_thread(pack, draft, records, space, self.house.clock())
         except BaseException:
             draft.unlink(missing_ok=True)
             raise
         return attachment(draft, f"{view.session_id}.zip", "application/zip", fleeting=True)
 
     async def preview(self, request: web.Request) -> web.Response:
-        async with self._received(request) as (_, file):
+        async with self._received(request) as (_, file), one_at_a_time(request[OWNER]):
             return reply(views.import_preview(self.house.table, await self._unpacked(file)))
 
     async def take(self, request: web.Request) -> web.Response:
-        async with self._received(request) as (fields, file):
+        async with self._received(request) as (fields, file), one_at_a_time(request[OWNER]):
             found = await self._unpacked(file)
             view = await self.house.sessions.adopt(request[OWNER], found.records)
             await self._fill(view, file, fields)

@@ -1,9 +1,12 @@
 """Blade's checkpoints: where a session can be rewound to, how it looked there, and going back."""
 
+from typing import Any
+
 from aiohttp import web
 
 from gateway.errors import NotFound
-from gateway.model import ROOT, Checkpoint, SessionView, text_of
+from gateway.model import ROOT, SessionView, text_of
+from gateway.time_slices import sliced
 from gateway.web import OWNER, Context, read_as, reply
 
 from . import rest_views as views
@@ -31,11 +34,15 @@ class CheckpointRoutes:
 
     async def listed(self, request: web.Request) -> web.Response:
         view = await self._view(request)
-        marks = [(f"{PREFIX}{mark.seq}", mark) for mark in view.checkpoints]
-        return reply([
-            views.checkpoint(self.house.table, name, mark, _last(view, mark), _preview(view, mark), marks[-1][0])
-            for name, mark in marks
-        ])
+        last, said = _last_messages(view), _first_words(view)
+        leaf, shown = f"{PREFIX}{view.checkpoints[-1].seq}", list[Any]()
+        async for some in sliced(view.checkpoints[:]):
+            shown += [
+                views.checkpoint(self.house.table, f"{PREFIX}{mark.seq}", mark, last[mark.entries],
+                                 said.get(mark.turn_id, ""), leaf)
+                for mark in some
+            ]
+        return reply(shown)
 
     async def rewind(self, request: web.Request) -> web.Response:
         said, view = await read_as(request, Rewinding), await self._view(request)
@@ -66,13 +73,18 @@ def _place(view: SessionView, checkpoint_id: str) -> int:
     raise NotFound(f"there is no checkpoint '{checkpoint_id}'")
 
 
-def _last(view: SessionView, mark: Checkpoint) -> str | None:
-    """The message that ended there."""
-    said = (entry.message_id for entry in reversed(view.entries[:mark.entries]) if entry.scope_id == ROOT)
-    return next((message_id for message_id in said if message_id), None)
+def _last_messages(view: SessionView) -> list[str | None]:
+    """For each number of entries, the message that was the last then."""
+    last: list[str | None] = [None]
+    for entry in view.entries:
+        last.append(entry.message_id if entry.scope_id == ROOT and entry.message_id else last[-1])
+    return last
 
 
-def _preview(view: SessionView, mark: Checkpoint) -> str:
-    """What somebody said to begin the turn that ended there."""
-    entries = [entry for entry in view.entries[:mark.entries] if entry.turn_id == mark.turn_id]
-    return text_of(entries[0].content)[:PREVIEW] if mark.turn_id and entries else ""
+def _first_words(view: SessionView) -> dict[str | None, str]:
+    """What somebody said to begin each turn."""
+    said: dict[str | None, str] = {None: ""}
+    for entry in view.entries:
+        if entry.turn_id not in said:
+            said[entry.turn_id] = text_of(entry.content)[:PREVIEW]
+    return said

@@ -40,4 +40,5 @@ class ShareRoutes:
     @public
     async def read(self, request: web.Request) -> web.Response:
         share = await self.sharing.open(request.match_info["token"])
-        return reply(await messages_of(self.house, share.owner, share.session_id))
+        token = request.match_info["token"]
+        return reply(await messages_of(self.house, share.owner, share.session_id, waits_with=token))

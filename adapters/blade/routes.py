@@ -9,12 +9,13 @@ from pydantic import BaseModel
 from gateway.errors import Invalid
 from gateway.field_errors import shown
 from gateway.model import PRIVATE, SECRETS, SessionStatus, SessionView, Settings
+from gateway.time_slices import one_at_a_time, sliced
 from gateway.web import OWNER, Context, SocketServer, public, read_as, reply
 
 from . import inbound, views, wire
 from .chat import Chat, Unsaid, read
 from .ending import ending
-from .rest_reading import keep, messages_of
+from .rest_reading import PAGE, keep, messages_of, pages_of
 from .rest_routes import rest_routes
 
 HARD = 3
@@ -75,8 +76,12 @@ class BladeRoutes:
     async def listed(self, request: web.Request) -> web.Response:
         limit, offset = _number(request, "limit", 20, 1), _number(request, "offset", 0, 0)
         found, _ = await self.house.sessions.list(request[OWNER], limit=MOST)
-        wanted = [view for view in found if self._wanted(request, view)]
-        items = [self._shown(view) for view in wanted[offset:offset + limit]]
+        wanted: list[SessionView] = []
+        async for some in sliced(found, PAGE):
+            wanted += [view for view in some if self._wanted(request, view)]
+        items: list[Any] = []
+        async for some in sliced(wanted[offset:offset + limit], PAGE):
+            items += [self._shown(view) for view in some]
         return reply(self.house.table.object("sessions", items=items, total=len(wanted), limit=limit, offset=offset))
 
     async def get(self, request: web.Request) -> web.Response:
@@ -114,8 +119,9 @@ class BladeRoutes:
 
     async def history(self, request: web.Request) -> web.Response:
         view = await self._view(request)
-        records = await self.house.sessions.records(request[OWNER], view.session_id)
-        return reply(views.history(self.house.table, records, self._model(view)))
+        async with one_at_a_time(request[OWNER]):
+            pages = pages_of(self.house, request[OWNER], view.session_id)
+            return reply(await views.history(self.house.table, pages, self._model(view)))
 
     async def compact(self, request: web.Request) -> web.Response:
         session_id, house = request.match_info["id"], self.house

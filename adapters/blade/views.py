@@ -1,6 +1,7 @@
 """Blade's bodies of chat: turns, tool calls and sessions as the table spells them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterable, Callable, Sequence
+from itertools import pairwise
 from math import inf
 from typing import Any
 from zlib import crc32
@@ -8,6 +9,9 @@ from zlib import crc32
 import orjson
 
 from gateway.model import LimitExceeded, Outcome, Question, Record, SessionRewound, SessionView, read_json
+from gateway.time_slices import SLICE, sliced
+from gateway.time_slices import turn as turn_of_work
+from gateway.web import dumps
 from mappings.language import Table
 
 from .ledger import Ledger
@@ -26,6 +30,9 @@ _SESSION = (
     "is_pinned", "memory_enabled", "is_persistent", "replay_state",
 )
 _REFUSAL = ("message", "code", "detail")
+
+TURNS = 16
+"""How many turns, of which each may have many blocks, are spelled in one slice."""
 
 OBJECTS: dict[str, tuple[str, ...]] = {
     "turn": _TURN,
@@ -174,21 +181,40 @@ def _as_object(said: Any) -> dict[str, Any]:
 
 # -- history ----------------------------------------------------------------------------------------------------------
 
-def told_of(records: Iterable[Record]) -> list[Turn]:
+async def told_of(pages: AsyncIterable[Sequence[Record]]) -> list[Turn]:
     """All turns of a session, as they are by now."""
     ledger, turns = Ledger(), list[Turn]()
-    for record in records:
-        if isinstance(record.event, SessionRewound):
-            turns = [told for told in turns if told.seq <= record.event.to_seq]
-        turns += [cue.turn for cue in ledger.take(record) if cue.turn is not None and cue.name == "turn.opened"]
+    async for records in pages:
+        async for some in sliced(records):
+            for record in some:
+                await _tell(ledger, record, turns)
     for _ in ledger.flush(inf):
         pass
     return turns
 
 
-def messages(table: Table, records: Iterable[Record]) -> list[Any]:
-    """What GET …/messages answers with."""
-    return [_listed(table, told) for told in told_of(records)]
+async def _tell(ledger: Ledger, record: Record, turns: list[Turn]) -> None:
+    if isinstance(record.event, SessionRewound):
+        while turns and turns[-1].seq > record.event.to_seq:
+            turns.pop()
+    before = len(turns)
+    for cue in ledger.take(record):
+        if cue.turn is not None and cue.name == "turn.opened":
+            turns.append(cue.turn)
+            if (len(turns) - before) % SLICE == 0:  # a session may begin with thousands of messages
+                await turn_of_work()
+
+
+async def messages(table: Table, pages: AsyncIterable[Sequence[Record]]) -> list[Any]:
+    """What GET …/messages answers with, each message encoded already."""
+    return await _encoded(await told_of(pages), lambda told: _listed(table, told))
+
+
+async def _encoded(turns: Sequence[Turn], spelled: Callable[[Turn], Any]) -> list[Any]:
+    encoded: list[Any] = []
+    async for some in sliced(turns, TURNS):
+        encoded += [orjson.Fragment(dumps(spelled(told))) for told in some]
+    return encoded
 
 
 def _listed(table: Table, told: Turn) -> Any:
@@ -196,12 +222,12 @@ def _listed(table: Table, told: Turn) -> Any:
     return table.object(shape, turn=turn(table, told), failure=told.failure)
 
 
-def history(table: Table, records: Sequence[Record], model: str | None) -> Any:
+async def history(table: Table, pages: AsyncIterable[Sequence[Record]], model: str | None) -> Any:
     """The turns as nodes, each under the one before it."""
-    turns, parent, nodes = told_of(records), None, list[Any]()
-    for told in turns:
-        nodes.append(table.object("history.node", turn=turn(table, told), parent=parent))
-        parent = told.id
+    turns = await told_of(pages)
+    parents = {after.id: before.id for before, after in pairwise(turns)}
+    nodes = await _encoded(turns, lambda told: table.object(
+        "history.node", turn=turn(table, told), parent=parents.get(told.id)))
     return table.object("history", nodes=nodes, model=model)
 
 

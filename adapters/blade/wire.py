@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
+from gateway.web import FailFast
+
 from .asking import InWords
 
 
@@ -51,7 +53,7 @@ def _known(value: Any) -> Any:
     return value
 
 
-class Wire(BaseModel):
+class Wire(FailFast, BaseModel):
     """Types are taken literally; members nobody knows are ignored, and null is as good as absent where it may be."""
 
     model_config = ConfigDict(strict=True, extra="ignore")

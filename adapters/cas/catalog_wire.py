@@ -6,12 +6,13 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
 from gateway.ids import repeated
+from gateway.web import FailFast
 
 MAX_KEYS, MAX_KEY, MAX_VALUE = 16, 64, 512
 MAX_TOOLS, MAX_SYSTEM = 128, 100_000
 
 
-class Wire(BaseModel):
+class Wire(FailFast, BaseModel):
     """Types are taken literally; members nobody knows are ignored."""
 
     model_config = ConfigDict(strict=True, extra="ignore", protected_namespaces=())

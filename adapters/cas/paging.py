@@ -7,9 +7,12 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from gateway.errors import Invalid, NotFound
 from gateway.field_errors import shown
+from gateway.time_slices import turn
 from mappings.language import Table
 
 LIMIT, MOST = 20, 100
+LOOKED_AT = 2000
+"""How many things are looked at for one page."""
 CURSORS = ("after_id", "before_id", "page")
 
 T = TypeVar("T")
@@ -56,15 +59,22 @@ async def listed(
     asked: Asked, fetch: Fetch[T], *, place_of: Callable[[T], int], find: Callable[[str], Awaitable[T]],
     keep: Callable[[T], bool] = lambda item: True,
 ) -> Listed[T]:
-    """The page asked for. `find` finds what a cursor names; things that `keep` refuses are passed over."""
+    """The page asked for. `find` finds what a cursor names; things that `keep` refuses are passed over.
+
+    Where few things are kept, the page may be short: after so many things the client is given the token to go on.
+    """
     backward, place = await _cursor(asked, place_of, find)
     oldest_first = asked.ascending is not backward
     items: list[T] = []
+    seen, wanted = 0, asked.limit + 1
     while len(items) <= asked.limit:
-        wanted = asked.limit + 1
+        if seen >= LOOKED_AT and place is not None:
+            return Listed(items[::-1] if backward else items, True, _token(backward, place))
+        await turn()
         after, before = (place, None) if oldest_first else (None, place)
         some = await fetch(after=after, before=before, limit=wanted, oldest_first=oldest_first)
         items += [item for item in some if keep(item)]
+        seen += wanted
         if len(some) < wanted:
             break
         place = place_of(some[-1])

@@ -30,6 +30,8 @@ from .wire import ChatSend
 TITLE_GENERATION = "title_generation"
 LINK = "link"
 """Under this name a stored file keeps the address that its upload was answered with."""
+TITLE_ROOM = 10_000
+"""How many characters of a message are looked at for a title."""
 PAGE = 512
 
 
@@ -171,7 +173,8 @@ class Chats:
     def _title_of(self, body: ChatSend, view: SessionView) -> str | None:
         """Its first words, for a conversation that has no title and whose client asked for one."""
         wanted = view.title is None and TITLE_GENERATION in (body.background_tasks or ())
-        return " ".join(body.message.split())[:self.house.settings.title_length] or None if wanted else None
+        words = body.message[:TITLE_ROOM].split() if wanted else ()
+        return " ".join(words)[:self.house.settings.title_length] or None
 
     async def _entitled(
         self, wish: Wish, view: SessionView, title: str, submitting: Coroutine[Any, Any, Receipt],

@@ -6,6 +6,7 @@ from aiohttp import web
 
 from gateway.errors import Invalid
 from gateway.model import SessionView
+from gateway.time_slices import one_at_a_time
 from gateway.web import OWNER, Context, reply
 
 from . import history, params, views
@@ -14,7 +15,8 @@ from .history import Message
 from .manner import LOCAL
 from .search import look
 
-PAGE = 1000
+PAGE, MOST = 1000, 10_000
+"""How many conversations are read at a time, and how many are listed and searched."""
 
 
 class Conversations:
@@ -61,7 +63,8 @@ class Conversations:
         limit, wanted = params.whole(request, "limit", 20, 1, 50), request.query.get("q", "").strip()
         if not wanted:
             raise Invalid("q: say what to look for", param="q")
-        hits = [(view, hit) for view in await self._all(request) if (hit := look(view, wanted)) is not None]
+        async with one_at_a_time(request[OWNER]):
+            hits = [(view, hit) for view in await self._all(request) if (hit := await look(view, wanted)) is not None]
         shown = [
             self.house.table.object("found", conversation=self._shown(view), where=hit.where, snippet=hit.snippet)
             for view, hit in hits[:limit]
@@ -118,12 +121,12 @@ class Conversations:
             return await self.house.sessions.get(request[OWNER], request.match_info["id"])
 
     async def _all(self, request: web.Request) -> list[SessionView]:
-        """The user's conversations, newest first."""
+        """The user's conversations, newest first; of very many the newest."""
         found, before = list[SessionView](), None
         while True:
             views_, before = await self.house.sessions.list(request[OWNER], before=before, limit=PAGE)
             found += [view for view in views_ if self.chats.is_of(view, request.query.get("user_id"))]
-            if before is None:
+            if before is None or len(found) >= MOST:
                 return found
 
     def _messages(self, view: SessionView) -> list[Message]:

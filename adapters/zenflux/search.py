@@ -3,9 +3,12 @@
 from typing import NamedTuple
 
 from gateway.model import ROOT, Role, SessionView, text_of
+from gateway.time_slices import turn
 
 AROUND = 40
 """Characters shown on either side of what was found."""
+CHARACTERS, ENTRY = 250_000, 2000
+"""How many characters are looked through in one slice, and how many of them the time for an entry is worth."""
 
 
 class Hit(NamedTuple):
@@ -15,14 +18,20 @@ class Hit(NamedTuple):
     snippet: str
 
 
-def look(view: SessionView, wanted: str) -> Hit | None:
-    if wanted.casefold() in (view.title or "").casefold():
+async def look(view: SessionView, wanted: str) -> Hit | None:
+    folded = wanted.casefold()
+    if folded in (view.title or "").casefold():
         return Hit("title", view.title or "")
-    for entry in reversed(view.entries):
+    seen = 0
+    for entry in reversed(view.entries[:]):
         if entry.scope_id == ROOT and entry.role in (Role.USER, Role.ASSISTANT):
             text = text_of(entry.content)
-            if wanted.casefold() in text.casefold():
+            if folded in text.casefold():
                 return Hit("content", _around(text, wanted))
+            seen += ENTRY + len(text)
+            if seen > CHARACTERS:
+                await turn()
+                seen = 0
     return None
 
 

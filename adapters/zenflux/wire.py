@@ -4,6 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
+from gateway.web import FailFast
+
 
 class ZenfluxSettings(BaseModel):
     """What config.yaml may say under the dialect's name."""
@@ -21,7 +23,7 @@ class ZenfluxSettings(BaseModel):
     title_length: int = Field(30, ge=1, le=200)
 
 
-class Wire(BaseModel):
+class Wire(FailFast, BaseModel):
     """Types are taken literally; members nobody knows are ignored."""
 
     model_config = ConfigDict(strict=True, extra="ignore")

@@ -26,7 +26,7 @@ from gateway.speech import FRAGMENT, Speech
 from . import acts, acts_people, acts_tools
 from .directives import Directive
 from .sample import sample
-from .stage import MODEL, Sleep, Stage
+from .stage import LONG, MODEL, Sleep, Stage
 from .tools import CALC, CLOCK, SEARCH, builtin, is_planning
 
 DEMO_CARD = AgentCard(
@@ -140,7 +140,7 @@ async def _reply(stage: Stage) -> Speech:
     for said in stage.open():
         yield said
     yield stage.pen.start()
-    for piece in _json_pieces(stage) if stage.json else _WORD.findall(stage.reply()):
+    for piece in _json_pieces(stage) if stage.json else _pieces(stage.reply()):
         if stage.delay:
             await stage.sleep(stage.delay)
         yield stage.pen.delta(piece)
@@ -156,5 +156,15 @@ def _json_pieces(stage: Stage) -> list[str]:
     return [text[at:at + FRAGMENT] for at in range(0, len(text), FRAGMENT)]
 
 
+def _pieces(text: str) -> Iterator[str]:
+    """Word by word; a very long text in as many pieces as it is worth."""
+    if len(text) <= LONG:
+        return (match[0] for match in _WORD.finditer(text))
+    size = -(-len(text) // PIECES)
+    return (text[at:at + size] for at in range(0, len(text), size))
+
+
 _WORD = re.compile(r"\S+\s*|\s+")
+PIECES = 2000
+"""A very long text is said in so many pieces."""
 

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
+LOOKED_AT = 200_000
+"""In so many characters of a message directives are looked for."""
 MOST = 1_000_000
 """More deltas than this nobody gets, however many they ask for."""
 
@@ -35,7 +37,7 @@ def parse(message: str) -> Script:
     found: list[Directive] = []
     kept: list[str] = []
     at = 0
-    for match in _DIRECTIVE.finditer(message):
+    for match in _DIRECTIVE.finditer(message, 0, LOOKED_AT):
         reading = READERS[match[1]](match[1], message, match.end()) if match.start() >= at else None
         if reading is not None:
             kept.append(message[at:match.start()])

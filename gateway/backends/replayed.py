@@ -26,6 +26,7 @@ from gateway.model import (
     standing,
 )
 from gateway.ports import ReplayState, Said, Scoped, Sessions, Turn
+from gateway.time_slices import one_at_a_time
 
 Sleep = Callable[[float], Awaitable[None]]
 OnChange = Callable[[str, ReplayState], Awaitable[None]]
@@ -179,13 +180,16 @@ class Replays:
             raise Conflict(why)
         if len(self._going) >= AT_ONCE:
             raise Overloaded(f"{AT_ONCE} replays are going on, and no more are allowed")
-        records = standing(await self._sessions.records(owner, session_id))
+        async with one_at_a_time(owner):
+            whole = await self._sessions.records(owner, session_id)
+            records = await asyncio.to_thread(standing, whole)
+            turns = await asyncio.to_thread(turns_of, records)
         created, old = records[0].event, await self._sessions.get(owner, session_id)
         assert isinstance(created, SessionCreated)
         view = await self._sessions.create(
             owner, old.agent, settings=created.settings, history=created.history, title=old.title, metadata=metadata,
         )
-        replay = Replay(view, session_id, turns_of(records), Player(speed, self._sleep))
+        replay = Replay(view, session_id, turns, Player(speed, self._sleep))
         await self._sessions.perform(owner, view.session_id, replay.player)
         self._keep(view.session_id, replay, on_change)
         await on_change(view.session_id, replay.state)

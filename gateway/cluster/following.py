@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from gateway.engine import Cursor, House, Hub, Session
+from gateway.engine import Cursor, House, Hub, Session, restore_idle
 from gateway.errors import GatewayError
 from gateway.log.redis import Lost, RedisLog, decode
 from gateway.model import Record, SessionStatus, SessionView
@@ -73,8 +73,8 @@ class Following(Holding):
 
     async def _copy(self, session_id: str) -> Session | None:
         """The session as its writer has stored it up to now; None if it is gone, or has gone back in time."""
-        spine = () if session_id in self._sessions else await self._log.spine(session_id)
-        if not self._log.holds(session_id) and (session := self._kept_copy(session_id, spine)) is not None:
+        stored = None if session_id in self._sessions else await self._stored_copy(session_id)
+        if not self._log.holds(session_id) and (session := self._kept_copy(session_id, stored)) is not None:
             shown = self._hub.head_of(session_id)
             known = session.view.head if shown is None else min(shown, session.view.head)
             records = await self._log.since(session_id, known)
@@ -85,13 +85,16 @@ class Following(Holding):
                 self._hub.tear(session_id)
         return await super()._loaded(session_id) if self._log.holds(session_id) else self._sessions.get(session_id)
 
-    def _kept_copy(self, session_id: str, spine: Sequence[Record]) -> Session | None:
-        session = self._sessions.pop(session_id, None)
-        if session is None and spine:
-            session = Session(session_id, self._house)
-            for record in spine:
-                session.view.apply(record)
-            session.safe = session.told = session.view.head
+    async def _stored_copy(self, session_id: str) -> Session | None:
+        spine = await self._log.spine(session_id)
+        if not spine:
+            return None
+        session = Session(session_id, self._house)
+        await restore_idle(session, spine, spine[-1].seq)
+        return session
+
+    def _kept_copy(self, session_id: str, stored: Session | None) -> Session | None:
+        session = self._sessions.pop(session_id, None) or stored
         if session is not None:
             self._keep(session)
         return session

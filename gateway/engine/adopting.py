@@ -22,6 +22,7 @@ from gateway.model import (
     SessionUpdated,
     with_settings,
 )
+from gateway.time_slices import sliced
 
 from .fitting import fitted
 
@@ -35,18 +36,19 @@ BETWEEN_TURNS = (
 """What may belong to no turn."""
 
 
-def retold(session: "Session", owner: str, records: Sequence[Record]) -> list[Record]:
+async def retold(session: "Session", owner: str, records: Sequence[Record]) -> list[Record]:
     """The records as the new session's own, which has taken them in; `Invalid` at the first that cannot be."""
     if records and isinstance(records[-1].event, SessionClosed):
         records = records[:-1]  # what was closed there is open here
     if not records or not isinstance(records[0].event, SessionCreated):
         raise Invalid("the records do not begin with a session")
     told = []
-    for record in records:
-        try:
-            told.append(_retold(session, owner, record))
-        except (GrammarError, GatewayError) as error:
-            raise Invalid(f"record {record.seq} cannot be taken over: {error}") from None
+    async for some in sliced(records):
+        for record in some:
+            try:
+                told.append(_retold(session, owner, record))
+            except (GrammarError, GatewayError) as error:
+                raise Invalid(f"record {record.seq} cannot be taken over: {error}") from None
     if session.view.status is not SessionStatus.IDLE:
         raise Invalid("the records end in the middle of a turn")
     return told

@@ -5,11 +5,14 @@ from typing import Protocol
 
 from gateway.model import BlockDelta, Record, TurnEnded, TurnSuspended
 from gateway.ports import Chunk, Outbound, Skipping
+from gateway.time_slices import SLICE
 
 KEPT_CHUNKS = 2048
 """When twice as many chunks are kept, it is looked who still wants them."""
 KEPT_BYTES = 16 * 1024 * 1024
 """How much of one reading of a session is kept for its slower readers; who is further behind reads the log instead."""
+GROUP, LARGE = 8, 64 * 1024
+"""After so many records it is looked at the last frame; one of more bytes than that takes a while to make."""
 CHUNK_BYTES = 300
 """What a chunk takes beside its bytes."""
 
@@ -36,6 +39,8 @@ class Channel:
         self.readers: set[Reader] = set()
         self.bytes = 0
         self._look_at = 2 * KEPT_CHUNKS
+        self._large = False
+        """Whether the last frame was a large one."""
 
     @property
     def end(self) -> int:
@@ -56,6 +61,22 @@ class Channel:
             self.seq = records[-1].seq
         if len(self.readers) > 1:
             self.bytes += size_of(chunks[before:])
+
+    def take_some(self, records: Sequence[Record], most: int = SLICE) -> int:
+        """Take in as many as one slice of time has room for; how many those were.
+
+        A frame may hold all that was said so far: where frames have grown large, few of them are a slice.
+        """
+        taken, most = 0, min(most, len(records))
+        while taken < most:
+            group, before = 1 if self._large else GROUP, len(self.chunks)
+            self.take(records[taken:taken + group])
+            taken += group
+            if len(self.chunks) > before and self.chunks[-1].frames:
+                self._large = len(self.chunks[-1].frames[0]) > LARGE
+                if self._large:
+                    break
+        return min(taken, len(records))
 
     def pass_over(self, records: Sequence[Record]) -> None:
         """Take in what the reader has had already; nobody wants the frames of it."""

@@ -6,9 +6,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gateway.errors import GatewayError
+from gateway.model import Record, SessionCreated
 from gateway.ports import Chunk, Place
+from gateway.time_slices import turn
 
-from .channel import Channel
+from .channel import GROUP, Channel
 from .feed import Feed, wake
 
 if TYPE_CHECKING:
@@ -18,6 +20,22 @@ PAGE = 512
 """How many records of the log are read in one go."""
 SOON = 1.0
 """Seconds within which it is told that a session whose log is gone has been deleted."""
+
+
+MOST_SEEDS = 256
+"""A session that begins with more messages than that is projected in a thread."""
+
+
+async def take_in(channel: Channel, records: Sequence[Record]) -> None:
+    """Let a channel that nobody shares take in what the log has, without holding up the loop."""
+    first = records[0].event if records else None
+    if isinstance(first, SessionCreated) and len(first.history) > MOST_SEEDS:
+        await asyncio.to_thread(channel.take, records[:1])
+        records = records[1:]
+    while records:
+        if len(records) > GROUP:
+            await turn()
+        records = records[channel.take_some(records):]
 
 
 class Cursor:
@@ -37,6 +55,8 @@ class Cursor:
         """How many of the chunks of the shared channel it has had."""
         self._alone: Channel | None = None
         self._waiter: asyncio.Future[None] | None = None
+        self._more = False
+        """Whether the live end has more than was taken in last."""
         self._was_live = False
         self._heard = after
         """The last record that was told to us, in frames or in silence."""
@@ -49,6 +69,10 @@ class Cursor:
             if self._shared is None and not self._join():
                 ready = await self._read_log()
             else:
+                if self._more:
+                    await turn()  # much came at once: others are served between two slices of it
+                    if not self.open:
+                        return ()
                 ready, self._late = self._late or self._take(), ()
             if self._shared is not None:
                 self._heard, self._was_live = self._shared.seq, True
@@ -132,10 +156,15 @@ class Cursor:
         if news is None or self.place < channel.base:
             self._part()
             return ()
-        channel.take(news)
+        taken = len(news)
+        if taken > GROUP:
+            taken = channel.take_some(news, PAGE)
+        else:
+            channel.take(news)
+        self._more = taken < len(news)
         if self._hub.is_time(feed, channel.outbound.deadline):
             channel.flush(self._hub.clock())
-        if len(feed.channels) == 1:
+        if len(feed.channels) == 1 and not self._more:
             feed.records.clear()
         ready, self.place = channel.since(self.place), channel.end
         channel.handed_out()
@@ -163,7 +192,9 @@ class Cursor:
         alone.pass_over(records[:had])
         if alone.seq == self._after and self._due is not None:
             alone.outbound.flush(self._due)
-        alone.take(records[had:])
+        await take_in(alone, records[had:])
+        if not self.open:
+            return ()
         ready, self._heard = alone.chunks, max(self._heard, alone.seq)
         alone.base, alone.chunks = alone.end, []
         self._join()  # now, if this was the last page: what comes next must not be read from the log again

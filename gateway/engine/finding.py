@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from gateway.errors import NotFound, Overloaded
 from gateway.model import Record, SessionView
 from gateway.ports import Chunk, Place, SessionHead
+from gateway.time_slices import sliced
 
 from .cursor import Cursor
 from .keeping import Keeping
@@ -24,17 +25,21 @@ class Finding(Keeping):
         return await self._seen(session)
 
     async def active(self, owner: str) -> Sequence[SessionView]:
-        found = [await self._loaded(head.session_id) for head in await self._house.log.unfinished(owner)]
-        return [await self._seen(session) for session in found if session is not None]
+        return await self._views(await self._house.log.unfinished(owner))
+
+    async def _views(self, heads: Sequence[SessionHead]) -> list[SessionView]:
+        views: list[SessionView] = []
+        async for some in sliced(heads):
+            found = [await self._loaded(head.session_id) for head in some]
+            views += [await self._seen(session) for session in found if session is not None]
+        return views
 
     async def list(
         self, owner: str, *, before: int | None = None, limit: int = 50,
     ) -> tuple[list[SessionView], int | None]:
         heads = await self._house.log.sessions(owner, before, limit + 1)
         more, heads = len(heads) > limit, heads[:limit]
-        found = [await self._loaded(head.session_id) for head in heads]
-        views = [await self._seen(session) for session in found if session is not None]
-        return views, heads[-1].ordinal if more else None
+        return await self._views(heads), heads[-1].ordinal if more else None
 
     async def heads(
         self, owner: str, *, before: int | None = None, after: int | None = None, limit: int = 50,

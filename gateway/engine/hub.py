@@ -10,7 +10,7 @@ from gateway.ports import Chunk, EventLog, Outbound
 from gateway.quotas import Tally
 
 from .channel import Channel
-from .cursor import PAGE, Cursor
+from .cursor import PAGE, Cursor, take_in
 from .feed import Feed
 
 Projector = Callable[[str, str], Outbound]
@@ -103,7 +103,7 @@ class Hub:
                 return
             had = sum(record.seq <= after for record in records)
             channel.pass_over(records[:had])
-            channel.take(records[had:])
+            await take_in(channel, records[had:])
             ready, channel.chunks = channel.chunks, []
             for chunk in ready:
                 yield chunk

@@ -11,7 +11,7 @@ from gateway.ports import Backend
 
 from .house import House
 from .hub import Hub
-from .returning import restore, restore_idle, revive
+from .returning import fold, restore, restore_idle, revive
 from .session import Session
 from .turn import TurnRun
 
@@ -85,11 +85,11 @@ class Keeping:
         session = Session(session_id, self._house)
         if head.in_turn:
             records = await log.read(session_id)
-            restore(session, records, head.head)
+            await restore(session, records, head.head)
             self._keep(session)
             revive(session, records)
         else:
-            restore_idle(session, await log.spine(session_id), head.head)
+            await restore_idle(session, await log.spine(session_id), head.head)
             self._keep(session)
         return session
 
@@ -169,8 +169,7 @@ class Keeping:
             if not session.safe:
                 raise
             stored = SessionView(session_id=session.view.session_id)
-            for record in await self._house.log.read(stored.session_id):
-                stored.apply(record)
+            await fold(stored, await self._house.log.read(stored.session_id))
             return stored
         return session.view
 

@@ -19,6 +19,7 @@ from gateway.model import (
     Record,
     SendMessage,
     SessionStatus,
+    SessionView,
     StopReason,
     TurnEnded,
     TurnResumed,
@@ -28,6 +29,7 @@ from gateway.model import (
     Withdraw,
     call_of,
 )
+from gateway.time_slices import sliced
 
 from .closing import say_end
 
@@ -36,23 +38,31 @@ if TYPE_CHECKING:
 
 Requests = dict[str, AnyAsk]
 """What was asked at one pause, by the ids of the asks."""
+FOLDED = 2048
+"""How many records a session takes in at a time when it comes back."""
 GONE = "The server stopped while this turn was running."
 CHANGED = "The agent did not ask again what it had asked before the server stopped."
 
 
-def restore(session: "Session", records: Sequence[Record], head: int) -> None:
+async def restore(session: "Session", records: Sequence[Record], head: int) -> None:
     """Take the records in; without a turn at work, those that are no deltas are enough."""
-    for record in records:
-        session.grammar.check(record.event, record.scope_id)
-        session.view.apply(record)
+    async for some in sliced(records, FOLDED):
+        for record in some:
+            session.grammar.check(record.event, record.scope_id)
+            session.view.apply(record)
     session.view.head = session.safe = session.told = head
 
 
-def restore_idle(session: "Session", spine: Sequence[Record], head: int) -> None:
-    """The same where nothing is open: the grammar has nothing to remember."""
-    for record in spine:
-        session.view.apply(record)
+async def restore_idle(session: "Session", spine: Sequence[Record], head: int) -> None:
+    """Take the spine of the log in where nothing is open: the grammar has nothing to remember."""
+    await fold(session.view, spine)
     session.view.head = session.safe = session.told = head
+
+
+async def fold(view: SessionView, records: Sequence[Record]) -> None:
+    async for some in sliced(records, FOLDED):
+        for record in some:
+            view.apply(record)
 
 
 class Past:

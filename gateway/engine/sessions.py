@@ -66,7 +66,8 @@ class SessionService(Finding):
     async def adopt(self, owner: str, records: Sequence[Record]) -> SessionView:
         self._check_room(owner)
         session = Session(unguessable("sess"), self._house)
-        told = retold(session, owner, records)
+        told = await retold(session, owner, records)
+        self._check_room(owner)
         self._keep(session)
         session.told = session.view.head
         for record in told:

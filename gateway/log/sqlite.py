@@ -20,6 +20,8 @@ decode_lines = msgspec.json.Decoder(Record).decode_lines
 Batch = dict[str, list[Record]]
 """What waits to be written, by session."""
 
+SEGMENT = 512
+"""More records of one commit become several segments: who reads a page decodes little beside it."""
 BYTES = "log.bytes"
 """The counters: whether bytes are counted, and how many each owner has."""
 SIZES = "SELECT coalesce(sum(length(spine) + length(words)), 0) FROM segments"
@@ -191,11 +193,13 @@ class Writing:
             if place is None:
                 continue  # it was deleted a moment ago
             ordinal, owner = place
-            spine, words = parted(records)
-            lines, deltas = self._lines(spine), encode_lines(words)
-            sizes[owner] = sizes.get(owner, 0) + len(lines) + len(deltas)
-            segments.append((ordinal, records[-1].seq, MODEL_VERSION, lines, deltas))
-            places += [(word, ordinal) for record in spine if (word := word_of(record)) is not None]
+            for start in range(0, len(records), SEGMENT):
+                some = records[start:start + SEGMENT]
+                spine, words = parted(some)
+                lines, deltas = self._lines(spine), encode_lines(words)
+                sizes[owner] = sizes.get(owner, 0) + len(lines) + len(deltas)
+                segments.append((ordinal, some[-1].seq, MODEL_VERSION, lines, deltas))
+                places += [(word, ordinal) for record in spine if (word := word_of(record)) is not None]
         file.executemany("INSERT INTO segments VALUES (?, ?, ?, ?, ?)", segments)
         if places:
             file.executemany("INSERT OR REPLACE INTO places VALUES (?, ?)", places)

@@ -104,7 +104,7 @@ from .grammar import (
     Turn,
     Voice,
 )
-from .json_limits import DEEPEST, LimitExceeded, check_limits, exact_json, read_json
+from .json_limits import DEEPEST, MOST_ITEMS, LimitExceeded, check_limits, exact_json, read_json
 from .record import (
     MODEL_VERSION,
     PRIVATE,
@@ -148,6 +148,7 @@ __all__ = [
     "EVENTS",
     "HOW_TO_ANSWER",
     "MODEL_VERSION",
+    "MOST_ITEMS",
     "PRIVATE",
     "ROOT",
     "SECRETS",

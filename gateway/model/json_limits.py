@@ -10,6 +10,8 @@ import orjson
 
 DEEPEST = 150
 """How many levels of arrays and objects a request, a frame or an event may have."""
+MOST_ITEMS = 50_000
+"""How many values a request or a frame may have; arrays and objects count twice, once for what they are in."""
 SMALLEST, LARGEST = -(2 ** 63), 2 ** 64 - 1
 """The integers that can be written again."""
 
@@ -17,14 +19,16 @@ _ROOM = 104
 """How many levels can be put around the deepest value before orjson refuses to write it."""
 _SHOWN = 40
 """A number with more digits than this is described, not quoted."""
-_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}:]')
+_LONGEST = 5000
+"""A number with more digits than this is not even read."""
+_TOKENS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}:]|[^"\[\]{}:]++')
 
 
 Path = tuple[str | int, ...]
 
 
 class LimitExceeded(ValueError):
-    """A value is nested too deep or has too large a number; `path` leads to it, and `field` is the path in words."""
+    """A value is nested too deep, has too large a number or too many items; `field` is the path to it in words."""
 
     def __init__(self, path: Path, words: str) -> None:
         self.path = path
@@ -39,15 +43,19 @@ class _Number(str):
     __slots__ = ()
 
 
-def read_json(text: bytes | str) -> Any:
-    """Read JSON that will be written again. Raises `LimitExceeded`, or `orjson.JSONDecodeError` if it is not JSON."""
+def read_json(text: bytes | str, most: int = MOST_ITEMS) -> Any:
+    """Read JSON that will be written again. Raises `LimitExceeded`, or `orjson.JSONDecodeError` if it is not JSON.
+
+    A decoder cannot be interrupted: so that it never works for long, the items are counted before anything is decoded.
+    """
+    written = text if isinstance(text, bytes) else text.encode(errors="replace")
+    _check_items(written, most)
     try:
         value = msgspec.json.decode(text)
-        if _fits(value):
+        if _can_be_written(value):
             return value
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         pass
-    written = text if isinstance(text, bytes) else text.encode(errors="replace")
     _check_text(written)
     return orjson.loads(text)
 
@@ -71,6 +79,40 @@ def check_limits(value: Any) -> None:
             raise LimitExceeded(path, _too_large(_digits(found)))
 
 
+def _check_items(text: bytes, most: int) -> None:
+    """Raise `LimitExceeded` if a text has more items than that; what stands inside of strings does not count."""
+    if _marks(text) <= most:
+        return
+    if b"\\" in text:
+        text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    pieces = text.split(b'"') if text.count(b'"') <= 4 * most else [text]
+    if len(pieces) == 1 or _marks(b"".join(pieces[::2])) > most:
+        raise LimitExceeded((), f"has more than {most} items, arrays and objects; send it in several parts")
+
+
+def _marks(text: bytes) -> int:
+    """How many characters there are that begin an item, an array or an object."""
+    return text.count(b",") + text.count(b"[") + text.count(b"{")
+
+
+def _can_be_written(value: Any) -> bool:
+    """Whether decoded JSON is within the limits; its texts, which can always be written, cost nothing here."""
+    level: list[Any] = [value]
+    for depth in range(DEEPEST + 1):
+        below: list[Any] = []
+        for one in level:
+            if isinstance(one, dict | list):
+                if depth == DEEPEST:
+                    return False
+                below.extend(one.values() if isinstance(one, dict) else one)
+            elif isinstance(one, int) and not SMALLEST <= one <= LARGEST:
+                return False
+        if not below:
+            return True
+        level = below
+    return True
+
+
 def _fits(value: Any) -> bool:
     for _ in range(_ROOM):
         value = [value]
@@ -83,9 +125,10 @@ def _fits(value: Any) -> bool:
 
 def _check_text(text: bytes) -> None:
     """Raise `LimitExceeded` if it is a limit that keeps a text from being read and written again."""
-    depth, path = _depth(text)
-    if depth > DEEPEST:
-        raise LimitExceeded(path, _too_deep(depth))
+    if text.count(b"[") + text.count(b"{") > DEEPEST:
+        depth, path = _depth(text)
+        if depth > DEEPEST:
+            raise LimitExceeded(path, _too_deep(depth))
     try:
         value = json.loads(text, parse_int=_integer, parse_float=_float)
     except ValueError:
@@ -113,7 +156,8 @@ def _depth(text: bytes) -> tuple[int, Path]:
             depth -= 1
         elif token == b":":
             names[depth] = before[1:-1]
-        before = token
+        elif token[:1] == b'"':
+            before = token
     return deepest, path
 
 
@@ -146,7 +190,7 @@ def _integer(digits: str) -> int | _Number:
 
 
 def _float(digits: str) -> float | _Number:
-    number = float(digits)
+    number = float(digits if len(digits) <= _LONGEST else "inf")
     return _Number(digits) if number in (float("inf"), float("-inf")) else number
 
 
@@ -157,7 +201,7 @@ def _digits(number: int) -> str:
 
 def _too_large(digits: str) -> str:
     shown = digits if len(digits) <= _SHOWN else f"a number of {len(digits)} characters"
-    if not digits.lstrip("-").isdecimal():
+    if not digits[:_LONGEST].lstrip("-").isdecimal():
         return f"{shown} is larger than a double can be; write it as a string"
     return f"{shown} does not fit into 64 bits; write it as a string"
 

@@ -1,9 +1,10 @@
 """A session in a ZIP: its records, its files and a manifest; and out of a ZIP again, whoever packed it."""
 
 import stat
+import struct
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from gateway.errors import Invalid, TooLarge
 from gateway.field_errors import struct_words
 from gateway.model import (
     MODEL_VERSION,
+    MOST_ITEMS,
     PRIVATE,
     LimitExceeded,
     Record,
@@ -34,6 +36,15 @@ from .workspace import Workspace
 FORMAT, VERSION = "dragoman.session", 1
 MANIFEST, RECORDS, FILES = "manifest.json", "records.jsonl", "workspace/"
 MAX_MANIFEST, MAX_RECORDS, MAX_ENTRIES = 64 * 1024, 32 * 1024 * 1024, 10_002
+MAX_LINES, MAX_ITEMS = 500_000, 2 * MOST_ITEMS
+"""How many records there may be, and how many items each of them may have."""
+MAX_DIRECTORY = 512 * MAX_ENTRIES
+"""How many bytes the list of the entries may have."""
+ROOM, RATIO = 16 * 1024 * 1024, 20
+"""So many bytes all files together may have, and so many more for each byte of the ZIP."""
+CHUNK = 1024 * 1024
+LAST, END, END_OF_LARGE = 65_536 + 22, b"PK\5\6", b"PK\6\7"
+"""Where the end of a ZIP begins at the latest, and with what; a ZIP of more than 4 GB has another end before that."""
 WAYS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
@@ -57,6 +68,8 @@ class Archive:
     manifest: Manifest
     records: list[Record]
     files: list[str]
+    bytes: int = 0
+    """How many the files have, as the ZIP says; it is held to that when they are unpacked."""
 
 
 # -- in ---------------------------------------------------------------------------------------------------------------
@@ -99,26 +112,53 @@ def unpack(file: Path, keep: str) -> Archive:
     with _opened(file) as archive:
         names = _checked(archive)
         manifest = _manifest(_read(archive, MANIFEST, MAX_MANIFEST))
-        lines = _read(archive, RECORDS, MAX_RECORDS).splitlines()
+        written = _read(archive, RECORDS, MAX_RECORDS)
+        count = written.count(b"\n") + (not written.endswith(b"\n"))
+        if count != manifest.records or count > MAX_LINES:
+            raise Invalid(f"{MANIFEST} tells of {manifest.records} records, and there are {count}; {MAX_LINES} may be")
+        lines = written.removesuffix(b"\n").split(b"\n")
         records = [_cleaned(_record(number, line, manifest), keep) for number, line in enumerate(lines, 1)]
-        if len(records) != manifest.records:
-            raise Invalid(f"{MANIFEST} tells of {manifest.records} records, and there are {len(records)}")
-        return Archive(manifest, records, [name.removeprefix(FILES) for name in names if name.startswith(FILES)])
+        files = [name for name in names if name.startswith(FILES)]
+        size = sum(archive.getinfo(name).file_size for name in files)
+        if size > _room(file):
+            raise TooLarge(f"the files have {size} bytes, which is more than a ZIP of this size may become")
+        return Archive(manifest, records, [name.removeprefix(FILES) for name in files], size)
 
 
 def unpack_files(file: Path, workspace: Workspace) -> None:
-    """The files, each within the bounds of the workspace; no name leads out of it."""
+    """The files, each within the bounds of the workspace, and all within what the ZIP may become."""
+    room = _room(file)
     with _opened(file) as archive:
         for name in _checked(archive):
             if name.startswith(FILES):
-                workspace.write(name.removeprefix(FILES), _read(archive, name, workspace.file_bytes))
+                path = name.removeprefix(FILES)
+                room -= workspace.file(workspace.fill(path, _chunks(archive, name, room))).stat().st_size
+
+
+def _room(file: Path) -> int:
+    """How many bytes the files of a ZIP may have: a small ZIP does not become a large workspace."""
+    return ROOM + RATIO * file.stat().st_size
 
 
 def _opened(file: Path) -> zipfile.ZipFile:
     try:
+        _check_directory(file)
         return zipfile.ZipFile(file)
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error):
         raise Invalid("the file is not a ZIP") from None
+
+
+def _check_directory(file: Path) -> None:
+    """Refuse a list of entries that is too long, before it is read: every entry takes a kilobyte of memory."""
+    with file.open("rb") as opened:
+        opened.seek(max(0, file.stat().st_size - LAST))
+        last = opened.read(LAST)
+    at = last.rfind(END)
+    if at < 0:
+        raise ValueError("it has no end")
+    [size] = struct.unpack_from("<L", last, at + 12)
+    if size > MAX_DIRECTORY or last[max(0, at - 20):at].startswith(END_OF_LARGE):
+        raise TooLarge(f"the ZIP has more than {MAX_ENTRIES} entries")
 
 
 def _checked(archive: zipfile.ZipFile) -> list[str]:
@@ -149,6 +189,20 @@ def _read(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
     return content
 
 
+def _chunks(archive: zipfile.ZipFile, name: str, most: int) -> Iterator[bytes]:
+    """One entry, a chunk at a time; never more than so many bytes, whatever the ZIP says of itself."""
+    size = 0
+    try:
+        with archive.open(name) as opened:
+            while chunk := opened.read(CHUNK):
+                size += len(chunk)
+                if size > most:
+                    raise TooLarge(f"{name[:80]!r} becomes more than a ZIP of this size may")
+                yield chunk
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError) as error:
+        raise Invalid(f"{name[:80]!r} cannot be unpacked: {error}") from None
+
+
 def _manifest(content: bytes) -> Manifest:
     try:
         manifest = msgspec.json.decode(content, type=Manifest)
@@ -163,7 +217,7 @@ def _manifest(content: bytes) -> Manifest:
 
 def _record(number: int, line: bytes, manifest: Manifest) -> Record:
     try:
-        read_json(line)
+        read_json(line, MAX_ITEMS)
         record = decode(line)
     except LimitExceeded as error:
         raise Invalid(f"{RECORDS}: line {number}: {error}") from None

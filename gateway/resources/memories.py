@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from gateway.errors import Conflict, NotFound
 from gateway.ports import Resource, Resources
+from gateway.time_slices import sliced
 
 KIND = "note"
 MOST = 10_000
@@ -67,7 +68,9 @@ class Memories:
         self, owner: str, wanted: Mapping[str, Any], keyword: str = "", *, offset: int = 0, limit: int = 20,
     ) -> tuple[list[Kept], int]:
         """A page, newest first, of those that have all that is wanted, and how many there are in all."""
-        found = [kept for kept in await self._all(owner) if _fits(kept.memory, wanted, keyword)]
+        found, keyword = list[Kept](), keyword.casefold()
+        async for some in sliced(await self._resources.list(KIND, owner, limit=MOST)):
+            found += [kept for kept in map(_kept, some) if _fits(kept.memory, wanted, keyword)]
         return found[offset:offset + limit], len(found)
 
     async def change(self, owner: str, number: int, /, **changes: Any) -> Kept:
@@ -97,10 +100,8 @@ class Memories:
 
     async def _those(self, owner: str, numbers: Iterable[int]) -> list[Kept]:
         wanted = set(numbers)
-        return [kept for kept in await self._all(owner) if kept.number in wanted]
-
-    async def _all(self, owner: str) -> list[Kept]:
-        return [_kept(found) for found in await self._resources.list(KIND, owner, limit=MOST)]
+        found = await self._resources.list(KIND, owner, limit=MOST)
+        return [_kept(one) for one in found if one.ordinal in wanted]
 
 
 def _kept(found: Resource) -> Kept:
@@ -110,6 +111,6 @@ def _kept(found: Resource) -> Kept:
 
 def _fits(memory: Memory, wanted: Mapping[str, Any], keyword: str) -> bool:
     return (
-        keyword.casefold() in memory.content.casefold()
+        keyword in memory.content.casefold()
         and all(getattr(memory, name) == value for name, value in wanted.items())
     )

@@ -5,7 +5,7 @@ import re
 import secrets
 import shutil
 import zipfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -125,6 +125,16 @@ class Workspace:
     def write(self, path: str, content: bytes) -> str:
         with self._drafted() as draft:
             draft.write_bytes(content)
+        return self.take(draft, path)
+
+    def fill(self, path: str, chunks: Iterable[bytes]) -> str:
+        """A file of chunks that come one by one; all of it or nothing."""
+        size = 0
+        with self._drafted() as draft, draft.open("wb") as opened:
+            for chunk in chunks:
+                size += len(chunk)
+                self._must_be_small(size)
+                opened.write(chunk)
         return self.take(draft, path)
 
     async def receive(self, chunks: AsyncIterator[bytes]) -> Path:

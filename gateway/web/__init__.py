@@ -6,6 +6,7 @@ from .connections import LIMITS, Runner
 from .context import Context
 from .cors import mark
 from .downloads import address, attachment, linked
+from .fail_fast import FailFast
 from .guard import CALLER, NOBODY, OWNER, Guard, bearer, current_caller, for_admins, public
 from .health import Readiness
 from .health import routes as health_routes
@@ -37,6 +38,7 @@ __all__ = [
     "Admissions",
     "AllowList",
     "Context",
+    "FailFast",
     "Form",
     "Guard",
     "Idempotency",

@@ -6,10 +6,12 @@ from typing import Any
 import msgspec
 import orjson
 
+ENCODED = (orjson.Fragment,)
+
 
 def plain(value: Any) -> Any:
-    """What orjson does not know by itself, in terms it does."""
-    return msgspec.to_builtins(value, str_keys=True)
+    """What orjson does not know by itself, in terms it does; what is encoded already stays as it is."""
+    return msgspec.to_builtins(value, str_keys=True, builtin_types=ENCODED)
 
 
 def to_json(value: Any) -> bytes:

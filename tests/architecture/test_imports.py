@@ -7,7 +7,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("gateway", "adapters", "mappings", "conformance")
-EVERYBODY = ("gateway.errors", "gateway.field_errors", "gateway.marks", "gateway.private_files", "gateway.quotas")
+EVERYBODY = (
+    "gateway.errors", "gateway.field_errors", "gateway.marks", "gateway.private_files", "gateway.quotas",
+    "gateway.time_slices",
+)
 """Words that every room of the house may use: they import nothing but the model."""
 
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
@@ -18,6 +21,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "gateway.marks": ("gateway.field_errors",),
     "gateway.ids": (),
     "gateway.quotas": ("gateway.errors",),
+    "gateway.time_slices": (),
     "gateway.ports": ("gateway.model", *EVERYBODY),
     "gateway.journal": ("gateway.model",),
     "gateway.storage": EVERYBODY,

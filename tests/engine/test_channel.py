@@ -90,3 +90,26 @@ async def test_what_the_slowest_reader_has_had_is_not_kept() -> None:
         assert len(channel.chunks) <= 80
         assert seen == list(range(2, seen[-1] + 1))
         assert channel.bytes == channel_module.size_of(channel.chunks)
+
+
+class Large(Plain):
+    """Every frame takes a while to make."""
+
+    def feed(self, record: Record) -> tuple[bytes, ...]:
+        return (b"x" * (channel_module.LARGE + 1),)
+
+
+@pytest.mark.parametrize(("projector", "slice_"), [(Plain, 100), (Large, 1)])
+async def test_what_comes_at_once_is_taken_in_slices_and_nothing_is_missed(projector: type[Plain], slice_: int) -> None:
+    stage = Stage(silent, projector=lambda dialect, options: projector())
+    session = await stage.session()
+    cursor = await stage.service.watch("", session.view.session_id, "plain", after=1)
+    post(session)
+    seqs = [chunk.seq for chunk in await cursor.chunks()]
+    post(session, 100)
+    first = [chunk.seq for chunk in await cursor.chunks()]
+    assert len(first) == slice_
+    seqs += first
+    while seqs[-1] < session.view.head:
+        seqs += [chunk.seq for chunk in await cursor.chunks()]
+    assert seqs == list(range(2, session.view.head + 1))

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from adapters.blade.outbound import number_of
 from adapters.blade.telling import Cue
 from adapters.blade.turns import LEAST, PAUSE, SHARE
-from adapters.blade.views import messages
 from gateway.model import (
     BlockDelta,
     BlockEnded,
@@ -26,7 +25,8 @@ from gateway.model import (
     TurnStarted,
 )
 from gateway.ports import Outbound
-from gateway.web import dumps, parted
+from gateway.web import parted
+from tests.support.adapters.blade_messages import listed_messages
 from tests.support.adapters.blade_reader import Page
 from tests.support.dialect_tables import dialect, table
 from tests.support.record_streams import sessions
@@ -82,7 +82,7 @@ def test_replay_equals_live_with_its_timers(records: list[Record]) -> None:
 @given(sessions())
 def test_what_can_be_fetched_is_what_was_told(records: list[Record]) -> None:
     page = Page().read(live(records))
-    listed = orjson.loads(dumps(messages(table("blade"), records)))
+    listed = listed_messages(records)
     shown = [{key: value for key, value in turn.items() if key in page.turns[turn["turn_id"]]} for turn in listed]
     assert shown == list(page.turns.values())
     assert [turn["sequence"] for turn in listed] == list(range(len(listed)))

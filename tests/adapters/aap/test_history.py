@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from adapters.aap import history
@@ -173,41 +174,42 @@ def entry(role: Role, content: object, **more: object) -> Entry:
     return Entry(role=role, content=content, seq=1, at=0, **{"turn_id": "t", **more})  # type: ignore[arg-type]
 
 
-def told_of(entries: list[Entry]) -> Any:
-    return history.history(AAP, "full", SessionView(session_id="s", entries=entries))["history"]["full"]
+async def told_of(entries: list[Entry]) -> Any:
+    told = await history.history(AAP, "full", SessionView(session_id="s", entries=entries))
+    return orjson.loads(orjson.dumps(told))["history"]["full"]
 
 
-def test_history_keeps_what_clients_said_as_it_was() -> None:
+async def test_history_keeps_what_clients_said_as_it_was() -> None:
     image = ImagePart(url="https://x.test/p.png")
-    told = history.history(AAP, "full", SessionView(session_id="s", entries=[
+    told = await told_of([
         entry(Role.SYSTEM, "be kind"), entry(Role.USER, "hi"), entry(Role.USER, (TextPart(text="see"), image)),
         entry(Role.TOOL, "42", call_id="call_1"),
-    ]))
-    assert told == {"history": {"full": [
+    ])
+    assert told == [
         {"role": "system", "content": "be kind"},
         {"role": "user", "content": "hi"},
         {"role": "user", "content": [{"type": "text", "text": "see"}, {"type": "image", "url": "https://x.test/p.png"}]},
         {"role": "tool", "toolCallId": "call_1", "content": "42"},
-    ]}}
+    ]
 
 
-def test_what_aap_cannot_say_of_an_agent_is_left_out_as_in_the_stream() -> None:
+async def test_what_aap_cannot_say_of_an_agent_is_left_out_as_in_the_stream() -> None:
     shown = (ImagePart(url="https://x.test/p.png"), DataPart(type="plan"), FilePart(name="f"))
-    told = told_of( [
+    told = await told_of([
         entry(Role.ASSISTANT, shown), entry(Role.ASSISTANT, (DataPart(type="plan"),)),
         entry(Role.ASSISTANT, (TextPart(text="psst"),), scope_id="kid"),
     ])
     assert told == [{"role": "assistant", "content": [{"type": "text", "text": "![image](https://x.test/p.png)"}]}]
 
 
-def test_a_seed_without_words_stays_in_history() -> None:
+async def test_a_seed_without_words_stays_in_history() -> None:
     empty = [entry(Role.ASSISTANT, "", turn_id=None), entry(Role.ASSISTANT, (), turn_id=None)]
-    assert told_of( empty) == [{"role": "assistant", "content": ""}, {"role": "assistant", "content": []}]
-    assert told_of( [entry(Role.ASSISTANT, (), turn_id="t")]) == []
+    assert await told_of(empty) == [{"role": "assistant", "content": ""}, {"role": "assistant", "content": []}]
+    assert await told_of([entry(Role.ASSISTANT, (), turn_id="t")]) == []
 
 
-def test_the_results_of_calls_that_were_given_up_stand_before_what_gave_them_up() -> None:
-    told = told_of( [
+async def test_the_results_of_calls_that_were_given_up_stand_before_what_gave_them_up() -> None:
+    told = await told_of([
         entry(Role.USER, "go", turn_id="t1"), entry(Role.USER, "never mind", turn_id="t2"),
         entry(Role.TOOL, "no", call_id="c1", turn_id="t1"), entry(Role.TOOL, "no", call_id="c2", turn_id="t1"),
         entry(Role.TOOL, "yes", call_id="c3", turn_id="t2"),

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.blade.views import messages
 from gateway.model import (
     BlockEnded,
     Fault,
@@ -22,8 +21,9 @@ from gateway.model import (
     Usage,
 )
 from gateway.upstream import Ended
-from gateway.web import dumps, parted
+from gateway.web import parted
 from tests.support.adapters.blade_facts import Ear, Facts, as_told, asked_like, made_up_calls, said_in
+from tests.support.adapters.blade_messages import listed_messages
 from tests.support.dialect_tables import dialect, table
 from tests.support.record_streams import sessions
 
@@ -138,7 +138,7 @@ def test_a_server_that_only_shows_turns_as_they_are(records: list[Record]) -> No
 def test_what_can_be_fetched_is_what_was_heard(records: list[Record]) -> None:
     ear = Ear()
     ear.go_on()
-    for turn in orjson.loads(dumps(messages(table("blade"), records))):
+    for turn in listed_messages(records):
         ear.hear("turn:end", turn)
     ear.hear("chat:end", {"status": "failed"})
     assert loose(ear, said_in(records)) == loose(None, said_in(records))

@@ -40,6 +40,7 @@ from gateway.model import (
     Withdraw,
 )
 from gateway.ports import Receipt
+from tests.support.adapters.blade_messages import listed_messages
 from tests.support.dialect_tables import table
 
 CALL = ToolCall(call_id="call_1", name="calc")
@@ -164,7 +165,7 @@ def test_what_was_rewound_is_not_shown() -> None:
         SessionRewound(to_seq=3),
     ]
     records = [Record(seq=n, at=float(n), session_id="s", event=event) for n, event in enumerate(events, 1)]
-    assert [turn["turn_id"] for turn in views.messages(table("blade"), records)] == ["turn_1"]
+    assert [turn["turn_id"] for turn in listed_messages(records)] == ["turn_1"]
 
 
 @pytest.mark.parametrize(("status", "ended", "word"), [

@@ -137,11 +137,11 @@ def test_whose_a_conversation_is() -> None:
     assert kept["tags"] == ["x"]
 
 
-def test_words_are_looked_for_in_the_title_first() -> None:
+async def test_words_are_looked_for_in_the_title_first() -> None:
     long = entry(Role.USER, "x" * 100 + "OWL" + "y" * 100)
     seen = view(long, said("m", TextPart(text="nothing")), title="About owls")
-    assert look(seen, "owl") == ("title", "About owls")
-    hit = look(view(*seen.entries), "owl")
+    assert await look(seen, "owl") == ("title", "About owls")
+    hit = await look(view(*seen.entries), "owl")
     assert hit == ("content", "…" + "x" * 40 + "OWL" + "y" * 40 + "…")
-    assert look(seen, "eagle") is None
-    assert look(view(result()), "2") is None
+    assert await look(seen, "eagle") is None
+    assert await look(view(result()), "2") is None

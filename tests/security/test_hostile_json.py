@@ -1,0 +1,131 @@
+"""A body cannot keep the server busy: it is bounded before it is decoded, and checked up to its first mistakes."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from adapters.aap import wire as aap
+from adapters.blade import wire as blade
+from adapters.cas import wire as cas
+from adapters.zenflux import wire as zenflux
+from gateway.field_errors import MOST_PROBLEMS, field_errors, path_in
+from gateway.model import DEEPEST, MOST_ITEMS, LimitExceeded, read_json
+from gateway.web.fail_fast import FailFast
+from tests.support.dialect_tables import DIALECTS
+from tests.support.gateway_server import serving
+
+MANY = 5000
+WRONG: list[tuple[type[BaseModel], Any]] = [
+    (aap.NewSession, {"agent": {"name": "demo"}, "messages": [{}] * MANY}),
+    (aap.NewSession, {"agent": {"name": "demo"}, "messages": [{"role": "user", "content": [0] * MANY}]}),
+    (aap.NewSession, {"agent": {"name": "demo", "options": {str(number): 0 for number in range(MANY)}}}),
+    (blade.ChatSend, {"askuser_answer": {
+        "tool_call_id": "x", "selections": {str(number): ["x"] for number in range(MANY)}}}),
+    (blade.ChatSend, {"message": [{"type": "text"}] * MANY}),
+    (cas.SentEvents, {"events": [{"type": "user.message", "content": [{}] * MANY}]}),
+    (zenflux.ChatSend, {"user_id": "u", "files": [0] * MANY, "background_tasks": [0] * MANY}),
+]
+
+
+@pytest.mark.parametrize(("model", "value"), WRONG)
+def test_a_body_of_mistakes_is_not_looked_through_to_its_end(model: type[BaseModel], value: Any) -> None:
+    with pytest.raises(ValidationError) as refused:
+        model.model_validate(value)
+    assert refused.value.error_count() <= MOST_PROBLEMS
+    assert 1 <= len(field_errors(refused.value, value)) <= MOST_PROBLEMS
+
+
+def wire_models(above: type = FailFast) -> Iterator[type[BaseModel]]:
+    for model in above.__subclasses__():
+        yield model
+        yield from wire_models(model)
+
+
+def schemas(schema: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(schema, dict):
+        yield schema
+        for name, inner in schema.items():
+            if name not in ("default", "metadata", "serialization"):
+                yield from schemas(inner)
+    elif isinstance(schema, list | tuple):
+        for inner in schema:
+            yield from schemas(inner)
+
+
+def test_every_array_and_map_of_a_wire_model_stops_at_its_first_mistake() -> None:
+    models = list(wire_models())
+    assert {model.__module__.split(".")[1] for model in models} == set(DIALECTS)
+    for model in models:
+        for schema in schemas(model.__pydantic_core_schema__):
+            if schema.get("type") in ("list", "tuple", "set", "dict"):
+                assert schema.get("fail_fast"), (model, schema)
+
+
+class Seen(str):
+    """A word that counts how often it is compared."""
+
+    compared = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        Seen.compared += 1
+        return str.__eq__(self, other)
+
+
+def test_the_way_to_a_mistake_is_found_without_looking_through_arrays() -> None:
+    Seen.compared = 0
+    assert path_in((Seen("list[union]"), 7), [0] * MANY) == (7,)
+    assert Seen.compared < 10
+
+
+class Tripped(Exception):
+    """Somebody decoded what should have been refused."""
+
+
+@pytest.mark.parametrize("body", [
+    b"[" + b"[]," * MOST_ITEMS + b"0]",
+    b"[" + b'"",' * (MOST_ITEMS + 1) + b"0]",
+    b"{" + b'"a":{},' * MOST_ITEMS + b'"a":0}',
+    b"[" * (MOST_ITEMS + 1),
+    b'["\\\\",' + b"0," * MOST_ITEMS + b'"\\""]',
+])
+def test_too_many_items_are_refused_before_anything_is_decoded(
+    body: bytes, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def trip(*given: Any) -> Any:
+        raise Tripped
+
+    monkeypatch.setattr("msgspec.json.decode", trip)
+    monkeypatch.setattr("orjson.loads", trip)
+    with pytest.raises(LimitExceeded, match=f"more than {MOST_ITEMS} items"):
+        read_json(body)
+
+
+@pytest.mark.parametrize("text", ["one, two, [three], {four}" * 10_000, '\\"[,{"' * 30_000, "\\" * 99_999 + ","])
+def test_what_stands_inside_of_a_text_is_not_counted(text: str) -> None:
+    assert read_json(orjson.dumps({"text": text})) == {"text": text}
+
+
+@pytest.mark.parametrize("innermost", [b"", b"1"])
+def test_depth_is_bounded_whatever_is_innermost(innermost: bytes) -> None:
+    assert read_json(b"[" * DEEPEST + innermost + b"]" * DEEPEST)
+    with pytest.raises(LimitExceeded, match=f"nested {DEEPEST + 1} levels deep"):
+        read_json(b"[" * (DEEPEST + 1) + innermost + b"]" * (DEEPEST + 1))
+
+
+ROUTES = {
+    "aap": "/aap/sessions", "blade": "/api/sessions", "cas": "/api/v1/cloud/sessions", "zenflux": "/api/v1/chat",
+}
+
+
+async def test_every_dialect_refuses_a_body_of_too_many_items(tmp_path: Path) -> None:
+    body = b'{"messages":[' + b"[]," * MOST_ITEMS + b"0]}"
+    async with serving(tmp_path, dialects={name: {} for name in DIALECTS}) as served:
+        for path in ROUTES.values():
+            async with served.http.post(served.url(path), data=body) as response:
+                assert response.status == 400, path
+                assert f"more than {MOST_ITEMS} items" in await response.text()

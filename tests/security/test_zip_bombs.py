@@ -1,0 +1,106 @@
+"""A ZIP that is small where it is sent and large where it is unpacked is refused, and leaves nothing."""
+
+import struct
+import zipfile
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from gateway.errors import Invalid, TooLarge
+from gateway.resources import archive
+from gateway.resources.workspace import Workspaces
+from tests.support.adapters.blade_rest_server import Client, blade, say
+
+MIB = 1024 * 1024
+
+
+def form(content: bytes) -> aiohttp.FormData:
+    made = aiohttp.FormData()
+    made.add_field("file", BytesIO(content), filename="session.zip", content_type="application/zip")
+    return made
+
+
+async def exported(client: Client) -> bytes:
+    session = await client.session()
+    await say(client, session, "one")
+    content: bytes = (await client.get(f"/sessions/{session}/export")).body
+    return content
+
+
+def with_files(content: bytes, count: int, size: int) -> bytes:
+    whole = BytesIO(content)
+    with zipfile.ZipFile(whole, "a", zipfile.ZIP_DEFLATED) as opened:
+        for number in range(count):
+            opened.writestr(f"workspace/{number}", b"\0" * size)
+    return whole.getvalue()
+
+
+def names_below(folder: Path) -> set[str]:
+    return {path.name for path in folder.rglob("*")}
+
+
+async def test_a_small_zip_does_not_become_a_large_workspace(tmp_path: Path) -> None:
+    async with blade(tmp_path) as client:
+        bomb = with_files(await exported(client), 20, 2 * MIB)
+        assert len(bomb) < 100_000
+        before = names_below(tmp_path)
+        sessions = len(client.gateway.sessions)
+        for path in ("/sessions/preview-import", "/sessions/import"):
+            answer = await client.post(path, form(bomb))
+            assert answer.status == 413, answer.body
+        assert len(client.gateway.sessions) == sessions
+        assert names_below(tmp_path) - before <= {"files", ".drafts"}, "no file of it"
+
+
+def made(file: Path, files: int = 0, size: int = 0) -> Path:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as opened:
+        opened.writestr(archive.MANIFEST, b"{}")
+        opened.writestr(archive.RECORDS, b"\n")
+        for number in range(files):
+            opened.writestr(f"workspace/{number}", b"\0" * size)
+    return file
+
+
+def test_files_are_held_to_their_room_while_they_are_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(archive, "ROOM", 3 * MIB)
+    space = Workspaces(tmp_path / "w").of("sess_1")
+    with pytest.raises(TooLarge, match="more than a ZIP of this size may"):
+        archive.unpack_files(made(tmp_path / "bomb.zip", 5, MIB), space)
+    assert sum(file.stat().st_size for file in tmp_path.glob("w/**/*") if file.is_file()) <= 4 * MIB
+    assert not list((tmp_path / "w" / ".drafts").iterdir())
+
+
+def test_a_zip_that_tells_a_smaller_size_than_it_has_is_refused(tmp_path: Path) -> None:
+    file = made(tmp_path / "liar.zip", 1, MIB)
+    content = file.read_bytes()
+    file.write_bytes(content.replace(struct.pack("<L", MIB), struct.pack("<L", 10)))
+    with pytest.raises(Invalid):
+        archive.unpack_files(file, Workspaces(tmp_path / "w").of("sess_1"))
+
+
+def test_a_long_list_of_entries_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file = made(tmp_path / "long.zip", 20, 1)
+
+    def trip(*given: Any) -> Any:
+        raise AssertionError("the list was read")
+
+    monkeypatch.setattr(archive, "MAX_DIRECTORY", 1000)
+    monkeypatch.setattr("zipfile.ZipFile", trip)
+    with pytest.raises(TooLarge, match="entries"):
+        archive.unpack(file, "")
+
+
+def test_a_file_of_line_ends_is_not_split(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "lines.zip", "w", zipfile.ZIP_DEFLATED) as opened:
+        manifest = b'{"format":"dragoman.session","version":1,"model_version":%d,"session_id":"s","agent":"a"}'
+        opened.writestr(archive.MANIFEST, manifest % archive.MODEL_VERSION)
+        opened.writestr(archive.RECORDS, b"\n" * 600_000)
+    with pytest.raises(Invalid, match="there are 600000; 500000 may be"):
+        archive.unpack(tmp_path / "lines.zip", "")
