@@ -42,9 +42,8 @@ WORDS = {
 class Tenant:
     """Somebody with a key."""
 
-    def __init__(self, served: Served, name: str) -> None:
-        self.served, self.name = served, name
-        self.key = served.gateway.keys.add(name)
+    def __init__(self, served: Served, name: str, key: str) -> None:
+        self.served, self.name, self.key = served, name, key
 
     @asynccontextmanager
     async def asks(self, method: str, path: str, body: Any = None) -> AsyncIterator[aiohttp.ClientResponse]:
@@ -71,7 +70,8 @@ async def tenants(folder: Path, log: str = "memory", **per_key: Any) -> AsyncIte
         folder, dialects={name: {} for name in DIALECTS}, auth="keys", log=log, limits={"per_key": per_key},
         agents={"demo": {"backend": "demo"}, "other": {"backend": "demo"}},
     ) as served:
-        yield served, Tenant(served, "ann"), Tenant(served, "bob")
+        ann, bob = [Tenant(served, name, await served.gateway.keys.add(name)) for name in ("ann", "bob")]
+        yield served, ann, bob
 
 
 # -- requests ---------------------------------------------------------------------------------------------------------
