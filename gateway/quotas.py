@@ -52,7 +52,7 @@ class Kept:
 
 
 WORDS: dict[Counted, tuple[str, float]] = {
-    "turns": ("{has} of your turns are running, and {most} may run at once; wait until one has ended", SOON),
+    "turns": ("as many of your turns run as may run at once ({most}); wait until one has ended", SOON),
     "streams": ("you have {has} open streams, and may have {most} at once; close one", SOON),
     "sessions": ("you have {has} sessions, and may have {most}; delete some", LATER),
     "resources": ("you keep {has} resources and versions of them, and may keep {most}; delete some", LATER),

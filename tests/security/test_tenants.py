@@ -209,6 +209,17 @@ async def test_the_last_session_is_made_once_however_many_come_for_it(tmp_path: 
 
 
 @pytest.mark.parametrize("log", LOGS)
+async def test_the_last_session_of_all_is_made_once_too(tmp_path: Path, log: str) -> None:
+    place = f"{redis_of_this_run().url}?prefix={tmp_path.name}" if log == "redis" else log
+    async with serving(tmp_path, log=place, limits={"max_sessions": 3}) as served:
+        made = await outcomes(*(served.gateway.sessions.create("", "demo") for _ in range(10)))
+        assert made["done"] == 3, made
+        assert len((await served.gateway.sessions.list(""))[0]) == 3
+        async with served.http.post(served.url("/aap/sessions"), json=CREATES["aap"][1]) as answer:
+            assert answer.status == 503
+
+
+@pytest.mark.parametrize("log", LOGS)
 async def test_the_last_resource_is_kept_once_however_many_come_for_it(tmp_path: Path, log: str) -> None:
     async with tenants(tmp_path, log, resources=3) as (served, _, _):
         kept, names = served.gateway.resources, iter(range(100))
