@@ -154,7 +154,7 @@ class Gateway:
         )
         app[WRONG_KEYS] = self.wrong_keys
         app.on_response_prepare.extend([name_request, cors.mark])
-        keep_sockets(app)
+        keep_sockets(app, self.tally)
         app.cleanup_ctx.extend([self._keeping, self._scheduling])
         for name, context in self.contexts.items():
             app.add_routes(self.parts.dialects[name].routes(context))

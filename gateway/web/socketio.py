@@ -18,6 +18,7 @@ from socketio.exceptions import ConnectionRefusedError as Refused  # type: ignor
 
 from gateway.errors import GatewayError, Invalid, TooLarge
 from gateway.model import LimitExceeded, read_json
+from gateway.quotas import Place
 
 from .guard import Guard, bearer, public
 from .peers import Peer
@@ -73,6 +74,7 @@ class SocketServer:
         self._listener = listener
         self._guard = guard
         self._peers: dict[str, Peer] = {}
+        self._places: dict[str, Place] = {}
         self._upgrades: dict[str, web.Request] = {}
         self._sio = socketio.AsyncServer(
             async_mode="aiohttp", json=Json(reads), max_http_buffer_size=most_bytes, ping_interval=ping_seconds,
@@ -120,12 +122,15 @@ class SocketServer:
         try:
             with request.app[WRONG_KEYS].judging(request.remote, token):
                 owner = self._guard.owner_of(token)
+            self._places[sid] = request.app[SOCKETS].tally.take_stream(owner)
         except GatewayError as error:
             raise Refused(error.message) from None
         self._peers[sid] = Peer(self, sid, self._sio.manager.eio_sid_from_sid(sid, "/"), owner, token)
 
     async def _disconnect(self, sid: str, reason: Any = None) -> None:
         peer = self._peers.pop(sid, None)
+        if (place := self._places.pop(sid, None)) is not None:
+            place.close()
         if peer is not None:
             peer.unfollow_all()
             peer.hang_up()

@@ -11,7 +11,9 @@ from aiohttp import WSCloseCode, WSMsgType, web
 
 from gateway.errors import Forbidden, Overloaded
 from gateway.ports import Subscription
+from gateway.quotas import Tally
 
+from .guard import NOBODY, OWNER
 from .parting import RESTARTING, Stalled, closing, portions
 
 log = structlog.get_logger("dragoman.web")
@@ -48,8 +50,10 @@ class Connection(Protocol):
 class Sockets:
     """Who is connected, and whether others may still come."""
 
-    def __init__(self) -> None:
+    def __init__(self, tally: Tally) -> None:
         self.leaving = False
+        self.tally = tally
+        """Where an open socket counts as a stream of its owner."""
         self._open: set[Connection] = set()
 
     def __len__(self) -> int:
@@ -173,9 +177,18 @@ async def converse(
     patience: float, anywhere: bool = False,
 ) -> web.WebSocketResponse:
     """Serve one socket until the client leaves; `anywhere`, pages of any site may open one."""
-    request.app[SOCKETS].check_open()
+    sockets = request.app[SOCKETS]
+    sockets.check_open()
     if not anywhere and _is_foreign(request):
         raise Forbidden("pages of other sites may not open a socket here")
+    with sockets.tally.take_stream(request.get(OWNER, NOBODY)):
+        return await _converse(request, listener, beat, every, patience)
+
+
+async def _converse(
+    request: web.Request, listener: Callable[[Socket], Listener], beat: Callable[[], bytes], every: float,
+    patience: float,
+) -> web.WebSocketResponse:
     ws = Response(request.client_max_size)
     await ws.prepare(request)
     socket = Socket(ws, request.transport, patience)
@@ -218,9 +231,9 @@ def _is_foreign(request: web.Request) -> bool:
     return host not in LOOPBACK and not host.endswith(".localhost") and host != request.url.host
 
 
-def keep_sockets(app: web.Application) -> None:
+def keep_sockets(app: web.Application, tally: Tally | None = None) -> None:
     """Know who is connected, and say goodbye to them when the server stops."""
-    app[SOCKETS] = Sockets()
+    app[SOCKETS] = Sockets(tally or Tally())
 
     async def farewell(app: web.Application) -> None:
         await app[SOCKETS].close()

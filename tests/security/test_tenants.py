@@ -187,6 +187,20 @@ async def test_a_key_has_so_many_streams_at_once(tmp_path: Path) -> None:
         assert await ann.status(*turn(session, "hello")) == 200
 
 
+async def test_a_socket_is_a_stream_too(tmp_path: Path) -> None:
+    async with tenants(tmp_path, streams=1) as (served, ann, bob):
+        session = await ann.session()
+        async with talking(served, ann.key):
+            assert await ann.status(*turn(session, "hello")) == 429
+            with pytest.raises(aiohttp.WSServerHandshakeError, match="429"):
+                await Client(served, ann.key).chat().__aenter__()
+            async with Client(served, bob.key).chat():
+                with pytest.raises(socketio.exceptions.ConnectionError):
+                    await talking(served, bob.key).__aenter__()
+        await until(lambda: not served.gateway.tally.of("ann").streams and not served.gateway.tally.of("bob").streams)
+        assert await ann.status(*turn(session, "hello")) == 200
+
+
 # -- what is kept -----------------------------------------------------------------------------------------------------
 
 async def outcomes(*asked: Awaitable[Any]) -> Counter[str]:
