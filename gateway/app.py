@@ -202,7 +202,7 @@ class Gateway:
         app[WRONG_KEYS] = self.wrong_keys
         app.on_response_prepare.extend([name_request, mark])
         app[LIMITS] = lambda: self.parts.config.limits
-        keep_sockets(app)
+        keep_sockets(app, self.tally)
         app.cleanup_ctx.extend([self._keeping, self._watching_keys, self._scheduling])
         for name, context in self.contexts.items():
             app.add_routes(self.parts.dialects[name].routes(context))

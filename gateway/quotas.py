@@ -51,8 +51,28 @@ class Kept:
     stored_bytes: int = 0
 
 
+class Place:
+    """Room for one: taken before it is needed, and given back once."""
+
+    __slots__ = ("_give_back", "is_open")
+
+    def __init__(self, give_back: Callable[[], None]) -> None:
+        self._give_back, self.is_open = give_back, True
+
+    def close(self) -> None:
+        if self.is_open:
+            self.is_open = False
+            self._give_back()
+
+    def __enter__(self) -> "Place":
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+
 WORDS: dict[Counted, tuple[str, float]] = {
-    "turns": ("{has} of your turns are running, and {most} may run at once; wait until one has ended", SOON),
+    "turns": ("as many of your turns run as may run at once ({most}); wait until one has ended", SOON),
     "streams": ("you have {has} open streams, and may have {most} at once; close one", SOON),
     "sessions": ("you have {has} sessions, and may have {most}; delete some", LATER),
     "resources": ("you keep {has} resources and versions of them, and may keep {most}; delete some", LATER),
@@ -91,6 +111,12 @@ class Tally:
         kept.stored_bytes += stored_bytes
         if not (kept.turns or kept.streams or kept.sessions or kept.resources or kept.stored_bytes):
             del self.by_owner[owner]
+
+    def take_stream(self, owner: str) -> Place:
+        """Room for an open stream or socket; raises `RateLimited`."""
+        self.check(owner, "streams")
+        self.add(owner, streams=1)
+        return Place(lambda: self.add(owner, streams=-1))
 
     def put(self, owner: str, counted: Counted, number: int) -> None:
         """So many there are, says the store that all servers share."""

@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from gateway.errors import Busy, Invalid, NotFound
+from gateway.errors import Busy, GatewayError, Invalid, NotFound
 from gateway.model import (
     AnyCommand,
     FilePart,
@@ -183,7 +183,8 @@ class Chats:
         submitted = asyncio.ensure_future(submitting)
         await asyncio.sleep(0)  # by now the run has begun, or was refused; the agent has not said anything yet
         if not submitted.done() or submitted.exception() is None:
-            await self.house.sessions.update(wish.owner, view.session_id, title=title)
+            with suppress(GatewayError):  # what becomes of the message is told, and a name can be given later
+                await self.house.sessions.update(wish.owner, view.session_id, title=title)
         return await submitted
 
     async def converse(

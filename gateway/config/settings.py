@@ -129,8 +129,8 @@ class AgentSettings(Shape):
 class PerKeyLimits(Shape):
     """How much one key may have or do; null lifts a limit."""
 
-    requests_per_second: PositiveFloat | None = 100
-    request_burst: PositiveInt = 500
+    requests_per_second: PositiveFloat | None = 200
+    request_burst: PositiveInt = 3_000
     turns: PositiveInt | None = 200
     streams: PositiveInt | None = 2_000
     sessions: PositiveInt | None = 100_000

@@ -55,11 +55,10 @@ class Finding(Keeping):
         return head
 
     def place(self, owner: str) -> Place:
-        most, tally = self._house.limits.max_subscribers, self._house.tally
+        most = self._house.limits.max_subscribers
         if self._hub.places >= most:
             raise Overloaded(f"{most} clients are watching already, and no more are allowed")
-        tally.check(owner, "streams")
-        return self._hub.take_place(owner, tally)
+        return self._hub.take_place(owner, self._house.tally)
 
     async def watch(
         self, owner: str, session_id: str, dialect: str, options: str = "", *, after: int = 0,

@@ -7,7 +7,7 @@ from typing import Protocol
 from gateway import ports
 from gateway.model import Record
 from gateway.ports import Chunk, EventLog, Outbound
-from gateway.quotas import Tally
+from gateway.quotas import Place, Tally
 
 from .channel import Channel
 from .cursor import PAGE, Cursor, take_in
@@ -27,26 +27,6 @@ class Watching(Protocol):
     def cut(self) -> None: ...
     def unsaid(self, dialect: str, record: Record) -> None:
         """The dialect had no frame for this record."""
-
-
-class Place:
-    """Room for one subscriber of an owner: taken before there is something to watch, and given back once."""
-
-    __slots__ = ("_give_back", "is_open")
-
-    def __init__(self, give_back: Callable[[], None]) -> None:
-        self._give_back, self.is_open = give_back, True
-
-    def close(self) -> None:
-        if self.is_open:
-            self.is_open = False
-            self._give_back()
-
-    def __enter__(self) -> "Place":
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self.close()
 
 
 class Hub:
@@ -74,12 +54,14 @@ class Hub:
         self._deserted = asyncio.Event()
 
     def take_place(self, owner: str, tally: Tally) -> Place:
+        """Room for one subscriber, before there is something to watch."""
+        own = tally.take_stream(owner)
+        self.places += 1
+
         def give_back() -> None:
             self.places -= 1
-            tally.add(owner, streams=-1)
+            own.close()
 
-        self.places += 1
-        tally.add(owner, streams=1)
         return Place(give_back)
 
     def watch(self, session_id: str, head: int, dialect: str, options: str, after: int, place: ports.Place) -> Cursor:

@@ -8,7 +8,7 @@ from typing import Any
 import structlog
 from msgspec.structs import replace
 
-from gateway.errors import Conflict, GatewayError, NotFound
+from gateway.errors import Conflict, GatewayError, NotFound, Uncertain
 from gateway.model import AgentCard, Outcome, Permission, SendMessage, SessionStatus, Settings, TurnEnded
 from gateway.ports import Clock, Sessions
 
@@ -122,7 +122,13 @@ class Scheduler:
             kept.owner, kept.task.agent, settings=self._settings(kept.task), title=kept.task.title,
             metadata={"task_id": kept.task_id},
         )
-        receipt = await self._sessions.submit(kept.owner, view.session_id, [SendMessage(content=kept.task.prompt)])
+        try:
+            receipt = await self._sessions.submit(kept.owner, view.session_id, [SendMessage(content=kept.task.prompt)])
+        except Uncertain:
+            raise
+        except GatewayError:  # nothing will ever be said in it
+            await self._sessions.delete(kept.owner, view.session_id)
+            raise
         return view.session_id, receipt.turn_id, receipt.after
 
     def _settings(self, task: Task) -> Settings:

@@ -16,6 +16,7 @@ from socketio.exceptions import ConnectionRefusedError as Refused  # type: ignor
 
 from gateway.errors import GatewayError, Invalid, TooLarge, Unauthenticated
 from gateway.model import LimitExceeded, read_json
+from gateway.quotas import Place
 
 from .bodies import read_body
 from .connections import LIMITS, address_of, admit, connection_of
@@ -82,6 +83,7 @@ class SocketServer:
         self._listener = listener
         self._guard = guard
         self._peers: dict[str, Peer] = {}
+        self._places: dict[str, Place] = {}
         self._upgrades: dict[str, web.Request] = {}
         self._expelling: dict[str, asyncio.Task[None]] = {}
         self._app: web.Application | None = None
@@ -191,6 +193,7 @@ class SocketServer:
         try:
             with request.app[WRONG_KEYS].judging(request.remote, token):
                 caller = await self._guard.identify(token, request.remote or "")
+            self._places[sid] = request.app[SOCKETS].tally.take_stream(caller.user)
         except GatewayError as error:
             raise Refused(error.message) from None
         transport_id = self._sio.manager.eio_sid_from_sid(sid, "/")
@@ -203,6 +206,8 @@ class SocketServer:
 
     async def _disconnect(self, sid: str, reason: Any = None) -> None:
         peer = self._peers.pop(sid, None)
+        if (place := self._places.pop(sid, None)) is not None:
+            place.close()
         if peer is not None:
             if peer.admission is not None:
                 self._guard.admissions.discard(peer.admission)

@@ -11,8 +11,10 @@ from aiohttp import WSCloseCode, WSMsgType, web
 
 from gateway.errors import Invalid, Overloaded
 from gateway.ports import Subscription
+from gateway.quotas import Tally
 
 from .admissions import ADMISSION, REVOKED
+from .guard import NOBODY, OWNER
 from .parting import RESTARTING, Stalled, closing, portions
 
 log = structlog.get_logger("dragoman.web")
@@ -50,8 +52,10 @@ class Connection(Protocol):
 class Sockets:
     """Who is connected, and whether others may still come."""
 
-    def __init__(self) -> None:
+    def __init__(self, tally: Tally) -> None:
         self.leaving = False
+        self.tally = tally
+        """Where an open socket counts as a stream of its owner."""
         self._open: set[Connection] = set()
 
     def __len__(self) -> int:
@@ -175,8 +179,17 @@ async def converse(
     patience: float,
 ) -> web.WebSocketResponse:
     """Serve one socket until the client leaves."""
-    request.app[SOCKETS].check_open()
+    sockets = request.app[SOCKETS]
+    sockets.check_open()
     check_handshake(request)
+    with sockets.tally.take_stream(request.get(OWNER, NOBODY)):
+        return await _converse(request, listener, beat, every, patience)
+
+
+async def _converse(
+    request: web.Request, listener: Callable[[Socket], Listener], beat: Callable[[], bytes], every: float,
+    patience: float,
+) -> web.WebSocketResponse:
     ws = Response(request.client_max_size)
     await ws.prepare(request)
     socket = Socket(ws, request.transport, patience)
@@ -226,9 +239,9 @@ async def _beat(socket: Socket, beat: Callable[[], bytes], every: float) -> None
             await socket.send((beat(),))
 
 
-def keep_sockets(app: web.Application) -> None:
+def keep_sockets(app: web.Application, tally: Tally | None = None) -> None:
     """Know who is connected, and say goodbye to them when the server stops."""
-    app[SOCKETS] = Sockets()
+    app[SOCKETS] = Sockets(tally or Tally())
 
     async def farewell(app: web.Application) -> None:
         await app[SOCKETS].close()

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from gateway.errors import BackendFailed
 from gateway.model import NoticePosted, Question, QuestionAsk, SendMessage, SessionStatus
 from gateway.ports import Said, Turn
+from gateway.quotas import Unbounded
 from gateway.resources import MemoryResources
 from gateway.resources.scheduler import Scheduler
 from gateway.resources.schedules import KeptRun, KeptTask, Run, Schedules, Task
@@ -121,6 +122,17 @@ async def test_a_task_without_its_agent_fails_at_once(desk: Desk) -> None:
     assert run.error == "there is no agent 'gone'"
     await desk.at(HOUR + 1)
     assert len(await desk.runs(kept)) == 1
+
+
+async def test_a_task_for_which_there_is_no_room_leaves_no_session_behind(desk: Desk) -> None:
+    desk.stage.house.tally.quota = lambda: Unbounded(turns=1)
+    desk.stage.house.tally.add("ada", turns=1)
+    kept = await desk.add()
+    await desk.at(HOUR)
+    (run,) = await desk.runs(kept)
+    assert (run.status, run.session_id) == ("failed", "")
+    assert run.error == "as many of your turns run as may run at once (1); wait until one has ended"
+    assert len(desk.stage.service) == 0
 
 
 async def test_a_deleted_session_is_a_failed_run(desk: Desk) -> None:
