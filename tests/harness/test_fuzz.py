@@ -12,7 +12,10 @@ from tests.prove.fuzz.requests import Requests, Route, routes_of
 from tests.prove.fuzz.target import MIB, complaints_of, growth
 from tests.prove.fuzz.values import Known, Values
 
-SETTINGS = {"dialects": {"aap": {}, "blade": {}}, "agents": {"demo": {"backend": "demo"}}, "log": "memory"}
+SETTINGS = {
+    "dialects": {"aap": {}, "blade": {}, "cas": {}, "zenflux": {}}, "agents": {"demo": {"backend": "demo"}},
+    "log": "memory",
+}
 
 
 def routes(folder: Path) -> list[list[Route]]:

@@ -38,7 +38,7 @@ DEPTH = 6
 class Known:
     """Ids that the server has given, by the words of the paths at which it gave them."""
 
-    def __init__(self, most: int = 300) -> None:
+    def __init__(self, most: int = 40) -> None:
         self._most = most
         self._all: deque[str] = deque(["demo"], most)
         self._by_word: dict[str, deque[str]] = {}
