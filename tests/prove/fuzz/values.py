@@ -45,7 +45,7 @@ class Known:
 
     def add(self, path: str, ids: Iterable[str]) -> None:
         """Keep them by the last word of the path that is none of them, and by their own beginnings."""
-        words = [word for word in path.partition("?")[0].split("/") if word.isalpha() or "-" in word]
+        words = [word for word in path.partition("?")[0].split("/") if word.replace("_", "").replace("-", "").isalpha()]
         for found in ids:
             self._all.append(found)
             for word in {words[-1][:4] if words else "", found[:4]}:
