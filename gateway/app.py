@@ -29,6 +29,7 @@ from gateway.web import (
     Refusals,
     Refused,
     Runner,
+    deferred,
     health_routes,
     keep_sockets,
     metrics_routes,
@@ -145,7 +146,7 @@ class Gateway:
         keep_sockets(app)
         app.cleanup_ctx.extend([self._keeping, self._scheduling])
         for name, context in self.contexts.items():
-            app.add_routes(self.parts.dialects[name].routes(context))
+            app.add_routes(deferred(self.parts.dialects[name].routes(context)))
         app.add_routes(health_routes(self.readiness))
         app.add_routes(metrics_routes(self.metrics))
         app.router.add_get("/replay/{session}", self._replay)

@@ -1,5 +1,6 @@
 """Bytes: requests read, replies and streams written, callers known, refusals spelled."""
 
+from .bodies import deferred
 from .connections import LIMITS, Runner
 from .context import Context
 from .cors import Cors
@@ -50,6 +51,7 @@ __all__ = [
     "clean_name",
     "converse",
     "cursor_of",
+    "deferred",
     "dumps",
     "health_routes",
     "hold_little",
