@@ -49,6 +49,7 @@ from gateway.web import (
     TrustedProxies,
     WrongKeys,
     current_caller,
+    deferred,
     health_routes,
     keep_sockets,
     mark,
@@ -205,7 +206,7 @@ class Gateway:
         keep_sockets(app, self.tally)
         app.cleanup_ctx.extend([self._keeping, self._watching_keys, self._scheduling])
         for name, context in self.contexts.items():
-            app.add_routes(self.parts.dialects[name].routes(context))
+            app.add_routes(deferred(self.parts.dialects[name].routes(context)))
         app.add_routes(health_routes(self.readiness))
         app.add_routes(metrics_routes(self.metrics))
         app.router.add_get("/replay/{session}", self._replay)

@@ -160,7 +160,7 @@ class Limits(Shape):
     handshake_seconds: PositiveFloat = 15
     idle_seconds: PositiveFloat = 75
     max_connections: PositiveInt = 20_000
-    max_connections_per_address: PositiveInt = 2_000
+    max_connections_per_address: PositiveInt = 10_000
     max_unauthenticated: PositiveInt = 1_000
     max_unauthenticated_per_address: PositiveInt = 100
     wrong_keys_per_minute: PositiveInt = 20

@@ -2,6 +2,7 @@
 
 from .admissions import Admissions
 from .allow_list import AllowList
+from .bodies import deferred
 from .connections import LIMITS, Runner
 from .context import Context
 from .cors import mark
@@ -65,6 +66,7 @@ __all__ = [
     "converse",
     "current_caller",
     "cursor_of",
+    "deferred",
     "dumps",
     "for_admins",
     "health_routes",

@@ -2,7 +2,7 @@
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Iterable
 from typing import TypeVar
 
 from aiohttp import ClientPayloadError, web
@@ -25,6 +25,7 @@ FREE = 1024 * 1024
 PIECE = 256 * 1024
 """Bytes that are inflated in one go: others have their turn in between."""
 WINDOWS = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 BROKEN = (HttpProcessingError, RequestPayloadError, ClientPayloadError)
 
 
@@ -45,6 +46,16 @@ async def read_body(request: web.Request, most: int) -> bytes:
     return found
 
 
+def deferred(routes: Iterable[web.RouteDef]) -> list[web.RouteDef]:
+    """The same routes; a client that asks whether to send its body is told so when somebody wants to read it."""
+    return [web.RouteDef(route.method, route.path, route.handler, {"expect_handler": _say_nothing, **route.kwargs})
+            for route in routes]
+
+
+async def _say_nothing(request: web.Request) -> None:
+    """Whether the body is wanted is not known before the key is."""
+
+
 class Deadline:
     """How long a body may take: some seconds, and longer while bytes keep coming."""
 
@@ -52,9 +63,14 @@ class Deadline:
         self._request = request
         self._began = asyncio.get_running_loop().time()
         self._seconds = request.app[LIMITS]().body_seconds
+        self._is_awaited = request.headers.get("Expect", "").lower() == "100-continue" and not request.content.is_eof()
 
     async def read(self, reading: Awaitable[T]) -> T:
         """Wait for a piece of the body, or refuse the request: too late, or not what HTTP calls a body."""
+        if self._is_awaited:
+            self._is_awaited = False
+            await self._request.writer.write(CONTINUE)
+            self._request.writer.output_size = 0  # the answer has not begun
         due = self._began + self._seconds + self._request.content.total_bytes / BYTES_PER_SECOND
         try:
             async with asyncio.timeout_at(due):

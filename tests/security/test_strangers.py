@@ -45,6 +45,9 @@ class Line:
     def trickle(self, word: bytes) -> None:
         self._writer.write(word)
 
+    async def some(self) -> bytes:
+        return await self._reader.read(10_000)
+
     async def answer(self) -> bytes:
         """All that the server says until it hangs up."""
         try:
@@ -188,6 +191,18 @@ async def test_a_body_is_inflated_no_further_than_it_may_become(served: Served, 
     async with served.http.post(served.url("/aap/sessions"), data=BytesIO(body), headers=headers) as response:
         assert response.status == 413
         assert why in await response.read()
+
+
+async def test_a_client_that_asks_is_told_to_send_its_body_only_after_its_key_was_checked(served: Served) -> None:
+    for token, answer in (("wrong", b"HTTP/1.1 401 "), (served.gateway.keys.add("ann"), b"HTTP/1.1 100 Continue")):
+        client = await line(served)
+        await client.send(
+            f"POST /aap/sessions HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nAuthorization: Bearer {token}\r\n"
+            "Content-Length: 25\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n".encode())
+        assert (await client.some()).startswith(answer)
+        await client.send(b'{"agent":{"name":"demo"}}')
+        assert b"100 Continue" not in (said := await client.answer())
+        assert said.startswith(b"HTTP/1.1 201 ") or b"401" in answer
 
 
 async def test_a_body_that_is_compressed_as_usual_is_read(served: Served) -> None:

@@ -86,7 +86,7 @@ class Run:
         slowest = "".join(f"\n  {seconds:.1f} s for input {number}, {self._attack.shown(number)}"
                           for seconds, number in self._attack.slowest)
         print(f"answers: {answers}\nslowest: {slowest}\njournal: {self._target.journal_bytes / MIB:.1f} MiB")
-        reached = sum(any(f"{route.method} {route.path}" in self._attack.reached for route in alike)
+        reached = sum(any(route.name in self._attack.reached for route in alike)
                       for alike in self._routes)
         print(f"reached: {reached} of {len(self._routes)} handlers have done what they were asked for")
         wrong = len(self._attack.wrong)

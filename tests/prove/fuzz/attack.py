@@ -1,14 +1,12 @@
 """The attack: workers that send the inputs of their numbers, and write down what should not have come back."""
 
 import asyncio
+import re
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from random import Random
-from typing import Any
 
 import aiohttp
-import orjson
 from yarl import URL
 
 from .frames import Frames, raw
@@ -20,6 +18,8 @@ HANG = 60.0
 TASTE = 0.2
 """Seconds for which a stream is read."""
 INTERNAL_ERROR = 1011
+ID = re.compile(rb'"\w*(?:id|Id|name|path|page|cursor|token)": ?"?([^",{}\[\]]{1,100})')
+"""What an answer has that later inputs may name."""
 SHARES = (("http", 86), ("raw", 4), ("json socket", 4), ("socket.io", 4), ("polling", 2))
 
 
@@ -135,9 +135,8 @@ class Attack:
         return await self._ask(http, Request("POST", f"/socket.io/?EIO=4&transport=polling&sid={sid}", (), body))
 
     def _remember(self, path: str, body: bytes) -> None:
-        """Keep the ids that the server has given: the inputs after this one name them."""
-        with suppress(orjson.JSONDecodeError):
-            self._known.add(path, _ids(orjson.loads(body)))
+        """Keep the ids that the server has given, in JSON or in a stream: the inputs after this one name them."""
+        self._known.add(path, (found.decode(errors="replace") for found in ID.findall(body)[:50]))
 
 
 class Sockets:
@@ -189,11 +188,3 @@ class Sockets:
     async def close(self) -> None:
         for ws in self._open.values():
             await ws.close()
-
-
-def _ids(value: Any) -> list[str]:
-    if isinstance(value, dict):
-        own = [str(inner) for name, inner in value.items() if name.endswith(("id", "name", "page", "cursor", "token"))
-               and isinstance(inner, str | int) and 0 < len(str(inner)) < 100]
-        return own + [found for inner in value.values() for found in _ids(inner)][:50]
-    return [found for inner in value[:20] for found in _ids(inner)] if isinstance(value, list) else []

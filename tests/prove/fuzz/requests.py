@@ -8,10 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from random import Random
 from typing import Any
 from urllib.parse import quote, quote_from_bytes
 
+import orjson
+import yaml
 from aiohttp import web
 from pydantic import BaseModel, PydanticUserError
 
@@ -23,6 +26,9 @@ HOLE = re.compile(r"\{[^}]+\}")
 LITERAL = re.compile(r'"([a-z][a-z_]{1,24}(?:\[[a-z]+\])?)"')
 FORMS = re.compile(r"/(upload|files|import|preview-import)(/|$)")
 """Where files are sent."""
+CORPUS = yaml.safe_load(Path(__file__).with_name("corpus.yaml").read_text())
+CORPUS_SHARE = 0.25
+TIMES = ("from", "to", "type", "after", "q", "title")
 BODIES = ("POST", "PUT", "PATCH", "DELETE")
 HEADERS = {
     "Content-Type": ("application/json", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data",
@@ -64,6 +70,10 @@ class Route:
     words: Sequence[str] = ()
     """Names of what may stand in the query."""
 
+    @property
+    def name(self) -> str:
+        return f"{self.method} {self.path}"
+
 
 def routes_of(app: web.Application) -> list[list[Route]]:
     """Every route with the wire models that its handler names, or all of its dialect's; those of one code together."""
@@ -94,9 +104,13 @@ class Requests:
     def __init__(self, routes: Sequence[Sequence[Route]], known: Known) -> None:
         self._routes = routes
         self._known = known
+        self._corpus = [(given, _place(given, routes)) for given in CORPUS]
 
     def make(self, chance: Random) -> Request:
-        route, values = chance.choice(chance.choice(self._routes)), Values(chance, self._known)
+        values = Values(chance, self._known)
+        if chance.random() < CORPUS_SHARE:
+            return self._taken(*chance.choice(self._corpus), values)
+        route = chance.choice(chance.choice(self._routes))
         if route.method == "DELETE" and chance.random() < 0.8:  # else there would soon be nothing to ask for
             route = chance.choice(chance.choice(self._routes))
         path = HOLE.sub(lambda hole: self._segment(values, route.path[:hole.start()]), route.path)
@@ -110,7 +124,23 @@ class Requests:
                        ("Content-Type", "multipart/form-data; boundary=x"))
         if body is not None and ("Content-Encoding", "gzip") in headers and chance.random() < 0.5:
             body = gzip.compress(body)
-        return Request(method, path, headers, body, f"{route.method} {route.path}")
+        return Request(method, path, headers, body, route.name)
+
+    def _taken(self, given: dict[str, Any], place: str, values: Values) -> Request:
+        """One of the corpus, two times of five as it is."""
+        path = HOLE.sub(lambda hole: quote(values.id_of(hole[0].strip("{}")), safe="") or "x", given["path"])
+        body, spoils = given.get("body"), values.chance.choice((0, 0, 1, 1, 2))
+        for _ in range(spoils if body is not None else 0):
+            body = values.spoiled(body)
+        if body is None:
+            return Request(given["method"], path + self._values(spoils, values), place=place)
+        encoded = values.encoded(body) if spoils else orjson.dumps(body)
+        return Request(given["method"], path, (("Content-Type", "application/json"),), encoded, place)
+
+    def _values(self, count: int, values: Values) -> str:
+        """Something said twice in a query is said otherwise."""
+        return "".join(f"&{values.chance.choice(TIMES)}={quote(values.word()[:6000], safe='', errors='replace')}"
+                       for _ in range(count))
 
     def _segment(self, values: Values, before: str) -> str:
         words = [word for word in before.split("/") if word and "{" not in word]
@@ -130,6 +160,13 @@ class Requests:
         for _ in range(values.chance.choice((0, 0, 0, 1, 1, 2))):
             made = values.spoiled(made)
         return values.encoded(made)
+
+
+def _place(given: dict[str, Any], routes: Sequence[Sequence[Route]]) -> str:
+    """The name of the route that a request of the corpus is for."""
+    method, path = given["method"], given["path"].partition("?")[0]
+    return next(route.name for alike in routes for route in alike
+                if route.method == method and re.fullmatch(HOLE.sub("[^?]+", route.path), path))
 
 
 def _form(values: Values) -> bytes:

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from aiohttp import web
@@ -30,7 +30,7 @@ data: {data}
 dialects: {{aap: {{}}, cas: {{}}, zenflux: {{sync_seconds: 2}}, blade: {{}}}}
 agents: {{demo: {{backend: demo}}}}
 limits: {{turn_seconds: 5, ask_seconds: 5, send_seconds: 1, header_seconds: 5,
-  max_sessions: 500, sessions_at_hand: 100, max_resources: 500}}
+  max_sessions: 500, sessions_at_hand: 500, max_resources: 500}}
 uploads: {{max_bytes: 100000}}
 journal: {{format: json, level: info}}
 """
@@ -75,7 +75,7 @@ class Target:
             journal.seek(self._read)
             lines = journal.readlines()
             self._read = journal.tell()
-        return [line.rstrip() for line in lines if "Traceback" in line or '"level":"error"' in line or line[:1] != "{"]
+        return complaints_of(lines)
 
     @property
     def journal_bytes(self) -> int:
@@ -100,6 +100,11 @@ class Target:
         except subprocess.TimeoutExpired:
             self.process.kill()
             return self.process.wait()
+
+
+def complaints_of(lines: Iterable[str]) -> list[str]:
+    """Lines of level error, with a traceback, or that are none of the journal's at all."""
+    return [line.rstrip() for line in lines if "Traceback" in line or '"level":"error"' in line or line[:1] != "{"]
 
 
 def growth(places: Sequence[float], sizes: Sequence[float]) -> tuple[float, float]:

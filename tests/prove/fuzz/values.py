@@ -38,14 +38,14 @@ DEPTH = 6
 class Known:
     """Ids that the server has given, by the words of the paths at which it gave them."""
 
-    def __init__(self, most: int = 300) -> None:
+    def __init__(self, most: int = 40) -> None:
         self._most = most
         self._all: deque[str] = deque(["demo"], most)
         self._by_word: dict[str, deque[str]] = {}
 
     def add(self, path: str, ids: Iterable[str]) -> None:
         """Keep them by the last word of the path that is none of them, and by their own beginnings."""
-        words = [word for word in path.partition("?")[0].split("/") if word.isalpha() or "-" in word]
+        words = [word for word in path.partition("?")[0].split("/") if word.replace("_", "").replace("-", "").isalpha()]
         for found in ids:
             self._all.append(found)
             for word in {words[-1][:4] if words else "", found[:4]}:
