@@ -5,9 +5,9 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
-from aiohttp import BodyPartReader, ClientPayloadError, web
+from aiohttp import BodyPartReader, ClientPayloadError, MultipartReader, StreamReader, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from gateway.errors import Invalid, TooLarge
@@ -19,6 +19,8 @@ DIGEST = web.RequestKey("digest", str)
 
 MAX_FIELD, MAX_PARTS, MAX_NAME = 64 * 1024, 32, 255
 CHUNK = 256 * 1024
+MAX_LINES = 10_000
+"""How many lines a form may have beside what is in its parts: boundaries and headers."""
 UNKNOWN = "application/octet-stream"
 MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}")
 UNFIT = re.compile(r'[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069<>:"|?*]')
@@ -106,12 +108,29 @@ async def _take(part: BodyPartReader, form: Form, files: Files) -> str:
     return _digest(part, form.file.sha256)
 
 
+class _Lines:
+    """The bytes of a form, of which only so many may be lines: aiohttp would look through any number for a boundary."""
+
+    def __init__(self, content: StreamReader) -> None:
+        self._content = content
+        self._count = 0
+
+    async def readline(self, **given: Any) -> bytes:
+        self._count += 1
+        if self._count > MAX_LINES:
+            raise ValueError(f"it has more than {MAX_LINES} lines that belong to no part")
+        return await self._content.readline(**given)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._content, name)
+
+
 async def _parts(request: web.Request, most: int = MAX_PARTS) -> AsyncIterator[BodyPartReader]:
     if request.content_type != "multipart/form-data":
         raise Invalid("send the file as multipart/form-data", param="Content-Type")
     count = 0
     try:
-        reader = await request.multipart()
+        reader = MultipartReader(request.headers, cast(StreamReader, _Lines(request.content)))
         while (part := await reader.next()) is not None:
             count += 1
             if count > most or not isinstance(part, BodyPartReader):
