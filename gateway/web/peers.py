@@ -9,12 +9,15 @@ import structlog
 from engineio.exceptions import EngineIOError  # type: ignore[import-untyped]
 
 from gateway.ports import Subscription
+from gateway.time_slices import turn
 
 from .parting import Stalled
 
 log = structlog.get_logger("dragoman.socketio")
 
 EVENT = "2"
+LARGE = 256 * 1024
+"""A frame of more bytes than that is written in a turn of its own."""
 
 Keep = Callable[[bytes], bool]
 
@@ -65,12 +68,15 @@ class Peer:
     async def send(self, frames: Iterable[bytes]) -> None:
         """Say all of it; a client that takes nothing for too long is cut."""
         async with self._word:
-            ready = [f'{EVENT}["{name}",{payload.decode()}]' for name, payload in map(parted, frames)]
+            ready = list(frames)
             while ready:
                 room = self._server.room(self.transport_id)
                 now, ready = ready[:room], ready[room:]
-                for words in now:
-                    await self._server.eio.send(self.transport_id, words)
+                for frame in now:
+                    if len(frame) > LARGE:
+                        await turn()
+                    name, payload = parted(frame)
+                    await self._server.eio.send(self.transport_id, f'{EVENT}["{name}",{payload.decode()}]')
                 await self._taken()
 
     async def _taken(self) -> None:
