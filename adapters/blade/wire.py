@@ -97,6 +97,8 @@ class FilePartIn(Wire):
     data: str
 
 
+MOST_PARTS = 1000
+"""How many parts a message may have."""
 PartIn = Annotated[TextPartIn | ImagePartIn | FilePartIn, Field(discriminator="type")]
 Pick = Annotated[int, Field(strict=True)]
 
@@ -110,7 +112,7 @@ class AskUserAnswer(Wire):
 
 
 class ChatSend(Wire):
-    message: Annotated[str | list[PartIn], BeforeValidator(_unsaid)] = ""
+    message: Annotated[str | Annotated[list[PartIn], Field(max_length=MOST_PARTS)], BeforeValidator(_unsaid)] = ""
     mode: Literal["planning", "executing"] | None = None
     model: str | None = None
     headless: bool | None = None

@@ -13,6 +13,8 @@ RESERVED_PREFIXES = ("CAW_", "QODER_")
 
 def variables_of(given: str | dict[str, str] | None) -> dict[str, str]:
     """`KEY=VALUE` parted by `;` or newline, or an object, as names and values; a name given twice keeps its last."""
+    if isinstance(given, str) and len(given) > 2 * MOST_OF_ALL:
+        raise _refusal(f"names and values together may have {MOST_OF_ALL} bytes, and these are {len(given)} characters")
     variables = dict(_entry(entry) for entry in _entries(given)) if isinstance(given, str) else dict(given or {})
     for name, value in variables.items():
         _check(name, value)

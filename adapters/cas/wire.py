@@ -119,6 +119,8 @@ class SystemMessage(Wire):
     content: list[TextBlock] = Field(min_length=1)
 
 
+MOST_EVENTS = 1000
+"""How many events a request may send."""
 UserEvent = Annotated[
     UserMessage | UserInterrupt | ToolConfirmation | CustomToolResult | ToolResult | DefineOutcome | SystemMessage,
     Field(discriminator="type"),
@@ -127,7 +129,7 @@ FirstEvent = Annotated[UserMessage | DefineOutcome | SystemMessage, Field(discri
 
 
 class SentEvents(Wire):
-    events: list[UserEvent] = Field(min_length=1)
+    events: list[UserEvent] = Field(min_length=1, max_length=MOST_EVENTS)
 
 
 # -- sessions ---------------------------------------------------------------------------------------------------------
@@ -187,7 +189,7 @@ class NewSession(Wire):
     memory_store_ids: list[Name] | None = None
     incremental_streaming_enabled: bool | None = None
     delta_flush_interval_ms: int | None = None
-    initial_events: list[FirstEvent] | None = None
+    initial_events: list[FirstEvent] | None = Field(None, max_length=MOST_EVENTS)
 
 
 class Anything(Open):

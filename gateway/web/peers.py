@@ -9,6 +9,7 @@ import structlog
 from engineio.exceptions import EngineIOError  # type: ignore[import-untyped]
 
 from gateway.ports import Caller, Subscription
+from gateway.time_slices import turn
 
 from .admissions import Admission
 from .parting import Stalled
@@ -16,6 +17,8 @@ from .parting import Stalled
 log = structlog.get_logger("dragoman.socketio")
 
 EVENT = "2"
+LARGE = 256 * 1024
+"""A frame of more bytes than that is written in a turn of its own."""
 
 Keep = Callable[[bytes], bool]
 
@@ -67,12 +70,15 @@ class Peer:
     async def send(self, frames: Iterable[bytes]) -> None:
         """Say all of it; a client that takes nothing for too long is cut."""
         async with self._word:
-            ready = [f'{EVENT}["{name}",{payload.decode()}]' for name, payload in map(parted, frames)]
+            ready = list(frames)
             while ready:
                 room = self._server.room(self.transport_id)
                 now, ready = ready[:room], ready[room:]
-                for words in now:
-                    await self._server.eio.send(self.transport_id, words)
+                for frame in now:
+                    if len(frame) > LARGE:
+                        await turn()
+                    name, payload = parted(frame)
+                    await self._server.eio.send(self.transport_id, f'{EVENT}["{name}",{payload.decode()}]')
                 await self._taken()
 
     async def _taken(self) -> None:

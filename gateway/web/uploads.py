@@ -6,9 +6,18 @@ import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
-from aiohttp import BadContentDispositionHeader, BadContentDispositionParam, BodyPartReader, web
+from aiohttp import (
+    BadContentDispositionHeader,
+    BadContentDispositionParam,
+    BodyPartReader,
+    ClientPayloadError,
+    MultipartReader,
+    StreamReader,
+    web,
+)
+from aiohttp.http_exceptions import HttpProcessingError
 
 from gateway.errors import Invalid, TooLarge
 from gateway.ports import Files, Stored
@@ -24,6 +33,8 @@ DIGEST = web.RequestKey("digest", str)
 
 MAX_FIELD, MAX_PARTS, MAX_NAME = 64 * 1024, 32, 255
 CHUNK = 256 * 1024
+MAX_LINES = 10_000
+"""How many lines a form may have beside what is in its parts: boundaries and headers."""
 UNKNOWN = "application/octet-stream"
 MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}")
 UNFIT = re.compile(r'[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069<>:"|?*]')
@@ -124,12 +135,32 @@ async def _take(part: _Part, form: Form, files: Files) -> str:
     return _digest(part, form.file.sha256)
 
 
+class _Lines:
+    """The bytes of a form, of which only so many may be lines: aiohttp would look through any number for a boundary."""
+
+    def __init__(self, content: StreamReader) -> None:
+        self._content = content
+        self._count = 0
+
+    async def readline(self, **given: Any) -> bytes:
+        self._count += 1
+        if self._count > MAX_LINES:
+            raise ValueError(f"it has more than {MAX_LINES} lines that belong to no part")
+        return await self._content.readline(**given)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._content, name)
+
+
 async def _parts(request: web.Request, most: int = MAX_PARTS) -> AsyncIterator[_Part]:
     if request.content_type != "multipart/form-data":
         raise Invalid("send the file as multipart/form-data", param="Content-Type")
     check_plain(request)
     count, deadline = 0, Deadline(request)
-    reader = await _read(deadline, request.multipart())
+    try:
+        reader = MultipartReader(request.headers, cast(StreamReader, _Lines(request.content)))
+    except (ValueError, AssertionError) as error:
+        raise _unreadable(error) from None
     while (part := await _read(deadline, reader.next())) is not None:
         count += 1
         if count > most or not isinstance(part, BodyPartReader):
@@ -140,8 +171,12 @@ async def _parts(request: web.Request, most: int = MAX_PARTS) -> AsyncIterator[_
 async def _read(deadline: Deadline, reading: Awaitable[T]) -> T:
     try:
         return await deadline.read(reading)
-    except (ValueError, AssertionError) as error:
-        raise Invalid(f"the form cannot be read: {str(error)[:200] or 'it is malformed'}") from None
+    except (ValueError, AssertionError, HttpProcessingError, ClientPayloadError) as error:
+        raise _unreadable(error) from None
+
+
+def _unreadable(error: Exception) -> Invalid:
+    return Invalid(f"the form cannot be read: {str(error)[:200] or 'it is malformed'}")
 
 
 async def _text(part: _Part) -> str:

@@ -18,6 +18,7 @@ from aiohttp import web
 
 from gateway.app import Gateway
 from gateway.config import load_config
+from gateway.journal import configure
 from gateway.model import (
     BlockDelta,
     BlockEnded,
@@ -107,6 +108,7 @@ async def prepared(gateway: Gateway) -> dict[str, Any]:
 
 
 async def main(file: Path) -> None:
+    configure("json", "error")  # nobody reads a journal here, and a pipe that is full would stall us
     gateway = Gateway(load_parts(load_config(file)))
     gateway.parts.config.data.mkdir(parents=True, exist_ok=True)
     found: dict[str, Any] = {}
