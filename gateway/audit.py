@@ -9,6 +9,7 @@ import orjson
 
 from gateway import journal
 from gateway.ports import Caller, Clock
+from gateway.private_files import make_folder
 
 log = journal.get("dragoman.audit")
 
@@ -65,7 +66,7 @@ def line_of(at: float, event: str, actor: str, key: str, address: str, target: s
 
 def add_line(file: Path, line: bytes) -> None:
     """In one write, so that several processes may add to the same file."""
-    file.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(file.parent)
     opened = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         os.write(opened, line)

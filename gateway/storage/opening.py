@@ -52,7 +52,7 @@ def connected(path: Path, *, fsync: bool, prepared: bool = True) -> sqlite3.Conn
 def beside(path: Path) -> sqlite3.Connection:
     """A connection that may write while a server holds the file, or before there is one; raises `Unusable`."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         connection = connected(path, fsync=True, prepared=path.exists() and path.stat().st_size > 0)
         try:
             check_ours(connection, path)

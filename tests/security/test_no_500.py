@@ -4,6 +4,7 @@ import asyncio
 import errno
 import gzip
 import os
+import sqlite3
 import zipfile
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 from aiohttp import WSMsgType
 from structlog.testing import capture_logs
 
-from gateway.resources import workspace
+from gateway.resources import Workspace, key_tables, workspace
 from tests.support.gateway_server import PLAIN, Served, serving
 
 EVERYWHERE = {**PLAIN["dialects"], "blade": {}, "zenflux": {}}
@@ -35,6 +36,10 @@ async def session(served: Served) -> str:
 
 def full(*_: Any, **__: Any) -> Any:
     raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def full_database(*_: Any) -> Any:
+    raise sqlite3.OperationalError("database or disk is full")
 
 
 # -- bodies that are not what they say --------------------------------------------------------------------------------
@@ -224,7 +229,7 @@ async def test_an_import_to_a_full_disk_leaves_no_session(
         packed = aiohttp.FormData()
         packed.add_field("file", await response.read(), filename="s.zip", content_type="application/zip")
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_bytes", full)
+        patch.setattr(Workspace, "fill", full)
         async with served.http.post(f"{at}/import", data=packed) as response:
             assert response.status == 503
     async with served.http.get(at) as response:
@@ -234,7 +239,7 @@ async def test_an_import_to_a_full_disk_leaves_no_session(
 async def test_a_key_that_cannot_be_stored_is_not_made(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     at = served.url("/api/user/api-keys")
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full)
+        patch.setattr(key_tables, "encode_key", full_database)
         async with served.http.post(at, json={"name": "mine"}) as response:
             assert response.status == 503
     async with served.http.get(at) as response:

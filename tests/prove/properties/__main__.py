@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
         prog="python -m tests.prove.properties", description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--minutes", type=float, default=5.0, help="begin no round after that (default: 5)")
+    parser.add_argument("--minutes", type=float, default=3.0, help="begin no round after that (default: 3)")
     parser.add_argument("--seed", type=int, help="of the first round; the next is one more (default: by chance)")
     parser.add_argument("--workers", type=int, default=2, help="in how many processes tests run (default: 2)")
     parser.add_argument("tests", nargs="*", default=["tests"], help="only the property tests of these (default: all)")
