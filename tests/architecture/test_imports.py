@@ -46,7 +46,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "gateway.web": ("gateway.model", "gateway.ports", "gateway.ids", *EVERYBODY),
     "gateway.config": ("gateway.model", *EVERYBODY),
     "gateway.oidc": ("gateway.config", "gateway.ports", "gateway.upstream", *EVERYBODY),
-    "gateway.audit": ("gateway.journal", "gateway.ports"),
+    "gateway.audit": ("gateway.journal", "gateway.ports", "gateway.private_files"),
     "gateway.retiring": ("gateway.ports",),
     "gateway.watch": ("gateway.journal", *EVERYBODY),
     "mappings": ("gateway.model", "gateway.ports", "gateway.field_errors", "gateway.marks"),
