@@ -8,7 +8,7 @@ from .guard import NOBODY, OWNER, Guard, bearer, public
 from .health import Readiness
 from .health import routes as health_routes
 from .idempotency import Idempotency
-from .jsonio import checked, dumps, limited, parse, read_as, read_bytes, reply
+from .jsonio import checked, dumps, encoded, limited, parse, read_as, read_bytes, reply
 from .metrics import LagWatch, Metrics
 from .metrics import routes as metrics_routes
 from .paging import cursor_of, ordinal_of
@@ -50,6 +50,7 @@ __all__ = [
     "converse",
     "cursor_of",
     "dumps",
+    "encoded",
     "health_routes",
     "hold_little",
     "keep_sockets",
