@@ -249,8 +249,8 @@ BY_REQUEST: dict[str, tuple[dict[str, Any], Act]] = {
     "…: is required": ({}, posting("/aap/sessions", {})),
     "…: must be …, not …": ({}, posting("/aap/sessions", {"agent": 7})),
     "…: … does not fit into 64 bits; write it as a string": ({}, posting("/aap/sessions", b'{"a":[%d]}' % (2 ** 64))),
-    "has more than 50000 items, arrays and objects; send it in several parts":
-        ({}, posting("/aap/sessions", b'{"a":[' + b"0," * 50_001 + b"0]}")),
+    "has more than 40000 items, arrays and objects; send it in several parts":
+        ({}, posting("/aap/sessions", b'{"a":[' + b"0," * 40_001 + b"0]}")),
     "…: nested … levels deep; at most 150 levels are possible":
         ({}, posting("/aap/sessions", b'{"a":' + b"[" * 200 + b"]" * 200 + b"}")),
     "a turn is running in this session; wait for its end or interrupt it": ({}, busy_aap),
