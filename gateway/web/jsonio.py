@@ -22,7 +22,10 @@ BODY_LIMIT = web.RequestKey("body_limit", int)
 
 async def read_as(request: web.Request, model: type[M]) -> M:
     """The body as the wire model, or a refusal that names the field."""
-    return parse(await read_bytes(request), model)
+    body = await read_bytes(request)
+    if len(body) > SLICE_BYTES:
+        await turn()
+    return parse(body, model)
 
 
 async def read_bytes(request: web.Request) -> bytes:
