@@ -69,8 +69,8 @@ if TYPE_CHECKING:
 
 log = get("dragoman.app")
 
-REPLAYED_AT_ONCE = 512
-"""How many records of a session are read and written in one slice."""
+REPLAYED_AT_ONCE, REPLAYED_BYTES = 512, 128 * 1024
+"""How many records of a session are read at a time, and how many bytes are written in one slice."""
 LOST = frozenset((Level.DROPPED, Level.REJECTED))
 DEGRADED = "~"
 MARKS = {Level.FULL: "✓", Level.PARTIAL: DEGRADED, Level.FALLBACK: DEGRADED, Level.DROPPED: "✗", Level.REJECTED: "✗"}
@@ -273,11 +273,15 @@ class Gateway:
 
     async def _replay(self, request: web.Request) -> web.Response:
         """The records of a session, one JSON object a line, secrets masked."""
-        owner, session_id, lines, after = request[OWNER], request.match_info["session"], list[bytes](), 0
+        owner, session_id, lines, after, size = request[OWNER], request.match_info["session"], list[bytes](), 0, 0
         async with one_at_a_time(owner):
             while page := await self.sessions.records(owner, session_id, after, REPLAYED_AT_ONCE):
-                await turn()
-                lines.append(b"".join(encode(masked(record)) + b"\n" for record in page))
+                for record in page:
+                    lines.append(encode(masked(record)) + b"\n")
+                    size += len(lines[-1])
+                    if size > REPLAYED_BYTES:
+                        await turn()
+                        size = 0
                 after = page[-1].seq
         return web.Response(body=b"".join(lines), content_type="application/jsonl")
 

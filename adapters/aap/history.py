@@ -5,10 +5,8 @@ A message that stands in history stays in its place and stays as it is; only the
 
 from collections import deque
 from collections.abc import Container, Iterable, Iterator, Sequence
-from itertools import islice
 from typing import Any
 
-import orjson
 from msgspec.structs import replace
 
 from gateway.model import (
@@ -36,8 +34,7 @@ from gateway.model import (
     call_of,
     in_markdown,
 )
-from gateway.time_slices import SLICE, turn
-from gateway.web import dumps
+from gateway.web import encoded
 from mappings.language import Table
 
 from .hearing_asks import given_by
@@ -55,17 +52,7 @@ async def history(table: Table, kind: str, view: SessionView) -> Any:
     returned = {past.asked.call_id for past in asks if past.asked.call_id and returned_by_client(past) is not None}
     spoken = _spoken_entries(entries, told, returned)
     merged = _merged(table, spoken, sorted(_items(table, asks), key=lambda item: item[0]))
-    return table.object(f"history.{kind}", messages=await _encoded(merged))
-
-
-async def _encoded(messages: Iterator[Any]) -> list[Any]:
-    """The messages, spelled and encoded a slice at a time."""
-    encoded: list[Any] = []
-    while some := list(islice(messages, SLICE)):
-        encoded += [orjson.Fragment(dumps(message)) for message in some]
-        if len(some) == SLICE:
-            await turn()
-    return encoded
+    return table.object(f"history.{kind}", messages=await encoded(merged))
 
 
 Item = tuple[int, Any, bool]

@@ -30,7 +30,9 @@ class Wire(FailFast, BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _without_nulls(cls, given: Any) -> Any:
-        return {key: value for key, value in given.items() if value is not None} if isinstance(given, dict) else given
+        if not isinstance(given, dict) or None not in given.values():
+            return given
+        return {key: value for key, value in given.items() if value is not None}
 
 
 # -- content ----------------------------------------------------------------------------------------------------------

@@ -5,9 +5,13 @@ from typing import Any
 import orjson
 
 from gateway.ports import Place, Receipt
+from gateway.time_slices import turn
 from gateway.web import Context, parted
 
 from .outbound import BARE
+
+LARGE = 256 * 1024
+"""An end of more bytes than that is read in a turn of its own."""
 
 
 async def ending(house: Context, owner: str, session_id: str, receipt: Receipt, place: Place) -> Any:
@@ -20,6 +24,8 @@ async def ending(house: Context, owner: str, session_id: str, receipt: Receipt, 
         while chunks := await subscription.chunks():
             for chunk in chunks:
                 if chunk.yields:
+                    if len(chunk.frames[-1]) > LARGE:
+                        await turn()
                     return _payload(chunk.frames[-1])
         raise house.broken_off(session_id, subscription)
 

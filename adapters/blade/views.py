@@ -1,6 +1,6 @@
 """Blade's bodies of chat: turns, tool calls and sessions as the table spells them."""
 
-from collections.abc import AsyncIterable, Callable, Sequence
+from collections.abc import AsyncIterable, Sequence
 from itertools import pairwise
 from math import inf
 from typing import Any
@@ -11,7 +11,7 @@ import orjson
 from gateway.model import LimitExceeded, Outcome, Question, Record, SessionRewound, SessionView, read_json
 from gateway.time_slices import SLICE, sliced
 from gateway.time_slices import turn as turn_of_work
-from gateway.web import dumps
+from gateway.web import encoded
 from mappings.language import Table
 
 from .ledger import Ledger
@@ -30,9 +30,6 @@ _SESSION = (
     "is_pinned", "memory_enabled", "is_persistent", "replay_state",
 )
 _REFUSAL = ("message", "code", "detail")
-
-TURNS = 16
-"""How many turns, of which each may have many blocks, are spelled in one slice."""
 
 OBJECTS: dict[str, tuple[str, ...]] = {
     "turn": _TURN,
@@ -207,14 +204,7 @@ async def _tell(ledger: Ledger, record: Record, turns: list[Turn]) -> None:
 
 async def messages(table: Table, pages: AsyncIterable[Sequence[Record]]) -> list[Any]:
     """What GET …/messages answers with, each message encoded already."""
-    return await _encoded(await told_of(pages), lambda told: _listed(table, told))
-
-
-async def _encoded(turns: Sequence[Turn], spelled: Callable[[Turn], Any]) -> list[Any]:
-    encoded: list[Any] = []
-    async for some in sliced(turns, TURNS):
-        encoded += [orjson.Fragment(dumps(spelled(told))) for told in some]
-    return encoded
+    return await encoded(_listed(table, told) for told in await told_of(pages))
 
 
 def _listed(table: Table, told: Turn) -> Any:
@@ -226,8 +216,8 @@ async def history(table: Table, pages: AsyncIterable[Sequence[Record]], model: s
     """The turns as nodes, each under the one before it."""
     turns = await told_of(pages)
     parents = {after.id: before.id for before, after in pairwise(turns)}
-    nodes = await _encoded(turns, lambda told: table.object(
-        "history.node", turn=turn(table, told), parent=parents.get(told.id)))
+    nodes = await encoded(
+        table.object("history.node", turn=turn(table, told), parent=parents.get(told.id)) for told in turns)
     return table.object("history", nodes=nodes, model=model)
 
 

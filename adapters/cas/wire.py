@@ -73,7 +73,10 @@ def _with_words(blocks: list[Any]) -> list[Any]:
     return blocks
 
 
-Blocks = Annotated[list[Block], AfterValidator(_with_words)]
+MOST_BLOCKS = 1000
+"""How many blocks a message or a result may have."""
+Results = Annotated[list[Block], Field(max_length=MOST_BLOCKS)]
+Blocks = Annotated[list[Block], Field(max_length=MOST_BLOCKS), AfterValidator(_with_words)]
 
 
 # -- events -----------------------------------------------------------------------------------------------------------
@@ -97,7 +100,7 @@ class ToolConfirmation(Wire):
 class CustomToolResult(Wire):
     type: Literal["user.custom_tool_result"]
     custom_tool_use_id: str
-    content: str | list[Block] | None = None
+    content: str | Results | None = None
     is_error: bool | None = None
 
 
@@ -110,7 +113,7 @@ class ToolResult(Wire):
 
     type: Literal["user.tool_result"]
     tool_use_id: str
-    content: str | list[Block] | None = None
+    content: str | Results | None = None
     is_error: bool | None = None
 
 

@@ -7,7 +7,7 @@ from aiohttp import web
 from gateway.errors import Invalid
 from gateway.model import SessionView
 from gateway.time_slices import one_at_a_time
-from gateway.web import OWNER, Context, reply
+from gateway.web import OWNER, Context, encoded, reply
 
 from . import history, params, views
 from .chat import Chats, NoAgent, spoken
@@ -91,7 +91,9 @@ class Conversations:
             shown.reverse()
         return self._reply({
             "conversation_id": view.session_id, "conversation_metadata": view.shown_metadata,
-            "messages": history.spelled(self.house.table, view, shown), "total": total, "limit": limit,
+            "messages": await encoded(
+                message for one in shown for message in history.spelled(self.house.table, view, [one])),
+            "total": total, "limit": limit,
             "offset": offset, "has_more": more, "next_cursor": cursor,
         })
 

@@ -12,6 +12,7 @@ from gateway.errors import Conflict, Invalid
 from gateway.field_errors import struct_words
 from gateway.model import (
     MODEL_VERSION,
+    MOST_ITEMS,
     Grammar,
     GrammarError,
     LimitExceeded,
@@ -31,6 +32,8 @@ Progress = Callable[[int, int], None]
 FORMAT = "dragoman log"
 SEGMENT = 500
 """How many records of a session are put into one segment."""
+MOST_OF_A_RECORD = 100 * MOST_ITEMS
+"""How many items a record may have: what a session began with is one record, and nobody waits while it is read."""
 
 
 class Header(msgspec.Struct, kw_only=True):
@@ -140,7 +143,7 @@ def _records(lines: Iterable[bytes]) -> Iterator[tuple[int, Record]]:
     _check_header(next(numbered, (1, b""))[1])
     for number, line in numbered:
         try:
-            read_json(line)
+            read_json(line, MOST_OF_A_RECORD)
             record = decode(line)
         except LimitExceeded as error:
             raise Invalid(f"line {number}: {error}") from None

@@ -10,7 +10,7 @@ import orjson
 
 DEEPEST = 150
 """How many levels of arrays and objects a request, a frame or an event may have."""
-MOST_ITEMS = 50_000
+MOST_ITEMS = 40_000
 """How many values a request or a frame may have; arrays and objects count twice, once for what they are in."""
 SMALLEST, LARGEST = -(2 ** 63), 2 ** 64 - 1
 """The integers that can be written again."""

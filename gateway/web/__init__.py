@@ -12,7 +12,7 @@ from .guard import CALLER, NOBODY, OWNER, Guard, bearer, current_caller, for_adm
 from .health import Readiness
 from .health import routes as health_routes
 from .idempotency import Idempotency
-from .jsonio import checked, dumps, limited, parse, read_as, read_bytes, reply
+from .jsonio import checked, dumps, encoded, limited, parse, read_as, read_bytes, reply
 from .metrics import LagWatch, Metrics
 from .metrics import routes as metrics_routes
 from .origin_policy import OriginPolicy, takes_any_type
@@ -68,6 +68,7 @@ __all__ = [
     "cursor_of",
     "deferred",
     "dumps",
+    "encoded",
     "for_admins",
     "health_routes",
     "hold_little",

@@ -12,16 +12,22 @@ from pydantic import BaseModel, ValidationError
 from gateway.errors import Invalid
 from gateway.field_errors import FieldError, field_errors, shown
 from gateway.model import LimitExceeded, read_json
+from gateway.time_slices import turn
 
 from .bodies import read_body
 
 M = TypeVar("M", bound=BaseModel)
+SLICE_BYTES, MAKING = 512 * 1024, 8 * 1024
+"""How many bytes are encoded in one slice, and how many the time to make a value is worth."""
 BODY_LIMIT = web.RequestKey("body_limit", int)
 
 
 async def read_as(request: web.Request, model: type[M]) -> M:
     """The body as the wire model, or a refusal that names the field."""
-    return parse(await read_bytes(request), model)
+    body = await read_bytes(request)
+    if len(body) > SLICE_BYTES:
+        await turn()
+    return parse(body, model)
 
 
 async def read_bytes(request: web.Request) -> bytes:
@@ -74,6 +80,19 @@ def _told(found: Sequence[FieldError]) -> str:
 
 def dumps(value: Any) -> bytes:
     return orjson.dumps(value, default=msgspec.to_builtins)
+
+
+async def encoded(values: Iterable[Any]) -> list[Any]:
+    """Each value as JSON that `dumps` takes as it is; made and encoded a slice at a time, long values few at a time."""
+    pieces, size = list[Any](), 0
+    for value in values:
+        piece = dumps(value)
+        pieces.append(orjson.Fragment(piece))
+        size += MAKING + len(piece)
+        if size > SLICE_BYTES:
+            size = 0
+            await turn()
+    return pieces
 
 
 def reply(value: Any, status: int = 200) -> web.Response:

@@ -264,6 +264,8 @@ BY_REQUEST: dict[str, tuple[dict[str, Any], Act]] = {
     "…: '10.0.0.1' is not a public address; …": ({}, posting("/aap/sessions", {
         **AAP_SESSION, "messages": [{"role": "user", "content": [{"type": "image", "url": "https://10.0.0.1/"}]}]})),
     "…: … does not fit into 64 bits; write it as a string": ({}, posting("/aap/sessions", b'{"a":[%d]}' % (2 ** 64))),
+    "has more than 40000 items, arrays and objects; send it in several parts":
+        ({}, posting("/aap/sessions", b'{"a":[' + b"0," * 40_001 + b"0]}")),
     "…: nested … levels deep; at most 150 levels are possible":
         ({}, posting("/aap/sessions", b'{"a":' + b"[" * 200 + b"]" * 200 + b"}")),
     "a turn is running in this session; wait for its end or interrupt it": ({}, busy_aap),

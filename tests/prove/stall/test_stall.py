@@ -3,9 +3,11 @@
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from io import BytesIO
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from .worst_input import CLOUD, Shot, form_of, shots
 MOST_MS = 100.0
 PATIENCE = 600.0
 UNBUILT = "501"
+TRIES = 4
 READ = 64 * 1024 * 1024
 """So many bytes of an answer are read; then its client leaves."""
 
@@ -56,16 +59,24 @@ class Gun:
             found = await response.json()
             return found["ms"], found["work_ms"]
 
-    async def measure(self, name: str, *work: Any) -> str:
-        """What came of it; of several that are fired at once, of the first."""
-        await self.stall()
-        came = await asyncio.gather(*work)
-        await asyncio.sleep(0.05)  # what was begun goes on after the answer
-        ms, work_ms = await self.stall()
-        self.told.append((ms, work_ms, f"{name} → {came[0]}"))
+    async def measure(self, name: str, *fire: Callable[[], Awaitable[str]], tries: int = TRIES) -> str:
+        """What came of it; of several that are fired at once, of the first.
+
+        Where the loop was late it is tried again, and the shortest stall counts: what really stalls does so each time.
+        """
+        shortest, came = (inf, inf), ""
+        for _ in range(tries):
+            await self.stall()
+            came, *_ = await asyncio.gather(*(one() for one in fire))
+            await asyncio.sleep(0.05)  # what was begun goes on after the answer
+            shortest = min(shortest, await self.stall())
+            if shortest[0] <= MOST_MS:
+                break
+        ms, work_ms = shortest
+        self.told.append((ms, work_ms, f"{name} → {came}"))
         if ms > MOST_MS / 2:
-            print(f"{ms:8.1f} ms, {work_ms:8.1f} at work: {name} → {came[0]}", flush=True)
-        return str(came[0])
+            print(f"{ms:8.1f} ms, {work_ms:8.1f} at work: {name} → {came}", flush=True)
+        return came
 
     async def fire(self, shot: Shot) -> str:
         body: Any = shot.body
@@ -108,15 +119,19 @@ async def test_no_request_stalls_the_loop(tmp_path: Path) -> None:
         gun, long, seeded = Gun(address, http), data["longs"][0], data["seeded"][0]
         fired, unbuilt = set[tuple[str, str]](), set[tuple[str, str]]()
         await gun.measure("eight histories at once", *(
-            gun.fire(Shot("GET", "", f"/api/sessions/{long}/messages", most_seconds=PATIENCE)) for _ in range(8)))
+            [partial(gun.fire, Shot("GET", "", f"/api/sessions/{long}/messages", most_seconds=PATIENCE))] * 8))
         await gun.measure("twenty streams of all that was said", *(
-            gun.fire(Shot("GET", "", f"{CLOUD}/sessions/{one}/events/stream?stream_start=replay", most_seconds=5.0))
+            partial(gun.fire, Shot(
+                "GET", "", f"{CLOUD}/sessions/{one}/events/stream?stream_start=replay", most_seconds=5.0))
             for one in [long, seeded] * 10))
         await _sockets(gun, long, seeded)
         for shot in shots(data):
             route = (shot.method, shot.route)
             fired.add(route)
-            if route not in unbuilt and await gun.measure(str(shot), gun.fire(shot)) == UNBUILT:
+            tries = TRIES if shot.method != "DELETE" else 1
+            if route not in unbuilt and await gun.measure(
+                str(shot), partial(gun.fire, shot), tries=tries,
+            ) == UNBUILT:
                 unbuilt.add(route)  # it reads nothing: once is enough
         unfired = {tuple(route) for route in data["routes"] if route[0] in ("GET", "POST", "PUT", "PATCH", "DELETE")}
         unfired -= fired | {("GET", path) for path in ("/stall", "/data", "/api/v1/ws/chat", "/socket.io/")}
@@ -132,14 +147,14 @@ async def _sockets(gun: Gun, long: str, seeded: str) -> None:
     blade, zenflux = "/socket.io/?EIO=4&transport=websocket", "/api/v1/ws/chat"
     for session in (long, seeded):
         follow = f'42["subscribe",{{"session_id":"{session}","resume":true,"after_sequence":0}}]'
-        await gun.measure("Socket.IO subscribe", gun.socket(blade, "40", follow, seconds=5.0))
+        await gun.measure("Socket.IO subscribe", partial(gun.socket, blade, "40", follow, seconds=5.0))
     many = "[]," * 3_000_000 + "0"
     few = "[]," * 49_000 + "0"
     for name, inner in (("too many", many), ("most", few)):
         event = f'42["chat:send",{{"message":[{inner}]}}]'
-        await gun.measure(f"Socket.IO {name} items", gun.socket(blade, "40", event))
+        await gun.measure(f"Socket.IO {name} items", partial(gun.socket, blade, "40", event))
         frame = f'{{"type":"req","id":"1","method":"chat.send","params":{{"user_id":"u","files":[{inner}]}}}}'
-        await gun.measure(f"chat socket {name} items", gun.socket(zenflux, frame))
+        await gun.measure(f"chat socket {name} items", partial(gun.socket, zenflux, frame))
     text = "word " * 1_900_000
-    await gun.measure("Socket.IO a long text", gun.socket(
+    await gun.measure("Socket.IO a long text", partial(gun.socket, 
         blade, "40", f'42["chat:send",{{"session_id":"{long}","message":"{text}"}}]', seconds=5.0))
