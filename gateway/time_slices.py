@@ -6,7 +6,7 @@ the loop one turn is given, however many work at the same time, and to whoever h
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Generator, Sequence
 from contextlib import asynccontextmanager
 from typing import TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -67,6 +67,17 @@ async def sliced(items: Sequence[T], size: int = SLICE) -> AsyncIterator[Sequenc
         if len(items) > size:
             await turn()
         yield items[start:start + size]
+
+
+async def in_turns(steps: Generator[None, None, T]) -> T:
+    """What comes of work that yields after each step, with a turn for each step but the first."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+        await turn()
 
 
 @asynccontextmanager

@@ -11,9 +11,10 @@ import orjson
 
 from gateway.errors import Busy, GatewayError, Invalid
 from gateway.field_errors import shown
-from gateway.model import ROOT, FaultCode, LimitExceeded, Role, read_json
+from gateway.model import ROOT, FaultCode, LimitExceeded, Role, reading
 from gateway.ports import Place
-from gateway.upstream import mended
+from gateway.time_slices import in_turns
+from gateway.upstream import mending
 from gateway.web import Rest, Socket, checked, dumps
 
 from .chat import Begun, Chats, NoAgent, NoConversation, NoFile
@@ -52,7 +53,7 @@ class ChatSocket:
 
     async def hear(self, frame: bytes) -> None:
         try:
-            said = read(frame)
+            said = await read(frame)
         except ValueError as error:
             if (request_id := request_id_in(frame)) is not None:
                 code = self._house.table.word("fault@code", FaultCode.INVALID)
@@ -223,12 +224,12 @@ class ChatSocket:
         await self._socket.send((dumps(self._house.table.object(name, **names)),))
 
 
-def read(frame: bytes) -> Any:
+async def read(frame: bytes) -> Any:
     """The JSON of a frame; pages cut texts anywhere, and half of a character is none."""
     try:
-        return read_json(frame)
+        return await in_turns(reading(frame))
     except orjson.JSONDecodeError:
-        return read_json(mended(frame.decode()))
+        return await in_turns(reading(await in_turns(mending(frame.decode()))))
 
 
 def request_id_in(frame: bytes) -> str | int | None:

@@ -104,7 +104,17 @@ from .grammar import (
     Turn,
     Voice,
 )
-from .json_limits import DEEPEST, MOST_ITEMS, LimitExceeded, check_limits, exact_json, read_json
+from .json_limits import (
+    DEEPEST,
+    MOST_ITEMS,
+    LimitExceeded,
+    Steps,
+    at_once,
+    check_limits,
+    exact_json,
+    read_json,
+    reading,
+)
 from .record import (
     MODEL_VERSION,
     PRIVATE,
@@ -233,6 +243,7 @@ __all__ = [
     "SessionUpdated",
     "SessionView",
     "Settings",
+    "Steps",
     "StopReason",
     "TextPart",
     "ThinkingPart",
@@ -256,6 +267,7 @@ __all__ = [
     "Withdraw",
     "as_call",
     "asks_people",
+    "at_once",
     "call_of",
     "check_limits",
     "command_with_secrets",
@@ -274,6 +286,7 @@ __all__ = [
     "parts_of",
     "place_of_event",
     "read_json",
+    "reading",
     "shown",
     "standing",
     "text_of",

@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Generator, Iterator
+from itertools import islice
+from typing import Any, TypeVar
 
 import msgspec
 import orjson
@@ -22,9 +23,15 @@ _SHOWN = 40
 _LONGEST = 5000
 """A number with more digits than this is not even read."""
 _TOKENS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}:]|[^"\[\]{}:]++')
+_PIECE = 1024 * 1024
+"""How many bytes are looked through in one step."""
+_SEVERAL = 16_384
+"""How many tokens are looked at in one step; a text of so many items has at most ten times as many tokens."""
 
-
+T = TypeVar("T")
 Path = tuple[str | int, ...]
+Steps = Generator[None, None, T]
+"""Work that may be interrupted wherever it yields."""
 
 
 class LimitExceeded(ValueError):
@@ -44,20 +51,43 @@ class _Number(str):
 
 
 def read_json(text: bytes | str, most: int = MOST_ITEMS) -> Any:
-    """Read JSON that will be written again. Raises `LimitExceeded`, or `orjson.JSONDecodeError` if it is not JSON.
+    """Read JSON that will be written again. Raises `LimitExceeded`, or `orjson.JSONDecodeError` if it is not JSON."""
+    return at_once(reading(text, most))
+
+
+def reading(text: bytes | str, most: int = MOST_ITEMS) -> Steps[Any]:
+    """What `read_json` does, in steps: whoever reads a long text lets others have their turn in between.
 
     A decoder cannot be interrupted: so that it never works for long, the items are counted before anything is decoded.
     """
     written = text if isinstance(text, bytes) else text.encode(errors="replace")
-    _check_items(written, most)
+    yield from _check_items(written, most)
+    if len(written) > _PIECE:
+        yield
     try:
         value = msgspec.json.decode(text)
         if _can_be_written(value):
             return value
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        pass
-    _check_text(written)
+        may_be_limit = True
+    except (msgspec.ValidationError, RecursionError):
+        may_be_limit = True
+    except (msgspec.MsgspecError, UnicodeError):
+        may_be_limit = False
+    if len(written) > _PIECE:
+        yield
+    if may_be_limit:
+        yield from _check_text(written, most)
     return orjson.loads(text)
+
+
+def at_once(steps: Steps[T]) -> T:
+    """What comes of the steps, made one after the other."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            result: T = done.value
+            return result
 
 
 def exact_json(text: bytes | str) -> Any:
@@ -79,15 +109,32 @@ def check_limits(value: Any) -> None:
             raise LimitExceeded(path, _too_large(_digits(found)))
 
 
-def _check_items(text: bytes, most: int) -> None:
+def _check_items(text: bytes, most: int) -> Steps[None]:
     """Raise `LimitExceeded` if a text has more items than that; what stands inside of strings does not count."""
     if text.count(b",") <= most and _marks(text) <= most:
         return
-    if b"\\" in text:
-        text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
-    pieces = text.split(b'"') if text.count(b'"') <= 4 * most else [text]
-    if len(pieces) == 1 or _marks(b"".join(pieces[::2])) > most:
-        raise LimitExceeded((), f"has more than {most} items, arrays and objects; send it in several parts")
+    found = quotes = 0
+    for piece in _pieces(text):
+        if b"\\" in piece:
+            piece = piece.replace(b"\\\\", b"").replace(b'\\"', b"")
+        inside, some = quotes % 2, piece.count(b'"')
+        quotes += some
+        if quotes <= 4 * most:
+            found += _marks(b"".join(piece.split(b'"')[inside::2]) if some else b"" if inside else piece)
+        if found > most or quotes > 4 * most:
+            raise LimitExceeded((), f"has more than {most} items, arrays and objects; send it in several parts")
+        yield
+
+
+def _pieces(text: bytes) -> Iterator[bytes]:
+    """A text in pieces, none of which ends inside of an escape."""
+    start = 0
+    while start < len(text):
+        piece = text[start:start + _PIECE]
+        if (len(piece) - len(piece.rstrip(b"\\"))) % 2:
+            piece = text[start:start + _PIECE + 1]
+        yield piece
+        start += len(piece)
 
 
 def _marks(text: bytes) -> int:
@@ -123,28 +170,30 @@ def _fits(value: Any) -> bool:
     return True
 
 
-def _check_text(text: bytes) -> None:
+def _check_text(text: bytes, most: int) -> Steps[None]:
     """Raise `LimitExceeded` if it is a limit that keeps a text from being read and written again."""
     if text.count(b"[") + text.count(b"{") > DEEPEST:
-        depth, path = _depth(text)
+        depth, path = yield from _depth(text, 10 * most + _SEVERAL)
         if depth > DEEPEST:
             raise LimitExceeded(path, _too_deep(depth))
     try:
         value = json.loads(text, parse_int=_integer, parse_float=_float)
-    except ValueError:
+    except (ValueError, RecursionError):
         return  # orjson says what is wrong
     for path, found in _leaves(value):
         if isinstance(found, _Number):
             raise LimitExceeded(path, _too_large(found))
+    yield
 
 
-def _depth(text: bytes) -> tuple[int, Path]:
+def _depth(text: bytes, most_tokens: int) -> Steps[tuple[int, Path]]:
     """How deep a text is nested, and the path to where it gets deeper than it may."""
     depth = deepest = 0
     names: dict[int, bytes] = {}
     path: Path = ()
     before = b""
-    for token in _TOKENS.findall(text):
+    for number, found in enumerate(islice(_TOKENS.finditer(text), most_tokens), 1):
+        token = found[0]
         if token in b"[{":
             depth += 1
             if depth > deepest:
@@ -158,6 +207,10 @@ def _depth(text: bytes) -> tuple[int, Path]:
             names[depth] = before[1:-1]
         elif token[:1] == b'"':
             before = token
+        if number % _SEVERAL == 0:
+            yield
+        if depth < 0:
+            break  # the rest is no JSON
     return deepest, path
 
 

@@ -3,7 +3,7 @@
 from .address_policy import AddressPolicy, AddressRefused, GuardedResolver
 from .complaints import words_of
 from .failures import Cut, Unreachable
-from .halves import mended
+from .halves import mended, mending
 from .http import LARGEST, Upstream
 from .patience import LONGEST_WAIT, Patience
 from .remote import Asked, Ended, Frame, Heard, Hearing, Opening, Remote, RemoteAddress, RemoteSession, moment
@@ -37,6 +37,7 @@ __all__ = [
     "Wire",
     "hidden",
     "mended",
+    "mending",
     "moment",
     "unmistakable",
     "words_of",

@@ -2,11 +2,30 @@
 
 import re
 
+from gateway.model import Steps, at_once
+
 _ESCAPE = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)")
 """An escape of JSON: a whole pair, half of one, or any other."""
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 INSTEAD = r"\ufffd"
+SEVERAL = 16_384
+"""How many escapes are looked at in one step."""
 
 
 def mended(json: str) -> str:
     """The same JSON with a sign for every half of a character; what has none stays as it is."""
-    return _ESCAPE.sub(lambda found: INSTEAD if found[1] else found[0], json)
+    return at_once(mending(json))
+
+
+def mending(json: str) -> Steps[str]:
+    """What `mended` does, in steps."""
+    if not _SURROGATE.search(json):
+        return json
+    pieces, start = list[str](), 0
+    for number, found in enumerate(_ESCAPE.finditer(json), 1):
+        if found[1]:
+            pieces += json[start:found.start()], INSTEAD
+            start = found.end()
+        if number % SEVERAL == 0:
+            yield
+    return "".join((*pieces, json[start:]))

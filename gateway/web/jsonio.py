@@ -11,8 +11,8 @@ from pydantic import BaseModel, ValidationError
 
 from gateway.errors import Invalid
 from gateway.field_errors import FieldError, field_errors, shown
-from gateway.model import LimitExceeded, read_json
-from gateway.time_slices import turn
+from gateway.model import LimitExceeded, reading
+from gateway.time_slices import in_turns, turn
 
 from .bodies import read_body
 
@@ -27,7 +27,7 @@ async def read_as(request: web.Request, model: type[M]) -> M:
     body = await read_bytes(request)
     if len(body) > SLICE_BYTES:
         await turn()
-    return parse(body, model)
+    return await parse(body, model)
 
 
 async def read_bytes(request: web.Request) -> bytes:
@@ -51,9 +51,9 @@ def _limited(handler: Any, most: Callable[[], int]) -> Any:
     return within
 
 
-def parse(body: bytes, model: type[M]) -> M:
+async def parse(body: bytes, model: type[M]) -> M:
     try:
-        value = read_json(body)
+        value = await in_turns(reading(body))
     except LimitExceeded as error:
         raise Invalid(str(error), param=error.field or None) from None
     except orjson.JSONDecodeError as error:

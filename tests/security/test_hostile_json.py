@@ -1,5 +1,6 @@
 """A body cannot keep the server busy: it is bounded before it is decoded, and checked up to its first mistakes."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from adapters.blade import wire as blade
 from adapters.cas import wire as cas
 from adapters.zenflux import wire as zenflux
 from gateway.field_errors import MOST_PROBLEMS, field_errors, path_in
-from gateway.model import DEEPEST, MOST_ITEMS, LimitExceeded, read_json
+from gateway.model import DEEPEST, MOST_ITEMS, LimitExceeded, json_limits, read_json, reading
+from gateway.upstream import mending
+from gateway.web import parse
 from gateway.web.fail_fast import FailFast
 from tests.support.dialect_tables import DIALECTS
 from tests.support.gateway_server import serving
@@ -108,6 +111,56 @@ def test_too_many_items_are_refused_before_anything_is_decoded(
 @pytest.mark.parametrize("text", ["one, two, [three], {four}" * 10_000, '\\"[,{"' * 30_000, "\\" * 99_999 + ","])
 def test_what_stands_inside_of_a_text_is_not_counted(text: str) -> None:
     assert read_json(orjson.dumps({"text": text})) == {"text": text}
+
+
+@pytest.mark.parametrize("body", [
+    b'["\\\\","\\",[,",0]', b'["\\\\\\"",[[0]],"{,"]', b'{"a,":"\\"","b":["",0]}', b'["a,\\\\",0,0,0,0,0]',
+    b'[0,0,0,0]', b'["[",[[[0]]]]',
+])
+def test_the_count_is_the_same_in_pieces_of_any_size(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    def told() -> Any:
+        try:
+            return read_json(body, 4)
+        except LimitExceeded as error:
+            return str(error)
+
+    whole = told()
+    for size in range(1, 12):
+        monkeypatch.setattr(json_limits, "_PIECE", size)
+        assert told() == whole, size
+
+
+class Text(BaseModel):
+    """Any text."""
+
+    content: str
+
+
+async def test_a_long_text_of_escapes_is_counted_in_turns() -> None:
+    text, steps = '",' * 1_300_000, 0
+    asked = asyncio.create_task(parse(orjson.dumps({"content": text}), Text))
+    while not asked.done():
+        steps += 1
+        await asyncio.sleep(0)
+    assert (await asked).content == text
+    assert steps > 4
+
+
+@pytest.mark.parametrize("rest", [b":", b'""', b"]"])
+def test_what_is_deep_and_then_no_json_is_not_looked_through_to_its_end(rest: bytes) -> None:
+    most = 2000
+    steps = reading(b"[" * most + rest * 200_000, most)
+    with pytest.raises(LimitExceeded, match=f"nested {most} levels deep"):
+        for number, _ in enumerate(steps):
+            assert number < 4
+    with pytest.raises(orjson.JSONDecodeError):
+        for number, _ in enumerate(reading(b"[" * (DEEPEST + 1) + rest * 200_000, most)):
+            assert number < 1
+
+
+def test_half_characters_are_mended_in_steps() -> None:
+    assert sum(1 for _ in mending("\\ud800x" * 100_000)) > 4
+    assert not list(mending('\\"' * 100_000)), "where no half can be, nothing is looked for"
 
 
 @pytest.mark.parametrize("innermost", [b"", b"1"])

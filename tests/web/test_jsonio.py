@@ -18,8 +18,8 @@ class Body(BaseModel):
     items: list[int] = []
 
 
-def test_a_body_is_taken_as_its_model() -> None:
-    assert parse(b'{"name":"x","items":[1]}', Body) == Body(name="x", items=[1])
+async def test_a_body_is_taken_as_its_model() -> None:
+    assert await parse(b'{"name":"x","items":[1]}', Body) == Body(name="x", items=[1])
 
 
 @pytest.mark.parametrize(("body", "told", "param"), [
@@ -30,9 +30,9 @@ def test_a_body_is_taken_as_its_model() -> None:
     (b'{"name":"x","items":[1,"2"]}', "items.1: must be a whole number, not '2'", "items.1"),
     (b'{"name":"x","items":["a","b","c","d","e"]}', "(and 2 more)", "items.0"),
 ])
-def test_a_refusal_names_the_field(body: bytes, told: str, param: str | None) -> None:
+async def test_a_refusal_names_the_field(body: bytes, told: str, param: str | None) -> None:
     with pytest.raises(Invalid) as refused:
-        parse(body, Body)
+        await parse(body, Body)
     assert told in refused.value.message
     assert refused.value.param == param
 
@@ -58,9 +58,9 @@ class Letter(BaseModel):
     ([{"type": "text", "text": "x"}, {"type": "film"}], "content.1.type"),
     ([{"type": "picture", "url": None}], "content.0.url"),
 ])
-def test_a_field_is_named_as_the_client_sent_it(content: Any, param: str) -> None:
+async def test_a_field_is_named_as_the_client_sent_it(content: Any, param: str) -> None:
     with pytest.raises(Invalid) as refused:
-        parse(orjson.dumps({"content": content}), Letter)
+        await parse(orjson.dumps({"content": content}), Letter)
     assert refused.value.param == param
     assert all(told.startswith(f"{param}: ") for told in refused.value.message.split("; "))
 
@@ -70,24 +70,24 @@ class Anything(BaseModel):
 
 
 @pytest.mark.parametrize("number", [-(2 ** 63), 2 ** 64 - 1, 0.1, 1e300])
-def test_a_number_that_comes_in_goes_out_again(number: float) -> None:
-    taken = parse(orjson.dumps({"value": [number]}), Anything)
+async def test_a_number_that_comes_in_goes_out_again(number: float) -> None:
+    taken = await parse(orjson.dumps({"value": [number]}), Anything)
     assert orjson.loads(orjson.dumps(taken.value)) == [number]
 
 
-def test_an_integer_that_cannot_go_out_again_is_refused_by_name() -> None:
+async def test_an_integer_that_cannot_go_out_again_is_refused_by_name() -> None:
     with pytest.raises(Invalid) as refused:
-        parse(b'{"value":{"ids":[1,123456789012345678901234567890]}}', Anything)
+        await parse(b'{"value":{"ids":[1,123456789012345678901234567890]}}', Anything)
     assert refused.value.param == "value.ids.1"
     assert refused.value.message == (
         "value.ids.1: 123456789012345678901234567890 does not fit into 64 bits; write it as a string")
 
 
 @pytest.mark.parametrize("levels", [200, 1000, 20_000])
-def test_what_is_nested_too_deep_to_go_out_again_does_not_get_in(levels: int) -> None:
+async def test_what_is_nested_too_deep_to_go_out_again_does_not_get_in(levels: int) -> None:
     body = '{"value":' + '{"a":' * levels + "1" + "}" * levels + "}"
     with pytest.raises(Invalid) as refused:
-        parse(body.encode(), Anything)
+        await parse(body.encode(), Anything)
     assert refused.value.param == "value.a.a"
     assert refused.value.message == f"value.a.a: nested {levels + 1} levels deep; at most 150 levels are possible"
 
