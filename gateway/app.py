@@ -48,6 +48,7 @@ from gateway.web import (
     Runner,
     TrustedProxies,
     WrongKeys,
+    answer,
     current_caller,
     deferred,
     health_routes,
@@ -283,7 +284,7 @@ class Gateway:
                         await turn()
                         size = 0
                 after = page[-1].seq
-        return web.Response(body=b"".join(lines), content_type="application/jsonl")
+        return answer(lines, "application/jsonl")
 
     # -- what the hub asks ----------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from gateway.model import PRIVATE, Record, SessionView
+from gateway.model import PRIVATE, Encoded, Record, SessionView
 from gateway.time_slices import one_at_a_time
 from gateway.web import Context
 
@@ -14,7 +14,7 @@ PAGE = 512
 
 async def messages_of(
     house: Context, owner: str, session_id: str, *, upto: int | None = None, waits_with: str | None = None,
-) -> list[Any]:
+) -> Encoded:
     """Every turn that stands, as it was after that record; one is read at a time for the owner, or `waits_with`."""
     async with one_at_a_time(waits_with or owner):
         return await views.messages(house.table, pages_of(house, owner, session_id, upto))

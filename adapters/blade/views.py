@@ -8,7 +8,7 @@ from zlib import crc32
 
 import orjson
 
-from gateway.model import LimitExceeded, Outcome, Question, Record, SessionRewound, SessionView, read_json
+from gateway.model import Encoded, LimitExceeded, Outcome, Question, Record, SessionRewound, SessionView, read_json
 from gateway.time_slices import SLICE, sliced
 from gateway.time_slices import turn as turn_of_work
 from gateway.web import encoded
@@ -202,7 +202,7 @@ async def _tell(ledger: Ledger, record: Record, turns: list[Turn]) -> None:
                 await turn_of_work()
 
 
-async def messages(table: Table, pages: AsyncIterable[Sequence[Record]]) -> list[Any]:
+async def messages(table: Table, pages: AsyncIterable[Sequence[Record]]) -> Encoded:
     """What GET …/messages answers with, each message encoded already."""
     return await encoded(_listed(table, told) for told in await told_of(pages))
 

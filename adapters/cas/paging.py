@@ -7,6 +7,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from gateway.errors import Invalid, NotFound
 from gateway.field_errors import shown
+from gateway.model import Encoded
 from gateway.time_slices import turn
 from mappings.language import Table
 
@@ -83,11 +84,14 @@ async def listed(
     return Listed(page[::-1] if backward else page, has_more, token)
 
 
-def envelope(table: Table, page: Listed[Any], shown: Sequence[Mapping[str, Any]]) -> Any:
-    """The list as the table spells it; `shown` are the bodies of the page's items."""
+def envelope(
+    table: Table, page: Listed[Any], shown: Sequence[Mapping[str, Any]], encoded: Encoded | None = None,
+) -> Any:
+    """The list as the table spells it; `shown` are the bodies of the page's items, `encoded` the same as JSON."""
     first, last = (shown[0]["id"], shown[-1]["id"]) if shown else (None, None)
     return table.object(
-        "page", items=list(shown), first_id=first, last_id=last, has_more=page.has_more, next_page=page.next_page,
+        "page", items=encoded or list(shown), first_id=first, last_id=last, has_more=page.has_more,
+        next_page=page.next_page,
     )
 
 

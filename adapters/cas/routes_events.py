@@ -6,7 +6,7 @@ from aiohttp import web
 
 from gateway.errors import Conflict, Invalid
 from gateway.model import ROOT, SessionView
-from gateway.web import OWNER, read_as, reply
+from gateway.web import OWNER, encoded, read_as, reply
 
 from . import inbound, views
 from .desk import Desk, spoken
@@ -62,7 +62,8 @@ class EventRoutes:
             asked_of(request.query, ascending=True), history.fetch, place_of=lambda told: told.place,
             find=history.find, keep=kept_events(request.query),
         )
-        return reply(envelope(self.house.table, page, [told.event for told in page.items]))
+        told = [one.event for one in page.items]
+        return reply(envelope(self.house.table, page, told, await encoded(told)))
 
     async def stream(self, request: web.Request) -> web.StreamResponse:
         view = await self.desk.session(request)

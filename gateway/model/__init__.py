@@ -61,6 +61,7 @@ from .content import (
     parts_of,
     text_of,
 )
+from .encoded import Encoded
 from .events import (
     EVENTS,
     AnyEvent,
@@ -191,6 +192,7 @@ __all__ = [
     "CustomEvent",
     "DataPart",
     "DecidePermission",
+    "Encoded",
     "Entry",
     "Event",
     "Fault",

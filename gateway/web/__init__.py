@@ -13,6 +13,7 @@ from .health import Readiness
 from .health import routes as health_routes
 from .idempotency import Idempotency
 from .jsonio import checked, dumps, encoded, limited, parse, read_as, read_bytes, reply
+from .long_answers import answer
 from .metrics import LagWatch, Metrics
 from .metrics import routes as metrics_routes
 from .origin_policy import OriginPolicy, takes_any_type
@@ -59,6 +60,7 @@ __all__ = [
     "TrustedProxies",
     "WrongKeys",
     "address",
+    "answer",
     "attachment",
     "bearer",
     "checked",

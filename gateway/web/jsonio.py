@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
+from secrets import token_bytes
 from typing import Any, TypeVar
 
 import msgspec
@@ -11,14 +12,18 @@ from pydantic import BaseModel, ValidationError
 
 from gateway.errors import Invalid
 from gateway.field_errors import FieldError, field_errors, shown
-from gateway.model import LimitExceeded, reading
+from gateway.model import Encoded, LimitExceeded, reading
 from gateway.time_slices import in_turns, turn
 
 from .bodies import read_body
+from .long_answers import answer
 
 M = TypeVar("M", bound=BaseModel)
 SLICE_BYTES, MAKING = 512 * 1024, 8 * 1024
 """How many bytes are encoded in one slice, and how many the time to make a value is worth."""
+MARK = token_bytes(24).hex().encode()
+"""Stands for what is encoded already while what is around it is written; nobody else can know it."""
+PLACE = orjson.Fragment(MARK)
 BODY_LIMIT = web.RequestKey("body_limit", int)
 
 
@@ -79,21 +84,37 @@ def _told(found: Sequence[FieldError]) -> str:
 
 
 def dumps(value: Any) -> bytes:
-    return orjson.dumps(value, default=msgspec.to_builtins)
+    return orjson.dumps(value, default=_spelled)
 
 
-async def encoded(values: Iterable[Any]) -> list[Any]:
-    """Each value as JSON that `dumps` takes as it is; made and encoded a slice at a time, long values few at a time."""
-    pieces, size = list[Any](), 0
+def _spelled(value: Any) -> Any:
+    return orjson.Fragment(b"".join(value.pieces())) if isinstance(value, Encoded) else msgspec.to_builtins(value)
+
+
+async def encoded(values: Iterable[Any]) -> Encoded:
+    """An array of these values; made and encoded a slice at a time, long values few at a time."""
+    found, size = list[bytes](), 0
     for value in values:
-        piece = dumps(value)
-        pieces.append(orjson.Fragment(piece))
-        size += MAKING + len(piece)
+        found.append(dumps(value))
+        size += MAKING + len(found[-1])
         if size > SLICE_BYTES:
             size = 0
             await turn()
-    return pieces
+    return Encoded(found)
 
 
 def reply(value: Any, status: int = 200) -> web.Response:
-    return web.Response(body=dumps(value), status=status, content_type="application/json")
+    """The value as JSON; long arrays that are encoded already are sent a piece at a time."""
+    arrays = list[Encoded]()
+
+    def spelled(one: Any) -> Any:
+        if not isinstance(one, Encoded):
+            return msgspec.to_builtins(one)
+        arrays.append(one)
+        return PLACE
+
+    body = orjson.dumps(value, default=spelled)
+    pieces, *rest = ([around] for around in (body.split(MARK) if arrays else [body]))
+    for array, around in zip(arrays, rest, strict=True):
+        pieces += array.pieces() + around
+    return answer(pieces, "application/json", status)

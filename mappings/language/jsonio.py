@@ -6,7 +6,9 @@ from typing import Any
 import msgspec
 import orjson
 
-ENCODED = (orjson.Fragment,)
+from gateway.model import Encoded
+
+ENCODED = (orjson.Fragment, Encoded)
 
 
 def plain(value: Any) -> Any:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from gateway.model import SendMessage, SessionStatus
 from gateway.time_slices import SLICE
 from tests.support.dialect_tables import DIALECTS
-from tests.support.gateway_server import Served, serving
+from tests.support.gateway_server import Served, serving, until
 
 LONG = 8 * SLICE
 SLICES = 5
@@ -64,6 +65,41 @@ async def test_a_long_session_is_read_in_slices(served: Served, path: str) -> No
     few = await steps_until_answered(served, short)
     many = await steps_until_answered(served, path.format(id=await session(served, LONG)))
     assert many > few + SLICES
+
+
+ANSWERS = [
+    "/aap/sessions/{id}/history?type=full",
+    "/api/sessions/{id}/messages",
+    "/api/sessions/{id}/history",
+    "/api/v1/conversations/{id}/messages",
+    "/api/v1/cloud/sessions/{id}/events?limit=100",
+    "/replay/{id}",
+]
+
+
+@pytest.mark.parametrize("path", ANSWERS)
+async def test_a_long_answer_is_sent_in_turns_and_is_the_same(
+    served: Served, path: str, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session_id = await session(served, 100)
+    await served.gateway.sessions.submit("", session_id, [SendMessage(content="x" * 40_000)])
+    view = await served.gateway.sessions.get("", session_id)
+    await until(lambda: view.status is SessionStatus.IDLE)
+    url = path.format(id=session_id)
+    whole = await _answered(served, url)
+    steps = await steps_until_answered(served, url)
+    monkeypatch.setattr("gateway.web.long_answers.PLAIN_BYTES", 1000, raising=False)
+    monkeypatch.setattr("gateway.web.long_answers.BLOCK_BYTES", 500, raising=False)
+    assert await _answered(served, url) == whole
+    blocks = int(whole[1]["Content-Length"]) // 1000
+    assert blocks > 30
+    assert await steps_until_answered(served, url) > steps + blocks
+
+
+async def _answered(served: Served, path: str) -> tuple[int, dict[str, str], bytes]:
+    async with served.http.get(served.url(path)) as response:
+        kept = ("Content-Type", "Content-Length")
+        return response.status, {name: response.headers[name] for name in kept}, await response.read()
 
 
 async def test_a_calendar_is_bounded_and_made_in_slices(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.errors import Invalid
 from gateway.model import StopReason, TextPart
-from gateway.web import parse, reply
+from gateway.web import dumps, encoded, parse, reply
 
 
 class Body(BaseModel):
@@ -97,3 +97,8 @@ def test_a_reply_may_hold_structs_and_enums() -> None:
     assert (response.status, response.content_type) == (201, "application/json")
     assert isinstance(response.body, bytes)
     assert orjson.loads(response.body) == {"part": {"kind": "text", "text": "x"}, "stop": "end_turn", "pair": [1, 2]}
+
+
+async def test_arrays_that_are_encoded_already_stand_in_their_places() -> None:
+    value = {"a": {"b": await encoded([1, {"x": "y"}])}, "c": await encoded([]), "d": [await encoded(["z"])]}
+    assert reply(value).body == dumps(value) == b'{"a":{"b":[1,{"x":"y"}]},"c":[],"d":[["z"]]}'
