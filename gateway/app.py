@@ -189,6 +189,7 @@ class Gateway:
             heartbeat=config.limits.heartbeat_seconds, patience=config.limits.send_seconds, data=config.data,
             clock=self._clock, keys=self.keys, replays=self.replays, metrics=self.metrics,
             leaving=lambda: self.readiness.is_draining, admit=self.rates.admit,
+            check_room=lambda owner, size: self.tally.check(owner, "stored_bytes", size),
         )
 
     def _web(self) -> web.Application:

@@ -53,6 +53,7 @@ class ArchiveRoutes:
     async def take(self, request: web.Request) -> web.Response:
         async with self._received(request) as (fields, file), one_at_a_time(request[OWNER]):
             found = await self._unpacked(file)
+            self.house.check_room(request[OWNER], found.bytes)
             view = await self.house.sessions.adopt(request[OWNER], found.records)
             await self._fill(view, file, fields)
         return reply(self.house.table.object("imported", session_id=view.session_id))

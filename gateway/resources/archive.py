@@ -69,7 +69,7 @@ class Archive:
     records: list[Record]
     files: list[str]
     bytes: int = 0
-    """How many the files have, as the ZIP says; it is held to that when they are unpacked."""
+    """How many the records and the files have, as the ZIP says; it is held to that when the files are unpacked."""
 
 
 # -- in ---------------------------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ def unpack(file: Path, keep: str) -> Archive:
         size = sum(archive.getinfo(name).file_size for name in files)
         if size > _room(file):
             raise TooLarge(f"the files have {size} bytes, which is more than a ZIP of this size may become")
-        return Archive(manifest, records, [name.removeprefix(FILES) for name in files], size)
+        return Archive(manifest, records, [name.removeprefix(FILES) for name in files], len(written) + size)
 
 
 def unpack_files(file: Path, workspace: Workspace) -> None:

@@ -66,6 +66,8 @@ class Context:
     """Whether the server is about to stop."""
     admit: Callable[[str], Awaitable[None]] = _admit
     """Count what an owner asks for over a socket as a request; raises `RateLimited`."""
+    check_room: Callable[[str, int], None] = lambda owner, size: None
+    """Refuse so many more bytes of an owner if that is too much; raises `RateLimited`."""
     started_at: float = field(init=False)
 
     def __post_init__(self) -> None:

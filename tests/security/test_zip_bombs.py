@@ -55,6 +55,18 @@ async def test_a_small_zip_does_not_become_a_large_workspace(tmp_path: Path) -> 
         assert names_below(tmp_path) - before <= {"files", ".drafts"}, "no file of it"
 
 
+async def test_an_import_beyond_the_quota_is_refused_before_anything_is_kept(tmp_path: Path) -> None:
+    async with blade(tmp_path, limits={"per_key": {"stored_bytes": MIB}}) as client:
+        plain = await exported(client)
+        large = with_files(plain, 3, MIB // 2)
+        before, sessions = names_below(tmp_path), len(client.gateway.sessions)
+        answer = await client.post("/sessions/import", form(large))
+        assert (answer.status, answer.headers["Retry-After"]) == (429, "60")
+        assert len(client.gateway.sessions) == sessions
+        assert names_below(tmp_path) - before <= {"files", ".drafts"}, "no file of it"
+        assert (await client.post("/sessions/import", form(with_files(plain, 1, MIB // 2)))).status == 200
+
+
 def made(file: Path, files: int = 0, size: int = 0) -> Path:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as opened:
         opened.writestr(archive.MANIFEST, b"{}")
