@@ -45,6 +45,7 @@ from gateway.web import public, reply
 EVERY = 0.002
 TURNS, DELTAS, SEEDS = 1000, 50, 10_000
 SESSIONS, MEMORIES, TASKS, LONG = 2000, 5000, 100, 8
+LARGE_TURNS, LARGE_TEXT = 16, "word " * 1_000_000
 OWNER = ""
 
 
@@ -67,14 +68,14 @@ class Stall:
         return reply({"ms": longest[0] * 1000, "work_ms": longest[1] * 1000})
 
 
-def long_session() -> list[Record]:
-    """A thousand turns of fifty words."""
+def long_session(turns: int = TURNS, text: str = "") -> list[Record]:
+    """Turns of fifty words, each an answer to this text."""
     events: list[tuple[Any, str | None]] = [(SessionCreated(agent="demo", owner=OWNER, title="long"), None)]
-    for number in range(TURNS):
+    for number in range(turns):
         turn, message, block, words = f"turn_{number}", f"msg_{number}", f"block_{number}", f"word {number} " * DELTAS
         size = len(words) // DELTAS
         told: list[Any] = [
-            InputAccepted(command_id=f"cmd_{number}", command=SendMessage(content=f"say {number}")),
+            InputAccepted(command_id=f"cmd_{number}", command=SendMessage(content=f"say {number}{text}")),
             TurnStarted(command_id=f"cmd_{number}"),
             MessageStarted(message_id=message, role=Role.ASSISTANT),
             BlockStarted(message_id=message, block_id=block, kind=BlockKind.TEXT),
@@ -93,6 +94,7 @@ async def prepared(gateway: Gateway) -> dict[str, Any]:
     """Much of everything, and its ids."""
     records, sessions = long_session(), gateway.sessions
     longs = [(await sessions.adopt(OWNER, records)).session_id for _ in range(LONG)]
+    large = (await sessions.adopt(OWNER, long_session(LARGE_TURNS, LARGE_TEXT))).session_id
     history = [SeedMessage(role=Role.USER, content=f"seed {number}") for number in range(SEEDS)]
     seeded = [(await sessions.create(OWNER, "demo", history=history)).session_id for _ in range(2)]
     for _ in range(SESSIONS // 100):
@@ -104,7 +106,7 @@ async def prepared(gateway: Gateway) -> dict[str, Any]:
         await asyncio.gather(*(
             gateway.resources.create("note", OWNER, {"content": f"memory {start + n} " * 20}) for n in range(500)))
     kept = await memories.add(OWNER, Memory(content="the last"))
-    return {"longs": longs, "seeded": seeded, "task": tasks[0].task_id, "memory": kept.number}
+    return {"longs": longs, "large": large, "seeded": seeded, "task": tasks[0].task_id, "memory": kept.number}
 
 
 async def main(file: Path) -> None:
