@@ -15,6 +15,8 @@ T = TypeVar("T")
 
 SLICE = 128
 """How many things of some microseconds each are done in one slice."""
+SLICE_BYTES = 512 * 1024
+"""How many bytes are encoded, decoded or written in one slice."""
 
 
 class _Queue:

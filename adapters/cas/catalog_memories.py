@@ -17,7 +17,7 @@ from . import catalog_views as views
 from .catalog_memories_wire import MemoryChange, MemoryStoreChange, NewMemory, NewMemoryStore
 from .catalog_shelf import Draft, Shelf, finding, held_metadata
 from .filters import between
-from .paging import asked_of, envelope, listed
+from .paging import asked_of, listed, page_reply
 
 MAX_MEMORIES = 2000
 """How many memories a store holds."""
@@ -104,7 +104,7 @@ class Memories(Shelf):
             asked_of(query), fetch, place_of=lambda row: row[0], find=find,
             keep=lambda row: operation in (None, "", views.operation(row[1])) and in_time(row[1].updated_at),
         )
-        return reply(envelope(self.house.table, page, [shown(row[1]) for row in page.items]))
+        return await page_reply(self.house.table, page, [shown(row[1]) for row in page.items])
 
     async def version(self, request: web.Request) -> web.Response:
         store, version_id = await self.parent(request), request.match_info["version"]

@@ -18,7 +18,7 @@ from .catalog_memories import Memories, MemoryStores
 from .catalog_shelf import Shelf, finding, shelf_routes
 from .catalog_vaults import Credentials, Vaults
 from .catalog_wire import AgentChange, NewAgent
-from .paging import Listed, asked_of, envelope, listed
+from .paging import Listed, asked_of, listed, page_reply
 
 
 def catalog_routes(context: Context, once: Idempotency | None = None) -> list[web.RouteDef]:
@@ -87,12 +87,12 @@ class AgentShelf(Shelf):
             raise NotFound(cursor)  # all versions have the same id, so that an id is no place among them
 
         page = await listed(asked_of(request.query), fetch, place_of=lambda one: one.version, find=find)
-        return reply(envelope(self.house.table, page, [await self.shown(request, one) for one in page.items]))
+        return await page_reply(self.house.table, page, [await self.shown(request, one) for one in page.items])
 
     async def models(self, request: web.Request) -> web.Response:
         """The configured agents, as models to choose from; there are never so many that they need pages."""
         told = [views.model(self.house.table, name, card) for name, card in models(self.house.agents).items()]
-        return reply(envelope(self.house.table, Listed(told, False, None), told))
+        return await page_reply(self.house.table, Listed(told, False, None), told)
 
     async def model(self, request: web.Request) -> web.Response:
         name, known = request.match_info["id"], models(self.house.agents)

@@ -15,7 +15,7 @@ from gateway.web import OWNER, Context, checked, read_as, reply
 
 from . import catalog_views as views
 from .catalog_wire import MetadataHeld
-from .paging import asked_of, envelope, flag, listed
+from .paging import asked_of, flag, listed, page_reply
 
 __all__ = ["Draft", "Shelf", "finding", "held_metadata", "shelf_routes"]
 
@@ -98,7 +98,7 @@ class Shelf:
             find=lambda resource_id: self.find(request[OWNER], resource_id),
             keep=lambda one: self.wanted(request, one),
         )
-        return reply(envelope(self.house.table, page, [await self.shown(request, one) for one in page.items]))
+        return await page_reply(self.house.table, page, [await self.shown(request, one) for one in page.items])
 
     async def update(self, request: web.Request) -> web.Response:
         await self.parent(request, changing=True)

@@ -22,6 +22,7 @@ from gateway.model import (
     place_of_event,
 )
 from gateway.ports import Chunk
+from gateway.time_slices import SLICE_BYTES, turn
 from gateway.web import Context
 
 from .reading import Reading
@@ -81,16 +82,21 @@ class History:
         edges = [0, *(start - 1 for start in self.view.turn_starts), self.view.head]
         for begin, end in reversed([*pairwise(edges)]):
             if begin < high and end >= low:
-                turn = [chunk async for chunk in self._chunks(begin, min(end, high))]
-                for chunk in reversed(turn):
+                chunks = [chunk async for chunk in self._chunks(begin, min(end, high))]
+                for chunk in reversed(chunks):
                     for told in reversed(events_of(chunk)):
                         yield told
 
-    def _chunks(self, after: int, upto: int) -> AsyncIterator[Chunk]:
-        word = replace(self.reading, as_list=True, deltas=(), raw=False).word
-        return self.house.sessions.read(
+    async def _chunks(self, after: int, upto: int) -> AsyncIterator[Chunk]:
+        word, size = replace(self.reading, as_list=True, deltas=(), raw=False).word, 0
+        async for chunk in self.house.sessions.read(
             self.owner, self.view.session_id, self.house.dialect, word, after=after, upto=upto,
-        )
+        ):
+            size += sum(map(len, chunk.frames))
+            if size > SLICE_BYTES:
+                await turn()
+                size = 0
+            yield chunk
 
     # -- a cursor -------------------------------------------------------------------------------------------------
 

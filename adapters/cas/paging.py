@@ -5,10 +5,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+from aiohttp import web
+
 from gateway.errors import Invalid, NotFound
 from gateway.field_errors import shown
-from gateway.model import Encoded
 from gateway.time_slices import turn
+from gateway.web import encoded, reply
 from mappings.language import Table
 
 LIMIT, MOST = 20, 100
@@ -84,15 +86,13 @@ async def listed(
     return Listed(page[::-1] if backward else page, has_more, token)
 
 
-def envelope(
-    table: Table, page: Listed[Any], shown: Sequence[Mapping[str, Any]], encoded: Encoded | None = None,
-) -> Any:
-    """The list as the table spells it; `shown` are the bodies of the page's items, `encoded` the same as JSON."""
+async def page_reply(table: Table, page: Listed[Any], shown: Sequence[Mapping[str, Any]]) -> web.Response:
+    """The list as the table spells it; `shown` are the bodies of the page's items."""
     first, last = (shown[0]["id"], shown[-1]["id"]) if shown else (None, None)
-    return table.object(
-        "page", items=encoded or list(shown), first_id=first, last_id=last, has_more=page.has_more,
+    return reply(table.object(
+        "page", items=await encoded(shown), first_id=first, last_id=last, has_more=page.has_more,
         next_page=page.next_page,
-    )
+    ))
 
 
 def flag(query: Mapping[str, str], name: str) -> bool:

@@ -16,7 +16,7 @@ from .catalog_environments import DEFAULT, found_environment
 from .desk import Desk, spoken
 from .filters import between, words
 from .mounts import Mount, check_paths, mount_of, shown_mount
-from .paging import Listed, asked_of, envelope, flag, listed
+from .paging import Listed, asked_of, flag, listed, page_reply
 from .routes_events import event_routes
 from .session_agent import change_of, kept_with
 from .variables import refuse_variables, variables_of
@@ -138,7 +138,7 @@ class SessionRoutes:
 
     async def listed(self, request: web.Request) -> web.Response:
         page = await self._page(request)
-        return reply(envelope(self.house.table, page, [await self.desk.shown(view) for _, view in page.items]))
+        return await page_reply(self.house.table, page, [await self.desk.shown(view) for _, view in page.items])
 
     async def _view(self, owner: str, session_id: str) -> SessionView:
         """As it is; one that was deleted since the list was made is shown as such, and by nobody."""
@@ -247,7 +247,7 @@ class SessionRoutes:
         page = await self.desk.page_of(
             request, rows, place_of=lambda row: row.ordinal, id_of=lambda row: row.resource_id,
         )
-        return reply(envelope(self.house.table, page, [shown_mount(self.house.table, row) for row in page.items]))
+        return await page_reply(self.house.table, page, [shown_mount(self.house.table, row) for row in page.items])
 
     async def mounted(self, request: web.Request) -> web.Response:
         view = await self.desk.session(request)

@@ -6,12 +6,12 @@ from aiohttp import web
 
 from gateway.errors import Conflict, Invalid
 from gateway.model import ROOT, SessionView
-from gateway.web import OWNER, encoded, read_as, reply
+from gateway.web import OWNER, read_as, reply
 
 from . import inbound, views
 from .desk import Desk, spoken
 from .filters import kept_events, words
-from .paging import asked_of, envelope, listed
+from .paging import asked_of, listed, page_reply
 from .reading import PREVIEWED, Previewed
 from .wire import SentEvents
 
@@ -62,8 +62,7 @@ class EventRoutes:
             asked_of(request.query, ascending=True), history.fetch, place_of=lambda told: told.place,
             find=history.find, keep=kept_events(request.query),
         )
-        told = [one.event for one in page.items]
-        return reply(envelope(self.house.table, page, told, await encoded(told)))
+        return await page_reply(self.house.table, page, [told.event for told in page.items])
 
     async def stream(self, request: web.Request) -> web.StreamResponse:
         view = await self.desk.session(request)
@@ -86,7 +85,7 @@ class EventRoutes:
         page = await self.desk.page_of(
             request, [*enumerate(shown, 1)], place_of=lambda row: row[0], id_of=lambda row: str(row[1]["id"]),
         )
-        return reply(envelope(self.house.table, page, [row[1] for row in page.items]))
+        return await page_reply(self.house.table, page, [row[1] for row in page.items])
 
     async def thread(self, request: web.Request) -> web.Response:
         view = await self.desk.session(request)

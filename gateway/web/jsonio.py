@@ -13,14 +13,14 @@ from pydantic import BaseModel, ValidationError
 from gateway.errors import Invalid
 from gateway.field_errors import FieldError, field_errors, shown
 from gateway.model import Encoded, LimitExceeded, reading
-from gateway.time_slices import in_turns, turn
+from gateway.time_slices import SLICE_BYTES, in_turns, turn
 
 from .bodies import read_body
 from .long_answers import answer
 
 M = TypeVar("M", bound=BaseModel)
-SLICE_BYTES, MAKING = 512 * 1024, 8 * 1024
-"""How many bytes are encoded in one slice, and how many the time to make a value is worth."""
+MAKING = 8 * 1024
+"""How many bytes of a slice the time to make a value is worth."""
 MARK = token_bytes(24).hex().encode()
 """Stands for what is encoded already while what is around it is written; nobody else can know it."""
 PLACE = orjson.Fragment(MARK)
