@@ -6,9 +6,9 @@ from typing import Any
 import orjson
 
 from gateway.errors import Busy, Conflict, GatewayError, Invalid, NotFound, TooLarge, Uncertain
-from gateway.model import SECRETS, FilePart, SessionStatus, SessionView, read_json
+from gateway.model import SECRETS, FilePart, SessionStatus, SessionView, Steps, reading
 from gateway.ports import Place, Receipt
-from gateway.upstream import mended
+from gateway.upstream import mending
 from gateway.web import Context, Later, Peer, checked, dumps
 
 from . import inbound
@@ -199,12 +199,12 @@ def run_of(session_id: str, receipt: Receipt) -> str:
     return run_id_of(session_id, receipt.records[-1].seq)
 
 
-def read(packet: str) -> Any:
+def read(packet: str) -> Steps[Any]:
     """The JSON of a packet; pages cut texts anywhere, and half of a character is none."""
     try:
-        return read_json(packet)
+        return (yield from reading(packet))
     except orjson.JSONDecodeError:
-        return read_json(mended(packet))
+        return (yield from reading((yield from mending(packet))))
 
 
 async def _once(content: bytes) -> AsyncIterator[bytes]:

@@ -11,7 +11,7 @@ import orjson
 
 from gateway.errors import Busy, GatewayError, Invalid
 from gateway.field_errors import shown
-from gateway.model import ROOT, FaultCode, LimitExceeded, Role, reading
+from gateway.model import ROOT, FaultCode, LimitExceeded, Role, Steps, reading
 from gateway.ports import Place
 from gateway.time_slices import in_turns
 from gateway.upstream import mending
@@ -53,7 +53,7 @@ class ChatSocket:
 
     async def hear(self, frame: bytes) -> None:
         try:
-            said = await read(frame)
+            said = await in_turns(read(frame))
         except ValueError as error:
             if (request_id := request_id_in(frame)) is not None:
                 code = self._house.table.word("fault@code", FaultCode.INVALID)
@@ -224,12 +224,12 @@ class ChatSocket:
         await self._socket.send((dumps(self._house.table.object(name, **names)),))
 
 
-async def read(frame: bytes) -> Any:
+def read(frame: bytes) -> Steps[Any]:
     """The JSON of a frame; pages cut texts anywhere, and half of a character is none."""
     try:
-        return await in_turns(reading(frame))
+        return (yield from reading(frame))
     except orjson.JSONDecodeError:
-        return await in_turns(reading(await in_turns(mending(frame.decode()))))
+        return (yield from reading((yield from mending(frame.decode()))))
 
 
 def request_id_in(frame: bytes) -> str | int | None:

@@ -7,7 +7,6 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol
 
-import orjson
 import socketio  # type: ignore[import-untyped]
 import structlog
 from aiohttp import web
@@ -15,8 +14,9 @@ from engineio.exceptions import EngineIOError  # type: ignore[import-untyped]
 from socketio.exceptions import ConnectionRefusedError as Refused  # type: ignore[import-untyped]
 
 from gateway.errors import GatewayError, Invalid, TooLarge, Unauthenticated
-from gateway.model import LimitExceeded, read_json
+from gateway.model import LimitExceeded, reading
 from gateway.quotas import Place
+from gateway.time_slices import SLICE_BYTES
 
 from .bodies import read_body
 from .connections import LIMITS, address_of, admit, connection_of
@@ -26,7 +26,7 @@ from .origin_policy import takes_any_type
 from .peers import Peer
 from .rates import WRONG_KEYS
 from .sampled_log import Sampled
-from .socketio_library import LibraryLog, SocketTransport, translated
+from .socketio_library import Json, LibraryLog, Reads, SocketTransport, translated
 from .sockets import FAREWELL, SOCKETS, check_handshake
 
 log = structlog.get_logger("dragoman.socketio")
@@ -40,19 +40,10 @@ PAYLOAD = re.compile(rb"[134b][^\x1e]*(?:\x1e[134b][^\x1e]*)*")
 """What a client that polls sends: packets of Engine.IO that close, answer a ping, or bring a message."""
 RESERVED = ("connect", "disconnect", "*")
 """Names under which the library calls us itself."""
+_BEFORE_JSON = re.compile(r"[23]\d*(?=\[)")
+"""An event or an acknowledgement, up to what it says."""
 _NUMBER = re.compile(r"2(\d{1,15})")
 """An event that is to be acknowledged, and by which number."""
-
-
-class Json:
-    """What the Socket.IO server reads and writes JSON with."""
-
-    @staticmethod
-    def dumps(value: Any, **_: Any) -> str:
-        return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
-
-    def __init__(self, reads: Callable[[str], Any]) -> None:
-        self.loads = reads
 
 
 class Later:
@@ -77,7 +68,7 @@ class SocketServer:
 
     def __init__(
         self, listener: Listener, guard: Guard, *, patience: Callable[[], float], ping_seconds: float, most_bytes: int,
-        reads: Callable[[str], Any] = read_json,
+        reads: Reads = reading,
     ) -> None:
         self.patience = patience
         self._listener = listener
@@ -239,6 +230,8 @@ class SocketServer:
         try:
             if isinstance(packet, bytes) or packet.startswith(BINARY):
                 raise ValueError("a packet is text; binary events are not taken")
+            if len(packet) > SLICE_BYTES and (before := _BEFORE_JSON.match(packet)) is not None:
+                await self._sio.packet_class.json.read_ahead(packet[before.end():])
             await self._dispatch["message"](transport_id, packet)
         except (ValueError, TypeError, LookupError, AttributeError) as error:
             reason = self.note(error)

@@ -1,13 +1,17 @@
-"""What the library of Socket.IO is given in the place of its own parts: its websocket, its input and its log."""
+"""What the library of Socket.IO is given in the place of its own parts: its websocket, its JSON, its input, its log."""
 
 import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Protocol
 
+import orjson
 import structlog
 from aiohttp import WSCloseCode, web
 from engineio.async_drivers.aiohttp import WebSocket, translate_request  # type: ignore[import-untyped]
+
+from gateway.model import Steps, at_once
+from gateway.time_slices import SLICE_BYTES, in_turns
 
 from .bodies import BODY
 from .sampled_log import Sampled
@@ -16,6 +20,31 @@ log = structlog.get_logger("dragoman.socketio")
 
 RECEIVING = "Unknown receive error"
 """What the library says of a packet of an unknown type."""
+Reads = Callable[[str], Steps[Any]]
+
+
+class Json:
+    """What the Socket.IO server reads and writes JSON with."""
+
+    @staticmethod
+    def dumps(value: Any, **_: Any) -> str:
+        return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
+
+    def __init__(self, reads: Reads) -> None:
+        self._reads = reads
+        self._ahead: tuple[str, Any] | None = None
+
+    async def read_ahead(self, text: str) -> None:
+        """Read in turns what the library, which reads at once, is going to ask for next."""
+        self._ahead = text, await in_turns(self._reads(text))
+
+    def loads(self, text: str) -> Any:
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead[0] == text:
+            return ahead[1]
+        if len(text) > SLICE_BYTES:
+            raise ValueError("a long packet is an event: its number, and an array")
+        return at_once(self._reads(text))
 
 
 class Server(Protocol):

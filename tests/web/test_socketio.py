@@ -12,8 +12,10 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from structlog.testing import capture_logs
 
+from gateway import time_slices
 from gateway.config.settings import Limits
 from gateway.errors import GatewayError
+from gateway.model import Steps, reading
 from gateway.ports import Chunk
 from gateway.resources import Key
 from gateway.web import LIMITS, WRONG_KEYS, Guard, Later, Peer, Refusals, SocketServer, WrongKeys, keep_sockets
@@ -145,6 +147,28 @@ async def test_what_is_said_first_is_done_first() -> None:
         listener.may_finish.set()
         await until(lambda: len(listener.heard) == 21)
         assert listener.heard[1:] == ["slow 0", *(f"quick {n}" for n in range(1, 20))]
+
+
+async def test_a_long_packet_is_read_in_turns_and_in_its_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, began, in_turns = '",' * 500_000, list[int](), list[Any]()
+
+    def read(text: str) -> Steps[Any]:
+        began.append(len(text))
+        return reading(text)
+
+    async def recorded(steps: Steps[Any]) -> Any:
+        in_turns.append(steps)
+        return await time_slices.in_turns(steps)
+
+    monkeypatch.setattr("gateway.web.socketio_library.in_turns", recorded)
+    async with listening(most_bytes=10_000_000, reads=read) as (listener, address), client(address) as sio:
+        await sio.emit("long", text)
+        await sio.call("short", 1, timeout=30)
+        assert listener.heard == [f"long {text}", "short 1"]
+        await sio.eio.send("[" + '"",' * 300_000 + "0]")
+        await sio.call("short", 2, timeout=30)
+        assert "a packet cannot be read" in listener.refused[0], "what is no event is not read"
+    assert len(in_turns) == len([size for size in began if size > 500_000]) == 1
 
 
 async def test_an_answer_that_takes_its_time_holds_nobody_up() -> None:
