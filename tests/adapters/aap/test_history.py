@@ -9,6 +9,7 @@ import pytest
 
 from adapters.aap import history
 from gateway.model import DataPart, Entry, FilePart, ImagePart, Role, SessionView, TextPart
+from gateway.web import dumps
 from tests.support.adapters.aap_client import MINE, Client
 from tests.support.dialect_tables import table
 from tests.support.gateway_server import serving
@@ -176,7 +177,7 @@ def entry(role: Role, content: object, **more: object) -> Entry:
 
 async def told_of(entries: list[Entry]) -> Any:
     told = await history.history(AAP, "full", SessionView(session_id="s", entries=entries))
-    return orjson.loads(orjson.dumps(told))["history"]["full"]
+    return orjson.loads(dumps(told))["history"]["full"]
 
 
 async def test_history_keeps_what_clients_said_as_it_was() -> None:
