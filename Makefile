@@ -1,6 +1,7 @@
 # Dragoman. `make help` lists the targets.
 PYTHON  ?= python3
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)' 2>/dev/null)
+# One worker more than there are cores: some tests wait for other processes.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)' 2>/dev/null)
 ARGS    ?=
 ROOM    ?=
 # The environment is .venv. If an interpreter is named and .venv has another version of Python, it is .venv-<version>.

@@ -14,6 +14,8 @@ MOST_PROBLEMS = 20
 """So many mistakes of one value are told."""
 SHOWN = 40
 """A text that came is quoted up to so many characters."""
+LOOKED_AT = 1_000
+"""How many characters of a text are looked at to quote some of them."""
 _SECRET = re.compile(
     r"key|token|secret|passw|auth|cookie|credential|header|\benv\b|runtime_env|variables",
     re.IGNORECASE,
@@ -172,7 +174,8 @@ def shown(value: Any, field: str = "", nouns: Nouns = JSON) -> str:
 
 
 def _short(text: str) -> str:
-    line = " ".join(text.split())
+    """A line that can be sent: half a character, as in a header that is no UTF-8, becomes a question mark."""
+    line = " ".join(text[:LOOKED_AT].encode(errors="replace").decode().split())
     return line if len(line) <= SHOWN else f"{line[:SHOWN - 1]}…"
 
 

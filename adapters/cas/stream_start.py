@@ -42,8 +42,8 @@ class StreamStart:
             return carried >= view.stops[-1]
         if view.status is SessionStatus.SUSPENDED:
             return False
-        [last] = await self._house.sessions.records(view.owner, view.session_id, view.stops[-1] - 1, 1)
-        return last.at < self._house.started_at
+        last = await self._house.sessions.records(view.owner, view.session_id, view.stops[-1] - 1, 1)
+        return bool(last) and last[0].at < self._house.started_at  # an end that is not stored yet was told just now
 
     def told(self, session_id: str, thread: str | None) -> Callable[[int], None]:
         """To be called with the number of the last record that a stream has carried."""

@@ -164,6 +164,8 @@ SMUGGLED = (
     ("GET /aap/meta HTTP/1.1", "Host: localhost\r\nHost: evil.example\r\n", b"400"),
     ("GET /aap/meta HTTP/1.1", "", b"400"),
     ("GET /aap/meta HTTP/1.0", "", b"200"),
+    ("GET /aap/meta HTTP/1.1", "Host: \udcaa\udcff.example\r\n", b"421"),
+    ("GET /aap/meta HTTP/1.1", "Host: localhost\r\nOrigin: http://\udcaa\r\n", b"403"),
 )
 
 
@@ -171,7 +173,7 @@ async def test_a_host_cannot_be_smuggled(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
         for request_line, headers, status in SMUGGLED:
             reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
-            writer.write(f"{request_line}\r\n{headers}\r\n".encode())
+            writer.write(f"{request_line}\r\n{headers}\r\n".encode(errors="surrogateescape"))
             assert (await reader.readline()).split()[1] == status, request_line
             writer.close()
 

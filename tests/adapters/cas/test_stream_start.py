@@ -1,10 +1,13 @@
 """Where a stream without a cursor begins: with the turn that nobody has had, whatever a client does first."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from adapters.cas import stream_start
+from gateway.model import SessionStatus
 from tests.support.adapters.cas_client import Client, confirm, toolset, types
 from tests.support.adapters.cas_reader import kept
 from tests.support.gateway_server import Served, serving, simulation, until
@@ -102,3 +105,14 @@ async def test_the_oldest_places_are_forgotten_first(tmp_path: Path, monkeypatch
             await unheard(served, session, "one")
             assert await heard_words(cas, session) == ["one", "end_turn"]
         assert await heard_words(cas, first) == ["one", "end_turn"]
+
+
+async def test_a_turn_whose_end_is_not_stored_yet_was_carried_by_nobody() -> None:
+    async def records(*given: object) -> list[object]:
+        return []
+
+    house: Any = SimpleNamespace(
+        settings=SimpleNamespace(stream_start="turn"), sessions=SimpleNamespace(records=records), started_at=0.0)
+    view: Any = SimpleNamespace(
+        owner="", session_id="sess_1", status=SessionStatus.IDLE, turn_starts=[3, 8], stops=[6, 12], head=12)
+    assert await stream_start.StreamStart(house).after(view, None, None) == 6
