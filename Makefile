@@ -50,7 +50,7 @@ export INSTALL
 run: $(VENV)/.run       ## serve the demo agent, or what ARGS name (ARGS="--config my.yaml")
 	@exec $(BIN)/dragoman serve $(ARGS)
 
-test: $(VENV)/.test     ## lint, types and tests in four minutes; ROOM=engine: of one room; PYTHON=python3.13; ARGS: for pytest
+test: $(VENV)/.test     ## lint, types and tests in about five minutes; ROOM=engine: of one room; PYTHON=python3.13; ARGS: for pytest
 	@exec $(BIN)/python -m tests --workers $(if $(ROOM),0,$(WORKERS)) $(if $(ROOM),--room $(ROOM)) -- $(ARGS)
 
 prove: $(VENV)/.test    ## what takes long, measures or starts many processes (ARGS="--list", "--sample", "--only NAME", "--help")
