@@ -1,4 +1,4 @@
-"""What each key has and does, by its name, as Prometheus reads it; looked up when somebody asks, counted nowhere."""
+"""What the keys of each user have and do, for Prometheus. The label `key` is the user, whose keys share limits."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
