@@ -20,6 +20,8 @@ ROOT = Path(__file__).resolve().parents[1]
 TYPED = ("gateway", "adapters", "mappings", "conformance")
 NOT_ROOMS = ("prove", "support")
 USAGE_ERROR = 2
+SHARED = ("--dist", "each", "-p", "tests.support.file_shares", "--max-worker-restart", "0")
+"""Each worker has files of its own; one that dies ends the run."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class Suite:
                 print(findings.read_text() if types.returncode else "", end="", flush=True)
 
     def _pytest_words(self, report: Path) -> list[str]:
-        spread = ["-n", str(self.workers), "--dist", "worksteal"] if self.workers else []
+        spread = ["-n", str(self.workers), *SHARED] if self.workers else []
         place = [str(self.room.tests)] if self.room else []
         return [*spread, f"--junit-xml={report}", *place, *self.further]
 

@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import logging
-import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -18,7 +17,6 @@ from gateway import parts
 from gateway.upstream.address_policy import literal
 from tests.simulation import SimulatedLoop
 from tests.support.dialect_tables import load_once
-from tests.support.longest_first import dealt
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that runs a job in the background has it ignore Ctrl-C, and so would all processes that tests start.
@@ -39,10 +37,6 @@ gc.disable()  # while modules are imported and tests are collected, hardly anyth
 def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
     """Tests run in simulated time: waits cost nothing, and a test that would hang says so at once."""
     return {"simulated": SimulatedLoop}
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items[:] = dealt(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
 
 BROKEN: list[str] = []

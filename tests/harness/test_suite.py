@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.__main__ import counted, find_rooms, main
+from tests.__main__ import SHARED, counted, find_rooms, main
 from tests.support.tiny_proofs import ProofTree
 
 ROOT = Path(__file__).parents[2]
@@ -45,7 +45,7 @@ def test_what_passed_and_what_was_not_run_is_told(tree: Path, capfd: pytest.Capt
     assert main(["--workers", "3", "--", "-k", "one"], tree) == 0
     printed = capfd.readouterr().out
     assert "ruff was called with check .\n" in printed
-    assert "pytest was called with -n 3 --dist worksteal -k one\n" in printed
+    assert f"pytest was called with -n 3 {' '.join(SHARED)} -k one\n" in printed
     assert "mypy was called" not in printed, "types that are right are not spoken of"
     assert "lint passed, types passed, tests passed; 9,001 tests passed\n" in printed
     assert re.search(r"^\d.* s, \d.* s of CPU \(lint, types and tests\)$", printed, re.MULTILINE)
