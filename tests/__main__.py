@@ -14,14 +14,13 @@ from tempfile import TemporaryDirectory
 from xml.etree import ElementTree
 
 from tests.prove.proofs import Unreadable, find_proofs
+from tests.support import parallel_pytest
 from tests.support.commands import cpu_seconds
 
 ROOT = Path(__file__).resolve().parents[1]
 TYPED = ("gateway", "adapters", "mappings", "conformance")
 NOT_ROOMS = ("prove", "support")
 USAGE_ERROR = 2
-SHARED = ("--dist", "each", "-p", "tests.support.file_shares", "--max-worker-restart", "0")
-"""Each worker has files of its own; one that dies ends the run."""
 
 
 @dataclass(frozen=True)
@@ -83,20 +82,21 @@ class Suite:
             self.steps.append(Step("lint", lint.wait()))
         words = self.room.mypy if self.room else []
         with TemporaryDirectory() as folder, ExitStack() as beside:
-            findings, report = Path(folder) / "types.txt", Path(folder) / "tests.xml"
+            findings = Path(folder) / "types.txt"
             if words is not None:
                 types = beside.enter_context(self._tool("mypy", *words, output=findings))
-            with self._tool("pytest", *self._pytest_words(report)) as tests:
-                self.steps.append(Step("tests", tests.wait()))
-            self.tests = counted(report)
+            place = [str(self.room.tests)] if self.room else []
+            if self.workers:
+                code, reports = parallel_pytest.run(self.workers, self.root, Path(folder), [*place, *self.further])
+            else:
+                reports = [Path(folder) / "tests.xml"]
+                with self._tool("pytest", f"--junit-xml={reports[0]}", *place, *self.further) as tests:
+                    code = tests.wait()
+            self.steps.append(Step("tests", code))
+            self.tests = counted(reports)
             if words is not None:
                 self.steps.insert(1, Step("types", types.wait()))
                 print(findings.read_text() if types.returncode else "", end="", flush=True)
-
-    def _pytest_words(self, report: Path) -> list[str]:
-        spread = ["-n", str(self.workers), *SHARED] if self.workers else []
-        place = [str(self.room.tests)] if self.room else []
-        return [*spread, f"--junit-xml={report}", *place, *self.further]
 
     @contextmanager
     def _tool(self, name: str, *words: str, output: Path | None = None) -> Iterator[subprocess.Popen[bytes]]:
@@ -127,10 +127,10 @@ class Suite:
         return 0 if all(step.is_passed for step in self.steps) else 1
 
 
-def counted(report: Path) -> str:
-    """How many tests passed and did not, from pytest's report; a run that broke has none."""
+def counted(reports: Sequence[Path]) -> str:
+    """How many tests passed and did not, from pytest's reports; a run that broke has none."""
     try:
-        suites = ElementTree.parse(report).getroot().iter("testsuite")
+        suites = [suite for report in reports for suite in ElementTree.parse(report).getroot().iter("testsuite")]
         counts = [{name: int(suite.get(name, "0")) for name in ("tests", "failures", "errors", "skipped")}
                   for suite in suites]
     except (OSError, ElementTree.ParseError):
@@ -163,7 +163,7 @@ def _named(name: str, rooms: dict[str, Room]) -> Room | None:
 def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     parser = argparse.ArgumentParser(prog="make test", description=__doc__)
     parser.add_argument("--room", help="only lint, types and tests of this room")
-    parser.add_argument("--workers", type=int, default=0, help="in how many processes pytest runs; 0: in its own")
+    parser.add_argument("--workers", type=int, default=0, help="in how many processes pytest runs; 0: in one")
     parser.add_argument("further", nargs="*", metavar="-- arguments of pytest")
     given = parser.parse_args(arguments)
     rooms = find_rooms(root)

@@ -1,23 +1,22 @@
-"""Test files are shared out between workers: every test runs once, and a worker that dies ends the run."""
+"""Test files are shared out between processes: every test runs once, and a process that dies fails the run."""
 
-import subprocess
-import sys
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.__main__ import SHARED
+from tests.support import parallel_pytest
 from tests.support.file_shares import SECONDS, Share, costs_of_files, shared_out
 
 ROOT = Path(__file__).parents[2]
 COSTS = {"long": 60.0, "longish": 25.0, **{f"quick_{number}": 1.0 for number in range(40)}}
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3, 8, 60])
-def test_every_file_is_in_one_share(workers: int) -> None:
-    shares = shared_out(COSTS, workers)
-    assert len(shares) == workers and sorted(file for share in shares for file in share) == sorted(COSTS)
-    assert [set()] * workers == shared_out({}, workers)
+@pytest.mark.parametrize("count", [1, 2, 3, 8, 60])
+def test_every_file_is_in_one_share(count: int) -> None:
+    shares = shared_out(COSTS, count)
+    assert len(shares) == count and sorted(file for share in shares for file in share) == sorted(COSTS)
+    assert [set()] * count == shared_out({}, count)
 
 
 def test_shares_cost_about_the_same() -> None:
@@ -28,28 +27,40 @@ def test_every_file_that_takes_long_is_there() -> None:
     assert costs_of_files(ROOT).items() >= SECONDS.items()
 
 
-def test_files_of_nobody_belong_to_the_first_worker(tmp_path: Path) -> None:
+def test_files_of_nobody_belong_to_the_first_share(tmp_path: Path) -> None:
     assert [Share(tmp_path, number, 2).has(tmp_path / "bench/test_x.py") for number in (0, 1)] == [True, False]
 
 
-def run(tree: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-n", "2", *SHARED, "-p", "no:cacheprovider", f"--rootdir={tree}",
-               "-c", str(tree / "pytest.ini"), *words]
-    return subprocess.run(command, cwd=tree, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=170)
+def run(tree: Path, capfd: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
+    code, reports = parallel_pytest.run(2, tree, tree, ["-p", "no:cacheprovider", *words])
+    assert len(reports) == 2
+    return code, capfd.readouterr().out
 
 
-def test_every_test_runs_once_and_a_worker_that_dies_ends_the_run(tmp_path: Path) -> None:
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Three files of two tests; each test leaves a file, and fails if that is there."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     (tmp_path / "tests").mkdir()
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     for name in ("one", "two", "three"):
         (tmp_path / f"tests/test_{name}.py").write_text(
-            f"def test_a(): print('ran', file=open('{name}_a', 'x'))\ndef test_b(): open('{name}_b', 'x')\n")
-    good = run(tmp_path, "tests", "tests/test_one.py")
-    assert good.returncode == 0, good.stdout + good.stderr
-    assert "6 passed" in good.stdout and "[100%]" in good.stdout
-    for made in tmp_path.glob("*_*"):
-        made.unlink()
-    (tmp_path / "tests/test_two.py").write_text("import os\ndef test_a(): os._exit(3)\ndef test_b(): pass\n")
-    bad = run(tmp_path, "tests")
-    assert bad.returncode != 0
-    assert "crashed" in bad.stdout and "test_two.py::test_a" in bad.stdout
+            f"def test_a(): open('{name}_a', 'x')\ndef test_b(): open('{name}_b', 'x')\n")
+    return tmp_path
+
+
+def test_every_test_runs_once(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code, printed = run(tree, capfd, "tests", "tests/test_one.py")
+    assert code == 0, printed
+    assert sorted(re.findall(r"(\d) passed", printed)) == ["2", "4"]
+    assert len(list(tree.glob("*_[ab]"))) == 6
+
+
+def test_a_process_that_dies_fails_the_run(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tree / "tests/test_two.py").write_text("import os\ndef test_a(): os._exit(3)\n")
+    code, printed = run(tree, capfd, "tests")
+    assert code == 3 and re.search("pytest, share . of 2, ended with exit code 3", printed), printed
+
+
+def test_a_share_without_tests_is_no_failure_unless_none_has_any(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert [run(tree, capfd, "-k", name)[0] for name in ("one", "nobody")] == [0, 5]
