@@ -19,7 +19,7 @@ class Share:
     def __init__(self, number: int, count: int, root: Path, folder: Path, words: Sequence[str]) -> None:
         self.report = folder / f"tests-{number}.xml"
         self._name, self._rest = f"share {number} of {count}", list[str]()
-        command = [sys.executable, "-m", "pytest", "-p", "tests.support.file_shares", f"--share={number}/{count}",
+        command = [sys.executable, "-u", "-m", "pytest", "-p", "tests.support.file_shares", f"--share={number}/{count}",
                    f"--junit-xml={self.report}", f"--basetemp={folder / f'share-{number}'}", *words]
         self._process = subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self._reader = Thread(target=self._read)
