@@ -1,13 +1,16 @@
 """What CONTRIBUTING.md shows is there: targets, rooms, paths, options; its examples are run."""
 
 import argparse
+import inspect
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+from adapters import known_dialects
 from tests.__main__ import _named, find_rooms
 from tests.prove.__main__ import _parser
 from tests.prove.proofs import Proof, find_proofs
@@ -47,10 +50,23 @@ def test_a_command_of_pytest_names_tests_that_are_there() -> None:
     assert all((ROOT / path).exists() for path in named)
 
 
+PATH = re.compile(r"`((?:tests|gateway|adapters|mappings|conformance|bench|docs|\.ci|\.github)(?:/[\w.<>]+)+)/?`")
+
+
 def test_a_path_that_is_named_is_there() -> None:
-    named = set(re.findall(r"`((?:tests|gateway|adapters|bench|\.ci)(?:/[\w.]+)+)`", PAGE))
-    assert len(named) > 10
-    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+    """A path with a place for a name is there under the name of every dialect."""
+    named = {path for path in PATH.findall(PAGE) if "nova" not in path}
+    meant = {path.replace("<dialect>", name) for path in named for name in known_dialects()}
+    meant = {path for path in meant if "<" not in path}
+    assert len(meant) > 40
+    assert [path for path in sorted(meant) if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("name", [name for name in known_dialects() if (ROOT / f"conformance/faults/{name}").is_dir()])
+def test_a_dialect_has_the_files_that_a_new_one_needs(name: str) -> None:
+    named = [path.replace("nova", name) for path in PATH.findall(PAGE) if "nova" in path]
+    assert len(named) > 8
+    assert [path for path in named if not (ROOT / path).exists()] == []
 
 
 def test_targets_in_the_text_are_there() -> None:
@@ -58,12 +74,17 @@ def test_targets_in_the_text_are_there() -> None:
     assert set(re.findall(r"`make ([a-z]+)", PAGE)) <= set(phony.split())
 
 
-def test_the_example_of_simulated_time_is_true() -> None:
-    [code] = blocks("python")
-    names: dict[str, object] = {}
-    exec(code, names)
-    [test] = [name for name in names if name.startswith("test_")]
-    simulated(names[test]())  # type: ignore[operator]
+def test_an_example_is_a_test_that_passes() -> None:
+    examples = blocks("python")
+    assert examples
+    for code in examples:
+        names: dict[str, Any] = {"__name__": "example"}
+        exec(code, names)
+        [test] = [value for name, value in names.items() if name.startswith("test_")]
+        if inspect.iscoroutinefunction(test):
+            simulated(test())
+        else:
+            test()
 
 
 def test_the_example_of_a_proof_is_one(tmp_path: Path) -> None:

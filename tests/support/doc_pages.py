@@ -96,6 +96,6 @@ def links_in(text: str) -> Iterator[Link]:
 
 
 def pages() -> list[Page]:
-    """README, the pages of docs/, and the examples' own."""
-    paths = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*/README.md")]
+    """The pages at the top of the project, those of docs/, and those of the examples."""
+    paths = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*/README.md")]
     return [Page(path) for path in sorted(paths)]
