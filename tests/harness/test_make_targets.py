@@ -25,6 +25,12 @@ def test_help_lists_every_target() -> None:
     assert listed == phony.split()
 
 
+def test_every_target_that_has_a_name_is_listed() -> None:
+    text = re.sub(r"^define .*?^endef$", "", (ROOT / "Makefile").read_text(), flags=re.MULTILINE | re.DOTALL)
+    [phony] = re.findall(r"^\.PHONY: (.*)$", text, re.MULTILINE)
+    assert re.findall(r"^([\w-]+):(?!=)", text, re.MULTILINE) == phony.split()
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     for file in ("Makefile", "pyproject.toml"):
