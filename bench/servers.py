@@ -19,7 +19,7 @@ from .measure import Broken, Spent, family, rss_bytes, spent
 from .wire import PAUSE, Aap, Talk, Wire, post
 
 ROOT = Path(__file__).resolve().parent.parent
-READY_SECONDS = 20.0
+READY_SECONDS = 120.0
 GET = "GET {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 READYZ = GET.format("/readyz").encode()
 SETTINGS = """\
