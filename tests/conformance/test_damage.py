@@ -1,10 +1,11 @@
-"""Servers that damage what they say at random: examiners say what is wrong and do not break. More: `prove/damage`."""
+"""Servers that damage what they say at random: examiners say what is wrong and do not break. More: `prove/damage`, `prove/faults`."""
 
 import random
 
 import pytest
 
 from conformance.faults.damage import damaged
+from conformance.kit.suite import load_suite
 from conformance.kit.verdict import Verdict
 from tests.support.conformance.damaged_servers import DAMAGED, examine_damaged
 
@@ -20,5 +21,6 @@ def test_damage_is_done() -> None:
 @pytest.mark.parametrize("dialect", DAMAGED)
 async def test_no_examiner_breaks_at_a_damaged_server(dialect: str) -> None:
     report, broken = await examine_damaged(dialect, seed=1, share=0.1)
+    assert len(report.results) == len(load_suite(dialect).cases)
     assert report.verdict is Verdict.FAILS
     assert broken == []
