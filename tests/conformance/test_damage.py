@@ -1,4 +1,7 @@
-"""Servers that damage what they say at random: examiners say what is wrong and do not break. More: `prove/damage`, `prove/faults`."""
+"""Servers that damage what they say at random: examiners say what is wrong and do not break.
+
+More: `make prove ARGS="--only damage --only faults"`.
+"""
 
 import random
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
@@ -10,15 +9,16 @@ import pytest
 from conformance.faults.reference import ReferenceServer
 from conformance.kit.suite import dialects, load_suite
 from conformance.kit.verdict import Outcome, Report, Verdict
-from conformance.offline.judging import load_offline, mounted
+from conformance.offline.har import read_har
+from conformance.offline.judging import judge, load_offline, mounted
 from conformance.offline.reading import read
 from conformance.offline.rule import disagreements
 from conformance.offline.tape import Unusable
-from tests.support.conformance.examinations import KEY, judged, stumbles
-from tests.support.conformance.wrong_servers import RECORDED, assert_caught
+from tests.support.conformance.examinations import KEY, judged
+from tests.support.conformance.har_files import as_har
+from tests.support.conformance.wrong_servers import FAULTS, RECORDED, assert_caught
 
 RecordRun = Callable[..., Awaitable[tuple[Path, Report]]]
-PASSED_AT_LEAST = {"aap": 40, "cas": 62, "zenflux": 194, "blade": 153}
 WRONG = [(dialect, name) for dialect, names in RECORDED.items() for name in names.split()]
 
 
@@ -27,20 +27,17 @@ def test_every_requirement_has_a_rule_or_a_reason(dialect: str) -> None:
     assert disagreements(load_suite(dialect).catalogue, load_offline(dialect)) == []
 
 
-@pytest.mark.parametrize("dialect", dialects())
-async def test_a_right_server_fails_nothing(recorded: Callable[[str], Awaitable[Any]], dialect: str) -> None:
-    whole = await recorded(dialect)
-    report = whole.offline
-    assert [(item.requirement.id, item.grave[0].remark) for item in report.of(Outcome.FAILED)] == []
-    assert stumbles(report) == []
-    assert len(report.of(Outcome.PASSED)) >= PASSED_AT_LEAST[dialect]
-    assert all(result.reason for item in report.of(Outcome.NOT_TESTABLE) for result in item.grave)
-    assert KEY not in whole.path.read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize(("dialect", "name"), WRONG, ids=[f"{dialect}-{name}" for dialect, name in WRONG])
 async def test_a_wrong_server_is_caught(tmp_path: Path, dialect: str, name: str) -> None:
     await assert_caught(dialect, name, tmp_path / "recording.jsonl")
+
+
+async def test_a_wrong_server_is_caught_in_a_har_file(record_run: RecordRun) -> None:
+    fault, suite = FAULTS["aap"]["two-stops"], load_suite("aap")
+    path, _ = await record_run("aap", fault.server(key=KEY), *fault.requirements)
+    tape = mounted(read_har(path, as_har(path)), "aap")
+    found = judge(suite, tape, suite.catalogue.requirements)
+    assert {item.requirement.id for item in found.of(Outcome.FAILED)} >= set(fault.requirements)
 
 
 async def test_what_was_not_seen_is_not_testable(record_run: RecordRun) -> None:
