@@ -14,6 +14,8 @@ pytest_plugins = ["pytester"]
 KEY = "the-key-of-the-examiners"
 Serve = Callable[[ReferenceServer], str]
 QUIET = ("-p", "no:cacheprovider", "-o", "asyncio_default_fixture_loop_scope=function")
+LEAN = ("-p", "no:hypothesispytest", "-p", "no:aiohttp", "-p", "no:asyncio", "-p", "no:anyio", "-p", "no:timeout")
+"""For processes of their own: without the plugins that have nothing to do with it, half of their imports."""
 HANG = 120
 """Seconds that only a session that hangs would need."""
 
@@ -139,12 +141,12 @@ def test_the_key_may_come_from_the_environment(
     monkeypatch.setenv("CONFORM_KEY", KEY)
     url = in_background(ReferenceServer(key=KEY))
     about = ("--conform-dialect", "aap", "--conform-url", url, "-k", "SESS-01")
-    pytester.runpytest_subprocess(*QUIET, *about, timeout=HANG).assert_outcomes(passed=1)
+    pytester.runpytest_subprocess(*LEAN, *about, timeout=HANG).assert_outcomes(passed=1)
 
 
 def test_workers_examine_each_requirement_in_turn(in_background: Serve, run: Run, poor: str) -> None:
     url = in_background(ReferenceServer(key=KEY))
-    result = run(url, "-k", "SSE-09 or META", "-n", "2", "--conform-profile", poor)
+    result = run(url, "-k", "SSE-09 or META", "-n", "2", "--conform-profile", poor, *LEAN)
     result.assert_outcomes(passed=4, failed=2)
     result.stdout.fnmatch_lines_random(
         ["*the profile has no entry `prompts.fail`*", "*the profile has no entry `client_tool`*"])
