@@ -15,6 +15,7 @@ from conformance.kit.suite import Suite, load_suite
 from conformance.kit.verdict import Report
 from tests.support.conformance.examinations import examine_at, examine_server, record_server
 
+pytest.register_assert_rewrite("tests.support.conformance.wrong_servers")  # its assertions show what they compare
 Examine = Callable[..., Awaitable[Report]]
 WITHIN = 5.0
 

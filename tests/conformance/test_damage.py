@@ -23,7 +23,10 @@ def test_damage_is_done() -> None:
 
 @pytest.mark.parametrize("dialect", DAMAGED)
 async def test_no_examiner_breaks_at_a_damaged_server(dialect: str) -> None:
-    report, broken = await examine_damaged(dialect, seed=1, share=0.1)
-    assert len(report.results) == len(load_suite(dialect).cases)
+    """Those of AAP before all requirements, the others before every third."""
+    suite = load_suite(dialect)
+    wanted = [item.id for item in suite.catalogue.requirements][:: 1 if dialect == "aap" else 3]
+    report, broken = await examine_damaged(dialect, 1, 0.1, *wanted)
+    assert len(report.results) == sum(bool(set(wanted).intersection(case.requirements)) for case in suite.cases)
     assert report.verdict is Verdict.FAILS
     assert broken == []

@@ -7,6 +7,8 @@ import pytest
 
 from tests.simulation import SimulatedLoop
 
+pytest.register_assert_rewrite("tests.support.conformance.wrong_servers")  # its assertions show what they compare
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
