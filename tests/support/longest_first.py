@@ -3,12 +3,10 @@
 import pytest
 
 LONGEST = {
-    "test_liberties": 8,
+    "test_liberties": 1,
     "test_reference": 4,
     "test_conforming": 4,
-    "test_blade_reference": 3,
     "test_makefile": 3,
-    "test_offline_har": 2,
 }
 """Files whose tests take longest, and how many seconds each of them takes, roughly: all wait for what begins last."""
 
