@@ -19,6 +19,7 @@ from conformance.kit.verdict import Report, Standing
 from tests.simulation import simulated
 
 KEY = "the-key-of-the-examiners"
+SECTIONS = {"aap": ("AAP-META", "AAP-SSE", "AAP-TOOL"), "zenflux": ("ZF-GEN", "ZF-WS-")}
 READABLE = 4.5
 CONTRASTS = """() => {
   const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
@@ -46,7 +47,7 @@ CONTRASTS = """() => {
 
 async def _examined(dialect: str, fault: Any) -> Report:
     suite = load_suite(dialect)
-    wanted = [item for item in suite.catalogue.requirements if dialect == "aap" or item.id[:6] in ("ZF-GEN", "ZF-WS-")]
+    wanted = [item for item in suite.catalogue.requirements if item.id.startswith(SECTIONS[dialect])]
     async with served(fault.server(key=KEY) if dialect == "aap" else fault.server()) as url:
         settings = suite.read_profile()
         if dialect == "zenflux":

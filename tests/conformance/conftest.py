@@ -1,34 +1,21 @@
-"""What the proofs of the examiners share: suites, servers to put them to, and one recording of each right server."""
+"""What the proofs of the examiners share: suites, and servers to put them to."""
 
 import asyncio
-import fcntl
-import pickle
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 
 from conformance.faults.reference import ReferenceServer
 from conformance.faults.serving import served
 from conformance.kit.suite import Suite, load_suite
 from conformance.kit.verdict import Report
-from tests.support.conformance.belongings import Lists, Somebody, held
-from tests.support.conformance.examinations import (
-    PATIENT,
-    SERVERS,
-    examine_at,
-    examine_server,
-    judged,
-    record_at,
-    record_server,
-    suited,
-)
+from tests.support.conformance.examinations import examine_at, examine_server, record_server
 
+pytest.register_assert_rewrite("tests.support.conformance.wrong_servers")  # its assertions show what they compare
 Examine = Callable[..., Awaitable[Report]]
 WITHIN = 5.0
 
@@ -120,47 +107,3 @@ def record_run(tmp_path: Path) -> Callable[..., Awaitable[tuple[Path, Report]]]:
         return path, await record_server(dialect, server, path, *ids, **{"within": WITHIN, **more})
 
     return run
-
-
-@dataclass(frozen=True)
-class Whole:
-    """A whole examination of a right server: its recording, both verdicts, and the server before and after it."""
-
-    path: Path
-    live: Report
-    offline: Report
-    lists: tuple[Lists, Lists]
-    held: tuple[dict[str, list[str]], dict[str, list[str]]]
-
-
-@pytest.fixture
-def recorded(
-    tmp_path_factory: pytest.TempPathFactory, worker_id: str
-) -> Callable[[str], Awaitable[Whole]]:
-    """A whole examination of a right server, recorded by the first who asks for it: all workers of a run share it."""
-    home = tmp_path_factory.getbasetemp()
-    home = home if worker_id == "master" else home.parent
-
-    async def run(dialect: str) -> Whole:
-        kept = home / f"right-{dialect}.examination"
-        with (home / f"right-{dialect}.lock").open("w") as turn:
-            fcntl.flock(turn, fcntl.LOCK_EX)
-            if not kept.exists():
-                kept.write_bytes(pickle.dumps(await _whole(dialect, home / f"right-{dialect}.jsonl")))
-        whole: Whole = pickle.loads(kept.read_bytes())
-        return whole
-
-    return run
-
-
-async def _whole(dialect: str, path: Path) -> Whole:
-    server = SERVERS[dialect]()
-    profile = suited(dialect, server)
-    async with served(server) as url, aiohttp.ClientSession() as session:
-        somebody = Somebody(dialect, url, session)
-        await somebody.make()
-        lists, things = await somebody.lists(), held(server)
-        with path.open("wb") as file:
-            live = await record_at(dialect, url, file, profile, within=PATIENT)
-        after = await somebody.lists()
-    return Whole(path, live, judged(dialect, path), (lists, after), (things, held(server)))

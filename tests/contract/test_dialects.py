@@ -51,24 +51,25 @@ def test_every_fault_can_be_told(name: str) -> None:
         assert "why" in str(body)
 
 
-@pytest.mark.parametrize(("name", "options"), projections())
 @given(records=sessions())
-def test_replay_equals_live(name: str, options: str, records: list[Record]) -> None:
-    its = dialect(name)
-    first, second = (its.outbound(table(name), options) for _ in range(2))
-    live = [first.feed(record) for record in records]
-    assert [second.feed(record) for record in records] == live
-    assert all(isinstance(frame, bytes) and frame for frames in live for frame in frames)
+def test_replay_equals_live(records: list[Record]) -> None:
+    """One test for all dialects: to make up a session takes longer than to project it."""
+    for name, options in projections():
+        its = dialect(name)
+        first, second = (its.outbound(table(name), options) for _ in range(2))
+        live = [first.feed(record) for record in records]
+        assert [second.feed(record) for record in records] == live, (name, options)
+        assert all(isinstance(frame, bytes) and frame for frames in live for frame in frames), (name, options)
 
 
-@pytest.mark.parametrize(("name", "options"), projections())
 @given(records=sessions(turns=1))
-def test_nothing_is_held_back_beyond_the_end_of_a_turn(name: str, options: str, records: list[Record]) -> None:
-    outbound = dialect(name).outbound(table(name), options)
-    for record in records:
-        outbound.feed(record)
-    outbound.flush(records[-1].at + 3600)
-    assert outbound.deadline is None
+def test_nothing_is_held_back_beyond_the_end_of_a_turn(records: list[Record]) -> None:
+    for name, options in projections():
+        outbound = dialect(name).outbound(table(name), options)
+        for record in records:
+            outbound.feed(record)
+        outbound.flush(records[-1].at + 3600)
+        assert outbound.deadline is None, (name, options)
 
 
 @pytest.mark.parametrize("name", DIALECTS)

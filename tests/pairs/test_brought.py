@@ -21,10 +21,10 @@ from gateway.model import (
     text_of,
 )
 from mappings.language import Level
-from tests.pairs.test_sixteen import PATIENCE, TALKS
 from tests.support.dialect_tables import DIALECTS, table
 from tests.support.pairs.client_words import BEFORE, FILE, PICTURE
 from tests.support.pairs.comparison import NOT_TOLD
+from tests.support.pairs.pair import PATIENCE, TALKS
 from tests.support.pairs.two_gateways import Row, in_a_row
 
 WORDS = {"structured_output": "/json"}

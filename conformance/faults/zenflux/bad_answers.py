@@ -19,10 +19,11 @@ HEALTH_IDS = ("ZF-HTTP-3.13-01", "ZF-HTTP-3.13-02", "ZF-HTTP-3.13-03")
 BAD = "chat.bad_bodies_are_errors_in_the_wrapper"
 UNKNOWN = "chat.unknown_things_are_errors_in_the_wrapper"
 WRAPPED = "chat.every_answer_is_wrapped"
+OPENS = "frames.the_endpoint_opens"
 STATUS = "sessions.the_status_says_what_the_code_says"
 
 
-@fault("ZF-GEN-03", "ZF-GEN-04", "ZF-GEN-01", *HEALTH_IDS, cases=f"{WRAPPED} {BAD} {UNKNOWN} {HEALTH}")
+@fault("ZF-GEN-03", "ZF-GEN-04", "ZF-GEN-01", *HEALTH_IDS, cases=f"{WRAPPED} {BAD} {UNKNOWN} {OPENS} {HEALTH}")
 class Unwrapped(ZenfluxServer):
     """Answers are bare data."""
 

@@ -106,8 +106,8 @@ DAMAGED: dict[str, Callable[[Damage], Any]] = {
 }
 
 
-async def examine_damaged(dialect: str, seed: int, share: float) -> tuple[Report, list[str]]:
+async def examine_damaged(dialect: str, seed: int, share: float, *ids: str) -> tuple[Report, list[str]]:
     """Examine a server that damages this share of what it says: the report, and where examiners broke."""
     server = DAMAGED[dialect](Damage(seed, share))
-    report = await examine_server(dialect, server, within=WITHIN, at_once=AT_ONCE)
+    report = await examine_server(dialect, server, *ids, within=WITHIN, at_once=AT_ONCE)
     return report, stumbles(report)

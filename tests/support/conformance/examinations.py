@@ -3,7 +3,8 @@
 import asyncio
 import itertools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +66,12 @@ async def examine_at(
     within: float,
     at_once: int | None = None,
     clears: bool = True,
+    cases: Collection[str] = (),
 ) -> Report:
-    """Put the suite of a dialect, or the named requirements of it, to the server at an address."""
+    """Put the suite of a dialect, or the named requirements or cases of it, to the server at an address."""
     suite = load_suite(dialect)
+    if cases:
+        suite = replace(suite, cases=tuple(case for case in suite.cases if case.name in cases))
     wanted = [item for item in suite.catalogue.requirements if not ids or item.id in ids]
     target = Target(url, KEY, within, allow_destructive=True, is_disposable=not clears)
     return await Runner(suite, target, profile, at_once or (MANY if dialect == "zenflux" else AT_ONCE)).run(wanted)

@@ -1,0 +1,23 @@
+"""Every dialect before itself and before one other: what is lost on the way is what the tables declare.
+
+All sixteen pairs: `make prove ARGS="--only pairs"`.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from gateway.backends.directives import READERS
+from tests.support.dialect_tables import DIALECTS
+from tests.support.pairs.pair import DIRECTIVES, misdeclared
+
+PAIRS = [(first, second) for place, first in enumerate(DIALECTS) for second in (first, DIALECTS[place - 1])]
+
+
+def test_every_directive_is_tried() -> None:
+    assert {text.split()[0].removeprefix("/") for text in DIRECTIVES} >= READERS.keys()
+
+
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+async def test_what_is_declared_lost_is_lost_and_nothing_else(tmp_path: Path, first: str, second: str) -> None:
+    assert await misdeclared(tmp_path, first, second) == {}

@@ -1,0 +1,34 @@
+"""Wrong servers before all the cases of the requirements that they break, and before whole suites."""
+
+import pytest
+
+from conformance.kit.suite import load_suite
+from conformance.kit.verdict import Verdict
+from tests.support.conformance.examinations import examine_server, made, stumbles
+from tests.support.conformance.liberties import combined
+from tests.support.conformance.wrong_servers import FAULTS, PATIENCE, assert_caught
+
+EACH = [(dialect, name) for dialect, faults in FAULTS.items() for name in faults]
+TOGETHER = [
+    ("aap", "option-without-default invented-reason calls-by-another-name"),
+    ("aap", "one-id-for-all no-room-ever"),
+    ("blade", "turn-without-window history-backwards content-is-the-delta"),
+    ("blade", "created-by-id"),
+    ("cas", "bare-errors one-turn-for-all"),
+    ("cas", "closed-after-turns pages-overlap"),
+    ("zenflux", "no-done without-user"),
+]
+
+
+@pytest.mark.parametrize(("dialect", "name"), EACH, ids=[f"{dialect}-{name}" for dialect, name in EACH])
+async def test_all_requirements_notice_the_fault(dialect: str, name: str) -> None:
+    await assert_caught(dialect, name, by_all=True)
+
+
+@pytest.mark.parametrize(("dialect", "names"), TOGETHER)
+async def test_a_whole_examination_of_a_wrong_server_finishes(dialect: str, names: str) -> None:
+    server = combined([FAULTS[dialect][name].server for name in names.split()])
+    report = await examine_server(dialect, made(dialect, server), within=PATIENCE[dialect])
+    assert len(report.results) == len(load_suite(dialect).cases)
+    assert report.verdict is Verdict.FAILS
+    assert stumbles(report) == []

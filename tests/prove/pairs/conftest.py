@@ -1,0 +1,13 @@
+"""Both gateways and the client run in the loop of the test, so their time can be simulated."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from tests.simulation import SimulatedLoop
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    return {"simulated": SimulatedLoop}
