@@ -23,7 +23,7 @@ PERMITTED = ("clock", "calc", "search")
 
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
-    async with serving(tmp_path, log="memory") as served:
+    async with serving(tmp_path, dialects={"aap": {}}, log="memory") as served:
         yield served
 
 
@@ -88,7 +88,7 @@ async def test_what_the_agent_asks_is_told_and_can_be_answered(served: Served, w
 @given(chosen=st.lists(st.sampled_from(QUICK), min_size=2, max_size=4))
 def test_so_are_turns_in_which_much_happens(chosen: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
     async def run() -> None:
-        async with serving(tmp_path_factory.mktemp("modes"), log="memory") as served:
+        async with serving(tmp_path_factory.mktemp("modes"), dialects={"aap": {}}, log="memory") as served:
             assert await talk(served, await opened(served), " ".join(chosen))
 
     simulated(run())
