@@ -11,5 +11,5 @@ from tests.support.gateway_server import serving
 
 @pytest.fixture
 async def cas(tmp_path: Path) -> AsyncIterator[Client]:
-    async with serving(tmp_path, dialects={"cas": {}}, log="memory") as served:
+    async with serving(tmp_path, log="memory") as served:
         yield Client(served)
