@@ -17,15 +17,16 @@ from gateway import parts
 from gateway.upstream.address_policy import literal
 from tests.simulation import SimulatedLoop
 from tests.support.dialect_tables import load_once
+from tests.support.examples import EXAMPLES, SEARCH, fewer
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that runs a job in the background has it ignore Ctrl-C, and so would all processes that tests start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-USUAL = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("dragoman", USUAL, derandomize=True)  # the same examples every time
+USUAL = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("dragoman", USUAL, max_examples=fewer(EXAMPLES), derandomize=True)  # the same every time
 # Others each time, for tests/prove/properties; under CI hypothesis itself would fix them.
-settings.register_profile("search", USUAL, derandomize=False, print_blob=True)
+settings.register_profile(SEARCH, USUAL, max_examples=EXAMPLES, derandomize=False, print_blob=True)
 settings.load_profile("dragoman")
 
 ALLOCATIONS = 50_000

@@ -225,7 +225,7 @@ async def test_an_agent_that_does_not_hear_the_cancel_loses_its_session(tmp_path
 
 
 async def test_an_agent_that_storms_on_does_not_hold_up_others(tmp_path: Path) -> None:
-    async with backend(tmp_path, cancel_seconds=0.2) as made:
+    async with backend(tmp_path, cancel_seconds=0.02) as made:
         await interrupted(made, Turn(["say", "one "], ["storm"]), "block.delta")
         assert (await played(made, ["say", "two"])).text == "two"
 

@@ -27,9 +27,9 @@ async def test_servers_die_in_the_middle_of_turns(three: FleetInLoop, http: aioh
     talk.world.thinking, talk.world.patience = 1.0, 0.5
     await talk.begin()
     for server in three.servers:
-        await talk.until_heard(100)
+        await talk.until_heard(40)
         await server.die()
-        await talk.until_heard(100)
+        await talk.until_heard(40)
         await server.start()
-    await talk.until_heard(100)
+    await talk.until_heard(40)
     assert await talk.verdict() == []

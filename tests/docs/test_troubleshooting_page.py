@@ -299,7 +299,7 @@ BY_REQUEST: dict[str, tuple[dict[str, Any], Act]] = {
 async def test_a_request_is_answered_with_it(message: str, tmp_path: Path) -> None:
     (tmp_path / "raising.py").write_text("async def reply(text):\n    raise OSError('no')\n    yield ''\n")
     settings, act = BY_REQUEST[message]
-    async with serving(tmp_path, **settings) as served:
+    async with serving(tmp_path, **{"log": "memory", **settings}) as served:
         status, text = await act(served)
     assert is_printed(message, text), text
     starts = (f"| `{message}` |", f"| `` {message} `` |")

@@ -3,8 +3,12 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.prove.properties.__main__ import main
+from tests.support.examples import SEARCH, examples
+
+pytestmark = pytest.mark.usefixtures("few_plugins")
 
 PROFILE = 'from hypothesis import settings; settings.register_profile("search", max_examples=5, derandomize=False)'
 TESTS = """
@@ -52,3 +56,14 @@ def test_no_property_test_is_no_success(tmp_path: Path, capfd: pytest.CaptureFix
     write(tmp_path, "def test_x(): pass\n")
     assert main(["--minutes", "0", "--workers", "0", "test_it.py"], tmp_path) == 1
     assert "there are no property tests here" in capfd.readouterr().out
+
+
+def test_the_proof_tries_all_examples_and_a_test_run_a_part_of_them() -> None:
+    usual = settings.get_current_profile_name()
+    try:
+        settings.load_profile(SEARCH)
+        assert examples(150).max_examples == 150
+        settings.load_profile("dragoman")
+        assert [examples(most).max_examples for most in (150, 20, 5)] == [60, 10, 5]
+    finally:
+        settings.load_profile(usual)

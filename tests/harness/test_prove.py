@@ -58,7 +58,7 @@ def test_a_proof_that_fails_is_shown_and_the_others_still_run(
     assert "1 passed, 1 FAILED; " in printed
 
 
-def test_pytest_files_are_run_by_pytest(tree: ProofTree) -> None:
+def test_pytest_files_are_run_by_pytest(few_plugins: None, tree: ProofTree) -> None:
     tests = "def test_one():\n    pass\n\n\ndef test_two():\n    assert False\n"
     tree.add("alpha", tests, file="test_alpha.py", extra=["sample: -k one"])
     assert prove.main(["--sample"], tree.root) == 0

@@ -53,7 +53,7 @@ async def served(tmp_path: Path) -> AsyncIterator[Server]:
 
 
 async def test_nothing_is_lost_when_it_dies(served: Server) -> None:
-    report = await judged(served, 8, seed=7, each=1, thinking=0.3)
+    report = await judged(served, 4, seed=7, each=1, thinking=0.3)
     assert report.violations == [], str(report)
     assert report.running + report.waiting, f"turns ran, or waited for people, when it died: {report}"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.model import (
@@ -21,6 +21,7 @@ from gateway.model import (
     TurnStarted,
 )
 from gateway.ports import EventLog
+from tests.support.examples import examples
 from tests.support.log.event_logs import LOGS, created, note, put
 from tests.support.record_streams import sessions
 
@@ -45,7 +46,7 @@ async def test_records_come_back_in_order_after_any_place(log: EventLog) -> None
 
 
 @pytest.mark.parametrize("name", LOGS)
-@settings(max_examples=30)
+@examples(30)
 @given(session=sessions(), data=st.data())
 async def test_whatever_was_said_comes_back_as_it_was(name: str, session: list[Record], data: st.DataObject) -> None:
     """In any grouping of commits, from any place, in pages of any size; and what tells the state comes apart."""
@@ -68,7 +69,7 @@ async def test_whatever_was_said_comes_back_as_it_was(name: str, session: list[R
 
 
 @pytest.mark.parametrize("name", LOGS)
-@settings(max_examples=20)
+@examples(20)
 @given(st.lists(st.sampled_from(["make", "drop", "page"]), max_size=40), st.integers(1, 5))
 async def test_pages_neither_repeat_nor_skip_while_sessions_come_and_go(
     name: str, moves: list[str], limit: int,

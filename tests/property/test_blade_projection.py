@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.blade.outbound import number_of
@@ -29,6 +29,7 @@ from gateway.web import parted
 from tests.support.adapters.blade_messages import listed_messages
 from tests.support.adapters.blade_reader import Page
 from tests.support.dialect_tables import dialect, table
+from tests.support.examples import examples
 from tests.support.record_streams import sessions
 
 
@@ -152,7 +153,7 @@ def test_the_bytes_stay_in_proportion_whatever_the_pace(count: int, gap: float) 
 GAPS = st.one_of(st.just(0.0), st.floats(0.0, 0.1), st.floats(0.0, 100.0))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.integers(1, 60_000), st.lists(st.tuples(st.integers(1, 40), GAPS), min_size=1, max_size=80))
 def test_no_rhythm_of_speaking_costs_more(before: int, words: list[tuple[int, float]]) -> None:
     """A long text, and then words of any length at any time: the agent that would make the waiting rules pay most."""

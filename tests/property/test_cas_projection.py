@@ -3,12 +3,13 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.cas.reading import Reading, thread_id_of
 from gateway.model import ROOT, BlockEnded, BlockKind, Record, in_markdown
 from tests.support.adapters.cas_reader import Frame, Shelf, kept
+from tests.support.examples import examples
 from tests.support.record_streams import sessions, spread
 
 BOTH = ("agent.message", "agent.thinking")
@@ -38,7 +39,7 @@ def said(records: list[Record], kind: BlockKind, scope_id: str) -> list[str]:
 
 
 @modes
-@settings(max_examples=30)
+@examples(30)
 @given(records=sessions())
 async def test_the_list_is_the_stream(mode: Reading, records: list[Record]) -> None:
     shelf = Shelf(records)
@@ -51,7 +52,7 @@ async def test_the_list_is_the_stream(mode: Reading, records: list[Record]) -> N
 
 
 @modes
-@settings(max_examples=30)
+@examples(30)
 @given(records=sessions())
 async def test_text_adds_up_in_every_thread(mode: Reading, records: list[Record]) -> None:
     shelf = Shelf(records)
@@ -108,7 +109,7 @@ async def test_the_raw_stream_is_well_formed_and_adds_up(records: list[Record]) 
 
 
 @modes
-@settings(max_examples=25)
+@examples(25)
 @given(records=sessions(steps=15))
 async def test_a_stream_resumed_after_anything_is_the_rest_of_it(mode: Reading, records: list[Record]) -> None:
     """After any event, and after any preview of one."""
@@ -128,7 +129,7 @@ async def test_a_stream_resumed_after_anything_is_the_rest_of_it(mode: Reading, 
 
 
 @modes
-@settings(max_examples=50)
+@examples(50)
 @given(records=sessions(steps=15), data=st.data())
 async def test_a_stream_cut_anywhere_goes_on_without_gap_or_repetition(
     mode: Reading, records: list[Record], data: st.DataObject,
@@ -142,7 +143,7 @@ async def test_a_stream_cut_anywhere_goes_on_without_gap_or_repetition(
         assert await all_of_it.stream(resumed, after) == (await all_of_it.stream(mode))[place + 1:]
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(records=sessions(steps=15), data=st.data())
 async def test_who_names_an_event_in_progress_gets_no_old_deltas_of_it(
     records: list[Record], data: st.DataObject,

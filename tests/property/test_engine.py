@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -34,6 +34,7 @@ from gateway.ports import Outbound, Said, Scoped, Telling
 from gateway.ports import Turn as TurnPort
 from tests.support.dialect_tables import DIALECTS, dialect, table
 from tests.support.engine_stage import Plain, Stage, lawful, refolded
+from tests.support.examples import examples
 from tests.support.record_streams import ENGINES, Walk
 
 READINGS = ("plain", *sorted(DIALECTS))
@@ -314,7 +315,7 @@ MOVES = st.tuples(
 )
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(scripts(), st.lists(MOVES, min_size=40, max_size=120))
 async def test_whoever_watches_is_told_what_the_log_has(script: list[list[Said]], moves: list[tuple[str, int]]) -> None:
     with pytest.MonkeyPatch.context() as patch:  # small bounds are soon reached

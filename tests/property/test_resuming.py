@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.blade.outbound import number_of, place_of
@@ -41,6 +41,7 @@ from gateway.web import Rest
 from tests.support.adapters.cas_reader import Shelf
 from tests.support.dialect_tables import dialect, table
 from tests.support.engine_stage import Watchman
+from tests.support.examples import examples
 from tests.support.record_streams import Walk, sessions, spread
 
 SESSION = "sess_walk"
@@ -103,7 +104,7 @@ async def told(subscription: Subscription, *, to: str) -> list[bytes]:
 # -- every cut of every stream ----------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("mode", ["delta", "message"])
-@settings(max_examples=30)
+@examples(30)
 @given(records=sessions(steps=15))
 async def test_aap_at_every_event(mode: str, records: list[Record]) -> None:
     library = Library(records)
@@ -119,7 +120,7 @@ async def test_aap_at_every_event(mode: str, records: list[Record]) -> None:
 
 
 @pytest.mark.parametrize("manner", MANNERS.values(), ids=MANNERS)
-@settings(max_examples=30)
+@examples(30)
 @given(records=sessions(steps=15))
 async def test_zenflux_at_every_frame(manner: Manner, records: list[Record]) -> None:
     library = Library(records)
@@ -150,7 +151,7 @@ def seeded(draw: Any) -> list[Record]:
 
 
 @pytest.mark.parametrize("manner", ["", "bare", "raw"])
-@settings(max_examples=30)
+@examples(30)
 @given(records=seeded())
 async def test_blade_at_many_events(manner: str, records: list[Record]) -> None:
     """Every event has a number, and in raw a twin of the same number; a cut between the two is after the first.
@@ -175,7 +176,7 @@ async def _read(library: Library, manner: str, after: int) -> AsyncIterator[byte
 
 
 @pytest.mark.parametrize("reading", READINGS.values(), ids=READINGS)
-@settings(max_examples=30)
+@examples(30)
 @given(records=sessions(steps=15))
 async def test_cas_at_every_event(reading: Reading, records: list[Record]) -> None:
     shelf = Shelf(records)
@@ -282,7 +283,7 @@ class Hall:
 
 
 @pytest.mark.parametrize(("name", "options"), LIVE.values(), ids=LIVE)
-@settings(max_examples=100)
+@examples(100)
 @given(
     records=replies() | replies() | sessions(turns=1, steps=20),
     delays=st.lists(st.sampled_from([0.0, 0.002, 0.12]), min_size=2, max_size=7),

@@ -1,11 +1,12 @@
 """Streams nobody wrote, told in one dialect and translated: lawful whatever they are, and with the same words."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from gateway.model import ROOT, BlockEnded, BlockKind, Record, Turn, decode
 from tests.support.dialect_tables import DIALECTS
 from tests.support.engine_stage import lawful
+from tests.support.examples import examples
 from tests.support.record_streams import sessions
 from tests.support.translate.conversations import told, translated
 
@@ -17,7 +18,7 @@ def words(records: list[Record], kind: BlockKind) -> str:
 
 
 @pytest.mark.parametrize("source", DIALECTS)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(25)
 @given(stream=sessions())
 def test_a_translation_is_lawful_and_says_the_same_words(source: str, stream: list[Record]) -> None:
     records = [decode(line) for line in translated(told(stream, source), source, None)[0].splitlines()[1:]]

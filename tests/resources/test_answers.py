@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.ports import AnswerPlace, Answers, Clock, KeptAnswer
@@ -16,6 +16,7 @@ from gateway.resources.answers import BYTES, NUMBER, Bounds, MemoryAnswers, Sqli
 from gateway.resources.redis import RedisAnswers
 from gateway.storage import Database, counted
 from gateway.storage.redis import Address, Redis
+from tests.support.examples import examples
 from tests.support.redis_server import redis_of_this_run
 
 Opened = Callable[[Path, Clock, Bounds], AbstractAsyncContextManager[Answers]]
@@ -97,7 +98,7 @@ steps = st.tuples(st.sampled_from("abcdefgh"), st.integers(0, 60), st.floats(0.0
 
 
 @pytest.mark.parametrize("name", [name for name in ANSWERS if name != "memory"])
-@settings(max_examples=30)
+@examples(30)
 @given(st.lists(steps, max_size=25), st.integers(1, 5), st.integers(1, 150))
 async def test_whatever_comes_is_kept_and_forgotten_as_in_memory(
     name: str, told: list[tuple[str, int, float]], most: int, most_bytes: int,

@@ -7,12 +7,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import Conflict, GatewayError, NotFound, Overloaded
 from gateway.ports import Resource, Resources
 from gateway.resources.memory import MemoryResources
+from tests.support.examples import examples
 from tests.support.resources.stores import LASTING, STORES
 
 PLENTY = 1000
@@ -204,7 +205,7 @@ async def everything(store: Resources) -> list[Resource]:
 
 
 @pytest.mark.parametrize("name", [name for name in STORES if name != "memory"])
-@settings(max_examples=50)
+@examples(50)
 @given(st.lists(moves, max_size=40), st.integers(1, 12))
 async def test_whatever_is_done_comes_out_as_in_memory(name: str, told: list[Move], most: int) -> None:
     now = 0.0
@@ -218,7 +219,7 @@ async def test_whatever_is_done_comes_out_as_in_memory(name: str, told: list[Mov
 
 
 @pytest.mark.parametrize("name", LASTING)
-@settings(max_examples=15)
+@examples(15)
 @given(st.lists(st.lists(moves, max_size=15), max_size=4))
 async def test_it_is_all_there_when_the_store_is_opened_again(name: str, lives: list[list[Move]]) -> None:
     now = [0.0]

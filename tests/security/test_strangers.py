@@ -23,7 +23,7 @@ EVERYWHERE = {**PLAIN["dialects"], "blade": {}, "zenflux": {}}
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
     limits = {"max_unauthenticated": 100}
-    async with serving(tmp_path, auth="keys", dialects=EVERYWHERE, limits=limits) as served:
+    async with serving(tmp_path, auth="keys", dialects=EVERYWHERE, limits=limits, log="memory") as served:
         yield served
 
 

@@ -36,7 +36,7 @@ UPGRADES = ("/api/v1/ws/chat", "/socket.io/?EIO=4&transport=websocket")
 
 @asynccontextmanager
 async def everything(folder: Path, **settings: Any) -> AsyncIterator[Served]:
-    async with serving(folder, **{"dialects": DIALECTS, **settings}) as served:
+    async with serving(folder, **{"dialects": DIALECTS, "log": "memory", **settings}) as served:
         yield served
 
 

@@ -40,7 +40,7 @@ turns: [[{say: "Quite another thing."}, {call: {name: clock, input: {}}}, {say: 
 @asynccontextmanager
 async def shadowed(folder: Path, **shadow: Any) -> AsyncIterator[Served]:
     (folder / "other.yaml").write_text(BROKEN)
-    async with serving(folder, shadow={"backend": "demo", **shadow}) as served:
+    async with serving(folder, dialects={"aap": {}}, log="memory", shadow={"backend": "demo", **shadow}) as served:
         yield served
 
 

@@ -17,7 +17,7 @@ from tests.support.gateway_server import serving
 
 @pytest.fixture
 async def aap(tmp_path: Path) -> AsyncIterator[Client]:
-    async with serving(tmp_path) as served:
+    async with serving(tmp_path, dialects={"aap": {}}, log="memory") as served:
         yield Client(served)
 
 

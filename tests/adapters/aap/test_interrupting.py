@@ -44,7 +44,7 @@ async def status(served: Served, at: str) -> SessionStatus:
 
 @pytest.mark.parametrize("stream", ["delta", "message", "none"])
 async def test_a_turn_that_runs_ends_at_once(tmp_path: Path, stream: str) -> None:
-    async with serving(tmp_path) as served:
+    async with serving(tmp_path, dialects={"aap": {}}, log="memory") as served:
         at = await opened(served)
 
         async def listen() -> bytes:
@@ -66,7 +66,7 @@ async def test_a_turn_that_runs_ends_at_once(tmp_path: Path, stream: str) -> Non
 
 @pytest.mark.parametrize("words", ["/ask", "/continue", "/permit"])
 async def test_a_turn_that_waits_ends_and_waits_for_nothing_any_more(tmp_path: Path, words: str) -> None:
-    async with serving(tmp_path) as served:
+    async with serving(tmp_path, dialects={"aap": {}}, log="memory") as served:
         at = await opened(served)
         async with served.http.post(at, json=says_to(words)) as response:
             waits = read(await response.json())
@@ -78,7 +78,7 @@ async def test_a_turn_that_waits_ends_and_waits_for_nothing_any_more(tmp_path: P
 
 
 async def test_who_has_no_turn_or_no_session_is_told_so(tmp_path: Path) -> None:
-    async with serving(tmp_path) as served:
+    async with serving(tmp_path, dialects={"aap": {}}, log="memory") as served:
         at = await opened(served)
         code, body = await ended(served, at)
         assert (code, [*body]) == (409, ["error"])
@@ -100,7 +100,7 @@ async def test_other_peoples_turns_are_not_found(tmp_path: Path) -> None:
 
 
 async def test_what_was_interrupted_is_so_in_the_log(tmp_path: Path) -> None:
-    async with serving(tmp_path) as served:
+    async with serving(tmp_path, dialects={"aap": {}}, log="memory") as served:
         at = await opened(served)
         async with served.http.post(at, json=says_to("/continue")) as response:
             await response.read()
@@ -111,7 +111,8 @@ async def test_what_was_interrupted_is_so_in_the_log(tmp_path: Path) -> None:
 
 
 async def test_agents_tell_that_their_turns_can_be_interrupted(tmp_path: Path) -> None:
-    async with serving(tmp_path) as served, served.http.get(served.url("/aap/meta")) as response:
+    async with (serving(tmp_path, dialects={"aap": {}}, log="memory") as served,
+                served.http.get(served.url("/aap/meta")) as response):
         told = [agent["capabilities"]["turn"] for agent in (await response.json())["agents"]]
         assert told == [{"resume": {}, "interrupt": {}}]
 

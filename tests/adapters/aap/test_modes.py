@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.backends.directives import READERS
 from tests.simulation import simulated
 from tests.support.adapters.aap_reader import Heard, hear, read
+from tests.support.examples import examples
 from tests.support.gateway_server import Served, serving
 
 CLIENT_TOOL = {"name": "weather", "description": "d", "parameters": {"type": "object"}}
@@ -23,7 +24,7 @@ PERMITTED = ("clock", "calc", "search")
 
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
-    async with serving(tmp_path, log="memory") as served:
+    async with serving(tmp_path, dialects={"aap": {}}, log="memory") as served:
         yield served
 
 
@@ -84,11 +85,11 @@ async def test_what_the_agent_asks_is_told_and_can_be_answered(served: Served, w
     assert last.stop == "end_turn"
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(chosen=st.lists(st.sampled_from(QUICK), min_size=2, max_size=4))
 def test_so_are_turns_in_which_much_happens(chosen: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
     async def run() -> None:
-        async with serving(tmp_path_factory.mktemp("modes"), log="memory") as served:
+        async with serving(tmp_path_factory.mktemp("modes"), dialects={"aap": {}}, log="memory") as served:
             assert await talk(served, await opened(served), " ".join(chosen))
 
     simulated(run())

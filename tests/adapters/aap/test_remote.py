@@ -59,7 +59,7 @@ SAID = {
 
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
-    async with serving(tmp_path) as served:
+    async with serving(tmp_path, dialects={"aap": {}}, log="memory") as served:
         yield served
 
 

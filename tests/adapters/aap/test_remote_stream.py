@@ -31,6 +31,7 @@ from tests.support.adapters.aap_remotes import (
     spoken_to,
     turn,
 )
+from tests.support.examples import cuts, whole_in_the_proof
 from tests.support.gateway_server import serving as gateway
 from tests.support.upstream.byte_server import END, Asked, Server, chunk, hangs, head, raw, says, serving, stream
 
@@ -83,11 +84,12 @@ class Resumable:
         return events[had:][:self.each]
 
 
+@whole_in_the_proof
 async def test_a_stream_that_is_cut_at_any_byte_is_heard_once_and_in_order() -> None:
     """Where not even the head of the answer came, nobody knows whether the message was taken: that is told."""
     answer = Resumable(b"")
     async with serving(META, answer) as server, spoken_to(server.url) as remote:
-        for cut in range(len(WHOLE) + 1):
+        for cut in [*cuts(WHOLE, 13), len(WHOLE)]:
             answer.first = WHOLE[:cut]
             async with asyncio.timeout(30):
                 if cut < len(head()):

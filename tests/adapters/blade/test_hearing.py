@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.model import (
@@ -25,6 +25,7 @@ from gateway.web import parted
 from tests.support.adapters.blade_facts import Ear, Facts, as_told, asked_like, made_up_calls, said_in
 from tests.support.adapters.blade_messages import listed_messages
 from tests.support.dialect_tables import dialect, table
+from tests.support.examples import examples
 from tests.support.record_streams import sessions
 
 
@@ -67,7 +68,7 @@ def compare(records: list[Record], frames: list[tuple[str, Any]]) -> Ear:
     return ear
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(sessions(suspend=False))
 def test_what_was_spent_is_added_up(records: list[Record]) -> None:
     """In all; a message whose calls come back late may be charged to the next one of its scope, if there is one."""
@@ -100,7 +101,7 @@ def overlapping(records: list[Record]) -> bool:
     return False
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(sessions(), st.data())
 def test_what_was_missed_is_made_up_for_by_the_turns_as_they_are(records: list[Record], data: st.DataObject) -> None:
     """After a gap the turns of the chat are fetched, and what follows is heard: the same words, calls and results."""
@@ -122,7 +123,7 @@ def test_what_was_missed_is_made_up_for_by_the_turns_as_they_are(records: list[R
     assert loose(ear, said_in(records)) == loose(None, said_in(records))
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(sessions())
 def test_a_server_that_only_shows_turns_as_they_are(records: list[Record]) -> None:
     ear = Ear()
@@ -133,7 +134,7 @@ def test_a_server_that_only_shows_turns_as_they_are(records: list[Record]) -> No
     assert loose(ear, said_in(records)) == loose(None, said_in(records))
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(sessions())
 def test_what_can_be_fetched_is_what_was_heard(records: list[Record]) -> None:
     ear = Ear()

@@ -3,13 +3,14 @@
 from contextlib import suppress
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.blade.hearing import BladeHearing
 from gateway.errors import BackendFailed
 from tests.support.adapters.blade_facts import Ear
 from tests.support.dialect_tables import dialect
+from tests.support.examples import examples
 
 ids = st.sampled_from(["a", "b", "c"])
 loops = st.sampled_from([None, "root", "agent:1", "agent:2"])
@@ -56,7 +57,7 @@ anything = st.one_of(
 )
 
 
-@settings(max_examples=250)
+@examples(250)
 @given(st.lists(anything, max_size=14))
 def test_whatever_is_sent_is_heard_lawfully_or_refused(frames: list[tuple[str, Any]]) -> None:
     """What is refused ends it: whoever reads on has lost the thread."""

@@ -14,6 +14,7 @@ from tests.adapters.blade.test_remote import compare
 from tests.support.adapters.blade_client import blade
 from tests.support.adapters.blade_cut_lines import cutting
 from tests.support.adapters.blade_remote_conversation import PATIENCE, kind, remote, talk
+from tests.support.examples import is_search, whole_in_the_proof
 from tests.support.gateway_server import Served
 
 STUBBORN = replace(PATIENCE, attempts=50, total=50)
@@ -50,10 +51,11 @@ async def many(served: Served, message: str, all_cuts: Iterable[Iterable[int]], 
 
 
 BARE = {"dialects": {"aap": {}, "blade": {"patch_snapshots": False}}}
-EVERY = 13
+EVERY = 13 if is_search() else 31
 """Bytes between two cuts; with 1 it takes a minute, and says the same."""
 
 
+@whole_in_the_proof
 async def test_a_short_chat_cut_anywhere(tmp_path: Path) -> None:
     async with blade(tmp_path, **BARE) as served:
         _, size = await cut_talk(served, "/fail-start", ())

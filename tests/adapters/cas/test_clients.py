@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
-    async with serving(tmp_path, limits={"heartbeat_seconds": 0.2}) as served:
+    async with serving(tmp_path, dialects={"cas": {}}, log="memory", limits={"heartbeat_seconds": 0.2}) as served:
         yield served
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace as changed
 
@@ -28,6 +28,7 @@ from gateway.upstream import Asked, Ended, Frame
 from tests.support.adapters.cas_facts import Facts, Turn, Witness, of_records
 from tests.support.adapters.cas_reader import hear
 from tests.support.dialect_tables import dialect, table
+from tests.support.examples import examples
 from tests.support.record_streams import sessions
 
 BOTH = ("agent.message", "agent.thinking")
@@ -87,14 +88,14 @@ def _comparable(turn: Turn, mode: str, stops: bool) -> Turn:
 
 
 @modes
-@settings(max_examples=20)
+@examples(20)
 @given(records=sessions())
 def test_what_is_said_comes_back_as_what_it_was(mode: str, records: list[Record]) -> None:
     same(heard(everything(records, MODES[mode])).facts, of_records(records), mode)
 
 
 @modes
-@settings(max_examples=20)
+@examples(20)
 @given(records=sessions())
 def test_an_event_that_is_told_twice_is_heard_once(mode: str, records: list[Record]) -> None:
     twice = [again for frame in everything(records, MODES[mode]) for again in [frame] * (1 + is_kept(frame))]
@@ -102,7 +103,7 @@ def test_an_event_that_is_told_twice_is_heard_once(mode: str, records: list[Reco
 
 
 @modes
-@settings(max_examples=20)
+@examples(20)
 @given(records=sessions(), data=st.data())
 def test_a_stream_that_is_cut_is_heard_once(mode: str, records: list[Record], data: st.DataObject) -> None:
     """After each cut the server tells again whatever followed the last whole event, or what it has from then on."""
@@ -123,7 +124,7 @@ def test_a_stream_that_is_cut_is_heard_once(mode: str, records: list[Record], da
     same(witness.facts, of_records(records), mode, stops=again)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(records=sessions(), data=st.data())
 def test_a_stream_that_ends_anywhere_is_closed_lawfully(records: list[Record], data: st.DataObject) -> None:
     frames = everything(records, MODES[data.draw(st.sampled_from([*MODES]))])
@@ -135,7 +136,7 @@ def test_a_stream_that_ends_anywhere_is_closed_lawfully(records: list[Record], d
     assert hearing.end() == []
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(records=sessions(turns=1), data=st.data())
 def test_frames_in_any_order_are_lawful_or_refused(records: list[Record], data: st.DataObject) -> None:
     frames = data.draw(st.permutations(everything(records, MODES[data.draw(st.sampled_from([*MODES]))])))

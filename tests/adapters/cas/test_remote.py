@@ -64,7 +64,7 @@ def remote_of(served: Served, **address: Any) -> CasRemote:
 
 @asynccontextmanager
 async def speaking(folder: Path, **address: Any) -> AsyncIterator[tuple[Served, CasRemote]]:
-    async with serving(folder) as served:
+    async with serving(folder, dialects={"cas": {}}, log="memory") as served:
         remote = remote_of(served, **address)
         try:
             yield served, remote

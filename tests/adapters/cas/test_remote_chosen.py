@@ -22,7 +22,7 @@ LATER = Settings(tools={"calc": Permission.ASK}, client_tools=(MINE, YOURS))
 
 
 async def test_the_agent_has_the_tools_of_now(tmp_path: Path) -> None:
-    async with serving(tmp_path) as served:
+    async with serving(tmp_path, dialects={"cas": {}}, log="memory") as served:
         remote = CasRemote(RemoteAddress(url=served.url(AT), patience=Patience()))
         session = await remote.open(Opening(settings=FIRST))
         for settings in (FIRST, LATER, Settings(), LATER):

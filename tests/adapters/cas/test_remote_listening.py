@@ -21,6 +21,7 @@ from tests.support.adapters.cas_cut_lines import cutting
 from tests.support.adapters.cas_facts import Turn, Witness, of_records
 from tests.support.adapters.cas_scripted_server import Stranger, event, heard, idle, strange, text
 from tests.support.broken_connections import breaking
+from tests.support.examples import cuts, whole_in_the_proof
 from tests.support.gateway_server import serving
 from tests.support.upstream import byte_server as wire
 
@@ -88,12 +89,13 @@ async def told_when_cut(way: str, places: Sequence[int]) -> list[list[Turn]]:
     return [witness.facts.turns for witness in witnesses]
 
 
+@whole_in_the_proof
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_stream_cut_at_any_byte_is_heard_once(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote_listening, "PAUSE", 0.0)
-    size = len(b"".join(WAYS[way]))
-    places = range(len(STREAM[0]), size, 1 if way == "again" else 3)  # before that nothing was heard: see below
-    [whole] = await told_when_cut(way, [size])
+    stream = b"".join(WAYS[way])
+    places = [at for at in cuts(stream, 13) if at >= len(STREAM[0])]  # before that nothing was heard: see below
+    [whole] = await told_when_cut(way, [len(stream)])
     assert whole[0].words("text") == ["Good day, Pera.", "A cat."]
     assert whole[0].results == [("root", 0, "a cat", False)]
     assert await told_when_cut(way, places) == [whole] * len(places)

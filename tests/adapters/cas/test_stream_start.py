@@ -29,7 +29,7 @@ async def unheard(served: Served, session: str, words: str) -> None:
 
 
 async def test_a_stream_begins_with_the_newest_turn_that_no_stream_has_carried(tmp_path: Path) -> None:
-    async with serving(tmp_path) as served:
+    async with serving(tmp_path, dialects={"cas": {}}, log="memory") as served:
         cas = Client(served)
         session = await cas.session()
         for words in ("one", "two"):
@@ -65,13 +65,13 @@ async def test_a_thread_has_streams_of_its_own(cas: Client) -> None:
 
 
 async def test_after_a_restart_a_stream_begins_with_the_turn_that_waits_or_with_what_comes_next(tmp_path: Path) -> None:
-    async with serving(tmp_path) as served:
+    async with serving(tmp_path, dialects={"cas": {}}) as served:
         cas = Client(served)
         session, waiting = await cas.session(), await cas.session(toolset(calc="ask"))
         await unheard(served, session, "one")
         await cas.turn(waiting, "/permit two")
     simulation().move(1.0)
-    async with serving(tmp_path) as served:
+    async with serving(tmp_path, dialects={"cas": {}}) as served:
         cas = Client(served)
         assert await heard_words(cas, waiting) == ["/permit two", "requires_action"]
         async with cas.listening(session) as stream:
@@ -98,7 +98,7 @@ async def test_a_stream_may_start_at_the_tail(tmp_path: Path) -> None:
 
 async def test_the_oldest_places_are_forgotten_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream_start, "MOST", 1)
-    async with serving(tmp_path) as served:
+    async with serving(tmp_path, dialects={"cas": {}}, log="memory") as served:
         cas = Client(served)
         first, second = await cas.session(), await cas.session()
         for session in (first, second):

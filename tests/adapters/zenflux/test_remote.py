@@ -47,7 +47,7 @@ Decide = Callable[[Asked], Answer]
 
 @asynccontextmanager
 async def house(folder: Path, **zenflux: Any) -> AsyncIterator[tuple[Served, ZenfluxRemote]]:
-    async with serving(folder, dialects={"zenflux": zenflux}) as served, remote(served.address) as there:
+    async with serving(folder, dialects={"zenflux": zenflux}, log="memory") as served, remote(served.address) as there:
         yield served, there
 
 

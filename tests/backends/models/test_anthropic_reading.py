@@ -7,7 +7,6 @@ import orjson
 import pytest
 import structlog
 from hypothesis import given
-from hypothesis import settings as trying
 from hypothesis import strategies as st
 
 from gateway.backends.anthropic.reading import MessageReading, in_words
@@ -180,7 +179,6 @@ texts = st.text(st.characters(blacklist_categories=("Cs",)), min_size=1)
 inputs = st.dictionaries(texts, st.one_of(st.integers(-2**53, 2**53), texts, st.none()), max_size=3)
 
 
-@trying(max_examples=60)
 @given(st.data())
 def test_what_comes_out_is_the_sum_of_what_went_in(data: st.DataObject) -> None:
     pieces, expected = [start()], []

@@ -7,7 +7,6 @@ import orjson
 import pytest
 import structlog
 from hypothesis import given
-from hypothesis import settings as trying
 from hypothesis import strategies as st
 
 from gateway.backends.loop_tools import Toolbox
@@ -242,7 +241,6 @@ def cut_up(draw: st.DrawFn, text: str) -> list[str]:
     return [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
 
 
-@trying(max_examples=60)
 @given(st.data())
 def test_what_comes_out_is_the_sum_of_what_went_in(data: st.DataObject) -> None:
     thought, text = data.draw(st.one_of(st.just(""), texts)), data.draw(st.one_of(st.just(""), texts))

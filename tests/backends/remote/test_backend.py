@@ -43,7 +43,7 @@ ASKING = Settings(tools={"calc": Permission.ASK})
 async def far(folder: Path) -> AsyncIterator[Served]:
     """The server that has the agent."""
     (folder / "far").mkdir(exist_ok=True)
-    async with serving(folder / "far", dialects={name: {} for name in DIALECTS}) as served:
+    async with serving(folder / "far", dialects={name: {} for name in DIALECTS}, log="memory") as served:
         yield served
 
 

@@ -69,16 +69,17 @@ class Row:
 
 @asynccontextmanager
 async def in_a_row(folder: Path, dialect: str, far: list[Any], near: list[Any] | None = None) -> AsyncIterator[Row]:
-    dialects: dict[str, Any] = {name: {} for name in DIALECTS}
     async with AsyncExitStack() as stack:
         for name in ("far", "near"):
             (folder / name).mkdir()
         agent = {"backend": "demo", "tools": far}
-        there = await stack.enter_async_context(serving(folder / "far", dialects=dialects, agents={"demo": agent}))
+        there = await stack.enter_async_context(
+            serving(folder / "far", dialects={dialect: {}}, agents={"demo": agent}, log="memory"))
         url = there.url(there.gateway.contexts[dialect].mount)
         remote: dict[str, Any] = {"backend": "remote", "settings": {"dialect": dialect, "url": url}}
         remote |= {} if near is None else {"tools": near}
-        here = await stack.enter_async_context(serving(folder / "near", agents={"demo": remote}))
+        here = await stack.enter_async_context(
+            serving(folder / "near", dialects={"aap": {}}, agents={"demo": remote}, log="memory"))
         yield Row(there, here)
 
 

@@ -1,15 +1,22 @@
 """The protocols' own packages as judges: what is on the wire is held to their models, and what is unknown is named."""
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import orjson
 from pydantic import BaseModel, RootModel, TypeAdapter
 
 
+@cache
+def adapter_of(shape: Any) -> TypeAdapter[Any]:
+    """Making one takes much longer than judging with it."""
+    return TypeAdapter(shape)
+
+
 def judged(shape: Any, wire: bytes | str, *, strict: bool = True) -> list[str]:
     """The places that the shape does not know, or drops in silence; raises where the wire does not fit it at all."""
-    model = TypeAdapter(shape).validate_json(wire, strict=strict)
+    model = adapter_of(shape).validate_json(wire, strict=strict)
     return list(_unknown(model, orjson.loads(wire), ""))
 
 
@@ -43,8 +50,7 @@ def data_of(stream: bytes) -> Iterator[bytes]:
 def kept(shape: Any, told: Any) -> Any:
     """What the shape of a request keeps of it: all of it where every field is known and fits; raises where one does
     not."""
-    adapter = TypeAdapter(shape)  # what is read only later needs it still
-    return _whole(adapter.validate_python(told))
+    return _whole(adapter_of(shape).validate_python(told))
 
 
 def _whole(read: Any) -> Any:

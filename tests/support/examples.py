@@ -1,0 +1,33 @@
+"""How much property tests try: the proof `properties` all of it, `make test` a part."""
+
+import pytest
+from hypothesis import settings
+
+SEARCH = "search"
+"""The profile of the proof `properties`."""
+EXAMPLES = 60
+"""How many a property test tries in the proof if it does not say so itself."""
+FEWEST, PART = 10, 0.4
+"""`make test` tries this part of the examples, and no fewer than that: further ones mostly repeat the first."""
+whole_in_the_proof = pytest.mark.hypothesis
+"""For a test that is no property test, but tries more in the proof `properties` than in `make test`."""
+
+
+def is_search() -> bool:
+    """Whether this is the proof `properties`."""
+    return settings.get_current_profile_name() == SEARCH
+
+
+def fewer(most: int) -> int:
+    return max(min(FEWEST, most), round(PART * most))
+
+
+def examples(most: int) -> settings:
+    """Try so many examples in the proof, and fewer in `make test`."""
+    return settings(max_examples=most if is_search() else fewer(most))
+
+
+def cuts(stream: bytes, step: int) -> list[int]:
+    """Where to cut a stream: at every byte in the proof; otherwise around the ends of lines, and at every `step`-th."""
+    return [place for place in range(len(stream))
+            if is_search() or place % step == 0 or b"\n" in stream[max(0, place - 2):place + 2]]
