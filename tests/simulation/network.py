@@ -5,6 +5,7 @@ import itertools
 import socket
 from asyncio.protocols import _feed_data_to_buffered_proto  # type: ignore[attr-defined]
 from collections.abc import Callable
+from contextvars import Context, copy_context
 from typing import Any
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -47,6 +48,8 @@ class Listener(asyncio.AbstractServer):
         self.port = port
         self.pace: Callable[[], float] | None = None
         """Seconds that each write of this server is on its way, one after the other; None: no time at all."""
+        self.context = copy_context()
+        """What the connections of this server run in, as with sockets: not in the context of whoever connects."""
         self.sockets: tuple[Any, ...] = (Door(("127.0.0.1", port)),)
         self._network = network
         self._sock = sock
@@ -120,12 +123,13 @@ class Network:
         if not listener.is_serving():
             raise ConnectionRefusedError(111, "nobody listens there any more")
         here, there = ("127.0.0.1", self._free_port()), ("127.0.0.1", listener.port)
-        client, server = Transport(self.loop, here, there), Transport(self.loop, there, here)
+        client = Transport(self.loop, here, there, copy_context())
+        server = Transport(self.loop, there, here, listener.context.copy())
         client.peer, server.peer = server, client
         client.pace = listener.pace
         served, protocol = listener.factory(), factory()
         client.begin(protocol)
-        server.begin(served)
+        server.context.run(server.begin, served)
         return client, protocol
 
 
@@ -135,8 +139,11 @@ class Transport(asyncio.Transport):
     peer: "Transport"
     pace: Callable[[], float] | None = None
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, here: tuple[str, int], there: tuple[str, int]) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, here: tuple[str, int], there: tuple[str, int], context: Context,
+    ) -> None:
         super().__init__({"sockname": here, "peername": there, "socket": Door(here, there)})
+        self.context = context
         self._loop = loop
         self._inbox: list[bytes] = []
         self._waiting = 0
@@ -160,9 +167,9 @@ class Transport(asyncio.Transport):
         if not self._is_delivery_due and self._is_reading and not self._is_lost:
             self._is_delivery_due = True
             if self.pace is None:
-                self._loop.call_soon(self._deliver)
+                self._loop.call_soon(self._deliver, context=self.context)
             else:
-                self._loop.call_later(self.pace(), self._deliver)
+                self._loop.call_later(self.pace(), self._deliver, context=self.context)
 
     def _deliver(self) -> None:
         self._is_delivery_due = False
@@ -210,7 +217,8 @@ class Transport(asyncio.Transport):
             return
         if self.peer._is_ended:
             self._is_closing = True
-            self._loop.call_soon(self._lose, ConnectionResetError(104, "the other end is closed"))
+            self._loop.call_soon(
+                self._lose, ConnectionResetError(104, "the other end is closed"), context=self.context)
             return
         self.peer._arrive(bytes(data))
         if self.get_write_buffer_size() > self._high and not self._is_writing_paused:
@@ -231,7 +239,7 @@ class Transport(asyncio.Transport):
         """The other end has taken some of what was on its way."""
         if self._is_writing_paused and self.get_write_buffer_size() <= self._low:
             self._is_writing_paused = False
-            self._loop.call_soon(self._resume_writing)
+            self._loop.call_soon(self._resume_writing, context=self.context)
         if self._is_closing and self.get_write_buffer_size() == 0:
             self._finish()
 
@@ -248,7 +256,7 @@ class Transport(asyncio.Transport):
     def _end_coming(self) -> None:
         self._is_eof_coming = True
         if self._is_reset_coming and not self._is_reading:
-            self._loop.call_soon(self._reset)
+            self._loop.call_soon(self._reset, context=self.context)
         self._deliver_soon()
 
     # -- the end ---------------------------------------------------------------------------------------------------
@@ -269,7 +277,7 @@ class Transport(asyncio.Transport):
             self.peer._is_reset_coming = bool(self._inbox)
             self._inbox, self._waiting = [], 0
             self.peer._end_coming()
-            self._loop.call_soon(self._lose, None)
+            self._loop.call_soon(self._lose, None, context=self.context)
 
     def abort(self) -> None:
         """What the other end has not been sent is dropped; what this end had not read breaks the connection."""
@@ -278,8 +286,9 @@ class Transport(asyncio.Transport):
         self._is_closing, self._is_reading = True, False
         if self._inbox:
             self._is_ended = True
-            self._loop.call_soon(self._lose, None)
-            self._loop.call_soon(self.peer._lose, ConnectionResetError(104, "the other end has broken off"))
+            self._loop.call_soon(self._lose, None, context=self.context)
+            self._loop.call_soon(
+                self.peer._lose, ConnectionResetError(104, "the other end has broken off"), context=self.peer.context)
             return
         if self.get_write_buffer_size():
             kept = b"".join(self.peer._inbox)[:IN_FLIGHT]

@@ -4,6 +4,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 
 import aiohttp
 import pytest
@@ -208,3 +209,21 @@ async def test_whoever_still_writes_hears_that_nobody_reads_any_more() -> None:
         writer.write(b"x" * 1_000_000)
         with pytest.raises(ConnectionResetError):
             await writer.drain()
+
+
+async def test_a_connection_runs_in_the_context_of_the_server_that_listens() -> None:
+    """As with sockets: a client's variables do not reach the server, nor the server's the client."""
+    side, seen = ContextVar("side", default="nobody"), asyncio.get_running_loop().create_future()
+
+    async def tell(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        seen.set_result((side.get(), await reader.read(1)))
+        writer.close()
+
+    side.set("server")
+    server = await asyncio.start_server(tell, "127.0.0.1", 0)
+    side.set("client")
+    async with server:
+        _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        writer.write(b"x")
+        assert await seen == ("server", b"x")
+        writer.close()
