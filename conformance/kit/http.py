@@ -118,9 +118,12 @@ class Stream:
         self._incoming.close()
 
     async def _piece(self, within: float) -> bytes:
+        content = self._response.content
         try:
-            async with asyncio.timeout(within):
-                piece = await self._response.content.readany()
+            piece = content.read_nowait()
+            if not piece and not content.is_eof():
+                async with asyncio.timeout(within):
+                    piece = await content.readany()
         except TimeoutError:
             raise Failed(f"{self.asked} to go on or end within {within:g} s", "nothing more came") from None
         except (aiohttp.ClientError, OSError) as error:

@@ -24,7 +24,7 @@ ENDINGS = (
     "token", "secret", "password", "passwd", "passphrase", "apikey", "accesskey", "privatekey", "secretkey",
     "plaintext", "credential", "credentials", "authorization", "cookie",
 )  # fmt: skip
-PARTS = ("key", "secret", "pass", "plain", "credential", "authorization", "cookie", "env")
+PARTS = ("key", "secret", "pass", "plain", "credential", "authorization", "cookie")
 """Every name of a secret has one of these in it, or `token`; few texts have any, so that few are searched for names."""
 CURSORS = ("nexttoken", "pagetoken", "continuationtoken")
 JSON_PAIR = re.compile(r'"([\w.\- ]{1,64})"(\s*:\s*)"((?:[^"\\]++|\\.)++)"')
@@ -77,10 +77,11 @@ class Redactor:
         return text.encode("utf-8", "surrogateescape")
 
     def text(self, text: str, *, is_sent: bool = False, is_form: bool = False) -> str:
-        if is_sent:
+        if is_sent and (text.startswith("40") or "\x1e40" in text):
             text = CONNECT.sub(lambda found: found[1] + found[2] + self._values(found[3]), text)
-        if _may_name_one(text):
+        if "env" in text:
             text = ENVIRONMENT.sub(lambda found: found[1] + self._environment(found[2]), text)
+        if _may_name_one(text):
             text = JSON_PAIR.sub(self._pair, text)
             text = INNER_PAIR.sub(self._inner_pair, text)
             text = QUERY_PAIR.sub(lambda found: self._query_pair(found, is_form), text)
@@ -140,9 +141,11 @@ class Redactor:
             return ", ".join(self._mark(it) if len(it) > SHORTEST_WORD else it for it in value.split(", "))
         if plain.startswith("access-control-"):
             return value
-        if is_secret_name(name) or (plain.startswith("x-") and is_secret_name(plain.removeprefix("x-"))):
+        if is_secret_name(plain.removeprefix("x-")):
             return self._mark(value)
-        return self._literal(QUERY_PAIR.sub(lambda found: self._query_pair(found, False), value))
+        if "=" in value:
+            value = QUERY_PAIR.sub(lambda found: self._query_pair(found, False), value)
+        return self._literal(value)
 
     def _cookie(self, place: int, part: str) -> str:
         name, sign, value = part.partition("=")
@@ -248,7 +251,10 @@ def spellings(secret: str) -> set[str]:
 
 def _may_name_one(text: str) -> bool:
     low = text.lower()
-    return any(part in low for part in PARTS) or low.count("token") > low.count("tokens")
+    for part in PARTS:  # every text comes through here, and any() takes twice as long
+        if part in low:
+            return True
+    return "token" in low and low.count("token") > low.count("tokens")
 
 
 def _is_word(secret: str) -> bool:

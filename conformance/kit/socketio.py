@@ -24,6 +24,8 @@ from conformance.kit.websocket import Socket
 PATH = "/socket.io/"
 BOTH = ("polling", "websocket")
 CLOSING = 0.5
+ENDS = ("1", "4")
+"""How packets begin that end a connection: whoever reads one waits for those that read and write the connection."""
 GARBLED = (LookupError, TypeError, ValueError, AttributeError, OSError, aiohttp.ClientError, SocketIOError)
 """What the library raises where packets are not what it counts on."""
 SILENT = logging.Logger("conformance.socketio", logging.CRITICAL + 1)
@@ -58,6 +60,15 @@ class _Engine(engineio.AsyncClient):  # type: ignore[misc]
                 self.garbled(error)
 
         return super().start_background_task(guarded)
+
+    async def _trigger_event(self, event: str, *given: Any, **named: Any) -> Any:
+        """Packets are read as they come, without a task for each, except those that end a connection."""
+        if event != "message" or (isinstance(given[0], str) and given[0].startswith(ENDS)):
+            return await super()._trigger_event(event, *given, **named)
+        try:
+            await self.handlers[event](*given)
+        except GARBLED as error:
+            self.garbled(error)
 
 
 class _Client(socketio.AsyncClient):  # type: ignore[misc]
@@ -108,7 +119,11 @@ class Link:
 
     async def next(self, within: float | None = None) -> Heard:
         """The next event that was not read yet."""
-        heard: Heard | Failed = await self._bounded(self._waiting.get(), "another event", within)
+        heard: Heard | Failed
+        if self._waiting.empty():
+            heard = await self._bounded(self._waiting.get(), "another event", within)
+        else:
+            heard = self._waiting.get_nowait()
         if isinstance(heard, Failed):
             raise heard
         return heard

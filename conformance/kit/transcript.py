@@ -1,8 +1,7 @@
 """The wire transcript: everything sent and received in one case, with its time, without its secrets."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from conformance.kit.secrets import Redactor
@@ -19,8 +18,7 @@ class Entry:
     text: str
 
     def __str__(self) -> str:
-        first, *rest = self.text.split("\n")
-        return "\n".join([f"{self.at:9.3f} {self.mark} {first}", *(f"{'':9} {self.mark} {line}" for line in rest)])
+        return f"{self.at:9.3f} {self.mark} " + self.text.replace("\n", f"\n{'':9} {self.mark} ")
 
 
 class Transcript:
@@ -43,12 +41,14 @@ class Transcript:
         self._keep(">", self._redactor.message(first, headers.items(), body, is_sent=True))
 
     def received(self, text: str) -> None:
-        with self._noting():
-            self._keep("<", self._redactor.text(text))
+        before = self._redactor.count
+        self._keep("<", self._redactor.text(text))
+        self._note_news(before)
 
     def received_head(self, first: str, headers: Iterable[tuple[str, str]]) -> None:
-        with self._noting():
-            self._keep("<", self._redactor.message(first, headers, None) + "\n")
+        before = self._redactor.count
+        self._keep("<", self._redactor.message(first, headers, None) + "\n")
+        self._note_news(before)
 
     def remark(self, text: str) -> None:
         self._keep("*", self.redact(text))
@@ -67,11 +67,8 @@ class Transcript:
         """The text with every secret struck out, also one that was cut in two, and nothing that no file could hold."""
         return _storable(self._redactor.shown(text))
 
-    @contextmanager
-    def _noting(self) -> Iterator[None]:
+    def _note_news(self, before: int) -> None:
         """Note which secrets the server itself gave away."""
-        before = self._redactor.count
-        yield
         if self._redactor.count > before:
             self.returned += self._redactor.learned[before:]
 
@@ -106,7 +103,8 @@ class Incoming:
 
 
 def _storable(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode()  # headers may be any bytes
+    """The text in letters that a file can hold: headers may be any bytes."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def _text(line: bytes) -> str:

@@ -15,7 +15,7 @@ SECONDS = {
     "tests/conformance/test_liberties.py": 13,
     "tests/conformance/test_plugin.py": 12,
     "tests/conformance/test_faults_blade.py": 12,
-    "tests/pairs/test_sixteen.py": 12,
+    "tests/pairs/test_pairs.py": 12,
     "tests/property/test_cas_projection.py": 11,
     "tests/property/test_resuming.py": 11,
 }

@@ -11,6 +11,7 @@ from aiohttp import web
 from socketio.packet import ACK  # type: ignore[import-untyped]
 
 from conformance.faults.blade.bending import all_of, bending, only, without
+from conformance.faults.blade.engine import socket_server
 from conformance.faults.blade.ledger import COMPACTION, Bend, Body, Session
 from conformance.faults.blade.reference import BladeServer
 
@@ -64,7 +65,7 @@ class SeedsOnly(BladeServer):
     )
 
     def engine(self) -> Any:
-        return _Silent(async_mode="aiohttp", cors_allowed_origins="*")
+        return socket_server(_Silent)
 
     def handler(self, name: str) -> Any:
         handle = super().handler(name)

@@ -1,26 +1,16 @@
 """The Blade reference server's socket: connections, rooms, and who may say what when."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-import socketio  # type: ignore[import-untyped]
 from socketio.exceptions import ConnectionRefusedError as Refused  # type: ignore[import-untyped]
 
+from conformance.faults.blade.engine import socket_server
 from conformance.faults.blade.ledger import Bend, Body, Broken, Paused, Pending, Refusal, Session, block, copied, mint
 from conformance.faults.blade.performer import Performer
 from conformance.faults.blade.script import QUESTIONS, Ask, Move, Send, Use, script
-
-
-async def finished(work: Coroutine[Any, Any, None]) -> None:
-    """Do the work to its end even if the task is cancelled meanwhile: what the history has was told, and once."""
-    task = asyncio.create_task(work)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await task
-        raise
 
 
 class Chats(Performer):
@@ -38,7 +28,7 @@ class Chats(Performer):
         self.io.on("connect", self.connect)
 
     def engine(self) -> Any:
-        return socketio.AsyncServer(async_mode="aiohttp", cors_allowed_origins="*")
+        return socket_server()
 
     def shown(self, kind: str, body: Any) -> Any:
         """What leaves the server, by kind; a bend makes it wrong."""
@@ -84,7 +74,8 @@ class Chats(Performer):
             told = self.shown_turn(told)
         if name == "turn:patch":
             told["data"] = self.shown(f"patch.{told['patch_type']}", told["data"])
-        await finished(self.emit(session, self.events(session, name, self.shown(name, told))))
+        await self.emit(session, self.events(session, name, self.shown(name, told)))
+        await asyncio.sleep(0)  # only here can a chat be stopped: what the history has was told, and once
 
     async def emit(self, session: Session, events: list[tuple[str, Any]]) -> None:
         for name, body in events:

@@ -25,7 +25,7 @@ def copied(body: Any) -> Any:
 
 
 def now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return f"{datetime.now(UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
 
 
 def mint(prefix: str) -> str:

@@ -3,9 +3,9 @@
 from typing import Any
 
 import orjson
-import socketio  # type: ignore[import-untyped]
 
 from conformance.faults.blade.bending import bending, changing
+from conformance.faults.blade.engine import socket_server
 from conformance.faults.blade.ledger import Body, Pending, Session, new_turn
 from conformance.faults.blade.reference import BladeServer
 from conformance.faults.blade.script import Move, Use
@@ -105,4 +105,4 @@ class Heartbeats(BladeServer):
     """The transport asks all the time whether the client is still there."""
 
     def engine(self) -> Any:
-        return socketio.AsyncServer(async_mode="aiohttp", cors_allowed_origins="*", ping_interval=0.2, ping_timeout=5)
+        return socket_server(ping_interval=0.2, ping_timeout=5)

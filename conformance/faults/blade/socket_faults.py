@@ -3,9 +3,8 @@
 import asyncio
 from typing import Any
 
-import socketio  # type: ignore[import-untyped]
-
 from conformance.faults.blade.bending import bending, setting, where, without
+from conformance.faults.blade.engine import socket_server
 from conformance.faults.blade.ledger import Body, Refusal, Session
 from conformance.faults.blade.reference import BladeServer
 from conformance.faults.blade.script import Move, script
@@ -21,7 +20,7 @@ class PollingOnly(BladeServer):
     """There is no websocket."""
 
     def engine(self) -> Any:
-        return socketio.AsyncServer(async_mode="aiohttp", transports=["polling"], allow_upgrades=False)
+        return socket_server(transports=["polling"], allow_upgrades=False)
 
 
 @fault("BL-WS-01", cases="socket.malformed_events_do_no_harm")

@@ -25,11 +25,11 @@ class Refusal(Exception):
 
 
 def event_time() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")
+    return datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
 
 
 def object_time() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return f"{datetime.now(UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
 
 
 @dataclass

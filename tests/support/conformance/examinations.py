@@ -5,6 +5,7 @@ import itertools
 import random
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +46,15 @@ def made(dialect: str, server: type[Any]) -> Any:
     return server() if dialect == "zenflux" else server(key=KEY)
 
 
+@cache
+def usual_profile(dialect: str) -> BaseModel:
+    """The profile that comes with a dialect; nobody changes it."""
+    return load_suite(dialect).read_profile()
+
+
 def suited(dialect: str, server: Any) -> BaseModel:
     """The profile for a server that beats and ticks fast and is not slow for long."""
-    usual: Any = load_suite(dialect).read_profile()
+    usual: Any = usual_profile(dialect)
     if dialect == "cas":
         return usual.model_copy(update={"heartbeat": server.heartbeat})  # type: ignore[no-any-return]
     if dialect == "zenflux":
