@@ -1,12 +1,14 @@
 """Wrong servers before all the cases of the requirements that they break, and before whole suites."""
 
+from pathlib import Path
+
 import pytest
 
 from conformance.kit.suite import load_suite
 from conformance.kit.verdict import Verdict
 from tests.support.conformance.examinations import examine_server, made, stumbles
 from tests.support.conformance.liberties import combined
-from tests.support.conformance.wrong_servers import FAULTS, PATIENCE, assert_caught
+from tests.support.conformance.wrong_servers import FAULTS, PATIENCE, RECORDED, assert_caught
 
 EACH = [(dialect, name) for dialect, faults in FAULTS.items() for name in faults]
 TOGETHER = [
@@ -21,8 +23,9 @@ TOGETHER = [
 
 
 @pytest.mark.parametrize(("dialect", "name"), EACH, ids=[f"{dialect}-{name}" for dialect, name in EACH])
-async def test_all_requirements_notice_the_fault(dialect: str, name: str) -> None:
-    await assert_caught(dialect, name, by_all=True)
+async def test_all_requirements_notice_the_fault(dialect: str, name: str, tmp_path: Path) -> None:
+    recording = tmp_path / "recording.jsonl" if name in RECORDED[dialect].split() else None
+    await assert_caught(dialect, name, recording, by_all=True)
 
 
 @pytest.mark.parametrize(("dialect", "names"), TOGETHER)
