@@ -75,6 +75,7 @@ class _Selector(selectors.DefaultSelector):  # type: ignore[misc, valid-type]
         while not is_settled and time.monotonic() < end:
             is_settled = self.loop.settle()
             if ready := super().select(0):  # a thread may have come back, and ended, since the first look
+                self.loop.expect_more()
                 return ready
         if timeout is None:
             raise NothingLeftToDo("nothing can happen any more:\n" + "\n".join(self.loop.waiting_tasks()))
@@ -172,6 +173,10 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
             neighbour.settle(self.now)
         self._has_asked = not has_sent or any(neighbour.is_busy() for neighbour in neighbours)
         return not self._has_asked
+
+    def expect_more(self) -> None:
+        """Somebody has answered: the neighbours may have read only the first of several questions."""
+        self._has_asked = self._has_asked or bool(self._visiting)
 
     def _visits(self) -> set[int]:
         """The open connections to neighbours."""

@@ -105,6 +105,7 @@ class RedisServer:
                       and b"b" not in one[b"flags"] and not one[b"cmd"].startswith(b"client")}
         self._looks = self._looks + 1 if unfinished == self._unfinished else 0
         self._unfinished = unfinished
+        self._ask(b"PING")  # answered in a later round: all answers of the round of the list are on their way
         return bool(unfinished) and self._looks < PATIENCE
 
     def age(self, now: float) -> None:
