@@ -19,8 +19,6 @@ from conformance.kit.requirement import Catalogue, Level, Requirement
 from conformance.kit.transcript import Transcript
 
 HOME = Path(__file__).parent.parent
-KEPT = 1.0
-"""Seconds for which a connection waits for the next request of its case: no server hangs up that soon."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +71,8 @@ class Suite:
 
     @asynccontextmanager
     async def examination(self, target: Target, profile: BaseModel, transcript: Transcript) -> AsyncIterator[Any]:
-        """What a case is given: connections of its own, the profile, and the dialect's own verbs."""
-        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=KEPT)
+        """What a case is given: fresh connections, the profile, and the dialect's own verbs."""
+        connector = aiohttp.TCPConnector(force_close=True, limit=0)
         timeout = aiohttp.ClientTimeout(total=None)
         async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
             client = HttpClient(session, target.url.rstrip("/"), transcript, target.key, target.timeout)

@@ -9,7 +9,7 @@ from tests.support import parallel_pytest
 from tests.support.file_shares import SECONDS, Share, costs_of_files, shared_out
 
 ROOT = Path(__file__).parents[2]
-COSTS = {"long": 60.0, "longish": 25.0, **{f"quick_{number}": 1.0 for number in range(40)}}
+COSTS = {"a/long": 60.0, "b/longish": 25.0, **{f"c/quick_{number:02}": 1.0 for number in range(40)}}
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 8, 60])
@@ -19,8 +19,10 @@ def test_every_file_is_in_one_share(count: int) -> None:
     assert [set()] * count == shared_out({}, count)
 
 
-def test_shares_cost_about_the_same() -> None:
-    assert [sum(COSTS[file] for file in share) for share in shared_out(COSTS, 2)] == [63, 62]
+def test_shares_cost_about_the_same_and_keep_neighbours_together() -> None:
+    assert [sum(COSTS[file] for file in share) for share in shared_out(COSTS, 2)] == [60, 65]
+    assert shared_out({f"{folder}/{file}": 1.0 for folder in "abc" for file in "xyz"}, 3) == [
+        {f"{folder}/{file}" for file in "xyz"} for folder in "abc"]
 
 
 def test_every_file_that_takes_long_is_there() -> None:
@@ -41,6 +43,7 @@ def run(tree: Path, capfd: pytest.CaptureFixture[str], *words: str) -> tuple[int
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Three files of two tests; each test leaves a file, and fails if that is there."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # a pytest with few plugins starts sooner
     (tmp_path / "tests").mkdir()
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     for name in ("one", "two", "three"):
@@ -56,11 +59,9 @@ def test_every_test_runs_once(tree: Path, capfd: pytest.CaptureFixture[str]) -> 
     assert len(list(tree.glob("*_[ab]"))) == 6
 
 
-def test_a_process_that_dies_fails_the_run(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_process_that_dies_fails_the_run_and_one_without_tests_does_not(
+        tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tree / "tests/test_two.py").write_text("import os\ndef test_a(): os._exit(3)\n")
-    code, printed = run(tree, capfd, "tests")
+    assert run(tree, capfd, "tests/test_one.py")[0] == 0
+    code, printed = run(tree, capfd, "tests/test_two.py")
     assert code == 3 and re.search("pytest, share . of 2, ended with exit code 3", printed), printed
-
-
-def test_a_share_without_tests_is_no_failure_unless_none_has_any(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert [run(tree, capfd, "-k", name)[0] for name in ("one", "nobody")] == [0, 5]
