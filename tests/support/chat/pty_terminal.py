@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from tests.support import warm_process
 
-PATIENCE = 60.0
+PATIENCE = 150.0
 """Seconds that only a program that hangs would need."""
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[()][A-Z0-9]|\x1b[=>]|\r")
 
