@@ -10,7 +10,7 @@ import socketio  # type: ignore[import-untyped]
 from aiohttp import web
 from socketio.packet import ACK  # type: ignore[import-untyped]
 
-from conformance.faults.blade.bending import all_of, bending, only, without
+from conformance.faults.blade.bending import bending, only, without
 from conformance.faults.blade.engine import socket_server
 from conformance.faults.blade.ledger import COMPACTION, Bend, Body, Session
 from conformance.faults.blade.reference import BladeServer
@@ -56,7 +56,6 @@ class SeedsOnly(BladeServer):
             "chat:end": _end,
             "patch.add_content": sparse(),
             "memory": sparse(),
-            "memories": all_of(sparse()),
             "key": sparse(),
             "task": sparse(),
             "run": sparse(),
