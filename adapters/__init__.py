@@ -1,4 +1,4 @@
-"""The embassies: one room per dialect; they know the house, and the house does not know them."""
+"""The dialects, a package each: they know the core, and the core does not know them."""
 
 from pathlib import Path
 

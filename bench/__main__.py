@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from .catalogue import COLUMNS, COLUMNS_OF, SCENARIOS
-from .measure import Broken, choose_cores
+from .measure import BenchFailure, choose_cores
 from .report import Row, as_json, machine, missed, notes, tables
-from .scenarios import FULL, QUICK, Bench, Effort
+from .scenarios import COLUMNS, COLUMNS_OF, SCENARIOS
+from .scenarios.runner import FULL, QUICK, Bench, Effort
 
 EPILOG = """\
 example:  python -m bench --quick --only burst paced --json found.json
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         for row in _rows(effort, options.only, litellm=options.litellm):
             rows.append(row)  # one by one, so that those found before a break are shown
-    except Broken as broken:
+    except BenchFailure as broken:
         print(f"bench: {broken}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

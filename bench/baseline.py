@@ -13,7 +13,7 @@ Script = list[tuple[float, bytes]]
 """Events in order, each with the pause before it."""
 
 
-class Player:
+class BaselineServer:
     """Answers a message with the script it was taught for it."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Player:
 
 
 async def serve(port: int) -> None:
-    player = Player()
+    player = BaselineServer()
     app = web.Application(client_max_size=1 << 30)
     app.add_routes([
         web.get("/readyz", player.ready),

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .measure import Broken, Spent, spent
+from .measure import BenchFailure, CpuTime, cpu_time
 
 READ = 1 << 18
 LAST_CHUNK = b"\r\n0\r\n\r\n"
@@ -17,29 +17,29 @@ GIVE_UP_SECONDS = 120.0
 
 
 def dechunk(raw: bytes) -> bytes:
-    """The body of a whole chunked message; raises `Broken` where it is torn."""
+    """The body of a whole chunked message; raises `BenchFailure` where it is torn."""
     parts, at = list[bytes](), 0
     while True:
         end = raw.find(b"\r\n", at)
         if end < 0:
-            raise Broken("a chunked body without its last chunk")
+            raise BenchFailure("a chunked body without its last chunk")
         size = _size(raw[at:end])
         if not size:
             return b"".join(parts)
         parts.append(raw[end + 2:end + 2 + size])
         at = end + 2 + size + 2
         if raw[at - 2:at] != b"\r\n":
-            raise Broken("a chunk is not as long as it says")
+            raise BenchFailure("a chunk is not as long as it says")
 
 
 def _size(line: bytes) -> int:
     try:
         return int(line.split(b";")[0], 16)
     except ValueError:
-        raise Broken(f"not the size of a chunk: {line[:40]!r}") from None
+        raise BenchFailure(f"not the size of a chunk: {line[:40]!r}") from None
 
 
-class Answer:
+class LoadResponse:
     """One HTTP answer as it arrives: pieces, and when each came."""
 
     __slots__ = ("_chunked", "_need", "_tail", "pieces", "sent_at", "stamps", "status")
@@ -97,10 +97,10 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Round:
+class BatchResult:
     """What came of one round of requests."""
 
-    answers: Sequence[Answer]
+    answers: Sequence[LoadResponse]
     seconds: float
     client_busy: float
     """For how much of the time the client was at work; near 1 it was the bottleneck."""
@@ -131,23 +131,23 @@ class Connections:
         return fresh
 
 
-class Playing:
+class RequestBatch:
     """One request on each socket, all sent at once, and the reading of what comes back."""
 
     def __init__(self, sockets: Sequence[socket.socket], requests: Sequence[bytes], rest: float = 0.0) -> None:
         self._rest = rest
-        self.answers = [Answer() for _ in requests]
+        self.answers = [LoadResponse() for _ in requests]
         self._sockets = sockets
         self._requests = requests
         self._waiting = {sock.fileno(): (sock, answer) for sock, answer in zip(sockets, self.answers, strict=True)}
         self._poll = select.epoll()
-        self._started, self._before = 0.0, Spent(0.0, 0.0)
+        self._started, self._before = 0.0, CpuTime(0.0, 0.0)
 
-    def __enter__(self) -> "Playing":
+    def __enter__(self) -> "RequestBatch":
         for number in self._waiting:
             self._poll.register(number, select.EPOLLIN)
         gc.disable()
-        self._started, self._before = time.perf_counter(), spent(os.getpid())
+        self._started, self._before = time.perf_counter(), cpu_time(os.getpid())
         for connection, answer, request in zip(self._sockets, self.answers, self._requests, strict=True):
             answer.sent_at = time.perf_counter()
             connection.sendall(request)
@@ -171,27 +171,29 @@ class Playing:
         connection, answer = self._waiting[number]
         piece = connection.recv(READ)
         if not piece:
-            raise Broken("the server closed a connection before its answer was complete")
+            raise BenchFailure("the server closed a connection before its answer was complete")
         if answer.take(piece, time.perf_counter()):
             self._poll.unregister(number)
             del self._waiting[number]
 
-    def finish(self) -> Round:
+    def finish(self) -> BatchResult:
         """Read to the end."""
         self.read(GIVE_UP_SECONDS)
         if self._waiting:
-            raise Broken(f"{len(self._waiting)} of {len(self.answers)} answers did not end in {GIVE_UP_SECONDS:g} s")
-        seconds, used = time.perf_counter() - self._started, spent(os.getpid()) - self._before
-        return Round(self.answers, seconds, used.cpu / seconds, used.waited / seconds)
+            raise BenchFailure(
+                f"{len(self._waiting)} of {len(self.answers)} answers did not end in {GIVE_UP_SECONDS:g} s"
+            )
+        seconds, used = time.perf_counter() - self._started, cpu_time(os.getpid()) - self._before
+        return BatchResult(self.answers, seconds, used.cpu / seconds, used.waited / seconds)
 
 
-def play(sockets: Sequence[socket.socket], requests: Sequence[bytes], rest: float = 0.0) -> Round:
+def run_batch(sockets: Sequence[socket.socket], requests: Sequence[bytes], rest: float = 0.0) -> BatchResult:
     """All the answers; a client that rests after each look takes more at a time, and has less to do."""
-    with Playing(sockets, requests, rest) as playing:
+    with RequestBatch(sockets, requests, rest) as playing:
         return playing.finish()
 
 
-def ask(port: int, request: bytes) -> Answer:
+def fetch(port: int, request: bytes) -> LoadResponse:
     """One request on a connection of its own."""
     with Connections(port) as connections:
-        return play(connections.open(1), [request]).answers[0]
+        return run_batch(connections.open(1), [request]).answers[0]

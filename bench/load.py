@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from .client import Answer, Connections, Playing, Round, play
-from .measure import Broken, Spent
+from .client import BatchResult, Connections, LoadResponse, RequestBatch, run_batch
+from .measure import BenchFailure, CpuTime
+from .protocols import PAUSE, Workload
 from .servers import Server
-from .wire import PAUSE, Talk
 
 RAMP_SECONDS = 1.5
 """So long after their start paced streams have settled."""
@@ -22,9 +22,9 @@ BATCH = 50
 class Sample:
     """One measured round of turns."""
 
-    round: Round
+    round: BatchResult
     deltas: int
-    spent: Spent
+    spent: CpuTime
     """What the server process spent on it."""
 
     @property
@@ -44,22 +44,22 @@ class Window:
     whole: Sample
     arrivals: Sequence[Sequence[float]]
     """When the deltas of each stream came, within the window."""
-    spent: Spent
+    spent: CpuTime
 
     @property
     def cpu_micros(self) -> float:
         return self.spent.cpu / sum(map(len, self.arrivals)) * 1e6
 
 
-class Checker:
+class StreamChecker:
     """Examines every stream; one that is equal to a stream already found right is right."""
 
     def __init__(self) -> None:
         self._right: dict[tuple[str, str], bytes] = {}
 
-    def check(self, server: Server, answer: Answer, talk: Talk) -> bytes:
+    def check(self, server: Server, answer: LoadResponse, talk: Workload) -> bytes:
         if answer.status != 200:
-            raise Broken(f"{server.contender.name} answered {answer.status}: {answer.body()[:200]!r}")
+            raise BenchFailure(f"{server.contender.name} answered {answer.status}: {answer.body()[:200]!r}")
         body, key = answer.body(), (server.contender.name, talk.message)
         if body != self._right.get(key):
             server.wire.check(body, talk)
@@ -67,7 +67,7 @@ class Checker:
         return body
 
 
-CHECKER = Checker()
+CHECKER = StreamChecker()
 
 
 def create_sessions(server: Server, count: int) -> list[str]:
@@ -76,84 +76,84 @@ def create_sessions(server: Server, count: int) -> list[str]:
         return [""] * count
     with Connections(server.port) as connections:
         one = connections.open(1)
-        return [_created(server, play(one, [server.wire.create()]).answers[0]) for _ in range(count)]
+        return [_created(server, run_batch(one, [server.wire.create()]).answers[0]) for _ in range(count)]
 
 
-def _created(server: Server, answer: Answer) -> str:
+def _created(server: Server, answer: LoadResponse) -> str:
     if answer.status != 201:
-        raise Broken(f"{server.contender.name} answered {answer.status}: {answer.body()[:200]!r}")
+        raise BenchFailure(f"{server.contender.name} answered {answer.status}: {answer.body()[:200]!r}")
     return server.wire.session_of(answer.body())
 
 
-def concurrent_turns(server: Server, count: int, talk: Talk, rest: float = 0.0) -> Sample:
+def concurrent_turns(server: Server, count: int, talk: Workload, rest: float = 0.0) -> Sample:
     """So many turns at once, each on its own connection and in its own fresh session."""
-    with crowd(server, count) as (sockets, sessions):
+    with open_clients(server, count) as (sockets, sessions):
         return measured(server, sockets, sessions, talk, rest)
 
 
-def paced_turns(server: Server, count: int, talk: Talk) -> Window:
+def paced_turns(server: Server, count: int, talk: Workload) -> Window:
     """So many paced turns at once, looked at as a whole and between their start and their end."""
-    with crowd(server, count) as (sockets, sessions):
+    with open_clients(server, count) as (sockets, sessions):
         requests, before = [server.wire.turn(session, talk.message) for session in sessions], server.spent()
-        with Playing(sockets, requests) as playing:
+        with RequestBatch(sockets, requests) as playing:
             playing.read(RAMP_SECONDS)
             begin, settled = time.perf_counter(), server.spent()
             playing.read(max(PAUSE, talk.paced * PAUSE - RAMP_SECONDS - 2 * PAUSE))
             end, spent = time.perf_counter(), server.spent() - settled
             played = playing.finish()
-    whole = _examined(server, played, talk, server.spent() - before)
+    whole = _checked_sample(server, played, talk, server.spent() - before)
     times = [answer.arrivals(server.wire.delta_mark)[:talk.paced] for answer in played.answers]
     seen = [each[bisect(each, begin):bisect(each, end)] for each in times]
     if any(len(each) < 2 for each in seen):
-        raise Broken(f"{server.contender.name}: a stream of {talk.message} did not run while we looked")
+        raise BenchFailure(f"{server.contender.name}: a stream of {talk.message} did not run while we looked")
     return Window(whole, seen, spent)
 
 
 @contextmanager
-def crowd(server: Server, count: int) -> Iterator[tuple[Sequence[socket.socket], Sequence[str]]]:
+def open_clients(server: Server, count: int) -> Iterator[tuple[Sequence[socket.socket], Sequence[str]]]:
     """So many clients, each with a connection and a session."""
     with Connections(server.port) as connections:
         sessions = list[str]()
         while len(sessions) < count:
-            sessions += _enter(server, connections.open(min(BATCH, count - len(sessions))))
+            sessions += _create_sessions(server, connections.open(min(BATCH, count - len(sessions))))
         yield connections.sockets, sessions
 
 
-def _enter(server: Server, sockets: Sequence[socket.socket]) -> list[str]:
+def _create_sessions(server: Server, sockets: Sequence[socket.socket]) -> list[str]:
     if not server.wire.create():
         return [""] * len(sockets)
-    answers = play(sockets, [server.wire.create()] * len(sockets)).answers
+    answers = run_batch(sockets, [server.wire.create()] * len(sockets)).answers
     return [_created(server, answer) for answer in answers]
 
 
 def measured(
-    server: Server, sockets: Sequence[socket.socket], sessions: Sequence[str], talk: Talk, rest: float = 0.0,
+    server: Server, sockets: Sequence[socket.socket], sessions: Sequence[str], talk: Workload, rest: float = 0.0,
 ) -> Sample:
     requests = [server.wire.turn(session, talk.message) for session in sessions]
     before = server.spent()
-    played = play(sockets, requests, rest)
-    return _examined(server, played, talk, server.spent() - before)
+    played = run_batch(sockets, requests, rest)
+    return _checked_sample(server, played, talk, server.spent() - before)
 
 
-def _examined(server: Server, played: Round, talk: Talk, spent: Spent) -> Sample:
+def _checked_sample(server: Server, played: BatchResult, talk: Workload, spent: CpuTime) -> Sample:
     for answer in played.answers:
         CHECKER.check(server, answer, talk)
     return Sample(played, len(played.answers) * len(talk.deltas), spent)
 
 
-def turns_in_a_row(server: Server, sessions: Sequence[str], talk: Talk) -> list[Sample]:
+def turns_in_a_row(server: Server, sessions: Sequence[str], talk: Workload) -> list[Sample]:
     """One turn after the other on one connection, in the sessions given."""
     with Connections(server.port) as connections:
         one = connections.open(1)
         return [measured(server, one, [session], talk) for session in sessions]
 
 
-def rehearse(servers: Sequence[Server], talk: Talk) -> None:
+def warm_up(servers: Sequence[Server], talk: Workload) -> None:
     """Have the first server show what it writes, teach it to those that must be taught, and warm them up."""
     first, *others = servers
     body = CHECKER.check(first, turns_in_a_row(first, create_sessions(first, 1), talk)[0].round.answers[0], talk)
     for server in others:
-        if server.contender.is_taught:
-            server.teach(talk, body)
+        if server.contender.needs_script:
+            server.load_script(talk, body)
         if not talk.paced:
             turns_in_a_row(server, create_sessions(server, 1), talk)

@@ -14,7 +14,7 @@ CPUCLOCK_SCHED = 2
 """What makes the number of a process that of its clock; see clock_getcpuclockid(3)."""
 
 
-class Broken(Exception):
+class BenchFailure(Exception):
     """Something did not work, as opposed to being slow: the figures would mean nothing."""
 
 
@@ -34,7 +34,7 @@ def figure(samples: Sequence[float]) -> Figure:
     return Figure(median(samples), min(samples), max(samples), len(samples))
 
 
-def paired(ours: Sequence[float], theirs: Sequence[float]) -> Figure:
+def paired_ratio(ours: Sequence[float], theirs: Sequence[float]) -> Figure:
     """The ratios of runs that lay side by side in time, so that a noisy minute hits both."""
     return figure([mine / other for mine, other in zip(ours, theirs, strict=True)])
 
@@ -49,26 +49,26 @@ def percentile(samples: Sequence[float], percent: float) -> float:
 # -- processes --------------------------------------------------------------------------------------------------------
 
 @dataclass(frozen=True)
-class Spent:
+class CpuTime:
     """What a process had of the CPU, and how long it waited for it because others had it; in seconds."""
 
     cpu: float
     waited: float
 
-    def __sub__(self, before: "Spent") -> "Spent":
-        return Spent(self.cpu - before.cpu, max(0.0, self.waited - before.waited))
+    def __sub__(self, before: "CpuTime") -> "CpuTime":
+        return CpuTime(self.cpu - before.cpu, max(0.0, self.waited - before.waited))
 
-    def __add__(self, other: "Spent") -> "Spent":
-        return Spent(self.cpu + other.cpu, self.waited + other.waited)
+    def __add__(self, other: "CpuTime") -> "CpuTime":
+        return CpuTime(self.cpu + other.cpu, self.waited + other.waited)
 
 
-def spent(pid: int) -> Spent:
+def cpu_time(pid: int) -> CpuTime:
     """All its threads together; what those had waited that have ended is forgotten."""
     waited = 0
     for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
         with suppress(OSError):  # it has ended meanwhile
             waited += int(path.read_text().split()[1])
-    return Spent(_cpu_seconds(pid), waited / 1e9)
+    return CpuTime(_cpu_seconds(pid), waited / 1e9)
 
 
 def _cpu_seconds(pid: int) -> float:
@@ -79,7 +79,7 @@ def _cpu_seconds(pid: int) -> float:
         return _ticks(pid) / TICKS
 
 
-def family(leader: int) -> list[int]:
+def process_family(leader: int) -> list[int]:
     """Who belongs to the session of processes that this one leads, itself first."""
     others = list[int]()
     for path in Path("/proc").glob("[0-9]*/stat"):

@@ -14,9 +14,9 @@ from operator import add
 from pathlib import Path
 from types import TracebackType
 
-from .client import ask
-from .measure import Broken, Spent, family, rss_bytes, spent
-from .wire import PAUSE, Aap, Talk, Wire, post
+from .client import fetch
+from .measure import BenchFailure, CpuTime, cpu_time, process_family, rss_bytes
+from .protocols import PAUSE, AapProtocol, LoadProtocol, Workload, post
 
 ROOT = Path(__file__).resolve().parent.parent
 READY_SECONDS = 120.0
@@ -54,8 +54,8 @@ class Contender:
 
     name: str
     command: Command
-    wire: Wire
-    is_taught: bool = False
+    protocol: LoadProtocol
+    needs_script: bool = False
     """Whether it plays scripts that it must be taught first."""
     ready_at: str = "/readyz"
     """What it answers with 200 as soon as it can work."""
@@ -65,9 +65,9 @@ class Contender:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-DRAGOMAN = Contender("dragoman", gateway_command, Aap())
-BARE = Contender("bare aiohttp", baseline_command, Aap(), is_taught=True)
-DURABLE = Contender("durable", durable_command, Aap())
+DRAGOMAN = Contender("dragoman", gateway_command, AapProtocol())
+BARE = Contender("bare aiohttp", baseline_command, AapProtocol(), needs_script=True)
+DURABLE = Contender("durable", durable_command, AapProtocol())
 """Ours with the log that is the default; what is named `dragoman` has the memory log."""
 CONTENDERS = (DRAGOMAN, BARE)
 """The first is ours; ratios are ours to the second."""
@@ -78,7 +78,7 @@ class Server:
 
     def __init__(self, contender: Contender, folder: Path, core: int) -> None:
         self.contender = contender
-        self.wire = contender.wire
+        self.wire = contender.protocol
         self.port = free_port()
         self._errors = folder / f"{contender.name.replace(' ', '-')}-{self.port}.err"
         started = time.perf_counter()
@@ -97,7 +97,7 @@ class Server:
         died = self._process.poll()
         self.stop()
         if died is not None:
-            raise Broken(f"{self.contender.name} died with code {died}\n{self._last_words()}") from error
+            raise BenchFailure(f"{self.contender.name} died with code {died}\n{self._last_words()}") from error
 
     def stop(self) -> None:
         """End it and whoever it has started: they are a group of their own."""
@@ -105,24 +105,24 @@ class Server:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
-    def spent(self) -> Spent:
-        return reduce(add, map(spent, self._pids()))
+    def spent(self) -> CpuTime:
+        return reduce(add, map(cpu_time, self._pids()))
 
     def rss(self) -> int:
         return sum(map(rss_bytes, self._pids()))
 
     def _pids(self) -> Sequence[int]:
-        return family(self._process.pid) if self.contender.has_family else [self._process.pid]
+        return process_family(self._process.pid) if self.contender.has_family else [self._process.pid]
 
-    def teach(self, talk: Talk, body: bytes) -> None:
+    def load_script(self, talk: Workload, body: bytes) -> None:
         """Have a bare server play a body event by event, with the pauses that the talk has."""
         left, script = talk.paced, list[tuple[float, str]]()
         for event in self.wire.events(body):
             is_paced = left > 0 and self.wire.delta_mark in event
             left -= is_paced
             script.append((PAUSE if is_paced else 0.0, event.decode()))
-        if ask(self.port, post("/script", {"message": talk.message, "script": script})).status != 200:
-            raise Broken(f"{self.contender.name} did not learn {talk.message}")
+        if fetch(self.port, post("/script", {"message": talk.message, "script": script})).status != 200:
+            raise BenchFailure(f"{self.contender.name} did not learn {talk.message}")
 
     def _spawn(self, command: Sequence[str], core: int) -> subprocess.Popen[bytes]:
         with self._errors.open("wb") as errors:
@@ -135,16 +135,16 @@ class Server:
     def _await_ready(self, until: float) -> None:
         while time.perf_counter() < until:
             if self._process.poll() is not None:
-                raise Broken(f"{self.contender.name} did not start\n{self._last_words()}")
+                raise BenchFailure(f"{self.contender.name} did not start\n{self._last_words()}")
             if self._is_ready():
                 return
             time.sleep(0.002)
-        raise Broken(f"{self.contender.name} was not ready in time\n{self._last_words()}")
+        raise BenchFailure(f"{self.contender.name} was not ready in time\n{self._last_words()}")
 
     def _is_ready(self) -> bool:
         try:
-            return ask(self.port, GET.format(self.contender.ready_at).encode()).status == 200
-        except (OSError, Broken):
+            return fetch(self.port, GET.format(self.contender.ready_at).encode()).status == 200
+        except (OSError, BenchFailure):
             return False
 
     def _last_words(self) -> str:

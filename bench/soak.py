@@ -14,15 +14,15 @@ from tempfile import TemporaryDirectory
 
 import aiohttp
 
-from .client import ask
-from .measure import Broken, rss_bytes
+from .client import fetch
+from .measure import BenchFailure, rss_bytes
 from .servers import READYZ, ROOT, free_port
-from .soaking import Crowd, Tally, idle_sessions, keep_coming
+from .soak_clients import SoakClients, SoakCounts, idle_sessions, repeat_visits
 
 MIB = 2**20
-HANG = 120.0
+HANG_SECONDS = 120.0
 """Only a server that hangs takes so many seconds to start or to stop."""
-EVERY = 2.0
+SAMPLE_SECONDS = 2.0
 """Seconds between two looks at the server."""
 WORKERS = {"aap": 2, "cas": 2, "zenflux": 2, "blade": 1, "hung": 1}
 WARM, IDLE = 20, 180
@@ -77,7 +77,7 @@ def slope(places: Sequence[float], values: Sequence[float]) -> float:
     return sum((p - middle) * (v - mean) for p, v in zip(places, values, strict=True)) / spread if spread else 0.0
 
 
-def judged(samples: Sequence[Sample]) -> Verdict:
+def judge(samples: Sequence[Sample]) -> Verdict:
     half = [sample for sample in samples if sample.seconds >= samples[-1].seconds / 2]
     rss = [float(sample.rss) for sample in half]
     seconds = [sample.seconds for sample in half]
@@ -86,7 +86,7 @@ def judged(samples: Sequence[Sample]) -> Verdict:
     return Verdict(rise, SLACK_BYTES + SLACK_SHARE * fmean(rss), 1000 * per_turn)
 
 
-class Soaked:
+class SoakServer:
     """The server in its process, and what can be seen of it from outside."""
 
     def __init__(self, folder: Path) -> None:
@@ -106,20 +106,20 @@ class Soaked:
         return f"http://127.0.0.1:{self.port}"
 
     def _await_ready(self) -> None:
-        end = time.monotonic() + HANG
+        end = time.monotonic() + HANG_SECONDS
         while time.monotonic() < end:
             if self.process.poll() is not None:
-                raise Broken(f"the server ended with code {self.process.returncode}")
+                raise BenchFailure(f"the server ended with code {self.process.returncode}")
             try:
-                if ask(self.port, READYZ).status == 200:
+                if fetch(self.port, READYZ).status == 200:
                     return
-            except (OSError, Broken):
+            except (OSError, BenchFailure):
                 time.sleep(0.05)
-        raise Broken(f"the server was not ready after {HANG:.0f} seconds")
+        raise BenchFailure(f"the server was not ready after {HANG_SECONDS:.0f} seconds")
 
     async def look(self, http: aiohttp.ClientSession, since: float, turns: int) -> Sample:
         if self.process.poll() is not None:
-            raise Broken(f"the server ended with code {self.process.returncode}")
+            raise BenchFailure(f"the server ended with code {self.process.returncode}")
         pid, folder = self.process.pid, Path(f"/proc/{self.process.pid}")
         async with http.get(f"{self.address}/metrics") as answer:
             page = await answer.text()
@@ -132,7 +132,7 @@ class Soaked:
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.wait(HANG)
+            return self.process.wait(HANG_SECONDS)
         except subprocess.TimeoutExpired:
             self.process.kill()
             return self.process.wait()
@@ -146,23 +146,23 @@ def _figure(page: str, name: str) -> float:
     return next((float(line.split()[1]) for line in page.splitlines() if line.startswith(f"{name} ")), 0.0)
 
 
-async def soak(server: Soaked, seconds: float) -> tuple[list[Sample], Tally, float]:
+async def soak(server: SoakServer, seconds: float) -> tuple[list[Sample], SoakCounts, float]:
     """Samples, what was done, and what an idle session takes."""
-    tally, over, samples = Tally(), asyncio.Event(), list[Sample]()
+    tally, over, samples = SoakCounts(), asyncio.Event(), list[Sample]()
     timeout = aiohttp.ClientTimeout(total=None)  # every visit has its bound
     async with aiohttp.ClientSession(timeout=timeout) as http:
-        crowd = Crowd(server.address, http, tally)
+        crowd = SoakClients(server.address, http, tally)
         visits = crowd.visits()
         await idle_sessions(crowd, WARM)
         before = rss_bytes(server.process.pid)
         await idle_sessions(crowd, IDLE)
         idle = (rss_bytes(server.process.pid) - before) / IDLE
         begun = time.monotonic()
-        work = [asyncio.create_task(keep_coming(crowd, visits[name], over))
+        work = [asyncio.create_task(repeat_visits(crowd, visits[name], over))
                 for name, count in WORKERS.items() for _ in range(count)]
         try:
             while time.monotonic() - begun < seconds:
-                done, _ = await asyncio.wait(work, timeout=EVERY, return_when=asyncio.FIRST_EXCEPTION)
+                done, _ = await asyncio.wait(work, timeout=SAMPLE_SECONDS, return_when=asyncio.FIRST_EXCEPTION)
                 for task in done:
                     task.result()
                 samples.append(await server.look(http, begun, tally.turns))
@@ -173,7 +173,7 @@ async def soak(server: Soaked, seconds: float) -> tuple[list[Sample], Tally, flo
             for task in work:
                 task.cancel()
             ends = await asyncio.gather(*work, return_exceptions=True)
-        if broken := next((end for end in ends if isinstance(end, Broken)), None):
+        if broken := next((end for end in ends if isinstance(end, BenchFailure)), None):
             raise broken
         samples.append(await server.look(http, begun, tally.turns))
     return samples, tally, idle
@@ -187,7 +187,7 @@ def _tell(sample: Sample, number: int) -> None:
         )
 
 
-def report(samples: Sequence[Sample], tally: Tally, idle: float, verdict: Verdict) -> str:
+def report(samples: Sequence[Sample], tally: SoakCounts, idle: float, verdict: Verdict) -> str:
     first, last = samples[0], samples[-1]
     return "\n".join((
         f"turns            {tally.turns} ({', '.join(f'{name} {n}' for name, n in sorted(tally.by_dialect.items()))})",
@@ -212,17 +212,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=10.0, help="for how long; 10 unless said")
     seconds = 60 * parser.parse_args(arguments).minutes
     with TemporaryDirectory(prefix="dragoman-soak-") as folder:
-        server = Soaked(Path(folder))
+        server = SoakServer(Path(folder))
         try:
             samples, tally, idle = asyncio.run(soak(server, seconds))
-        except Broken as broken:
+        except BenchFailure as broken:
             print(f"soak: {broken}", file=sys.stderr)
             return 1
         except KeyboardInterrupt:
             return 130
         finally:
             code = server.stop()
-    verdict = judged(samples)
+    verdict = judge(samples)
     print(report(samples, tally, idle, verdict))
     if code:
         print(f"soak: the server ended with code {code}", file=sys.stderr)

@@ -1,1 +1,1 @@
-"""The house: knows what an agent conversation is, and no dialect by name."""
+"""The core: knows what an agent conversation is, and no served dialect by name."""

@@ -3,13 +3,13 @@
 import os
 import signal
 
-STOPPED = 130
+EXIT_INTERRUPTED = 130
 """The exit code of a program that was stopped by Ctrl-C."""
 
 
 def main() -> None:
     """Whoever presses Ctrl-C before a command has begun leaves without a traceback; then it is the command's."""
-    signal.signal(signal.SIGINT, lambda number, frame: os._exit(STOPPED))
+    signal.signal(signal.SIGINT, lambda number, frame: os._exit(EXIT_INTERRUPTED))
     from gateway.cli import main as run
 
     run()

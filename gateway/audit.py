@@ -7,13 +7,13 @@ from pathlib import Path
 
 import orjson
 
-from gateway import journal
+from gateway import logging
 from gateway.ports import Caller, Clock
-from gateway.private_files import make_folder
+from gateway.private_files import make_private_folder
 
-log = journal.get("dragoman.audit")
+log = logging.get_logger("dragoman.audit")
 
-SERVER = Caller(user="server")
+SERVER_CALLER = Caller(user="server")
 """Who does what nobody asked for."""
 
 
@@ -31,15 +31,15 @@ class AuditLog:
 
     def write(self, event: str, caller: Caller | None, target: str) -> None:
         """Note that the caller (the server itself, if None) did this."""
-        who = caller or SERVER
-        line = line_of(self._clock(), event, who.user, who.key, who.address, target)
+        who = caller or SERVER_CALLER
+        line = audit_line(self._clock(), event, who.user, who.key, who.address, target)
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "dragoman-audit")
         self._thread.submit(self._add, line)
 
     def _add(self, line: bytes) -> None:
         try:
-            add_line(self._file, line)
+            append_line(self._file, line)
         except OSError as error:
             if not self._is_failing:
                 log.error("audit_not_written", file=str(self._file), error=error.strerror)
@@ -54,7 +54,7 @@ class AuditLog:
             self._thread = None
 
 
-def line_of(at: float, event: str, actor: str, key: str, address: str, target: str) -> bytes:
+def audit_line(at: float, event: str, actor: str, key: str, address: str, target: str) -> bytes:
     """Half a character, as in a path that is no UTF-8, becomes a question mark."""
     said = {
         "at": datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds"), "event": event, "actor": actor,
@@ -64,9 +64,9 @@ def line_of(at: float, event: str, actor: str, key: str, address: str, target: s
     return orjson.dumps(whole, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def add_line(file: Path, line: bytes) -> None:
+def append_line(file: Path, line: bytes) -> None:
     """In one write, so that several processes may add to the same file."""
-    make_folder(file.parent)
+    make_private_folder(file.parent)
     opened = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         os.write(opened, line)

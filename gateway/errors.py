@@ -32,6 +32,24 @@ class GatewayError(Exception):
         return Fault(code=self.code, message=self.message, retryable=self.retryable, details=self.details)
 
 
+class BackendFailed(GatewayError):
+    """The agent broke."""
+
+    code = FaultCode.BACKEND
+
+
+class ServerUnreachable(BackendFailed):
+    """Nobody is there, or nobody we may trust."""
+
+    retryable = True
+
+
+class ConnectionLost(BackendFailed):
+    """The connection broke before all was said."""
+
+    retryable = True
+
+
 class Invalid(GatewayError):
     """The client said something that cannot be understood or is not allowed."""
 
@@ -89,12 +107,6 @@ class RateLimited(GatewayError):
     retryable = True
 
 
-class BackendFailed(GatewayError):
-    """The agent broke."""
-
-    code = FaultCode.BACKEND
-
-
 class Overloaded(GatewayError):
     """There is no room for this just now."""
 
@@ -109,7 +121,7 @@ class TimedOut(GatewayError):
     retryable = True
 
 
-class Uncertain(TimedOut):
+class OutcomeUnknown(TimedOut):
     """Nobody can tell whether it was done, or will be: whoever tries again may do it twice, and should look first."""
 
     retryable = False
@@ -122,16 +134,16 @@ class Interrupted(GatewayError):
     retryable = True
 
 
-FULL = "nothing can be stored just now: the disk is full"
+DISK_FULL = "nothing can be stored just now: the disk is full"
 
 
-def is_full(error: BaseException) -> bool:
+def is_disk_full(error: BaseException) -> bool:
     """Whether there is no room on the disk, or not for this user."""
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 @contextmanager
-def naming(names: Mapping[type[BaseException], type[GatewayError]]) -> Iterator[None]:
+def translate_exceptions(names: Mapping[type[BaseException], type[GatewayError]]) -> Iterator[None]:
     """Foreign exceptions stop at the border: each is raised again as the error of ours it stands for."""
     try:
         yield

@@ -10,11 +10,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-MOST_PROBLEMS = 20
+MAX_PROBLEMS = 20
 """So many mistakes of one value are told."""
-SHOWN = 40
+QUOTE_LENGTH = 40
 """A text that came is quoted up to so many characters."""
-LOOKED_AT = 1_000
+QUOTE_SCAN_LENGTH = 1_000
 """How many characters of a text are looked at to quote some of them."""
 _SECRET = re.compile(
     r"key|token|secret|passw|auth|cookie|credential|header|\benv\b|runtime_env|variables",
@@ -33,8 +33,8 @@ class Nouns:
     null: str = "null"
 
 
-JSON = Nouns(object="an object", array="an array")
-YAML = Nouns(object="a mapping, as `{name: value}`", array="a list, as `[one, two]`", null="empty")
+JSON_NOUNS = Nouns(object="an object", array="an array")
+YAML_NOUNS = Nouns(object="a mapping, as `{name: value}`", array="a list, as `[one, two]`", null="empty")
 
 
 @dataclass(frozen=True)
@@ -43,29 +43,29 @@ class FieldError:
 
     field: str
     expected: str
-    came: str = ""
+    received: str = ""
 
     @property
-    def words(self) -> str:
-        return f"{self.expected}, not {self.came}" if self.came else self.expected
+    def text(self) -> str:
+        return f"{self.expected}, not {self.received}" if self.received else self.expected
 
     def __str__(self) -> str:
-        return f"{self.field}: {self.words}" if self.field else self.words
+        return f"{self.field}: {self.text}" if self.field else self.text
 
 
 def field_errors(error: ValidationError, value: Any, field: str = "") -> list[FieldError]:
     """The first mistakes, each after its field; of a value of one of several kinds, what is wrong deepest in it."""
-    found = [_field_error(one, value, field) for one in error.errors(include_url=False)[:MOST_PROBLEMS]]
+    found = [_field_error(one, value, field) for one in error.errors(include_url=False)[:MAX_PROBLEMS]]
     above = {one.field[:end] for one in found for end in range(len(one.field)) if one.field[end] == "."}
     return _joined([one for one in found if one.field not in above])
 
 
 def _field_error(found: Any, value: Any, field: str) -> FieldError:
-    path = path_in(found["loc"], value, missing=found["type"] == "missing")
-    return described(found, ".".join(filter(None, [field, *map(str, path)])))
+    path = path_in_value(found["loc"], value, missing=found["type"] == "missing")
+    return describe_error(found, ".".join(filter(None, [field, *map(str, path)])))
 
 
-def described(found: Any, field: str, nouns: Nouns = JSON, *, discreet: bool = False) -> FieldError:
+def describe_error(found: Any, field: str, nouns: Nouns = JSON_NOUNS, *, discreet: bool = False) -> FieldError:
     """One error of pydantic's `errors()`, at the field that the reader knows it by.
 
     `discreet` is for settings of which anything may be a secret: only a word that is not on a list is quoted.
@@ -75,26 +75,26 @@ def described(found: Any, field: str, nouns: Nouns = JSON, *, discreet: bool = F
         return _tag_error(kind, context, given, field, nouns)
     expected = _EXPECTED.get(kind)
     if expected is None:
-        return FieldError(field, own_words(found) if kind not in _FOREIGN else "is not valid")
+        return FieldError(field, validator_message(found) if kind not in _FOREIGN else "is not valid")
     words = expected(context, nouns)
     named = "secret" if discreet and kind not in ("literal_error", "enum") else field
-    return FieldError(field, words, "" if kind in _SILENT else _came(kind, given, named, nouns))
+    return FieldError(field, words, "" if kind in _SILENT else _received_text(kind, given, named, nouns))
 
 
-def own_words(found: Any) -> str:
+def validator_message(found: Any) -> str:
     """What a validator of ours says, which is fit for a reader as it is."""
     words = str(found["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
     words = re.sub(r"^Input should (be a valid |be )", "must be a ", words)
     return words if words[1:2].isupper() else f"{words[:1].lower()}{words[1:]}"  # a URL stays one
 
 
-def path_in(loc: Iterable[str | int], value: Any, *, missing: bool = False) -> tuple[str | int, ...]:
+def path_in_value(loc: Iterable[str | int], value: Any, *, missing: bool = False) -> tuple[str | int, ...]:
     """The way to a field through what was sent; which of several kinds was tried there is not part of it."""
     path: list[str | int] = []
     steps: list[Any] = list(loc)
     for number, step in enumerate(steps, 1):
         is_last = number == len(steps)
-        if _leads(step, value) and (is_last or not _is_tag(step, steps[number], value)):
+        if _has_child(step, value) and (is_last or not _is_tag(step, steps[number], value)):
             value = value[step]
             path.append(step)
         elif missing and is_last:
@@ -102,7 +102,7 @@ def path_in(loc: Iterable[str | int], value: Any, *, missing: bool = False) -> t
     return tuple(path)
 
 
-def _leads(step: Any, value: Any) -> bool:
+def _has_child(step: Any, value: Any) -> bool:
     if isinstance(value, list):
         return isinstance(step, int) and step < len(value)
     return isinstance(value, dict) and step in value
@@ -112,20 +112,20 @@ def _is_tag(step: Any, after: Any, value: Any) -> bool:
     """Whether the step only says of which kind the object is; a kind may have a member of its own name."""
     if not isinstance(value, dict) or step not in (value.get("type"), value.get("role")):
         return False
-    return _leads(after, value) or not _leads(after, value[step])
+    return _has_child(after, value) or not _has_child(after, value[step])
 
 
 # -- a value of one of several kinds ----------------------------------------------------------------------------------
 
 def _tag_error(kind: str, context: Mapping[str, Any], given: Any, field: str, nouns: Nouns) -> FieldError:
     if not isinstance(given, dict):
-        return FieldError(field, f"must be {nouns.object}", shown(given, field, nouns))
+        return FieldError(field, f"must be {nouns.object}", quote_value(given, field, nouns))
     word = str(context.get("discriminator", "")).strip("'")
     below = f"{field}.{word}" if field else word
     if kind == "union_tag_not_found":
         return FieldError(below, nouns.missing)
     return FieldError(below, f"must be {_either(str(context.get('expected_tags', '')).split(', '))}",
-                      shown(given.get(word), below, nouns))
+                      quote_value(given.get(word), below, nouns))
 
 
 def _joined(found: list[FieldError]) -> list[FieldError]:
@@ -141,7 +141,7 @@ def _alternatives(several: list[FieldError]) -> FieldError:
     if len(several) == 1 or other:
         return (other or several)[0]  # if the kind is right, something else is not
     kinds = dict.fromkeys(one.expected.removeprefix(_MUST) for one in several)
-    return FieldError(several[0].field, _MUST + _either(list(kinds)), several[0].came)
+    return FieldError(several[0].field, _MUST + _either(list(kinds)), several[0].received)
 
 
 _MUST = "must be "
@@ -155,7 +155,7 @@ def _either(words: list[str]) -> str:
 
 # -- what came --------------------------------------------------------------------------------------------------------
 
-def shown(value: Any, field: str = "", nouns: Nouns = JSON) -> str:
+def quote_value(value: Any, field: str = "", nouns: Nouns = JSON_NOUNS) -> str:
     """A value as it is told to whoever sent it: short, and never a secret."""
     if value is None:
         return nouns.null
@@ -167,7 +167,7 @@ def shown(value: Any, field: str = "", nouns: Nouns = JSON) -> str:
         return nouns.array.partition(",")[0]
     is_secret = _SECRET.search(field) is not None
     if isinstance(value, int | float):
-        return "a number" if is_secret else str(value)[:SHOWN]
+        return "a number" if is_secret else str(value)[:QUOTE_LENGTH]
     if isinstance(value, str):
         return "a string" if is_secret else f"'{_short(value)}'"
     return "something else"
@@ -175,27 +175,27 @@ def shown(value: Any, field: str = "", nouns: Nouns = JSON) -> str:
 
 def _short(text: str) -> str:
     """A line that can be sent: half a character, as in a header that is no UTF-8, becomes a question mark."""
-    line = " ".join(text[:LOOKED_AT].encode(errors="replace").decode().split())
-    return line if len(line) <= SHOWN else f"{line[:SHOWN - 1]}…"
+    line = " ".join(text[:QUOTE_SCAN_LENGTH].encode(errors="replace").decode().split())
+    return line if len(line) <= QUOTE_LENGTH else f"{line[:QUOTE_LENGTH - 1]}…"
 
 
-def _came(kind: str, given: Any, field: str, nouns: Nouns) -> str:
+def _received_text(kind: str, given: Any, field: str, nouns: Nouns) -> str:
     if kind == "string_pattern_mismatch" and isinstance(given, str):
         scheme, parted, _ = given.partition("://")
-        return f"'{scheme[:SHOWN]}://…'" if parted and scheme.isalnum() else shown(given, field, nouns)
+        return f"'{scheme[:QUOTE_LENGTH]}://…'" if parted and scheme.isalnum() else quote_value(given, field, nouns)
     if kind in ("string_too_long", "bytes_too_long"):
         return str(len(given)) if isinstance(given, str | bytes) else ""
     if kind == "string_too_short":
         return str(len(given)) if given else ""
-    return shown(given, field, nouns)
+    return quote_value(given, field, nouns)
 
 
 # -- what was expected ------------------------------------------------------------------------------------------------
 
-_Words = Callable[[Mapping[str, Any], Nouns], str]
+_Describe = Callable[[Mapping[str, Any], Nouns], str]
 
 
-def _must(*kinds: str, words: str) -> dict[str, _Words]:
+def _must(*kinds: str, words: str) -> dict[str, _Describe]:
     def filled(context: Mapping[str, Any], _: Nouns) -> str:
         return words.format(**{name: f"{limit:g}" if isinstance(limit, float) else limit
                                for name, limit in context.items()})
@@ -222,7 +222,7 @@ def _prefixes(pattern: str) -> str:
     return f"must begin with {_either(plain)}"
 
 
-def _length(least: bool, noun: str) -> _Words:
+def _length(least: bool, noun: str) -> _Describe:
     def words(context: Mapping[str, Any], _: Nouns) -> str:
         limit = context.get("min_length" if least else "max_length", 0)
         if least and limit == 1:
@@ -236,7 +236,7 @@ _OBJECTS = ("model_type", "model_attributes_type", "dataclass_type", "dataclass_
             "mapping_type", "frozen_dict_type", "ordered_dict_type", "counter_type", "arguments_type")
 _ARRAYS = ("list_type", "tuple_type", "set_type", "frozen_set_type", "deque_type", "iterable_type", "iteration_error",
            "named_tuple_type")
-_EXPECTED: dict[str, _Words] = {
+_EXPECTED: dict[str, _Describe] = {
     **dict.fromkeys(("missing", "missing_argument", "missing_keyword_only_argument",
                      "missing_positional_only_argument"), lambda context, nouns: nouns.missing),
     **dict.fromkeys(_OBJECTS, lambda context, nouns: f"must be {nouns.object}"),
@@ -312,14 +312,14 @@ def _counted(context: Mapping[str, Any], nouns: Nouns, *, least: bool) -> str:
 
 # -- structs ----------------------------------------------------------------------------------------------------------
 
-def struct_words(error: Exception, nouns: Nouns = JSON) -> str:
+def describe_struct_error(error: Exception, nouns: Nouns = JSON_NOUNS) -> str:
     """What msgspec finds wrong with the fields of a struct."""
     words, _, at = str(error).partition(" - at ")
     path = re.sub(r"\[(\d+)\]", r".\1", at.strip("`").removeprefix("$").replace("[...]", ""))
-    return str(FieldError(path.removeprefix("."), _struct_words(words, nouns)))
+    return str(FieldError(path.removeprefix("."), _struct_error_text(words, nouns)))
 
 
-def _struct_words(words: str, nouns: Nouns) -> str:
+def _struct_error_text(words: str, nouns: Nouns) -> str:
     if missing := re.fullmatch(r"Object missing required field `(\w+)`", words):
         return f"'{missing[1]}' is missing"
     if wrong := re.fullmatch(r"Expected `([^`]+)`, got `([^`]+)`", words):

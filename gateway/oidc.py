@@ -10,25 +10,25 @@ from joserfc import jws, jwt
 from joserfc.errors import ExpiredTokenError, JoseError
 from joserfc.jwk import ECKey, JWKRegistry, Key, OKPKey, RSAKey
 
+from gateway.client import HttpClient
 from gateway.config import OidcSettings
 from gateway.errors import BackendFailed, GatewayError, Overloaded, Unauthenticated
-from gateway.ports import Caller, Clock
-from gateway.upstream import Patience, Upstream
+from gateway.ports import Caller, Clock, Timeouts
 
 DISCOVERY = "/.well-known/openid-configuration"
-LONGEST = 16 * 1024
+MAX_TOKEN_LENGTH = 16 * 1024
 """A token may have so many characters."""
-LONGEST_NAME = 256
-MOST_KNOWN = 4096
+MAX_USER_LENGTH = 256
+MAX_CACHED_TOKENS = 4096
 """So many verified tokens are remembered, so that their signatures are not computed again with each request."""
-WITHOUT_KEYS_SECONDS = 5.0
+RETRY_WITHOUT_KEYS_SECONDS = 5.0
 """How often the keys are fetched, at most, while there are none."""
-PATIENCE = Patience(connect=5.0, first_byte=10.0, idle=10.0, total=20.0, attempts=1)
+FETCH_TIMEOUTS = Timeouts(connect=5.0, first_byte=10.0, idle=10.0, total=20.0, attempts=1)
 
 log = structlog.get_logger("dragoman.oidc")
 
 
-class OidcTokens:
+class OidcVerifier:
     """Verifies tokens of one issuer for one audience."""
 
     def __init__(self, settings: OidcSettings, clock: Clock) -> None:
@@ -52,7 +52,7 @@ class OidcTokens:
             expires=claims["exp"] + self._settings.leeway_seconds,
         )
         self._known[digest] = caller
-        if len(self._known) > MOST_KNOWN:
+        if len(self._known) > MAX_CACHED_TOKENS:
             del self._known[next(iter(self._known))]
         return caller
 
@@ -64,8 +64,8 @@ class OidcTokens:
     # -- the token ------------------------------------------------------------------------------------------------
 
     async def _claims(self, token: str) -> dict[str, Any]:
-        if len(token) > LONGEST:
-            raise Unauthenticated(f"a token may have {LONGEST} characters")
+        if len(token) > MAX_TOKEN_LENGTH:
+            raise Unauthenticated(f"a token may have {MAX_TOKEN_LENGTH} characters")
         algorithms = self._settings.algorithms
         try:
             header = jws.extract_compact(token.encode()).headers()
@@ -95,7 +95,7 @@ class OidcTokens:
     def _user(self, claims: Mapping[str, Any]) -> str:
         name = self._settings.user_claim
         user = claims.get(name)
-        if not isinstance(user, str) or not 0 < len(user) <= LONGEST_NAME or not user.isprintable():
+        if not isinstance(user, str) or not 0 < len(user) <= MAX_USER_LENGTH or not user.isprintable():
             raise Unauthenticated(f"the token names no user: the claim '{name}' must be a text")
         if name == "email" and claims.get("email_verified") is False:
             raise Unauthenticated("the token names no user: the issuer has not verified the email address")
@@ -127,7 +127,7 @@ class OidcTokens:
         if self._fetching is not None:
             return True
         pause = self._settings.refresh_seconds if self._keys else min(
-            WITHOUT_KEYS_SECONDS, self._settings.refresh_seconds)
+            RETRY_WITHOUT_KEYS_SECONDS, self._settings.refresh_seconds)
         return asyncio.get_running_loop().time() - self._tried_at >= pause
 
     def _keep_fresh(self) -> None:
@@ -151,7 +151,7 @@ class OidcTokens:
     async def _refresh(self) -> None:
         """Fetch the keys; if that fails, those from before stay in force."""
         try:
-            keys = usable(await self._published())
+            keys = signature_keys(await self._published())
         except GatewayError as error:
             self._why = error.message
             log.error("oidc_keys_not_fetched", issuer=self._settings.issuer, error=error.message)
@@ -167,24 +167,24 @@ class OidcTokens:
     async def _published(self) -> Any:
         url: Any = self._settings.jwks_url
         if not url:
-            about = await _fetched_json(self._settings.issuer, DISCOVERY)
+            about = await _fetch_json(self._settings.issuer, DISCOVERY)
             if not isinstance(about, dict) or about.get("issuer") != self._settings.issuer:
                 raise BackendFailed(f"the discovery of {self._settings.issuer} is that of another issuer")
             url = about.get("jwks_uri")
             if not isinstance(url, str) or not url.startswith(("https://", self._settings.issuer.partition(":")[0])):
                 raise BackendFailed(f"the discovery of {self._settings.issuer} names no https:// address of its keys")
-        return await _fetched_json(url, "")
+        return await _fetch_json(url, "")
 
 
-async def _fetched_json(url: str, path: str) -> Any:
-    upstream = Upstream(url, patience=PATIENCE)
+async def _fetch_json(url: str, path: str) -> Any:
+    upstream = HttpClient(url, timeouts=FETCH_TIMEOUTS)
     try:
         return await upstream.json("GET", path)
     finally:
         await upstream.close()
 
 
-def usable(published: Any) -> dict[str | None, Key]:
+def signature_keys(published: Any) -> dict[str | None, Key]:
     """The public keys for signatures, by their ids; raises `BackendFailed` if there is none."""
     listed = published.get("keys") if isinstance(published, dict) else None
     found: dict[str | None, Key] = {}

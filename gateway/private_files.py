@@ -6,13 +6,13 @@ from pathlib import Path
 FOLDER, FILE = 0o700, 0o600
 
 
-def make_folder(folder: Path) -> None:
+def make_private_folder(folder: Path) -> None:
     """Make the folder, and those above it that are missing; only their owner can enter them."""
     for missing in reversed([one for one in folder.parents if not one.exists()]):
         missing.mkdir(mode=FOLDER, exist_ok=True)
     folder.mkdir(mode=FOLDER, exist_ok=True)
 
 
-def private(path: str, flags: int) -> int:
+def private_opener(path: str, flags: int) -> int:
     """For `open(…, opener=private)`: a file that is made is for its owner alone."""
     return os.open(path, flags, FILE)

@@ -6,15 +6,15 @@ from typing import Literal, Protocol
 
 from gateway.errors import RateLimited
 
-HOUSE = "house:"
+SYSTEM_OWNER = "house:"
 """Who keeps what is found without knowing whose it is; no user is called so, and no quota holds for it."""
-SOON, LATER = 5.0, 60.0
+RETRY_SOON_SECONDS, RETRY_LATER_SECONDS = 5.0, 60.0
 """After how many seconds to try again: what ends by itself, and what somebody has to delete first."""
 
-Counted = Literal["turns", "streams", "sessions", "resources", "stored_bytes"]
+QuotaName = Literal["turns", "streams", "sessions", "resources", "stored_bytes"]
 
 
-class Quota(Protocol):
+class QuotaLimits(Protocol):
     """How much one key may have; None where that is not bounded."""
 
     @property
@@ -30,7 +30,7 @@ class Quota(Protocol):
 
 
 @dataclass(frozen=True)
-class Unbounded:
+class NoLimits:
     """No quota at all."""
 
     turns: int | None = None
@@ -41,7 +41,7 @@ class Unbounded:
 
 
 @dataclass(slots=True)
-class Kept:
+class QuotaUsage:
     """What one key has just now."""
 
     turns: int = 0
@@ -51,7 +51,7 @@ class Kept:
     stored_bytes: int = 0
 
 
-class Place:
+class QuotaSlot:
     """Room for one: taken before it is needed, and given back once."""
 
     __slots__ = ("_give_back", "is_open")
@@ -64,24 +64,29 @@ class Place:
             self.is_open = False
             self._give_back()
 
-    def __enter__(self) -> "Place":
+    def __enter__(self) -> "QuotaSlot":
         return self
 
     def __exit__(self, *raised: object) -> None:
         self.close()
 
 
-WORDS: dict[Counted, tuple[str, float]] = {
-    "turns": ("as many of your turns run as may run at once ({most}); wait until one has ended", SOON),
-    "streams": ("you have {has} open streams, and may have {most} at once; close one", SOON),
-    "sessions": ("you have {has} sessions, and may have {most}; delete some", LATER),
-    "resources": ("you keep {has} resources and versions of them, and may keep {most}; delete some", LATER),
+REFUSAL_TEXTS: dict[QuotaName, tuple[str, float]] = {
+    "turns": ("as many of your turns run as may run at once ({most}); wait until one has ended", RETRY_SOON_SECONDS),
+    "streams": ("you have {has} open streams, and may have {most} at once; close one", RETRY_SOON_SECONDS),
+    "sessions": ("you have {has} sessions, and may have {most}; delete some", RETRY_LATER_SECONDS),
+    "resources": (
+        "you keep {has} resources and versions of them, and may keep {most}; delete some",
+        RETRY_LATER_SECONDS,
+    ),
     "stored_bytes": (
-        "you store {has} bytes, and may store {most}; delete sessions, files or other resources", LATER),
+        "you store {has} bytes, and may store {most}; delete sessions, files or other resources",
+        RETRY_LATER_SECONDS,
+    ),
 }
 
 
-class Tally:
+class Quotas:
     """Counts by owner, and refuses what goes beyond the quota.
 
     To check and to add are one step of the event loop where nothing is awaited in between, so that two who come at
@@ -89,13 +94,13 @@ class Tally:
     put here.
     """
 
-    def __init__(self, quota: Callable[[], Quota] = Unbounded) -> None:
+    def __init__(self, quota: Callable[[], QuotaLimits] = NoLimits) -> None:
         self.quota = quota
-        self.by_owner: dict[str, Kept] = {}
+        self.by_owner: dict[str, QuotaUsage] = {}
         self.on_refusal: Callable[[str, str], None] = lambda owner, counted: None
 
-    def of(self, owner: str) -> Kept:
-        return self.by_owner.get(owner) or Kept()
+    def usage_of(self, owner: str) -> QuotaUsage:
+        return self.by_owner.get(owner) or QuotaUsage()
 
     def add(
         self, owner: str, *, turns: int = 0, streams: int = 0, sessions: int = 0, resources: int = 0,
@@ -103,7 +108,7 @@ class Tally:
     ) -> None:
         kept = self.by_owner.get(owner)
         if kept is None:
-            kept = self.by_owner[owner] = Kept()
+            kept = self.by_owner[owner] = QuotaUsage()
         kept.turns += turns
         kept.streams += streams
         kept.sessions += sessions
@@ -112,29 +117,29 @@ class Tally:
         if not (kept.turns or kept.streams or kept.sessions or kept.resources or kept.stored_bytes):
             del self.by_owner[owner]
 
-    def take_stream(self, owner: str) -> Place:
+    def reserve_stream(self, owner: str) -> QuotaSlot:
         """Room for an open stream or socket; raises `RateLimited`."""
         self.check(owner, "streams")
         self.add(owner, streams=1)
-        return Place(lambda: self.add(owner, streams=-1))
+        return QuotaSlot(lambda: self.add(owner, streams=-1))
 
-    def put(self, owner: str, counted: Counted, number: int) -> None:
+    def set_usage(self, owner: str, counted: QuotaName, number: int) -> None:
         """So many there are, says the store that all servers share."""
-        setattr(self.by_owner.setdefault(owner, Kept()), counted, number)
+        setattr(self.by_owner.setdefault(owner, QuotaUsage()), counted, number)
 
-    def check(self, owner: str, counted: Counted, more: int = 1) -> None:
+    def check(self, owner: str, counted: QuotaName, more: int = 1) -> None:
         """Refuse so many more if that is too much; raises `RateLimited`."""
-        most = self.most(owner, counted)
-        if most is not None and getattr(self.of(owner), counted) + more > most:
-            raise self.refusal(owner, counted)
+        most = self.limit_of(owner, counted)
+        if most is not None and getattr(self.usage_of(owner), counted) + more > most:
+            raise self.limit_error(owner, counted)
 
-    def most(self, owner: str, counted: Counted) -> int | None:
-        most: int | None = None if owner == HOUSE else getattr(self.quota(), counted)
+    def limit_of(self, owner: str, counted: QuotaName) -> int | None:
+        most: int | None = None if owner == SYSTEM_OWNER else getattr(self.quota(), counted)
         return most
 
-    def refusal(self, owner: str, counted: Counted) -> RateLimited:
+    def limit_error(self, owner: str, counted: QuotaName) -> RateLimited:
         self.on_refusal(owner, counted)
-        words, seconds = WORDS[counted]
-        has, most = getattr(self.of(owner), counted), self.most(owner, counted)
+        words, seconds = REFUSAL_TEXTS[counted]
+        has, most = getattr(self.usage_of(owner), counted), self.limit_of(owner, counted)
         return RateLimited(
             words.format(has=has, most=most), retry_after=seconds, details={"retry_after": round(seconds)})

@@ -13,13 +13,13 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 T = TypeVar("T")
 
-SLICE = 128
+SLICE_ITEMS = 128
 """How many things of some microseconds each are done in one slice."""
 SLICE_BYTES = 512 * 1024
 """How many bytes are encoded, decoded or written in one slice."""
 
 
-class _Queue:
+class _SliceQueue:
     """Those who wait for a turn on one loop, and those of whom only one at a time may do long work."""
 
     def __init__(self) -> None:
@@ -47,31 +47,31 @@ class _Queue:
         self._gives = False
 
 
-_QUEUES: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue] = WeakKeyDictionary()
+_QUEUES: WeakKeyDictionary[asyncio.AbstractEventLoop, _SliceQueue] = WeakKeyDictionary()
 
 
-def _queue() -> _Queue:
+def _slice_queue() -> _SliceQueue:
     loop = asyncio.get_running_loop()
     found = _QUEUES.get(loop)
     if found is None:
-        found = _QUEUES[loop] = _Queue()
+        found = _QUEUES[loop] = _SliceQueue()
     return found
 
 
-async def turn() -> None:
+async def next_slice() -> None:
     """Wait for the time of one slice; call it before each slice of long work."""
-    await _queue().turn()
+    await _slice_queue().turn()
 
 
-async def sliced(items: Sequence[T], size: int = SLICE) -> AsyncIterator[Sequence[T]]:
+async def sliced(items: Sequence[T], size: int = SLICE_ITEMS) -> AsyncIterator[Sequence[T]]:
     """The items in slices, each in a turn of its own; what fits into one slice waits for nobody."""
     for start in range(0, len(items), size):
         if len(items) > size:
-            await turn()
+            await next_slice()
         yield items[start:start + size]
 
 
-async def in_turns(steps: Generator[None, None, T]) -> T:
+async def run_in_slices(steps: Generator[None, None, T]) -> T:
     """What comes of work that yields after each step, with a turn for each step but the first."""
     while True:
         try:
@@ -79,13 +79,13 @@ async def in_turns(steps: Generator[None, None, T]) -> T:
         except StopIteration as done:
             result: T = done.value
             return result
-        await turn()
+        await next_slice()
 
 
 @asynccontextmanager
 async def one_at_a_time(name: str) -> AsyncIterator[None]:
     """Do long work of this name while nobody else does: what it holds in memory is held once."""
-    queue = _queue()
+    queue = _slice_queue()
     lock = queue.locks.get(name)
     if lock is None:
         lock = queue.locks[name] = asyncio.Lock()

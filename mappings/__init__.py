@@ -2,8 +2,8 @@
 
 from mappings.language import (
     FEATURES,
-    Level,
-    Speaker,
+    FrameEncoder,
+    SupportLevel,
     Table,
     UnknownWord,
     Vocabulary,
@@ -15,8 +15,8 @@ from mappings.language import (
 
 __all__ = [
     "FEATURES",
-    "Level",
-    "Speaker",
+    "FrameEncoder",
+    "SupportLevel",
     "Table",
     "UnknownWord",
     "Vocabulary",

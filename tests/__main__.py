@@ -13,9 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from xml.etree import ElementTree
 
-from tests.prove.proofs import Unreadable, find_proofs
+from tests.prove.proofs import InvalidProofs, find_proofs
 from tests.support import parallel_pytest
-from tests.support.commands import cpu_seconds
+from tests.support.child_commands import cpu_seconds
 
 ROOT = Path(__file__).resolve().parents[1]
 TYPED = ("gateway", "adapters", "mappings", "conformance")
@@ -144,7 +144,7 @@ def counted(reports: Sequence[Path]) -> str:
 
 def proof_names(root: Path) -> list[str]:
     """What `make prove` runs; a proof that cannot be read is told there."""
-    with suppress(Unreadable, OSError):
+    with suppress(InvalidProofs, OSError):
         return [proof.name for proof in find_proofs(root)]
     return []
 

@@ -13,8 +13,8 @@ import structlog
 from aiohttp import web_app
 from hypothesis import HealthCheck, settings
 
-from gateway import parts
-from gateway.upstream.address_policy import literal
+from gateway import composition
+from gateway.client.address_policy import ip_literal
 from tests.simulation import SimulatedLoop
 from tests.support.dialect_tables import load_once
 from tests.support.examples import EXAMPLES, SEARCH, fewer
@@ -65,7 +65,7 @@ def pytest_collection_finish() -> None:
 def tables_read_once() -> Iterator[None]:
     """A table cannot change, so all the gateways of a run share those that come with it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts, "load_table", load_once)
+        patch.setattr(composition, "load_table", load_once)
         yield
 
 
@@ -75,7 +75,7 @@ def no_name_servers() -> Iterator[None]:
     ask = socket.getaddrinfo
 
     def known(host: Any, *given: Any, **named: Any) -> Any:
-        if host in (None, "", "localhost") or literal(str(host)) is not None:
+        if host in (None, "", "localhost") or ip_literal(str(host)) is not None:
             return ask(host, *given, **named)
         str(host).encode("idna")  # as the original, which refuses what can be no name
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")

@@ -6,9 +6,10 @@ import orjson
 import pytest
 import yaml
 
-from gateway.app import check, grid, pairs
+from gateway.app import describe_components
+from gateway.composition import load_components
 from gateway.config import load_config
-from gateway.parts import load_parts
+from gateway.loss_matrix import pair_losses, support_grid
 from mappings.language import FEATURES
 from tests.support.gateway_server import PLAIN, serving
 
@@ -101,29 +102,34 @@ async def test_new_settings_are_taken_while_it_runs(tmp_path: Path) -> None:
         over.write_text("frames:\n  turn.started: [ turn_begin: {} ]\n")
         file = settings(tmp_path, mappings={"aap": "over.yaml"}, limits={"turn_seconds": 5},
                         agents={"demo": {"backend": "demo", "title": "Anew"}})
-        served.gateway.take(load_parts(load_config(file), served.gateway.parts))
+        served.gateway.replace_components(load_components(load_config(file), served.gateway.components))
         turn = {"messages": [{"role": "user", "content": "hi"}], "stream": "delta"}
         async with served.http.post(served.url(f"/aap/sessions/{session}/turns"), json=turn) as response:
             assert b"event: turn_begin\n" in await response.read()
         async with served.http.get(served.url("/aap/meta")) as response:
             assert (await response.json())["agents"][0]["title"] == "Anew"
-        assert served.gateway.house.limits.turn_seconds == 5
+        assert served.gateway.runtime.limits.turn_seconds == 5
 
 
 def test_check_says_what_is_in_order(tmp_path: Path) -> None:
-    lines = check(load_config(settings(tmp_path)))
+    lines = describe_components(load_config(settings(tmp_path)))
     assert any(line.startswith("dialect aap: /aap") for line in lines)
     assert any(line.startswith("agent demo: demo, 4 tools, 3 options") for line in lines)
-    assert check(load_config(settings(tmp_path, shadow={"backend": "demo"})))[-1] == "shadow of demo: demo"
+    assert (
+        describe_components(load_config(settings(tmp_path, shadow={"backend": "demo"})))[-1] == "shadow of demo: demo"
+    )
 
 
 def test_counts_are_in_the_singular_where_there_is_one(tmp_path: Path) -> None:
     agent = {"backend": "demo", "tools": [{"name": "clock"}], "options": [{"name": "colour"}]}
-    assert check(load_config(settings(tmp_path, agents={"demo": agent})))[-1] == "agent demo: demo, 1 tool, 1 option"
+    assert (
+        describe_components(load_config(settings(tmp_path, agents={"demo": agent})))[-1]
+        == "agent demo: demo, 1 tool, 1 option"
+    )
 
 
 def test_the_grid_marks_every_feature_of_every_dialect(tmp_path: Path) -> None:
-    found = grid(load_config(settings(tmp_path)))
+    found = support_grid(load_config(settings(tmp_path)))
     head, *rows = found.rows
     assert head == ["feature", "aap", "cas"]
     marks = {feature: cells for feature, *cells in rows}
@@ -138,7 +144,7 @@ def test_the_grid_marks_every_feature_of_every_dialect(tmp_path: Path) -> None:
 
 
 def test_the_pairs_name_what_is_lost(tmp_path: Path) -> None:
-    head, *rows = pairs(load_config(settings(tmp_path)))
+    head, *rows = pair_losses(load_config(settings(tmp_path)))
     assert head == ["agent", "client", "lost", "degraded"]
     assert [row[:2] for row in rows] == [["aap", "aap"], ["aap", "cas"], ["cas", "aap"], ["cas", "cas"]]
     lost = {(first, second): words.split(", ") for first, second, words, _ in rows}
@@ -156,7 +162,7 @@ async def test_losses_are_counted_only_where_the_table_declares_them(tmp_path: P
             sample.labels["feature"] for metric in served.gateway.metrics.registry.collect()
             for sample in metric.samples if sample.name == "dragoman_translation_loss_total"
         }
-        declared = {feature for feature, level in served.gateway.parts.tables["aap"].support.items()
+        declared = {feature for feature, level in served.gateway.components.tables["aap"].support.items()
                     if level in ("dropped", "rejected")}
         assert counted
         assert counted <= declared

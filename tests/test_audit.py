@@ -5,13 +5,13 @@ from pathlib import Path
 
 from structlog.testing import capture_logs
 
-from gateway.audit import AuditLog, add_line, line_of
+from gateway.audit import AuditLog, append_line, audit_line
 from gateway.ports import Caller
 
 
 def test_a_line_tells_who_did_what_and_a_file_is_added_to(tmp_path: Path) -> None:
     file = tmp_path / "data" / "audit.jsonl"
-    add_line(file, line_of(0, "first", "root", "", "", "x"))
+    append_line(file, audit_line(0, "first", "root", "", "", "x"))
     audit = AuditLog(file, lambda: 1.5)
     audit.write("session.deleted", Caller(user="ann", key="laptop", address="1.2.3.4"), "sess_1")
     audit.write("server.swept", None, "half \udcff a character\nand a line")

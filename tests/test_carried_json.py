@@ -10,7 +10,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from gateway.config import load_config
-from gateway.marks import Problems
+from gateway.yaml_positions import Problems
 from tests.support.dialect_tables import DIALECTS
 from tests.support.gateway_server import Served, serving
 

@@ -29,11 +29,11 @@ from gateway.model import (
     parts_of,
     text_of,
 )
-from tests.support.adapters import aap_reader as aap
-from tests.support.adapters import cas_reader as cas
-from tests.support.adapters import zenflux_reader as zenflux
-from tests.support.adapters.blade_reader import Page
 from tests.support.dialect_tables import DIALECTS
+from tests.support.dialects.aap import reader as aap
+from tests.support.dialects.blade.reader import Page
+from tests.support.dialects.cas import reader as cas
+from tests.support.dialects.zenflux import reader as zenflux
 from tests.support.gateway_server import Served, serving, until
 
 DIRECTIVES = [
@@ -61,12 +61,12 @@ def _of(text: str, names: list[str]) -> Heard:
 def over_aap(frames: list[bytes]) -> Heard:
     """AAP's streams belong to requests: each is from a turn_start to its turn_stop, and between them nobody listens."""
     streams = re.findall(rb"event: turn_start\n.*?event: turn_stop\n[^\n]*\n\n", b"".join(frames), re.DOTALL)
-    turns = aap.hear(b"".join(streams))
+    turns = aap.read_stream(b"".join(streams))
     return _of("".join(turn.text for turn in turns), [name for turn in turns for _, name, _ in turn.calls])
 
 
 def over_cas(frames: list[bytes]) -> Heard:
-    heard = cas.hear(b"".join(frames))
+    heard = cas.read_stream(b"".join(frames))
     words = "".join(frame.text for frame in heard if frame.type == "agent.message")
     return _of(words, [frame.body["name"] for frame in heard if frame.type.endswith("tool_use")])
 
@@ -80,7 +80,7 @@ def over_blade(frames: list[bytes]) -> Heard:
 
 
 def over_zenflux(frames: list[bytes]) -> Heard:
-    runs = zenflux.hear(zenflux.payloads(frames))
+    runs = zenflux.read_stream(zenflux.payloads(frames))
     calls = [block["name"] for run in runs for block in run.blocks if block["type"].endswith("tool_use")]
     return _of("".join(word for run in runs for word in run.words("text")), calls)
 
@@ -155,7 +155,7 @@ async def _frames(served: Served, session: str, dialect: str) -> list[bytes]:
     """All that a watcher of the whole session gets, up to the end of its last turn."""
     records = await served.gateway.sessions.records("", session)
     last = max(record.seq for record in records if isinstance(record.event, TurnEnded))
-    watcher = await served.gateway.sessions.watch("", session, dialect, READERS[dialect][0])
+    watcher = await served.gateway.sessions.subscribe("", session, dialect, READERS[dialect][0])
     frames: list[bytes] = []
     async with asyncio.timeout(60):
         seen = 0

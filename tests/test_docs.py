@@ -11,8 +11,8 @@ import yaml
 
 from conformance.aap.profile import AapProfile
 from tests.support.dialect_tables import DIALECTS
+from tests.support.fork_server import for_shells
 from tests.support.server_process import Running, running
-from tests.support.warm_process import for_shells
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

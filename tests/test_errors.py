@@ -3,7 +3,7 @@
 import pytest
 
 from gateway import errors
-from gateway.errors import BackendFailed, GatewayError, NotFound, TimedOut, naming
+from gateway.errors import BackendFailed, GatewayError, NotFound, TimedOut, translate_exceptions
 from gateway.model import Fault, FaultCode
 
 TREE = [cls for cls in vars(errors).values() if isinstance(cls, type) and issubclass(cls, GatewayError)]
@@ -20,13 +20,16 @@ def test_an_error_is_a_fault_in_words() -> None:
 
 
 def test_a_foreign_exception_is_named() -> None:
-    with pytest.raises(TimedOut, match="slow"), naming({TimeoutError: TimedOut, OSError: BackendFailed}):
+    with pytest.raises(TimedOut, match="slow"), translate_exceptions({TimeoutError: TimedOut, OSError: BackendFailed}):
         raise TimeoutError("slow")
-    with pytest.raises(BackendFailed, match="ConnectionResetError") as caught, naming({OSError: BackendFailed}):
+    with (
+        pytest.raises(BackendFailed, match="ConnectionResetError") as caught,
+        translate_exceptions({OSError: BackendFailed}),
+    ):
         raise ConnectionResetError
     assert isinstance(caught.value.__cause__, ConnectionResetError)
 
 
 def test_what_has_no_name_passes() -> None:
-    with pytest.raises(ValueError), naming({OSError: BackendFailed}):
+    with pytest.raises(ValueError), translate_exceptions({OSError: BackendFailed}):
         raise ValueError

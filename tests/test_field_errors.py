@@ -13,9 +13,16 @@ from pydantic_core import PydanticKnownError
 from pydantic_core._pydantic_core import list_all_errors
 
 from gateway.config import Config
-from gateway.field_errors import JSON, YAML, described, field_errors, shown, struct_words
+from gateway.field_errors import (
+    JSON_NOUNS,
+    YAML_NOUNS,
+    describe_error,
+    describe_struct_error,
+    field_errors,
+    quote_value,
+)
 from tests.support.dialect_tables import DIALECTS
-from tests.support.plain_words import unfit_words, wire_models
+from tests.support.error_wording import unfit_words, wire_models
 
 
 class Colour(Enum):
@@ -99,13 +106,13 @@ def test_a_field_may_stand_below_another() -> None:
 
 
 @pytest.mark.parametrize("known", list_all_errors(), ids=lambda known: known["type"])
-@pytest.mark.parametrize("nouns", [JSON, YAML])
+@pytest.mark.parametrize("nouns", [JSON_NOUNS, YAML_NOUNS])
 def test_every_error_of_the_validator_has_plain_words(known: Any, nouns: Any) -> None:
     context = {name: value if value is not None else ValueError("must be fine") if name == "error" else 3
                for name, value in (known.get("example_context") or {}).items()}
     found = {"type": known["type"], "ctx": context, "input": "x", "loc": ("f",)}
     found["msg"] = PydanticKnownError(known["type"], context or None).message()
-    told = str(described(found, "f", nouns))
+    told = str(describe_error(found, "f", nouns))
     assert told.startswith("f: ")
     assert unfit_words(told) == []
 
@@ -156,7 +163,7 @@ def test_whatever_is_wrong_is_told_in_plain_words_at_its_field(dialect: str) -> 
                 model.model_validate(body)
             except ValidationError as error:
                 found = field_errors(error, body)
-                assert all(is_place(one.field, body) and len(one.came) <= 60 for one in found), found
+                assert all(is_place(one.field, body) and len(one.received) <= 60 for one in found), found
                 told.update(map(str, found))
     assert len(told) > 20
     assert {text: unfit for text in told if (unfit := unfit_words(text))} == {}
@@ -166,8 +173,8 @@ def test_whatever_is_wrong_is_told_in_plain_words_at_its_field(dialect: str) -> 
     "key", "auth.refresh", "auth.access_token", "client_secret", "headers.Cookie", "env.HOME", "password",
 ])
 def test_a_secret_is_not_quoted(field: str) -> None:
-    assert shown("hunter2", field) == "a string"
-    assert shown(1234, field) == "a number"
+    assert quote_value("hunter2", field) == "a string"
+    assert quote_value(1234, field) == "a number"
 
 
 class Struct(msgspec.Struct):
@@ -186,4 +193,4 @@ class Struct(msgspec.Struct):
 def test_a_struct_is_told_in_the_same_words(body: Any, told: str) -> None:
     with pytest.raises(msgspec.ValidationError) as wrong:
         msgspec.convert(body, Struct)
-    assert struct_words(wrong.value) == told
+    assert describe_struct_error(wrong.value) == told

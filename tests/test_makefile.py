@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.measure import family
+from bench.measure import process_family
 from tests.support.chat.pty_terminal import terminal
-from tests.support.commands import clean_environment
+from tests.support.child_commands import clean_environment
 
 ROOT = Path(__file__).parents[1]
 SECONDS = 60.0
@@ -143,7 +143,7 @@ def test_make_told_to_end_ends_the_server_first(tmp_path: Path) -> None:
 def test_a_terminal_that_is_closed_ends_the_server(tmp_path: Path) -> None:
     child, terminal = at_a_terminal("sh", "-c", f"{shlex.join(make_run(tmp_path))}; true")
     port = port_of(read_until(terminal, b"/turns"))
-    members = [os.pidfd_open(pid) for pid in family(child)]
+    members = [os.pidfd_open(pid) for pid in process_family(child)]
     os.close(terminal)
     os.waitpid(child, 0)  # the shell; it leaves before the server does
     for member in members:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.web.metrics import Metrics
+from gateway.http.metrics import Metrics
 
 PAGE = (Path(__file__).parents[1] / "docs" / "production.md").read_text()
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from gateway.time_slices import one_at_a_time, sliced, turn
+from gateway.time_slices import next_slice, one_at_a_time, sliced
 
 
 async def test_one_turn_is_given_in_each_step_of_the_loop() -> None:
@@ -16,7 +16,7 @@ async def test_one_turn_is_given_in_each_step_of_the_loop() -> None:
 
     async def work(name: str) -> None:
         for _ in range(3):
-            await turn()
+            await next_slice()
             taken.append((name, steps))
 
     loop.call_soon(step)
@@ -50,12 +50,12 @@ async def test_what_fits_into_one_slice_waits_for_nobody() -> None:
 
 
 async def test_who_gives_up_waiting_takes_nobody_s_turn() -> None:
-    first, second = asyncio.create_task(turn()), asyncio.create_task(turn())
+    first, second = asyncio.create_task(next_slice()), asyncio.create_task(next_slice())
     await asyncio.sleep(0)
     first.cancel()
     await second
     assert first.cancelled() or first.done()
-    await turn()
+    await next_slice()
 
 
 async def test_work_of_one_name_is_done_one_at_a_time() -> None:
@@ -65,7 +65,7 @@ async def test_work_of_one_name_is_done_one_at_a_time() -> None:
         async with one_at_a_time(name):
             at_once[name] += 1
             most[name] = max(most[name], at_once[name])
-            await turn()
+            await next_slice()
             at_once[name] -= 1
 
     await asyncio.gather(*(work(name) for name in "aaabbb"))

@@ -2,15 +2,12 @@
 
 from gateway.ports import Dialect
 
-from .hearing import AapHearing
-from .outbound import CUES, projector
-from .overheard import overheard
-from .remote import AapRemote
-from .routes import routes
-from .views import OBJECTS
+from .client import Decoder, Remote
+from .server import CUES, OBJECTS, make_projector, recorded_commands
+from .server.routes import routes
 from .wire import AapSettings
 
-TURN = '{"stream":"delta","messages":[{"role":"user","content":"hello"}]}'
+EXAMPLE_TURN = '{"stream":"delta","messages":[{"role":"user","content":"hello"}]}'
 
 
 def examples(address: str, agent: str, key: str) -> list[str]:
@@ -19,19 +16,19 @@ def examples(address: str, agent: str, key: str) -> list[str]:
     return [
         f"curl -s {address}/meta; echo",
         f"S=$({made} | cut -d'\"' -f4); echo $S",
-        f"curl -sN{key} {address}/sessions/$S/turns -d '{TURN}'",
+        f"curl -sN{key} {address}/sessions/$S/turns -d '{EXAMPLE_TURN}'",
     ]
 
 
 DIALECT = Dialect(
     name="aap",
     mount="/aap",
-    outbound=projector,
+    projector=make_projector,
     routes=routes,
     settings=AapSettings,
     examples=examples,
     framings=("sse",),
-    needs="turn",
+    replay_from="turn",
     cues=CUES,
     messages={
         "message.user": ("content",),
@@ -44,8 +41,8 @@ DIALECT = Dialect(
         "turn.interrupt": (),
     },
     objects=OBJECTS,
-    hearing=AapHearing,
-    remote=AapRemote,
-    overheard=overheard,
-    plain="delta",
+    decoder=Decoder,
+    remote=Remote,
+    recorded_commands=recorded_commands,
+    default_options="delta",
 )

@@ -11,7 +11,7 @@ import jsonschema_rs
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from gateway.web import FailFast
+from gateway.http import FailFast
 
 
 class AapSettings(BaseModel):
@@ -22,7 +22,7 @@ class AapSettings(BaseModel):
     page_size: int = Field(50, ge=1, le=1000)
 
 
-class Wire(FailFast, BaseModel):
+class WireModel(FailFast, BaseModel):
     """Types are taken literally; members nobody knows are ignored, and a null is a member that is not there."""
 
     model_config = ConfigDict(strict=True, extra="ignore")
@@ -36,35 +36,34 @@ class Wire(FailFast, BaseModel):
 
 
 # -- content ----------------------------------------------------------------------------------------------------------
-
-class TextBlock(Wire):
+class TextBlock(WireModel):
     type: Literal["text"]
     text: str
 
 
-class ThinkingBlock(Wire):
+class ThinkingBlock(WireModel):
     type: Literal["thinking"]
     thinking: str
 
 
-class ToolUseBlock(Wire):
+class ToolUseBlock(WireModel):
     type: Literal["tool_use"]
     toolCallId: str
     name: str
     input: dict[str, Any]
 
 
-PICTURE = re.compile(r"data:image/[a-z0-9][a-z0-9.+-]*(?:;[a-z0-9-]+=[^;,\s]*)*;base64,", re.ASCII | re.IGNORECASE)
+DATA_IMAGE = re.compile(r"data:image/[a-z0-9][a-z0-9.+-]*(?:;[a-z0-9-]+=[^;,\s]*)*;base64,", re.ASCII | re.IGNORECASE)
 """How the `data:` URI of a picture begins."""
 
 
-def _picture(url: str) -> str:
+def _check_image_url(url: str) -> str:
     """Refuse an address that cannot be the address of a picture."""
     if url.startswith("https://"):
         if not _has_host(url):
             raise PydanticCustomError("picture", "expected an https:// address with a host, such as https://example.com/cat.png")
     elif url.startswith("data:"):
-        head = PICTURE.match(url)
+        head = DATA_IMAGE.match(url)
         if head is None:
             raise PydanticCustomError("picture", "expected a data: URI of the form data:image/<type>;base64,<data>")
         if not _is_base64(url[head.end():]):
@@ -90,9 +89,9 @@ def _is_base64(text: str) -> bool:
         return False
 
 
-class ImageBlock(Wire):
+class ImageBlock(WireModel):
     type: Literal["image"]
-    url: Annotated[str, AfterValidator(_picture)]
+    url: Annotated[str, AfterValidator(_check_image_url)]
 
 
 Block = Annotated[TextBlock | ThinkingBlock | ToolUseBlock | ImageBlock, Field(discriminator="type")]
@@ -100,8 +99,7 @@ Content = str | list[Block]
 
 
 # -- messages ---------------------------------------------------------------------------------------------------------
-
-def addresses_in(messages: Iterable[Any]) -> Iterator[tuple[str, str]]:
+def image_addresses(messages: Iterable[Any]) -> Iterator[tuple[str, str]]:
     """The addresses of pictures in these messages, each with its field."""
     for number, message in enumerate(messages):
         content = getattr(message, "content", None)
@@ -110,28 +108,28 @@ def addresses_in(messages: Iterable[Any]) -> Iterator[tuple[str, str]]:
                 yield f"messages.{number}.content.{place}.url", block.url
 
 
-class SystemMessage(Wire):
+class SystemMessage(WireModel):
     role: Literal["system"]
     content: str
 
 
-class UserMessage(Wire):
+class UserMessage(WireModel):
     role: Literal["user"]
     content: Content
 
 
-class AssistantMessage(Wire):
+class AssistantMessage(WireModel):
     role: Literal["assistant"]
     content: Content
 
 
-class ToolMessage(Wire):
+class ToolMessage(WireModel):
     role: Literal["tool"]
     toolCallId: str
     content: Content
 
 
-class ToolPermissionMessage(Wire):
+class ToolPermissionMessage(WireModel):
     role: Literal["tool_permission"]
     toolCallId: str
     granted: bool
@@ -143,8 +141,7 @@ ApplicationMessage = Annotated[UserMessage | ToolMessage | ToolPermissionMessage
 
 
 # -- requests ---------------------------------------------------------------------------------------------------------
-
-def _schema(parameters: dict[str, Any]) -> dict[str, Any]:
+def _check_json_schema(parameters: dict[str, Any]) -> dict[str, Any]:
     """Refuse what is not a JSON Schema."""
     try:
         jsonschema_rs.validator_for(parameters, offline=True)
@@ -154,19 +151,19 @@ def _schema(parameters: dict[str, Any]) -> dict[str, Any]:
     return parameters
 
 
-class ToolSpecIn(Wire):
+class ToolDeclaration(WireModel):
     name: str = Field(min_length=1)
     title: str | None = None
     description: str
-    parameters: Annotated[dict[str, Any], AfterValidator(_schema)]
+    parameters: Annotated[dict[str, Any], AfterValidator(_check_json_schema)]
 
 
-class ServerToolRef(Wire):
+class ServerToolRef(WireModel):
     name: str
     trust: bool = False
 
 
-class AgentOverride(Wire):
+class AgentOverride(WireModel):
     name: str | None = None
     tools: list[ServerToolRef] | None = None
     options: dict[str, str] | None = None
@@ -176,14 +173,18 @@ class AgentConfig(AgentOverride):
     name: str
 
 
-class NewSession(Wire):
+class NewSession(WireModel):
     agent: AgentConfig
     messages: list[HistoryMessage] = []
-    tools: list[ToolSpecIn] = []
+    tools: list[ToolDeclaration] = []
 
 
-class NewTurn(Wire):
+class NewTurn(WireModel):
     messages: list[ApplicationMessage] = Field(min_length=1)
     stream: Literal["delta", "message", "none"] = "none"
     agent: AgentOverride | None = None
-    tools: list[ToolSpecIn] | None = None
+    tools: list[ToolDeclaration] | None = None
+
+
+SECRET_MASK = "***"  # noqa: S105  # stands for a secret
+TRUST_CAPABILITY = "trust"

@@ -2,13 +2,9 @@
 
 from gateway.ports import Dialect
 
-from . import rest_views, views
-from .hearing import BladeHearing
-from .inbound import MESSAGES
-from .outbound import CUES, NAMES, projector
-from .overheard import overheard
-from .remote import BladeRemote
-from .routes import routes
+from .client import Decoder, Remote
+from .server import CUES, MESSAGES, NAMES, make_projector, recorded_commands, resource_views, views
+from .server.routes import routes
 from .wire import BladeSettings
 
 
@@ -22,17 +18,17 @@ def examples(address: str, agent: str, key: str) -> list[str]:
 DIALECT = Dialect(
     name="blade",
     mount="/api",
-    outbound=projector,
+    projector=make_projector,
     routes=routes,
     settings=BladeSettings,
     examples=examples,
     framings=("json",),
-    needs="session",
+    replay_from="session",
     cues=CUES,
     names=NAMES,
     messages=MESSAGES,
-    objects={**views.OBJECTS, **rest_views.OBJECTS},
-    hearing=BladeHearing,
-    remote=BladeRemote,
-    overheard=overheard,
+    objects={**views.OBJECTS, **resource_views.RESOURCE_OBJECTS},
+    decoder=Decoder,
+    remote=Remote,
+    recorded_commands=recorded_commands,
 )

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from gateway.web import FailFast
+from gateway.http import FailFast
 
-from .asking import InWords
+from .asks import WordedAnswer
 
 
 class BladeSettings(BaseModel):
@@ -23,7 +23,7 @@ class BladeSettings(BaseModel):
     agent: str | None = None
 
     @property
-    def manner(self) -> str:
+    def stream_options(self) -> str:
         return "" if self.patch_snapshots else "bare"
 
 
@@ -47,81 +47,80 @@ class BlockType(StrEnum):
 BLOCK_TYPES = frozenset(map(str, BlockType))
 
 
-def _known(value: Any) -> Any:
+def _check_not_anonymous(value: Any) -> Any:
     if value:
         raise PydanticCustomError("anonymous", "there is no anonymous use here; leave it out")
     return value
 
 
-class Wire(FailFast, BaseModel):
+class WireModel(FailFast, BaseModel):
     """Types are taken literally; members nobody knows are ignored, and null is as good as absent where it may be."""
 
     model_config = ConfigDict(strict=True, extra="ignore")
 
-    anonymous: Annotated[Any, AfterValidator(_known)] = Field(default=None, exclude=True)
+    anonymous: Annotated[Any, AfterValidator(_check_not_anonymous)] = Field(default=None, exclude=True)
     """Who sends this wants not to be known to the agent or to others: nothing to be ignored."""
 
 
-def _empty(value: Any) -> Any:
+def _empty_object(value: Any) -> Any:
     return {} if value is None else value
 
 
-def _unsaid(value: Any) -> Any:
+def _empty_text(value: Any) -> Any:
     return "" if value is None else value
 
 
-def _keyed(value: Any) -> Any:
+def _with_text_keys(value: Any) -> Any:
     """Question numbers may come as numbers or as words."""
-    return {str(key): item for key, item in value.items()} if isinstance(value, dict) else _empty(value)
+    return {str(key): item for key, item in value.items()} if isinstance(value, dict) else _empty_object(value)
 
 
 # -- chat:send --------------------------------------------------------------------------------------------------------
-
-class TextPartIn(Wire):
+class TextPartIn(WireModel):
     type: Literal["text"]
     text: str
 
 
-class Address(Wire):
+class ImageAddress(WireModel):
     url: str = Field(pattern=r"^(https?://|data:)")
 
 
-class ImagePartIn(Wire):
+class ImagePartIn(WireModel):
     type: Literal["image_url"]
-    image_url: Address
+    image_url: ImageAddress
 
 
-class FilePartIn(Wire):
+class FilePartIn(WireModel):
     type: Literal["file"]
     name: str = Field(min_length=1, max_length=255)
     data: str
 
 
-MOST_PARTS = 1000
+MAX_PARTS = 1000
 """How many parts a message may have."""
 PartIn = Annotated[TextPartIn | ImagePartIn | FilePartIn, Field(discriminator="type")]
 Pick = Annotated[int, Field(strict=True)]
 
 
-class AskUserAnswer(Wire):
+class AskUserAnswer(WireModel):
     tool_call_id: str = Field(validation_alias=AliasChoices("tool_call_id", "prompt_id"))
-    selections: Annotated[dict[str, list[Pick]], BeforeValidator(_keyed)] = {}
-    custom: Annotated[dict[str, str], BeforeValidator(_keyed)] = {}
-    answer: InWords | None = None
+    selections: Annotated[dict[str, list[Pick]], BeforeValidator(_with_text_keys)] = {}
+    custom: Annotated[dict[str, str], BeforeValidator(_with_text_keys)] = {}
+    answer: WordedAnswer | None = None
     """In words, as later clients give it: one text, or words for each question in order or by number or name."""
 
 
-class ChatSend(Wire):
-    message: Annotated[str | Annotated[list[PartIn], Field(max_length=MOST_PARTS)], BeforeValidator(_unsaid)] = ""
+class ChatSend(WireModel):
+    message: Annotated[str | Annotated[list[PartIn], Field(max_length=MAX_PARTS)], BeforeValidator(_empty_text)] = ""
     mode: Literal["planning", "executing"] | None = None
     model: str | None = None
     headless: bool | None = None
     output_schema: dict[str, Any] | None = None
-    runtime_env: Annotated[dict[str, str], BeforeValidator(_empty)] = {}
+    runtime_env: Annotated[dict[str, str], BeforeValidator(_empty_object)] = {}
     askuser_answer: AskUserAnswer | None = None
 
 
-class Subscribe(Wire):
+class Subscribe(WireModel):
     session_id: str
     event_format: str | None = None
     after_sequence: int | None = Field(default=None, ge=0)
@@ -129,8 +128,7 @@ class Subscribe(Wire):
 
 
 # -- REST -------------------------------------------------------------------------------------------------------------
-
-class NewSession(Wire):
+class NewSession(WireModel):
     intent: str | None = Field(default=None, max_length=10_000)
     solution_id: str | None = None
     biz_role_id: str | None = None
@@ -141,25 +139,164 @@ class NewSession(Wire):
     model: str | None = None
     memory_enabled: bool | None = None
     is_persistent: bool | None = None
-    env: Annotated[dict[str, str], BeforeValidator(_empty)] = {}
+    env: Annotated[dict[str, str], BeforeValidator(_empty_object)] = {}
     disable_tools: bool | list[str] | None = None
 
 
-class Renamed(Wire):
+class RenameSession(WireModel):
     intent: str = Field(min_length=1, max_length=10_000)
 
 
-class EnvIn(Wire):
+class EnvRequest(WireModel):
     env: dict[str, str]
 
 
-class Pinned(Wire):
+class PinRequest(WireModel):
     pinned: bool
 
 
-class Shared(Wire):
+class SharingRequest(WireModel):
     shared: bool
 
 
-class Remembering(Wire):
+class MemoryUseRequest(WireModel):
     memory_enabled: bool
+
+
+class QueryModel(BaseModel):
+    """What stands behind the question mark: all of it is text to begin with."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+ShortText = Annotated[str, Field(max_length=255)]
+MemoryText = Annotated[str, Field(min_length=1, max_length=500)]
+WriteReason = Annotated[str, Field(min_length=1, max_length=500)]
+MemoryType = Literal["feedback", "experience"]
+RecordType = Literal["memory", "skill_comment"]
+
+
+# -- memories ---------------------------------------------------------------------------------------------------------
+class MemoryFields(WireModel):
+    """What may be left out of a memory, and changed in one; null is the same as nothing."""
+
+    skill_name: ShortText | None = None
+    record_type: RecordType | None = None
+    scope: ShortText | None = None
+    owner: ShortText | None = None
+    topic: ShortText | None = None
+    mem0_id: ShortText | None = None
+    superseded_by: int | None = None
+    write_reason: WriteReason | None = None
+
+
+class NewMemory(MemoryFields):
+    content: MemoryText
+    type: MemoryType = "feedback"
+    source_session: ShortText = ""
+
+
+class MemoryChange(MemoryFields):
+    content: MemoryText | None = None
+    type: MemoryType | None = None
+
+
+class MemorySwitch(WireModel):
+    disabled: bool
+
+
+class MemoryBatch(WireModel):
+    action: Literal["delete", "disable", "enable"]
+    ids: list[int] = Field(min_length=1, max_length=100)
+
+
+class MemoryQuery(QueryModel):
+    keyword: str = ""
+    skill_name: str | None = None
+    type: MemoryType | None = None
+    record_type: RecordType | None = None
+    scope: str | None = None
+    owner: str | None = None
+    topic: str | None = None
+    status: Literal["active", "enabled", "disabled", "all"] = "all"
+    offset: int = Field(0, ge=0)
+    limit: int = Field(20, ge=1, le=100)
+
+
+# -- keys -------------------------------------------------------------------------------------------------------------
+class KeyName(WireModel):
+    name: str = Field(min_length=1, max_length=50)
+
+
+# -- scheduled tasks --------------------------------------------------------------------------------------------------
+TaskTitle = Annotated[str, Field(min_length=1, max_length=200)]
+TaskPrompt = Annotated[str, Field(min_length=1, max_length=100_000)]
+TaskWord = Annotated[str, Field(min_length=1, max_length=100)]
+ModelName = Annotated[str, Field(max_length=200)]
+
+
+class NewTask(WireModel):
+    title: TaskTitle
+    prompt: TaskPrompt
+    cron: TaskWord
+    timezone: TaskWord = "UTC"
+    enabled: bool = True
+    expires_at: str | None = None
+    skip_confirmations: bool = False
+    model: ModelName | None = None
+
+
+class TaskChange(WireModel):
+    title: TaskTitle | None = None
+    prompt: TaskPrompt | None = None
+    cron: TaskWord | None = None
+    timezone: TaskWord | None = None
+    enabled: bool | None = None
+    expires_at: str | None = None
+    skip_confirmations: bool | None = None
+    model: ModelName | None = None
+
+
+# -- files of a session -----------------------------------------------------------------------------------------------
+class FileContent(WireModel):
+    content: str
+
+
+class RenameFile(WireModel):
+    new_name: str = Field(min_length=1, max_length=255)
+
+
+class CopyRequest(WireModel):
+    """Where a copy goes; a copy beside the file where nothing is said."""
+
+    destination: str | None = Field(default=None, max_length=4096)
+
+
+# -- sessions ---------------------------------------------------------------------------------------------------------
+class ShareRequest(WireModel):
+    ttl_seconds: int | None = Field(default=None, ge=1, le=365 * 86_400)
+
+
+class RewindRequest(WireModel):
+    checkpoint_id: str = Field(max_length=64)
+
+
+class CheckoutRequest(RewindRequest):
+    position: Literal["before", "turn_end"] = "turn_end"
+
+
+class ReplayRequest(WireModel):
+    speed: Literal[1, 2, 5] = 1
+
+
+class ReplayChange(WireModel):
+    speed: Literal[1, 2, 5] | None = None
+    status: Literal["autonomous"] | None = None
+
+
+class ExtraInfo(WireModel):
+    extra: Any = None
+
+
+FILES_CHANGED = "workspace.files_changed"
+"""The topic of a custom event or command that says so."""

@@ -2,12 +2,9 @@
 
 from gateway.ports import Dialect
 
-from . import catalog_views, views
-from .hearing import CasHearing
-from .outbound import CUES, NAMES, projector
-from .overheard import overheard
-from .remote import CasRemote
-from .routes import routes
+from .client import Decoder, Remote
+from .server import CUES, NAMES, make_projector, recorded_commands, resource_views, views
+from .server.routes import routes
 from .wire import CasSettings
 
 
@@ -26,12 +23,12 @@ def examples(address: str, agent: str, key: str) -> list[str]:
 DIALECT = Dialect(
     name="cas",
     mount="/api/v1/cloud",
-    outbound=projector,
+    projector=make_projector,
     routes=routes,
     settings=CasSettings,
     examples=examples,
     framings=("json", "sse"),
-    needs="turn",
+    replay_from="turn",
     cues=CUES,
     names=NAMES,
     messages={
@@ -45,8 +42,8 @@ DIALECT = Dialect(
         "answer.continuation": ("request_id", "proceed"),
         "answer.rollback": ("request_id", "option"),
     },
-    objects={**views.OBJECTS, **catalog_views.OBJECTS},
-    hearing=CasHearing,
-    remote=CasRemote,
-    overheard=overheard,
+    objects={**views.OBJECTS, **resource_views.RESOURCE_OBJECTS},
+    decoder=Decoder,
+    remote=Remote,
+    recorded_commands=recorded_commands,
 )

@@ -2,41 +2,36 @@
 
 from gateway.ports import Dialect
 
-from .hearing import ZenfluxHearing
-from .inbound import MESSAGES
-from .manner import NAME
-from .outbound import CUES, NAMES, projector
-from .overheard import overheard
-from .remote import ZenfluxRemote
-from .routes import routes
-from .views import OBJECTS
-from .wire import ZenfluxSettings
+from .client import Decoder, Remote
+from .server import CUES, MESSAGES, NAMES, OBJECTS, make_projector, recorded_commands
+from .server.routes import routes
+from .wire import DIALECT_NAME, ZenfluxSettings
 
-CHAT = '{"message":"/think /tool clock hello","userId":"local"}'
+EXAMPLE_CHAT = '{"message":"/think /tool clock hello","userId":"local"}'
 
 
 def examples(address: str, agent: str, key: str) -> list[str]:
     """Two lines that can be pasted."""
     return [
-        f"curl -sN{key} {address}/chat -d '{CHAT}'",
+        f"curl -sN{key} {address}/chat -d '{EXAMPLE_CHAT}'",
         f"curl -s{key} '{address}/conversations?user_id=local'; echo",
     ]
 
 
 DIALECT = Dialect(
-    name=NAME,
+    name=DIALECT_NAME,
     mount="/api/v1",
-    outbound=projector,
+    projector=make_projector,
     routes=routes,
     settings=ZenfluxSettings,
     examples=examples,
     framings=("json", "sse"),
-    needs="turn",
+    replay_from="turn",
     cues=CUES,
     names=NAMES,
     messages=MESSAGES,
     objects=OBJECTS,
-    hearing=ZenfluxHearing,
-    remote=ZenfluxRemote,
-    overheard=overheard,
+    decoder=Decoder,
+    remote=Remote,
+    recorded_commands=recorded_commands,
 )

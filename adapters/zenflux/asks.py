@@ -1,29 +1,39 @@
 """Asks as confirmation requests: how each is shown, in the stream and over HTTP alike."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import orjson
+from msgspec import Struct
 
+from gateway.errors import BackendFailed, Invalid
 from gateway.model import (
     AnyAsk,
+    AnyCommand,
     ClientToolAsk,
+    Content,
     ContinuationAsk,
+    ImagePart,
     OpenAsk,
     PermissionAsk,
     Question,
     QuestionAsk,
     RollbackAsk,
+    TextPart,
     ToolCall,
     call_of,
+    image_markdown,
+    parts_of,
 )
-from mappings.language import Table
+from mappings.language import Table, UnknownWord
 
 APPROVE, REJECT = "approve", "reject"
 
 
-def confirmation(table: Table, ask: OpenAsk, session_id: str) -> Any:
+def confirmation_body(table: Table, ask: OpenAsk, session_id: str) -> Any:
     call = call_of(ask.ask)
-    kind, question, options = _shown(ask.ask)
+    kind, question, options = _form_of(ask.ask)
     return table.object(
         "confirmation", request_id=ask.request_id, run_id=ask.turn_id, session_id=session_id, type=kind,
         tool_name=call.name if call else ask.ask.kind, question=question, description=_description(ask.ask, question),
@@ -34,20 +44,20 @@ def confirmation(table: Table, ask: OpenAsk, session_id: str) -> Any:
 
 def rollback_options(ask: RollbackAsk, *, objects: bool) -> list[Any]:
     """In words, as documented; or as the agent gave them, for a front end that draws them."""
-    return list(ask.options) if objects else [label_of(option) for option in ask.options]
+    return list(ask.options) if objects else [option_label(option) for option in ask.options]
 
 
 def option_ids(ask: RollbackAsk) -> list[str]:
     """By these an option can be chosen, whatever it is called."""
-    return [str(option.get("id", label_of(option))) for option in ask.options]
+    return [str(option.get("id", option_label(option))) for option in ask.options]
 
 
-def label_of(option: dict[str, Any]) -> str:
+def option_label(option: dict[str, Any]) -> str:
     words = [str(option[key]) for key in ("label", "action", "target") if option.get(key)]
     return ": ".join(words) or str(option.get("id", option))
 
 
-def _shown(ask: AnyAsk) -> tuple[str, str, list[str]]:
+def _form_of(ask: AnyAsk) -> tuple[str, str, list[str]]:
     """Which form a person is shown, what it asks, and what can be chosen."""
     if isinstance(ask, PermissionAsk):
         return "yes_no", ask.description or f"Allow {ask.call.display_name or ask.call.name}?", [APPROVE, REJECT]
@@ -58,20 +68,20 @@ def _shown(ask: AnyAsk) -> tuple[str, str, list[str]]:
         return "text_input", f"What does {ask.call.display_name or ask.call.name} give?", []
     if isinstance(ask, ContinuationAsk):
         return "yes_no", ask.message, [APPROVE, REJECT]
-    return "single_choice", ask.reason or ask.error or "Roll back?", [label_of(option) for option in ask.options]
+    return "single_choice", ask.reason or ask.error or "Roll back?", [option_label(option) for option in ask.options]
 
 
 def _description(ask: AnyAsk, question: str) -> str:
     """What a person has to know beside the question: above all what a tool is going to be called with."""
     if isinstance(ask, PermissionAsk):
-        return _written(ask.call)
+        return _call_text(ask.call)
     if isinstance(ask, ClientToolAsk):
-        return f"The agent calls a tool of its client: {_written(ask.call)}. Answer with its result."
+        return f"The agent calls a tool of its client: {_call_text(ask.call)}. Answer with its result."
     error = ask.error if isinstance(ask, RollbackAsk) else None
     return error if error and error != question else ""
 
 
-def _written(call: ToolCall) -> str:
+def _call_text(call: ToolCall) -> str:
     return f"{call.name} {orjson.dumps(call.input).decode()}"
 
 
@@ -93,3 +103,135 @@ def _question(table: Table, number: int, question: Question) -> Any:
 def _timeout(ask: OpenAsk) -> int | None:
     """Seconds in which it can be answered, from when it was asked."""
     return None if ask.expires_at is None else round(ask.expires_at - ask.at)
+
+
+def result_text(content: Content) -> str:
+    """What a tool gave back; its pictures for a reader of Markdown."""
+    if isinstance(content, str):
+        return content
+    return "".join(
+        part.text if isinstance(part, TextPart) else image_markdown(part)
+        for part in parts_of(content) if isinstance(part, TextPart | ImagePart)
+    )
+
+
+CANCEL_WORDS = ("cancel", "cancelled", "canceled")
+
+
+def answer_of(ask: OpenAsk, response: Any, table: Table) -> AnyCommand:
+    """What a response means to this ask: a verdict, choices, a text, or that nobody wants to answer."""
+    word, given = _word(response), {"request_id": ask.request_id}
+    if word in CANCEL_WORDS:
+        return table.command("confirm.cancel", **given)
+    if isinstance(ask.ask, QuestionAsk):
+        selections, custom = _answers(ask.ask, response)
+        return table.command("confirm.question", **given, selections=selections, custom=custom)
+    if isinstance(ask.ask, RollbackAsk):
+        return table.command("confirm.rollback", **given, option=option_of(ask.ask, response))
+    if ask.ask.kind == "client_tool":
+        return table.command("confirm.client_tool", **given, content=_text(response), is_error=word == REJECT)
+    return _decision(ask, response, table)
+
+
+def _decision(ask: OpenAsk, response: Any, table: Table) -> AnyCommand:
+    """What is neither yes nor no is a no to a permission, and says why."""
+    given = {"request_id": ask.request_id}
+    try:
+        if ask.ask.kind == "permission":
+            return table.command("confirm.permission", **given, response=_word(response), reason=None)
+        return table.command("confirm.continuation", **given, response=_word(response))
+    except UnknownWord:
+        if ask.ask.kind != "permission":
+            raise Invalid("response: say approve or reject", param="response") from None
+        return table.command("confirm.permission", **given, response=REJECT, reason=_text(response))
+
+
+def option_of(ask: RollbackAsk, chosen: Any) -> str | None:
+    """The id of an option that was named by its id, its words or its number; the first, if none was."""
+    ids = option_ids(ask)
+    if chosen is None or _word(chosen) in ("approve", "confirm", "yes"):
+        return ids[0] if ids else None
+    if type(chosen) is int and 0 <= chosen < len(ids):
+        return ids[chosen]
+    for name, option in zip(ids, ask.options, strict=True):
+        if chosen in (name, option_label(option), option):
+            return name
+    raise Invalid(f"option: there is no option {_text(chosen)}; there are {', '.join(ids)}", param="option")
+
+
+def _answers(ask: QuestionAsk, response: Any) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
+    """Chosen options and free text, both by question number; a number is that of an option, from 0 on."""
+    selections: dict[str, tuple[int, ...]] = {}
+    custom: dict[str, str] = {}
+    for number, value in _by_question(ask, response).items():
+        labels = [choice.label for choice in ask.questions[number].options]
+        folded = [label.casefold() for label in labels]
+        said = [_option_label_of(labels, one) for one in (value if isinstance(value, list) else [value])]
+        picks = [folded.index(one.casefold()) for one in said if one.casefold() in folded]
+        free = [one for one in said if one.casefold() not in folded]
+        if picks:
+            selections[str(number)] = tuple(dict.fromkeys(picks))
+        if free:
+            custom[str(number)] = ", ".join(free)
+    return selections, custom
+
+
+def _option_label_of(labels: Sequence[str], said: Any) -> str:
+    """The words of an answer; where there are options, a number stands for the words of one."""
+    if type(said) is not int or not labels:
+        return _text(said)
+    if not 0 <= said < len(labels):
+        raise Invalid(f"response: there is no option {said}; they are numbered from 0 to {len(labels) - 1}",
+                      param="response")
+    return labels[said]
+
+
+def _by_question(ask: QuestionAsk, response: Any) -> dict[int, Any]:
+    """An object names the questions, an array takes them in order, and anything else answers each of them."""
+    count = len(ask.questions)
+    if isinstance(response, dict):
+        return {_number(ask, name): value for name, value in response.items() if value is not None}
+    if isinstance(response, list) and count > 1:
+        if len(response) > count:
+            raise Invalid(f"response: {len(response)} answers to {count} questions", param="response")
+        return dict(enumerate(response))
+    return dict.fromkeys(range(count), response)
+
+
+def _number(ask: QuestionAsk, name: str) -> int:
+    for number, question in enumerate(ask.questions):
+        if name in (str(number), question.header, question.question):
+            return number
+    raise Invalid(f"response: there is no question '{name}'", param="response")
+
+
+def _word(response: Any) -> str:
+    return _text(response).strip().lower()
+
+
+def _text(response: Any) -> str:
+    return response if isinstance(response, str) else orjson.dumps(response).decode()
+
+
+class AskRef(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where an answer goes: which run, which request, and how far the run had been told when it was asked."""
+
+    run: str
+    kind: str
+    request_id: str = ""
+    seq: int = 0
+    ids: tuple[str, ...] = ()
+    """What the server calls its questions, in order; none where the answer is a word."""
+    precise: bool = False
+    """Whether the server says of its asks what they are, and so takes each answer by the ask's own id."""
+
+
+def encode_ref(ref: AskRef) -> str:
+    return msgspec.json.encode(ref).decode()
+
+
+def decode_ref(word: str) -> AskRef:
+    try:
+        return msgspec.json.decode(word, type=AskRef)
+    except msgspec.MsgspecError:
+        raise BackendFailed("this is no ask of a ZenFlux server") from None

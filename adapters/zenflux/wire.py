@@ -1,10 +1,14 @@
 """What ZenFlux clients send, in ZenFlux's own spelling, and the dialect's settings."""
 
+import re
 from typing import Annotated, Any, Literal
 
+from aiohttp import web
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
-from gateway.web import FailFast
+from gateway.errors import Invalid
+from gateway.field_errors import quote_value
+from gateway.http import FailFast
 
 
 class ZenfluxSettings(BaseModel):
@@ -23,7 +27,7 @@ class ZenfluxSettings(BaseModel):
     title_length: int = Field(30, ge=1, le=200)
 
 
-class Wire(FailFast, BaseModel):
+class WireModel(FailFast, BaseModel):
     """Types are taken literally; members nobody knows are ignored."""
 
     model_config = ConfigDict(strict=True, extra="ignore")
@@ -33,13 +37,12 @@ def _unless_null(value: Any) -> Any:
     return True if value is None else value
 
 
-Wanted = Annotated[bool, BeforeValidator(_unless_null)]
+TrueByDefault = Annotated[bool, BeforeValidator(_unless_null)]
 """Yes unless said otherwise; null says nothing."""
 
 
 # -- frames of the chat socket ----------------------------------------------------------------------------------------
-
-class FileReference(Wire):
+class FileReference(WireModel):
     file_id: str | None = None
     file_url: str | None = None
     file_name: str | None = None
@@ -47,7 +50,7 @@ class FileReference(Wire):
     file_size: int | None = Field(None, ge=0)
 
 
-class ChatSend(Wire):
+class ChatSend(WireModel):
     """A message may be empty where it brings files."""
 
     message: str = ""
@@ -55,17 +58,17 @@ class ChatSend(Wire):
     conversation_id: str | None = None
     message_id: str | None = Field(None, max_length=128)
     agent_id: str | None = None
-    stream: Wanted = True
+    stream: TrueByDefault = True
     background_tasks: list[str] | None = None
     files: list[FileReference] | None = None
     variables: dict[str, Any] | None = None
 
 
-class ChatAbort(Wire):
+class ChatAbort(WireModel):
     session_id: str = Field(min_length=1)
 
 
-class SessionResume(Wire):
+class SessionResume(WireModel):
     """Not documented: go on with a run after the event of that number; `stream` as it was in `chat.send`."""
 
     session_id: str = Field(min_length=1)
@@ -74,7 +77,6 @@ class SessionResume(Wire):
 
 
 # -- bodies -----------------------------------------------------------------------------------------------------------
-
 def _either(snake: str, *others: str) -> Any:
     return Field(None, validation_alias=AliasChoices(snake, *others))
 
@@ -93,19 +95,63 @@ class ChatRequest(ChatSend):
     background_tasks: list[str] | None = _either("background_tasks", "backgroundTasks")
 
 
-class Confirmation(Wire):
+class ConfirmationRequest(WireModel):
     """`approve`, `reject`, or what a person made of a form."""
 
     response: str | bool | list[Any] | dict[str, Any]
     metadata: dict[str, Any] | None = None
 
 
-class Rollback(Wire):
+class RollbackRequest(WireModel):
     """Which state to go back to, by its id, its words or its number; the first one unless said."""
 
     option: str | int | None = None
     file_paths: list[str] | None = None
 
 
-class Continue(Wire):
+class ContinueRequest(WireModel):
     action: Literal["continue", "background", "stop"] = "continue"
+
+
+MAX_TITLE = 500
+WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}")
+
+
+def whole_number_param(request: web.Request, name: str, default: int, least: int, most: int) -> int:
+    """A number between two others, or a refusal that says which."""
+    said = request.query.get(name)
+    if said is None or said == "":
+        return default
+    number = int(said) if WHOLE_NUMBER.fullmatch(said) else None
+    if number is None or not least <= number <= most:
+        raise Invalid(f"{name}: must be a whole number from {least} to {most}, not {quote_value(said)}", param=name)
+    return number
+
+
+def page_params(request: web.Request, default: int, most: int) -> tuple[int, int]:
+    """Limit and offset."""
+    return whole_number_param(request, "limit", default, 1, most), whole_number_param(request, "offset", 0, 0, 10**9)
+
+
+def choice_param(request: web.Request, name: str, *words: str) -> str:
+    """One of these words; the first unless said."""
+    said = request.query.get(name) or words[0]
+    if said not in words:
+        raise Invalid(f"{name}: must be {' or '.join(words)}, not {quote_value(said)}", param=name)
+    return said
+
+
+def title_param(request: web.Request) -> str | None:
+    said = request.query.get("title")
+    if said is not None and len(said) > MAX_TITLE:
+        raise Invalid(f"title: must have at most {MAX_TITLE} characters, not {len(said)}", param="title")
+    return said.strip() or None if said else None
+
+
+ANY_IMAGE = "image/*"
+"""The type of a picture that nobody has told, and that its address does not show either."""
+
+
+DIALECT_NAME = "zenflux"
+LOCAL_USER = "local"
+"""The user of a conversation of which nobody said whose it is."""

@@ -15,8 +15,8 @@ from msgspec import Struct
 from gateway.model import Content, Permission, SendMessage, ToolSpec
 from gateway.ports import Clock, Turn
 
-PLANNING = "planning"
-Out = Callable[[str], None]
+PLANNING_MODE = "planning"
+OutputSink = Callable[[str], None]
 """Where a running tool prints."""
 
 
@@ -24,7 +24,7 @@ class ToolFailed(Exception):
     """A tool could not do what it was asked; the message is its result."""
 
 
-class Result(Struct, frozen=True, kw_only=True):
+class ToolCallResult(Struct, frozen=True, kw_only=True):
     """What a tool gave back."""
 
     content: Content = ""
@@ -35,16 +35,16 @@ class Result(Struct, frozen=True, kw_only=True):
 class Tool:
     """A tool and the function that carries it out; its input is held to the parameters it declares."""
 
-    def __init__(self, spec: ToolSpec, work: Callable[[dict[str, Any], Out], Awaitable[Result]]) -> None:
+    def __init__(self, spec: ToolSpec, work: Callable[[dict[str, Any], OutputSink], Awaitable[ToolCallResult]]) -> None:
         self.spec = spec
         self._work = work
 
-    async def run(self, input: dict[str, Any], out: Out) -> Result:
+    async def run(self, input: dict[str, Any], out: OutputSink) -> ToolCallResult:
         try:
             self._check(input)
             return await self._work(input, out)
         except ToolFailed as failed:
-            return Result(content=str(failed), is_error=True)
+            return ToolCallResult(content=str(failed), is_error=True)
 
     def _check(self, input: dict[str, Any]) -> None:
         for error in self._validator.iter_errors(input):
@@ -58,10 +58,10 @@ class Tool:
 
 def is_planning(turn: Turn) -> bool:
     """Whether the turn is for making a plan, and not for carrying anything out."""
-    return isinstance(turn.command, SendMessage) and turn.command.mode == PLANNING
+    return isinstance(turn.command, SendMessage) and turn.command.mode == PLANNING_MODE
 
 
-def enabled(turn: Turn) -> dict[str, Permission]:
+def enabled_tools(turn: Turn) -> dict[str, Permission]:
     """The server tools a session has: what it chose, or the agent's own where it said nothing; none to plan with."""
     if is_planning(turn):
         return {}
@@ -90,22 +90,22 @@ SEARCH = ToolSpec(
 )
 
 
-def builtin(clock: Clock) -> dict[str, Tool]:
+def builtin_tools(clock: Clock) -> dict[str, Tool]:
     """The built-in tools by name; `clock` is what the first of them reads."""
-    async def tell(input: dict[str, Any], out: Out) -> Result:
-        return Result(content=datetime.fromtimestamp(clock(), UTC).isoformat(timespec="seconds"))
+    async def tell(input: dict[str, Any], out: OutputSink) -> ToolCallResult:
+        return ToolCallResult(content=datetime.fromtimestamp(clock(), UTC).isoformat(timespec="seconds"))
 
     tools = (Tool(CLOCK, tell), Tool(CALC, _calculate), Tool(SEARCH, _search))
     return {tool.spec.name: tool for tool in tools}
 
 
-async def _calculate(input: dict[str, Any], out: Out) -> Result:
-    return Result(content=str(calculate(input["expression"])))
+async def _calculate(input: dict[str, Any], out: OutputSink) -> ToolCallResult:
+    return ToolCallResult(content=str(calculate(input["expression"])))
 
 
 # -- arithmetic, without eval -----------------------------------------------------------------------------------------
 
-LONGEST, WIDEST = 200, 1024
+MAX_EXPRESSION_CHARS, MAX_NUMBER_BITS = 200, 1024
 """An expression has at most so many characters, a number at most so many bits."""
 
 Number = int | float
@@ -118,8 +118,8 @@ _UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {ast.UAdd: operator.p
 
 def calculate(expression: str) -> Number:
     """The value of an arithmetic expression; raises `ToolFailed`, and nothing else, where it has none."""
-    if len(expression) > LONGEST:
-        raise ToolFailed(f"expression: longer than {LONGEST} characters")
+    if len(expression) > MAX_EXPRESSION_CHARS:
+        raise ToolFailed(f"expression: longer than {MAX_EXPRESSION_CHARS} characters")
     try:
         return _value(ast.parse(expression.strip(), mode="eval").body)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -131,24 +131,29 @@ def calculate(expression: str) -> Number:
 def _value(node: ast.expr) -> Number:
     match node:
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-            return _sane(value)
+            return _bounded(value)
         case ast.UnaryOp(op, operand) if type(op) in _UNARY:
-            return _sane(_UNARY[type(op)](_value(operand)))
+            return _bounded(_UNARY[type(op)](_value(operand)))
         case ast.BinOp(left, op, right) if type(op) in _BINARY:
-            return _sane(_apply(type(op), _value(left), _value(right)))
+            return _bounded(_apply(type(op), _value(left), _value(right)))
     raise ToolFailed("expression: only numbers, + - * / // % ** and parentheses are understood")
 
 
 def _apply(op: type[ast.operator], left: Number, right: Number) -> Any:
-    if op is ast.Pow and isinstance(left, int) and isinstance(right, int) and left.bit_length() * right > WIDEST:
+    if (
+        op is ast.Pow
+        and isinstance(left, int)
+        and isinstance(right, int)
+        and left.bit_length() * right > MAX_NUMBER_BITS
+    ):
         raise OverflowError("the result is too large")
     return _BINARY[op](left, right)
 
 
-def _sane(value: Any) -> Number:
+def _bounded(value: Any) -> Number:
     if isinstance(value, complex) or not math.isfinite(value):
         raise OverflowError("the result is not a finite real number")
-    if isinstance(value, int) and value.bit_length() > WIDEST:
+    if isinstance(value, int) and value.bit_length() > MAX_NUMBER_BITS:
         raise OverflowError("the result is too large")
     return value  # type: ignore[no-any-return]
 
@@ -165,13 +170,13 @@ LIBRARY = {
 }
 
 
-async def _search(input: dict[str, Any], out: Out) -> Result:
+async def _search(input: dict[str, Any], out: OutputSink) -> ToolCallResult:
     out(f"Searching {len(LIBRARY)} passages.\n")
     hits = search(input["query"])
     for title in hits:
         out(f"Found {title}.\n")
     lines = [f"{number}. {title}: {LIBRARY[title]}" for number, title in enumerate(hits, 1)]
-    return Result(content="\n".join(lines) or "Nothing was found.")
+    return ToolCallResult(content="\n".join(lines) or "Nothing was found.")
 
 
 def search(query: str) -> list[str]:

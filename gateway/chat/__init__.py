@@ -1,12 +1,19 @@
-"""A conversation at the terminal: what a server says is shown, what it asks is asked, what is typed goes to it."""
+"""A conversation at the terminal with any server: shows what the server sends, and asks the person what it asks."""
 
-from .bell import Bell, Rung
-from .line import Line
-from .plain import PlainScreen
-from .prompting import LinePrompt, Prompt, TerminalPrompt
-from .screen import TerminalScreen
-from .talking import Screen, Talk
+from .conversation import ChatLoop, Screen
+from .screens import PlainScreen, TerminalScreen
+from .sync_client import SyncClient
+from .terminal_input import InterruptPressed, InterruptWatcher, LinePrompt, Prompt, TerminalPrompt
 
 __all__ = [
-    "Bell", "Line", "LinePrompt", "PlainScreen", "Prompt", "Rung", "Screen", "Talk", "TerminalPrompt", "TerminalScreen",
+    "ChatLoop",
+    "InterruptPressed",
+    "InterruptWatcher",
+    "LinePrompt",
+    "PlainScreen",
+    "Prompt",
+    "Screen",
+    "SyncClient",
+    "TerminalPrompt",
+    "TerminalScreen",
 ]

@@ -8,40 +8,41 @@ from typer.main import get_command
 
 from .chat import chat
 from .check import check
-from .common import OWN_PROCESS, Commands, explain
+from .help_text import CommandGroup, format_help
 from .init import init
 from .keys import keys
 from .log import log
+from .options import OWN_PROCESS
 from .replay import replay
 from .serve import serve
 from .sessions import sessions
 from .translate import translate
 
-ELSEWHERE = {
+EXTERNAL_COMMANDS = {
     "conform": ("conformance.command", "conform"),
     "record": ("conformance.recording.command", "record"),
 }
 """Commands that live in another package, which is imported only when they are asked for."""
 
 
-OWN_BELL = ("chat", "sessions")
+HANDLE_INTERRUPTS = ("chat", "sessions")
 """Commands that take care of Ctrl-C themselves; to the others it is what Python makes of it."""
 
 
-class AllCommands(Commands):
+class RootCommandGroup(CommandGroup):
     """The commands of this package, and those of others by name."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return [*super().list_commands(ctx), *ELSEWHERE]
+        return [*super().list_commands(ctx), *EXTERNAL_COMMANDS]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return _fetched(ctx, cmd_name) if cmd_name in ELSEWHERE else super().get_command(ctx, cmd_name)
+        return _load_external(ctx, cmd_name) if cmd_name in EXTERNAL_COMMANDS else super().get_command(ctx, cmd_name)
 
 
-def _fetched(ctx: Any, name: str) -> Any:
+def _load_external(ctx: Any, name: str) -> Any:
     from importlib import import_module
 
-    module, function = ELSEWHERE[name]
+    module, function = EXTERNAL_COMMANDS[name]
     try:
         found = getattr(import_module(module), function)
     except ModuleNotFoundError as error:
@@ -52,12 +53,16 @@ def _fetched(ctx: Any, name: str) -> Any:
     alone.command(name)(found)
     command = get_command(alone)
     command.name = name
-    explain(command, ctx)
+    format_help(command, ctx)
     return command
 
 
 app = typer.Typer(
-    name="dragoman", cls=AllCommands, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich",
+    name="dragoman",
+    cls=RootCommandGroup,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("serve")(serve)
@@ -99,7 +104,7 @@ def dragoman(
 
     Example: [b]dragoman serve[/b]
     """
-    if context.obj is OWN_PROCESS and context.invoked_subcommand not in OWN_BELL:
+    if context.obj is OWN_PROCESS and context.invoked_subcommand not in HANDLE_INTERRUPTS:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -6,14 +6,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import OWN_PROCESS, fail, telling
-from .servers import PATIENCE, DialectName, Key, Server, Timeout, explaining, server_at, status_of
+from .options import OWN_PROCESS, fail, report_errors
+from .remote_server import (
+    DEFAULT_TIMEOUT,
+    DialectName,
+    Key,
+    RemoteServer,
+    Timeout,
+    explain_errors,
+    resolve_server,
+    upstream_status,
+)
 
 if TYPE_CHECKING:
-    from gateway.chat import Bell, Line
+    from gateway.chat import InterruptWatcher, SyncClient
     from gateway.model import AgentCard, Permission, ToolSpec
 
-NO_SESSION = (400, 404, 410, 422)
+NO_SESSION_STATUSES = (400, 404, 410, 422)
 """How a server answers that does not have the session, or to which its id is none."""
 
 
@@ -37,7 +46,7 @@ def chat(
             metavar="NAME",
             help="Be asked before the agent uses this tool of its own, where that is told. May be repeated.")
     ] = None,
-    timeout: Timeout = PATIENCE,
+    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """Talk with a server of any dialect: its words as they come, its tools, its questions.
 
@@ -50,35 +59,40 @@ def chat(
     The exit code is 0, 1 if the agent failed in a chat without a terminal, 2 if the server cannot be talked to, and 130
     if Ctrl-C ended it while the agent was at work.
     """
-    from gateway.chat import Bell
+    from gateway.chat import InterruptWatcher
 
-    with Bell(is_last=context.obj is OWN_PROCESS) as bell, telling():
-        server, code = server_at(url, dialect, key, timeout, agent), 0
+    with InterruptWatcher(is_last=context.obj is OWN_PROCESS) as bell, report_errors():
+        server, code = resolve_server(url, dialect, key, timeout, agent), 0
         if session and system:
             fail("--system is for new sessions: a session that is there keeps what it was told")
-        with explaining(server):
-            code = _talk(bell, server, session, system, model, tool or [], ask_before or [])
+        with explain_errors(server):
+            code = _converse_with(bell, server, session, system, model, tool or [], ask_before or [])
     raise typer.Exit(code)
 
 
-def _talk(
-    bell: "Bell", server: Server, session: str | None, system: str | None, model: str | None, own: list[str],
+def _converse_with(
+    bell: "InterruptWatcher",
+    server: RemoteServer,
+    session: str | None,
+    system: str | None,
+    model: str | None,
+    own: list[str],
     careful: list[str],
 ) -> int:
     import structlog
 
-    from gateway import journal
-    from gateway.chat import Line, LinePrompt, PlainScreen, Talk, TerminalPrompt, TerminalScreen
+    from gateway import logging
+    from gateway.chat import ChatLoop, LinePrompt, PlainScreen, SyncClient, TerminalPrompt, TerminalScreen
     from gateway.model import Settings
 
     if not structlog.is_configured():
-        journal.configure("console", "warning")  # to standard error: standard output has the replies alone
+        logging.configure_logging("console", "warning")  # to standard error: standard output has the replies alone
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # what one side cannot spell is no reason to stop
     specs = tuple(map(_tool, own))
-    with Line(server.dialled(), bell) as line:
+    with SyncClient(server.connect(), bell) as line:
         if session:
             _join(line, session, server)
         card = line.about()
@@ -89,8 +103,8 @@ def _talk(
         keeps = session is not None and not (specs or careful)
         if not is_terminal:
             screen, prompt = PlainScreen(sys.stdout, sys.stderr), LinePrompt(bell, sys.stdin)
-            return Talk(
-                line, screen, prompt, opened, settings=settings, keeps_settings=keeps, is_patient=False,
+            return ChatLoop(
+                line, screen, prompt, opened, settings=settings, keeps_settings=keeps, is_interactive=False,
             ).run()
 
         from rich.console import Console
@@ -98,18 +112,18 @@ def _talk(
         terminal = TerminalScreen(Console(highlight=False))
         terminal.note(f"talking with {card.title or card.name}; /help tells what can be said beside words")
         terminal.note(f"session {opened}")
-        return Talk(
-            line, terminal, TerminalPrompt(bell), opened, settings=settings, keeps_settings=keeps, is_patient=True,
+        return ChatLoop(
+            line, terminal, TerminalPrompt(bell), opened, settings=settings, keeps_settings=keeps, is_interactive=True,
         ).run()
 
 
-def _join(line: "Line", session: str, server: Server) -> None:
+def _join(line: "SyncClient", session: str, server: RemoteServer) -> None:
     from gateway.errors import GatewayError
 
     try:
         line.join(session)
     except GatewayError as error:
-        if status_of(error) not in NO_SESSION:
+        if upstream_status(error) not in NO_SESSION_STATUSES:
             raise
         line.about()  # a server of another kind, or at another address, is told as such
         fail(f"there is no session '{session}' at {server.url}; `dragoman sessions {server.url}` lists those there are")

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import ConfigFile, checked, telling
+from .options import ConfigFile, load_checked_settings, report_errors
 
 if TYPE_CHECKING:
-    from gateway.app import Grid
+    from gateway.loss_matrix import SupportGrid
 
 WIDTH = 80
 
@@ -25,28 +25,28 @@ def check(
 
     The exit code is 0 if there is nothing to mend, and 2 otherwise.
     """
-    with telling():
-        chosen = checked(config)
+    with report_errors():
+        chosen = load_checked_settings(config)
 
-        from gateway import app as house
+        from gateway import app, loss_matrix
 
-        for line in house.check(chosen):
+        for line in app.describe_components(chosen):
             typer.echo(line)
         for warning in chosen.warnings:
             typer.echo(f"warning: {warning}", err=True)
         if matrix:
             typer.echo()
-            grid = house.grid(chosen)
+            grid = loss_matrix.support_grid(chosen)
             _show_grid(grid)
             _explain(grid.rows)
         if pairs:
             typer.echo()
-            rows = house.pairs(chosen)
+            rows = loss_matrix.pair_losses(chosen)
             _show(rows)
             _explain(rows)
 
 
-def _show_grid(grid: "Grid") -> None:
+def _show_grid(grid: "SupportGrid") -> None:
     """One row for each feature, one column for each dialect; what is degraded has a number, and below it a note."""
     from textwrap import wrap
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .common import CONFIG, fail
+from .options import CONFIG, fail
 
 
 def init(

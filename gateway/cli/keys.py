@@ -4,16 +4,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import Commands, ConfigFile, DataFolder, given, settings, telling
+from .help_text import CommandGroup
+from .options import ConfigFile, DataFolder, load_settings, report_errors, setting_overrides
 
 if TYPE_CHECKING:
     from gateway.config import Config
-    from gateway.resources import Key, KeyStore
+    from gateway.ports import Key
+    from gateway.resources import KeyStore
 
 MINUTE = "%Y-%m-%d %H:%M"
 
 keys = typer.Typer(
-    cls=Commands, no_args_is_help=True, help="Make, list and remove keys. Example: [b]dragoman keys add laptop[/b]",
+    cls=CommandGroup, no_args_is_help=True, help="Make, list and remove keys. Example: [b]dragoman keys add laptop[/b]",
 )
 
 KeyName = Annotated[str, typer.Argument(help="What the key is called, here and in the list.", metavar="NAME")]
@@ -32,10 +34,10 @@ def add(
 
     Keys of the same user open the same sessions. The key alone goes to standard output, so that it can be piped.
     """
-    with telling():
-        chosen = settings(config, given(data=data))
+    with report_errors():
+        chosen = load_settings(config, setting_overrides(data=data))
         token = _store(chosen).add(name, user)
-        _note(chosen, "key.created", f"{name} of {user or name}")
+        _write_audit_line(chosen, "key.created", f"{name} of {user or name}")
         typer.echo(f"Key '{name}' of user '{user or name}'. Keep it now: it cannot be shown again.", err=True)
         typer.echo(token)
 
@@ -46,8 +48,8 @@ def show(config: ConfigFile = None, data: DataFolder = None) -> None:
 
     Example: [b]dragoman keys list[/b]
     """
-    with telling():
-        found = _store(settings(config, given(data=data))).list()
+    with report_errors():
+        found = _store(load_settings(config, setting_overrides(data=data))).list()
     if not found:
         typer.echo("There are no keys. Make one with: dragoman keys add NAME", err=True)
         return
@@ -78,32 +80,32 @@ def remove(name: KeyName, config: ConfigFile = None, data: DataFolder = None) ->
 
     Connections that were opened with such a key are closed within a second.
     """
-    with telling():
-        chosen = settings(config, given(data=data))
+    with report_errors():
+        chosen = load_settings(config, setting_overrides(data=data))
         first, *others = _store(chosen).remove(name)
-        _note(chosen, "key.revoked", first.name)
+        _write_audit_line(chosen, "key.revoked", first.name)
         for other in others:
-            _note(chosen, "key.revoked", f"{other.name}, made by {name}")
+            _write_audit_line(chosen, "key.revoked", f"{other.name}, made by {name}")
         typer.echo(f"Key '{name}' is removed.", err=True)
         if others:
             typer.echo(f"So are the keys that were made with it: {', '.join(key.name for key in others)}", err=True)
 
 
-def _note(config: "Config", event: str, target: str) -> None:
+def _write_audit_line(config: "Config", event: str, target: str) -> None:
     """In the audit log; the actor is the user of this machine."""
     import getpass
     import time
 
-    from gateway.audit import add_line, line_of
+    from gateway.audit import append_line, audit_line
 
     try:
         who = getpass.getuser()
     except (KeyError, OSError):  # a container may run as a user without a name
         who = "operator"
-    add_line(config.data / config.audit, line_of(time.time(), event, who, "", "command line", target))
+    append_line(config.data / config.audit, audit_line(time.time(), event, who, "", "command line", target))
 
 
 def _store(config: "Config") -> "KeyStore":
-    from gateway.stores import key_store
+    from gateway.storage_factory import make_key_store
 
-    return key_store(config)
+    return make_key_store(config)

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from .common import Commands, ConfigFile, DataFolder, fail, given, settings, telling
+from .help_text import CommandGroup
+from .options import ConfigFile, DataFolder, fail, load_settings, report_errors, setting_overrides
 
 if TYPE_CHECKING:
     from gateway.config import Config
     from gateway.ports import Clock
 
-log = typer.Typer(cls=Commands, no_args_is_help=True, help=(
+log = typer.Typer(cls=CommandGroup, no_args_is_help=True, help=(
     "Look after the file that sessions are kept in. Example: [b]dragoman log verify[/b]"))
 
 SECRETS = "secrets that clients gave to their sessions are in it, sealed: they open with the key of this installation"
-PACE = 1.0
+PROGRESS_SECONDS = 1.0
 """Seconds between two words on how far a long work is."""
 
 
@@ -32,10 +33,10 @@ def verify(config: ConfigFile = None, data: DataFolder = None) -> None:
     Every problem is told with its session and record. The exit code is 0 if there is none, 1 if there are some, and 2
     if there is no such file.
     """
-    from gateway.log import verify as look
+    from gateway.storage.log import verify_log as look
 
-    with telling():
-        path = file_of(settings(config, given(data=data)))
+    with report_errors():
+        path = session_file(load_settings(config, setting_overrides(data=data)))
         with progress("looked at {} of {} sessions") as tell:
             verdict = look(path, tell)
     for problem in verdict.problems:
@@ -57,10 +58,10 @@ def compact(config: ConfigFile = None, data: DataFolder = None) -> None:
     What is left of deleted sessions is dropped, many small pieces become few, and free space is given back. As much
     space as the file has is needed meanwhile.
     """
-    from gateway.log import compact as press
+    from gateway.storage.log import compact_log as press
 
-    with telling():
-        path = file_of(settings(config, given(data=data)))
+    with report_errors():
+        path = session_file(load_settings(config, setting_overrides(data=data)))
         with progress("compacted {} of {} sessions") as tell:
             done = press(path, tell)
     typer.echo(
@@ -84,14 +85,14 @@ def export(
 
     Secrets are sealed in it. Agents, files and other resources are not in it: they belong to the installation.
     """
-    from gateway.log import exported
-    from gateway.stores import seal_of
+    from gateway.storage.log import export_sessions
+    from gateway.storage_factory import make_seal
 
-    with telling():
-        chosen = settings(config, given(data=data))
-        path = file_of(chosen)
+    with report_errors():
+        chosen = load_settings(config, setting_overrides(data=data))
+        path = session_file(chosen)
         with progress("wrote {} of {} sessions") as tell:
-            lines = exported(path, sessions or (), tell, seal=seal_of(chosen))
+            lines = export_sessions(path, sessions or (), tell, seal=make_seal(chosen))
             first = next(lines)  # whatever is wrong is told before anything is written
             with _target(out) as target:
                 target.write(first)
@@ -100,7 +101,7 @@ def export(
 
 
 @log.command("import")
-def take_in(
+def import_sessions(
     file: Annotated[
         Path | None, typer.Argument(help="What `dragoman log export` wrote; standard input if none is named.")
     ] = None,
@@ -114,32 +115,32 @@ def take_in(
 
     Sessions keep their ids and owners. One that is there already is refused unless --replace is given.
     """
-    from gateway.log import take_in as carry_in
-    from gateway.stores import seal_of
+    from gateway.storage.log import import_sessions as carry_in
+    from gateway.storage_factory import make_seal
 
-    with telling():
-        chosen = settings(config, given(data=data))
-        path = file_of(chosen, may_be_new=True)
+    with report_errors():
+        chosen = load_settings(config, setting_overrides(data=data))
+        path = session_file(chosen, may_be_new=True)
         with progress("took in {} sessions") as tell, _source(file) as lines:
-            done = carry_in(path, lines, seal=seal_of(chosen), replace=replace, progress=tell)
+            done = carry_in(path, lines, seal=make_seal(chosen), replace=replace, progress=tell)
     replaced = f", {done.replaced:,} of them in the place of others" if done.replaced else ""
     typer.echo(f"{path}: took in {_many(done.sessions, 'session')}, {_many(done.records, 'record')}{replaced}")
 
 
 # -- what they share --------------------------------------------------------------------------------------------------
 
-def file_of(config: "Config", *, may_be_new: bool = False) -> Path:
+def session_file(config: "Config", *, may_be_new: bool = False) -> Path:
     """Where these settings keep sessions."""
-    from gateway.stores import FILE
+    from gateway.storage_factory import DATABASE_FILE
 
     kind, _, place = config.log.partition(":")
     if kind != "sqlite":
         fail(f"the settings say `log: {kind}`: there is no file to work on; these commands are for `log: sqlite`")
-    path: Path = config.data / (place or FILE)
+    path: Path = config.data / (place or DATABASE_FILE)
     if may_be_new and not path.exists():
-        from gateway.storage import make
+        from gateway.storage import create_database
 
-        make(path)
+        create_database(path)
     return path
 
 
@@ -153,7 +154,7 @@ def _target(out: Path | None) -> Iterator[BinaryIO]:
         fail(f"{out} is there already; remove it, or choose another name")
     part = out.with_name(f"{out.name}.part")
     try:
-        with open(part, "wb", opener=_for_me_alone) as target:
+        with open(part, "wb", opener=_private_opener) as target:
             yield target
         part.rename(out)
     except OSError as error:
@@ -162,7 +163,7 @@ def _target(out: Path | None) -> Iterator[BinaryIO]:
         part.unlink(missing_ok=True)
 
 
-def _for_me_alone(path: str, flags: int) -> int:
+def _private_opener(path: str, flags: int) -> int:
     import os
 
     return os.open(path, flags, 0o600)
@@ -183,25 +184,25 @@ def _source(file: Path | None) -> Iterator[Iterable[bytes]]:
 
 
 @contextmanager
-def progress(words: str) -> Iterator["Pace"]:
-    pace = Pace(words, time.monotonic)
+def progress(words: str) -> Iterator["ProgressReporter"]:
+    pace = ProgressReporter(words, time.monotonic)
     yield pace
     pace.end()
 
 
-class Pace:
+class ProgressReporter:
     """Tells on standard error how far a long work is, now and then; of a short one it says nothing."""
 
     def __init__(self, words: str, clock: "Clock") -> None:
         self._words = words
         self._clock = clock
-        self._next = clock() + PACE
+        self._next = clock() + PROGRESS_SECONDS
         self._told = False
 
     def __call__(self, done: int, total: int) -> None:
         if (now := self._clock()) < self._next:
             return
-        self._next, self._told = now + PACE, True
+        self._next, self._told = now + PROGRESS_SECONDS, True
         on_terminal = sys.stderr.isatty()
         typer.echo(("\r" if on_terminal else "") + self._words.format(f"{done:,}", f"{total:,}"), err=True,
                    nl=not on_terminal)

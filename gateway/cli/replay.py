@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import ConfigFile, fail, is_address, settings, telling
+from .options import ConfigFile, fail, is_address, load_settings, report_errors
 
 if TYPE_CHECKING:
     from gateway.config import Config
 
-PATIENCE = 30.0
+TIMEOUT_SECONDS = 30.0
 """Seconds to wait for the server to say something."""
 
 
@@ -33,20 +33,20 @@ def replay(
     """
     from msgspec import MsgspecError
 
-    from gateway.journal import masked
-    from gateway.model import decode, encode
+    from gateway.logging import mask_secrets
+    from gateway.model import decode_record, encode_record
 
-    from .rendering import render
+    from .record_format import format_record
 
-    with telling():
-        chosen = settings(config) if url is None else None
+    with report_errors():
+        chosen = load_settings(config) if url is None else None
         address = url or _address(chosen)
         for line in _lines(address.rstrip("/"), session, key):
             try:
-                record = masked(decode(line))
+                record = mask_secrets(decode_record(line))
             except MsgspecError as error:
                 fail(f"{address} sent what is no record: {error}; is it a server of this version?")
-            typer.echo(encode(record).decode() if as_json else render(record))
+            typer.echo(encode_record(record).decode() if as_json else format_record(record))
 
 
 def _address(config: "Config | None") -> str:
@@ -71,16 +71,16 @@ def _lines(address: str, session: str, key: str | None) -> Iterator[bytes]:
     if key:
         request.add_header("Authorization", f"Bearer {key}")
     try:
-        with build_opener(ProxyHandler({})).open(request, timeout=PATIENCE) as answer:
+        with build_opener(ProxyHandler({})).open(request, timeout=TIMEOUT_SECONDS) as answer:
             yield from filter(None, map(bytes.strip, answer))
     except HTTPError as error:
-        fail(_REFUSALS.get(error.code, f"{address} answered {error.code} {error.reason}").format(session=session))
+        fail(_STATUS_TEXTS.get(error.code, f"{address} answered {error.code} {error.reason}").format(session=session))
     except (OSError, HTTPException) as error:
         fail(f"{address} cannot be asked: {getattr(error, 'reason', error)}; is it running (`dragoman serve`), "
              "or is it elsewhere (--url)?")
 
 
-_REFUSALS = {
+_STATUS_TEXTS = {
     401: "a key is required; give one with --key or in DRAGOMAN_KEY",
     403: "this key may not see session '{session}'",
     404: "there is no session '{session}'",

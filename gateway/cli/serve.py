@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import ConfigFile, DataFolder, checked, fail, given, has_settings, telling
+from .options import ConfigFile, DataFolder, fail, has_settings, load_checked_settings, report_errors, setting_overrides
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -27,15 +27,15 @@ def serve(
 
     Ctrl-C stops it: running turns may finish first. SIGHUP has the settings and tables read again.
     """
-    with telling():
-        overrides = given(host=host, port=port, data=data)
-        chosen = checked(config, overrides)
+    with report_errors():
+        overrides = setting_overrides(host=host, port=port, data=data)
+        chosen = load_checked_settings(config, overrides)
         if not has_settings(config):
             _announce("There is no config.yaml here: the demo agent is served. `dragoman init` writes one to edit.")
         try:
             code = _run(chosen, watch, overrides)
         except OSError as error:
-            fail(_explained(error, chosen))
+            fail(_listen_error(error, chosen))
         except KeyboardInterrupt:
             code = 0
     raise typer.Exit(code)
@@ -44,11 +44,11 @@ def serve(
 def _run(config: "Config", watch: bool, overrides: "Mapping[str, object]") -> int:
     import asyncio
 
-    from gateway import journal, serving
+    from gateway import logging, server
 
-    journal.configure(config.journal.format, config.journal.level)
+    logging.configure_logging(config.journal.format, config.journal.level)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(serving.run(config, watch=watch, announce=_announce, overrides=overrides))
+        return runner.run(server.run(config, watch=watch, announce=_announce, overrides=overrides))
 
 
 def _loop_factory() -> "Callable[[], AbstractEventLoop] | None":
@@ -63,7 +63,7 @@ def _announce(line: str) -> None:
     print(line, flush=True)
 
 
-def _explained(error: OSError, config: "Config") -> str:
+def _listen_error(error: OSError, config: "Config") -> str:
     """What kept the server from listening; any other trouble of the system is not for this place to explain away."""
     import socket
 

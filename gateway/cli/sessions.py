@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import OWN_PROCESS, ConfigFile, DataFolder, given, settings, telling
-from .log import file_of
-from .servers import PATIENCE, DialectName, Key, Server, Timeout, explaining, server_at
+from .log import session_file
+from .options import OWN_PROCESS, ConfigFile, DataFolder, load_settings, report_errors, setting_overrides
+from .remote_server import DEFAULT_TIMEOUT, DialectName, Key, RemoteServer, Timeout, explain_errors, resolve_server
 
 if TYPE_CHECKING:
-    from gateway.upstream import RemoteSession
+    from gateway.ports import RemoteSession
 
 HEAD = ("session", "user", "agent", "status", "changed", "title")
 USER = HEAD.index("user")
@@ -29,7 +29,7 @@ def sessions(
     config: ConfigFile = None,
     data: DataFolder = None,
     limit: Annotated[int, typer.Option(min=1, help="How many to list; the newest ones.")] = 20,
-    timeout: Timeout = PATIENCE,
+    timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """List the sessions of a server, or those in a data folder; a server may be running meanwhile.
 
@@ -38,18 +38,18 @@ def sessions(
     A server lists the sessions of whoever has the key, and tells what its dialect tells of them. A data folder has the
     sessions of all users. `dragoman chat URL --session ID` goes on with one.
     """
-    from gateway.chat import Bell
+    from gateway.chat import InterruptWatcher
 
-    with Bell(is_last=context.obj is OWN_PROCESS) as bell, telling():
+    with InterruptWatcher(is_last=context.obj is OWN_PROCESS) as bell, report_errors():
         rows: Sequence[tuple[str, ...]]
         if url is not None:
-            from gateway.chat import Line
+            from gateway.chat import SyncClient
 
-            server: Server = server_at(url, dialect, key, timeout)
-            with explaining(server), Line(server.dialled(), bell) as line:
+            server: RemoteServer = resolve_server(url, dialect, key, timeout)
+            with explain_errors(server), SyncClient(server.connect(), bell) as line:
                 rows = [_row(one) for one in line.sessions(limit + 1)]
         else:
-            rows = list(_kept(file_of(settings(config, given(data=data))), limit + 1))
+            rows = list(_stored_sessions(session_file(load_settings(config, setting_overrides(data=data))), limit + 1))
     for line_ in _table(rows[:limit]):
         typer.echo(line_)
     if not rows:
@@ -59,7 +59,7 @@ def sessions(
 
 
 def _row(session: "RemoteSession", user: str = "") -> tuple[str, ...]:
-    from .rendering import printable
+    from .record_format import printable
 
     at = session.updated_at
     changed = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC") if at is not None else ""
@@ -71,13 +71,13 @@ def _row(session: "RemoteSession", user: str = "") -> tuple[str, ...]:
     return tuple(map(printable, cells))
 
 
-def _kept(path: Path, most: int) -> Iterator[tuple[str, ...]]:
+def _stored_sessions(path: Path, most: int) -> Iterator[tuple[str, ...]]:
     """The newest sessions of a file, the one that changed last first."""
-    from gateway.log import log_file
     from gateway.model import CloseReason, fold
-    from gateway.upstream import RemoteSession
+    from gateway.ports import RemoteSession
+    from gateway.storage.log import open_log_file
 
-    with log_file(path) as file:
+    with open_log_file(path) as file:
         heads = list(file.heads())[-most:]
         views = [fold(head.session_id, file.records(head.session_id)) for head in heads]
     for view in sorted(views, key=lambda view: view.updated_at, reverse=True):

@@ -8,21 +8,26 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from .common import DIALECTS, fail, telling
+from .help_text import DIALECT_NAMES
+from .options import fail, report_errors
 
 if TYPE_CHECKING:
     from gateway.ports import Dialect
-    from gateway.translate import Losses, Translation
+    from gateway.translate import LossCounter, Translation
 
-LOST = 3
+EXIT_LOST = 3
 """The exit code of `--strict` where something did not arrive."""
 CANONICAL = "canonical"
 CHUNK = 64 * 1024
 
 
 def translate(
-    source: Annotated[str, typer.Option("--from", metavar="NAME", help=f"What was recorded: {DIALECTS}, canonical.")],
-    target: Annotated[str, typer.Option("--to", metavar="NAME", help=f"What it is to become: {DIALECTS}, canonical.")],
+    source: Annotated[
+        str, typer.Option("--from", metavar="NAME", help=f"What was recorded: {DIALECT_NAMES}, canonical.")
+    ],
+    target: Annotated[
+        str, typer.Option("--to", metavar="NAME", help=f"What it is to become: {DIALECT_NAMES}, canonical.")
+    ],
     file: Annotated[Path | None, typer.Argument(help="The recording; standard input if none is named.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="A new file to write.")] = None,
     session: Annotated[str | None, typer.Option(metavar="ID", help="Only this session of the recording.")] = None,
@@ -40,49 +45,51 @@ def translate(
     The exit code is 0, 2 if the recording cannot be read (what was understood is written) or nothing in it was
     understood, and 3 if --strict is given and something was lost.
     """
-    with telling():
+    with report_errors():
         spoken, written = _dialect(source, heard=True), _dialect(target, heard=False)
         with _source(file) as incoming, _target(out) as outgoing:
-            losses, translation = _made(spoken, written, session)
+            losses, translation = _make_translation(spoken, written, session)
             was_there = False
             try:
                 was_there = _run(translation, incoming, outgoing)
             except BrokenPipeError:
-                hang_up()
+                discard_output()
     if not quiet:
         for line in (*translation.remarks.lines(), *losses.lines()):
             typer.echo(line, err=True)
     if was_there and not translation.remarks.records:
         fail(f"nothing in it is of session '{session}'" if session else
              f"nothing in it was understood; is it {source}?")
-    raise typer.Exit(LOST if strict and losses.is_lossy else 0)
+    raise typer.Exit(EXIT_LOST if strict and losses.is_lossy else 0)
 
 
 def _dialect(name: str, *, heard: bool) -> "Dialect | None":
     """The dialect of this name; None for the house's own records."""
     from adapters import known_dialects
-    from gateway.backends.remote import dialect
+    from gateway.backends.remote import find_dialect
 
     if name == CANONICAL:
         return None
-    there = [one for one in known_dialects() if not heard or dialect(one).hearing is not None]
+    there = [one for one in known_dialects() if not heard or find_dialect(one).decoder is not None]
     if name not in there:
         fail(f"there is no dialect '{name}' to translate {'from' if heard else 'to'}; "
              f"there are: {', '.join(there)}, {CANONICAL}")
-    return dialect(name)
+    return find_dialect(name)
 
 
-def _made(source: "Dialect | None", target: "Dialect | None", session: str | None) -> "tuple[Losses, Translation]":
+def _make_translation(
+    source: "Dialect | None", target: "Dialect | None", session: str | None
+) -> "tuple[LossCounter, Translation]":
     import time
 
-    from gateway.ids import minting
-    from gateway.translate import DialectWriting, Losses, RecordWriting, Translation
+    from gateway.ids import make_mint
+    from gateway.translate import DialectWriter, LossCounter, RecordWriter, Translation
     from mappings.language import builtin_table
 
     tables = [builtin_table(dialect) if dialect is not None else None for dialect in (source, target)]
-    losses = Losses(*tables)
-    writing = RecordWriting() if target is None else DialectWriting(target, builtin_table(target), losses)
-    return losses, Translation(source, tables[0], writing, clock=time.time, mint=minting(), only=session)
+    losses = LossCounter(*tables)
+    writing = RecordWriter() if target is None else DialectWriter(target, builtin_table(target), losses)
+    return losses, Translation(source, tables[0], writing, clock=time.time, mint=make_mint(), only=session)
 
 
 # -- as it comes ------------------------------------------------------------------------------------------------------
@@ -92,7 +99,7 @@ def _run(translation: "Translation", incoming: BinaryIO, outgoing: BinaryIO) -> 
 
     False if there was nothing to read.
     """
-    from gateway.translate import Unreadable
+    from gateway.translate import UnreadableRecording
 
     was_there = False
     try:
@@ -100,7 +107,7 @@ def _run(translation: "Translation", incoming: BinaryIO, outgoing: BinaryIO) -> 
             was_there = was_there or bool(chunk)
             _write(outgoing, translation.feed(chunk) if chunk else translation.rest())
         _write(outgoing, translation.end())
-    except Unreadable:
+    except UnreadableRecording:
         _write(outgoing, translation.close())
         raise
     return was_there
@@ -120,7 +127,7 @@ def _chunks(incoming: BinaryIO, translation: "Translation") -> Iterator[bytes]:
     read = getattr(incoming, "read1", incoming.read)
     while True:
         due = translation.deadline
-        if due is not None and not _comes(incoming, min(1.0, max(0.0, due - time.time()))):
+        if due is not None and not _is_readable(incoming, min(1.0, max(0.0, due - time.time()))):
             yield b""
         chunk = read(CHUNK)
         if not chunk:
@@ -128,7 +135,7 @@ def _chunks(incoming: BinaryIO, translation: "Translation") -> Iterator[bytes]:
         yield chunk
 
 
-def _comes(incoming: BinaryIO, seconds: float) -> bool:
+def _is_readable(incoming: BinaryIO, seconds: float) -> bool:
     """Whether something can be read within so many seconds; what is no file of the system has all it will have."""
     import io
     import select
@@ -172,7 +179,7 @@ def _target(out: Path | None) -> Iterator[BinaryIO]:
         yield opened
 
 
-def hang_up() -> None:
+def discard_output() -> None:
     """Whoever read our output has had enough; nothing is left to say to them."""
     import os
 

@@ -1,5 +1,7 @@
-"""Many servers as one: sessions are held by leases, and whatever only their holder can do is passed on to it."""
+"""Several servers as one: leases, calls between servers, and streams of sessions that another server holds."""
 
-from .sessions import ClusterSessions
+from .session_service import ClusterSessionService
 
-__all__ = ["ClusterSessions"]
+__all__ = [
+    "ClusterSessionService",
+]

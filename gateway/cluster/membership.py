@@ -7,11 +7,11 @@ from contextlib import suppress
 import structlog
 
 from gateway.errors import GatewayError
-from gateway.storage.redis import Redis, Unreachable
+from gateway.storage.redis import RedisClient, RedisUnreachable
 
 log = structlog.get_logger("dragoman.cluster")
 
-BEATS = 3
+BEATS_PER_LEASE = 3
 """How often a lease is renewed before it would run out."""
 
 
@@ -24,7 +24,7 @@ class Membership:
     """
 
     def __init__(
-        self, redis: Redis, doubted: Callable[[], Awaitable[None]], beaten: Callable[[], Awaitable[None]],
+        self, redis: RedisClient, doubted: Callable[[], Awaitable[None]], beaten: Callable[[], Awaitable[None]],
         missed: Callable[[], None],
     ) -> None:
         self.leads = False
@@ -67,7 +67,7 @@ class Membership:
         self._good_until = 0.0
 
     async def sure(self) -> None:
-        """Come back when what we hold is ours; raises `Unreachable` if that cannot be known."""
+        """Come back when what we hold is ours; raises `RedisUnreachable` if that cannot be known."""
         if not self.is_good:
             async with self._beating:
                 if not self.is_good:
@@ -79,12 +79,12 @@ class Membership:
 
     async def keep_on(self) -> None:
         """Beat if it is time to: for work between two beats that may take long."""
-        if self._redis.clock() - self._beaten_at > self._redis.lease / BEATS:
+        if self._redis.clock() - self._beaten_at > self._redis.lease / BEATS_PER_LEASE:
             await self.beat()
 
     async def _beat(self) -> None:
         sent, was_good = self._redis.clock(), self.is_good
-        good, leads, self.sessions = await self._redis.change(
+        good, leads, self.sessions = await self._redis.run_script(
             "beat", self._redis.replica, round(self._redis.lease * 1000))
         self._redis.worked()
         self._missing_since = None
@@ -100,11 +100,11 @@ class Membership:
 
     async def _run(self) -> None:
         while True:
-            await asyncio.sleep(self._redis.lease / BEATS)
+            await asyncio.sleep(self._redis.lease / BEATS_PER_LEASE)
             try:
                 await self.beat()
                 await self._beaten()
-            except Unreachable as error:
+            except RedisUnreachable as error:
                 self._missing_since = self._redis.clock() if self._missing_since is None else self._missing_since
                 self._redis.failed(error)
                 self._missed()
@@ -120,5 +120,5 @@ class Membership:
             with suppress(asyncio.CancelledError):
                 await self._task
         with suppress(GatewayError):
-            await self._redis.change("leave", self._redis.replica)
+            await self._redis.run_script("leave", self._redis.replica)
         self.doubt()

@@ -1,15 +1,14 @@
 """config.yaml and DRAGOMAN_* variables → typed settings; problems with their places, all at once."""
 
-from .access import load_certificate, server_context
-from .cards import merge_card
-from .reading import TEMPLATE, ConfigProblems, load_config
+from .access import load_certificate, make_tls_context
+from .loader import TEMPLATE, ConfigProblems, load_config
 from .settings import (
     AgentSettings,
     CapabilitySettings,
     Config,
     DialectSettings,
-    JournalSettings,
-    Limits,
+    LimitSettings,
+    LoggingSettings,
     OidcSettings,
     OptionSettings,
     ToolSettings,
@@ -22,13 +21,12 @@ __all__ = [
     "Config",
     "ConfigProblems",
     "DialectSettings",
-    "JournalSettings",
-    "Limits",
+    "LimitSettings",
+    "LoggingSettings",
     "OidcSettings",
     "OptionSettings",
     "ToolSettings",
     "load_certificate",
     "load_config",
-    "merge_card",
-    "server_context",
+    "make_tls_context",
 ]

@@ -12,20 +12,20 @@ from gateway.errors import Invalid
 if TYPE_CHECKING:
     from ssl import SSLContext, SSLError
 
-EVERY = "*"
+WILDCARD = "*"
 LOOPBACK = "loopback"
 _HOST = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?|\[?[0-9a-f:.]+\]?", re.IGNORECASE)
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@\s]+/?", re.IGNORECASE)
 
 
 def _host(name: str) -> str:
-    if name != EVERY and not _HOST.fullmatch(name):
+    if name != WILDCARD and not _HOST.fullmatch(name):
         raise ValueError("must be a name or an address without scheme and port: gateway.example.com, *.example.com")
     return name
 
 
 def _origin(origin: str) -> str:
-    if origin not in (EVERY, LOOPBACK) and not _ORIGIN.fullmatch(origin):
+    if origin not in (WILDCARD, LOOPBACK) and not _ORIGIN.fullmatch(origin):
         raise ValueError(f"must be an origin without a path, as https://app.example.com, or '{LOOPBACK}', or '*'")
     return origin
 
@@ -43,7 +43,7 @@ Origin = Annotated[str, AfterValidator(_origin)]
 Network = Annotated[str, AfterValidator(_network)]
 
 
-def server_context(certificate: Path, key: Path) -> "SSLContext":
+def make_tls_context(certificate: Path, key: Path) -> "SSLContext":
     """A context that shows this certificate; raises `Invalid` if the two files cannot be used together."""
     import ssl  # most settings have no certificate
 
@@ -65,14 +65,14 @@ def load_certificate(context: "SSLContext", certificate: Path, key: Path) -> Non
     try:
         context.load_cert_chain(certificate, key, password=_no_passphrase)
     except ssl.SSLError as error:
-        raise Invalid(f"{certificate} and {key} cannot be used: {_reason(error)}") from None
+        raise Invalid(f"{certificate} and {key} cannot be used: {_tls_reason(error)}") from None
 
 
 def _no_passphrase() -> str:
     raise Invalid("the key is protected by a passphrase; store it without one, and let only this user read the file")
 
 
-def _reason(error: "SSLError") -> str:
+def _tls_reason(error: "SSLError") -> str:
     reasons = {
         "KEY_VALUES_MISMATCH": "the key does not belong to the certificate",
         "KEY_TYPE_MISMATCH": "the key does not belong to the certificate",

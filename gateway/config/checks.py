@@ -5,21 +5,20 @@ The checks read what was written, not what was made of it, so that a mistake of 
 
 import re
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from gateway.errors import Invalid
-from gateway.marks import Marked, Path_, Problem, nearest
-from gateway.model import LimitExceeded, check_limits
+from gateway.json_values import JsonLimitExceeded, check_limits
+from gateway.yaml_positions import NodePath, Problem, YamlDocument, suggest
 
-from .access import server_context
-from .addresses import SERVERS, check_address
+from .access import make_tls_context
 from .settings import Config
 
-LOGS = ("memory", "sqlite")
-
+LOG_KINDS = ("memory", "sqlite")
 # The expression that semver.org suggests, its groups left out.
 SEMVER = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
@@ -28,7 +27,7 @@ SEMVER = re.compile(
 )
 
 
-def check(document: Marked) -> Iterator[Problem]:
+def check(document: YamlDocument) -> Iterator[Problem]:
     """Every problem of every check."""
     for one in CHECKS:
         yield from one(document)
@@ -42,40 +41,40 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _reached_by_strangers(document: Marked) -> Iterator[Problem]:
+def _open_to_the_network(document: YamlDocument) -> Iterator[Problem]:
     host, auth = _setting(document, "host"), _setting(document, "auth")
     if auth == "none" and isinstance(host, str) and not is_loopback(host):
         yield Problem(
-            document.place(("auth",) if "auth" in document.value else ("host",)),
+            document.position(("auth",) if "auth" in document.value else ("host",)),
             f"auth: none is for this machine only, but on host '{host}' others could use the agents",
             "set `auth: keys` and make a key with `dragoman keys add NAME`, or set `host: 127.0.0.1`",
         )
 
 
-def _certificate(document: Marked) -> Iterator[Problem]:
+def _certificate(document: YamlDocument) -> Iterator[Problem]:
     tls, home = _mapping(_setting(document, "tls")), Path(document.file).parent
     certificate, key = tls.get("certificate"), tls.get("key")
     if isinstance(certificate, str) and isinstance(key, str):
         try:
-            server_context(home / certificate, home / key)
+            make_tls_context(home / certificate, home / key)
         except Invalid as error:
-            yield Problem(document.place(("tls",), key=True), error.message)
+            yield Problem(document.position(("tls",), key=True), error.message)
 
 
-def _oidc(document: Marked) -> Iterator[Problem]:
+def _oidc(document: YamlDocument) -> Iterator[Problem]:
     auth, oidc = _setting(document, "auth"), document.value.get("oidc")
     wanted = auth == "oidc" or (isinstance(auth, list | tuple) and "oidc" in auth)
     if wanted and not isinstance(oidc, dict):
-        yield Problem(document.place(("auth",)), "auth: oidc needs to know who signs the tokens",
+        yield Problem(document.position(("auth",)), "auth: oidc needs to know who signs the tokens",
                       "add `oidc: {issuer: https://…, audience: …}`")
     for name in ("issuer", "jwks_url"):
         url = _mapping(oidc).get(name)
-        if isinstance(url, str) and url and not _is_trustworthy(url):
-            yield Problem(document.place(("oidc", name)), f"'{url}' is not an https:// address",
+        if isinstance(url, str) and url and not _is_safe_issuer(url):
+            yield Problem(document.position(("oidc", name)), f"'{url}' is not an https:// address",
                           "whoever can change what is fetched from there can come in as anybody")
 
 
-def _is_trustworthy(url: str) -> bool:
+def _is_safe_issuer(url: str) -> bool:
     try:
         parts = urlsplit(url)
         return parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
@@ -83,28 +82,28 @@ def _is_trustworthy(url: str) -> bool:
         return False
 
 
-def _unknown_log(document: Marked) -> Iterator[Problem]:
+def _unknown_log(document: YamlDocument) -> Iterator[Problem]:
     log = _setting(document, "log")
-    if not isinstance(log, str) or log in LOGS or (log.startswith("sqlite:") and log != "sqlite:"):
+    if not isinstance(log, str) or log in LOG_KINDS or (log.startswith("sqlite:") and log != "sqlite:"):
         return
-    if log.startswith(SERVERS):
-        yield from check_address(document, log)
+    if log.startswith(SERVER_SCHEMES):
+        yield from check_log_address(document, log)
         return
-    hint = nearest(log, LOGS) or f"there are: {', '.join(LOGS)}, sqlite:FILE, redis://HOST:PORT/DB"
-    yield Problem(document.place(("log",)), f"unknown log '{log.partition('://')[0]}'", hint)
+    hint = suggest(log, LOG_KINDS) or f"there are: {', '.join(LOG_KINDS)}, sqlite:FILE, redis://HOST:PORT/DB"
+    yield Problem(document.position(("log",)), f"unknown log '{log.partition('://')[0]}'", hint)
 
 
-def _nothing_to_serve(document: Marked) -> Iterator[Problem]:
+def _nothing_to_serve(document: YamlDocument) -> Iterator[Problem]:
     for room, such in (("agents", "{demo: {backend: demo}}"), ("dialects", "{NAME: }")):
         if not _setting(document, room):
-            yield Problem(document.place((room,)), f"'{room}' names nothing to serve",
+            yield Problem(document.position((room,)), f"'{room}' names nothing to serve",
                           f"name one at least: `{room}: {such}`")
 
 
-def _mounts(document: Marked) -> Iterator[Problem]:
+def _mounts(document: YamlDocument) -> Iterator[Problem]:
     taken: dict[str, str] = {}
-    for name, dialect in _named(document, "dialects"):
-        mount, at = dialect.get("mount"), document.place(("dialects", name, "mount"))
+    for name, dialect in _named_sections(document, "dialects"):
+        mount, at = dialect.get("mount"), document.position(("dialects", name, "mount"))
         if not isinstance(mount, str):
             continue
         if not mount.startswith("/"):
@@ -114,70 +113,73 @@ def _mounts(document: Marked) -> Iterator[Problem]:
             yield Problem(at, f"'{mount}' is where '{first}' is mounted already")
 
 
-def _mappings(document: Marked) -> Iterator[Problem]:
-    served = dict(_named(document, "dialects"))
+def _mappings(document: YamlDocument) -> Iterator[Problem]:
+    served = dict(_named_sections(document, "dialects"))
     for name, file in _mapping(_setting(document, "mappings")).items():
         if name not in served:
-            hint = nearest(name, served) or "only a dialect of 'dialects' has a table"
-            yield Problem(document.place(("mappings", name), key=True), f"'{name}' is not served", hint)
+            hint = suggest(name, served) or "only a dialect of 'dialects' has a table"
+            yield Problem(document.position(("mappings", name), key=True), f"'{name}' is not served", hint)
         elif isinstance(file, str) and not (Path(document.file).parent / file).is_file():
-            yield Problem(document.place(("mappings", name)), f"there is no file '{file}'",
+            yield Problem(document.position(("mappings", name)), f"there is no file '{file}'",
                           "it is looked for beside the config file")
 
 
-def _agents(document: Marked) -> Iterator[Problem]:
-    for name, agent in _named(document, "agents"):
+def _agents(document: YamlDocument) -> Iterator[Problem]:
+    for name, agent in _named_sections(document, "agents"):
         yield from _version(document, ("agents", name, "version"), agent.get("version"))
-        yield from _twice(document, ("agents", name, "tools"), agent.get("tools"))
-        yield from _twice(document, ("agents", name, "options"), agent.get("options"))
-        for at, option in _listed(("agents", name, "options"), agent.get("options")):
+        yield from _duplicates(document, ("agents", name, "tools"), agent.get("tools"))
+        yield from _duplicates(document, ("agents", name, "options"), agent.get("options"))
+        for at, option in _list_items(("agents", name, "options"), agent.get("options")):
             yield from _select(document, at, option)
 
 
-def _version(document: Marked, at: Path_, version: Any) -> Iterator[Problem]:
+def _version(document: YamlDocument, at: NodePath, version: Any) -> Iterator[Problem]:
     if isinstance(version, str) and not SEMVER.fullmatch(version):
-        yield Problem(document.place(at), f"'{version}' is not a semantic version", "write it as 1.0.0")
+        yield Problem(document.position(at), f"'{version}' is not a semantic version", "write it as 1.0.0")
 
 
-def _twice(document: Marked, at: Path_, items: Any) -> Iterator[Problem]:
+def _duplicates(document: YamlDocument, at: NodePath, items: Any) -> Iterator[Problem]:
     seen: set[str] = set()
-    for path, item in _listed(at, items):
+    for path, item in _list_items(at, items):
         name = item.get("name")
         if isinstance(name, str) and name in seen:
-            yield Problem(document.place((*path, "name")), f"'{name}' is in '{at[-1]}' a second time")
+            yield Problem(document.position((*path, "name")), f"'{name}' is in '{at[-1]}' a second time")
         seen.add(str(name))
 
 
-def _select(document: Marked, at: Path_, option: dict[Any, Any]) -> Iterator[Problem]:
+def _select(document: YamlDocument, at: NodePath, option: dict[Any, Any]) -> Iterator[Problem]:
     choices, default = option.get("options"), option.get("default")
     if option.get("type") != "select":
         if choices:
-            yield Problem(document.place((*at, "options"), key=True), "only a select has options", "add `type: select`")
+            yield Problem(
+                document.position((*at, "options"), key=True), "only a select has options", "add `type: select`"
+            )
     elif not isinstance(choices, list) or not choices:
-        yield Problem(document.place((*at, "type")), "a select needs something to choose from", "add `options: [...]`")
+        yield Problem(
+            document.position((*at, "type")), "a select needs something to choose from", "add `options: [...]`"
+        )
     elif default not in choices:
         said = f"the default '{default}' is not among the options" if default else "a select needs a default"
         words = ", ".join(map(str, choices))
-        hint = nearest(str(default), map(str, choices)) or f"it is one of: {words}"
-        yield Problem(document.place((*at, "default")), said, hint)
+        hint = suggest(str(default), map(str, choices)) or f"it is one of: {words}"
+        yield Problem(document.position((*at, "default")), said, hint)
 
 
-def _limits(document: Marked) -> Iterator[Problem]:
+def _limits(document: YamlDocument) -> Iterator[Problem]:
     """What the settings hold is told to clients as JSON."""
     try:
         check_limits(document.value)
-    except LimitExceeded as error:
-        yield Problem(document.place(error.path), str(error))
+    except JsonLimitExceeded as error:
+        yield Problem(document.position(error.path), str(error))
 
 
-CHECKS: tuple[Callable[[Marked], Iterator[Problem]], ...] = (
-    _reached_by_strangers, _certificate, _oidc, _unknown_log, _nothing_to_serve, _mounts, _mappings, _agents, _limits,
+CHECKS: tuple[Callable[[YamlDocument], Iterator[Problem]], ...] = (
+    _open_to_the_network, _certificate, _oidc, _unknown_log, _nothing_to_serve, _mounts, _mappings, _agents, _limits,
 )
 
 
 # -- reading what may have any shape ----------------------------------------------------------------------------------
-
-def _setting(document: Marked, name: str) -> Any:
+def _setting(document: YamlDocument, name: str) -> Any:
     return document.value.get(name, Config.model_fields[name].default)
 
 
@@ -185,11 +187,61 @@ def _mapping(value: Any) -> dict[Any, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _named(document: Marked, room: str) -> Iterator[tuple[str, dict[Any, Any]]]:
+def _named_sections(document: YamlDocument, room: str) -> Iterator[tuple[str, dict[Any, Any]]]:
     for name, value in _mapping(_setting(document, room)).items():
         yield name, _mapping(value)
 
 
-def _listed(at: Path_, items: Any) -> Iterator[tuple[Path_, dict[Any, Any]]]:
+def _list_items(at: NodePath, items: Any) -> Iterator[tuple[NodePath, dict[Any, Any]]]:
     for index, item in enumerate(items if isinstance(items, list) else ()):
         yield (*at, index), _mapping(item)
+
+
+SERVER_SCHEMES = ("redis://", "rediss://", "unix://")
+FILE_PARAMETERS = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
+"""Words of an address that name a file, seen from the folder of the settings."""
+URL_PARAMETERS = {
+    "redis": ("prefix", "db"),
+    "unix": ("prefix", "db"),
+    "rediss": ("prefix", "db", *FILE_PARAMETERS, "ssl_password", "ssl_check_hostname", "ssl_cert_reqs", "ssl_ciphers"),
+}
+URL_EXAMPLES = {
+    "redis": "redis://HOST:PORT/DB?prefix=WORD",
+    "rediss": "rediss://HOST:PORT/DB?ssl_ca_certs=FILE",
+    "unix": "unix:///PATH?db=NUMBER, with three slashes",
+}
+
+
+def check_log_address(document: YamlDocument, log: str) -> Iterator[Problem]:
+    """Its password is nobody's to read, so the address is not repeated."""
+    scheme, place = log.partition("://")[0], document.position(("log",))
+    try:
+        parts = urlsplit(log)
+        named = parts.path if scheme == "unix" else parts.hostname
+        wrong = not named or (parts.port or 0) < 0
+    except ValueError:
+        wrong = True
+    if wrong:
+        yield Problem(place, f"that is no address of a {scheme}:// server", f"write it as {URL_EXAMPLES[scheme]}")
+        return
+    for message, hint in _parameter_problems(scheme, parts, Path(document.file).parent):
+        yield Problem(place, message, hint)
+    if find_spec("redis") is None or find_spec("hiredis") is None:
+        yield Problem(place, "log: redis:// needs the packages redis and hiredis",
+                      "install them, in the folder of Dragoman: .venv/bin/pip install -e '.[redis]'")
+
+
+def _parameter_problems(scheme: str, parts: SplitResult, base: Path) -> Iterator[tuple[str, str]]:
+    words = dict(parse_qsl(parts.query, keep_blank_values=True))
+    databases = [words["db"]] if "db" in words else []
+    if scheme != "unix" and parts.path.strip("/"):
+        databases.append(parts.path.strip("/"))
+    for database in databases:
+        if not database.isdecimal():
+            yield f"the database of a {scheme}:// server is a number", f"write it as {URL_EXAMPLES[scheme]}"
+    for word, value in words.items():
+        if word not in URL_PARAMETERS[scheme]:
+            yield (f"an address of a {scheme}:// server has no '{word}'",
+                   suggest(word, URL_PARAMETERS[scheme]) or f"there are: {', '.join(URL_PARAMETERS[scheme])}")
+        elif word in FILE_PARAMETERS and not (base / value).is_file():
+            yield f"{word}: there is no file '{value}'", "it is looked for beside the config file"

@@ -22,10 +22,10 @@ from gateway.model import OptionKind, Permission
 
 from .access import Host, Network, Origin
 
-Name = Annotated[str, Field(min_length=1)]
+NonEmptyText = Annotated[str, Field(min_length=1)]
 SHORTEST_KEY = 32
-HOST = re.compile(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
-AUTH = ("none", "keys", "oidc")
+_HOST_NAME = re.compile(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
+AUTH_METHODS = ("none", "keys", "oidc")
 
 
 def _empty_if_bare(value: Any) -> Any:
@@ -38,14 +38,14 @@ def _without_slash(mount: str) -> str:
     return mount.rstrip("/")
 
 
-def _hard_to_guess(keys: SecretStr) -> SecretStr:
+def _long_enough(keys: SecretStr) -> SecretStr:
     if any(len(key.strip()) < SHORTEST_KEY for key in keys.get_secret_value().split(",")) and keys.get_secret_value():
         raise ValueError(f"a key has at least {SHORTEST_KEY} characters; try `openssl rand -base64 32`")
     return keys
 
 
 def _host_or_network(entry: str) -> str:
-    if not HOST.fullmatch(entry):
+    if not _HOST_NAME.fullmatch(entry):
         try:
             ip_network(entry.strip("[]"), strict=False)
         except ValueError:
@@ -56,21 +56,21 @@ def _host_or_network(entry: str) -> str:
 def _known_auth(auth: str | tuple[str, ...]) -> str | tuple[str, ...]:
     """One word, or a list of ways in."""
     for word in (auth,) if isinstance(auth, str) else auth:
-        if word not in (AUTH if isinstance(auth, str) else AUTH[1:]):
-            hint = "list keys, oidc, or both" if word == "none" else f"there are: {', '.join(AUTH)}"
+        if word not in (AUTH_METHODS if isinstance(auth, str) else AUTH_METHODS[1:]):
+            hint = "list keys, oidc, or both" if word == "none" else f"there are: {', '.join(AUTH_METHODS)}"
             raise ValueError(f"'{word}' is no way to come in here; {hint}")
     if not auth:
         raise ValueError("an empty list lets nobody in; write `none`, or list keys, oidc, or both")
     return auth
 
 
-class Shape(BaseModel):
+class SettingsModel(BaseModel):
     """Settings are read once and never change; what is not known is refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
 
-class DialectSettings(Shape):
+class DialectSettings(SettingsModel):
     """Where a dialect is served; whatever else is said of it is the dialect's own to understand."""
 
     model_config = ConfigDict(extra="allow")
@@ -82,20 +82,20 @@ class DialectSettings(Shape):
         return dict(self.model_extra or {})
 
 
-class ToolSettings(Shape):
+class ToolSettings(SettingsModel):
     """A tool that the server carries out."""
 
-    name: Name
+    name: NonEmptyText
     title: str | None = None
     description: str = ""
     parameters: dict[str, Any] = {}
     permission: Permission = Permission.ALLOW
 
 
-class OptionSettings(Shape):
+class OptionSettings(SettingsModel):
     """Something a client may set for its session; `options` are the choices of a select."""
 
-    name: Name
+    name: NonEmptyText
     type: OptionKind = OptionKind.TEXT
     default: str = ""
     title: str | None = None
@@ -103,7 +103,7 @@ class OptionSettings(Shape):
     options: tuple[str, ...] = ()
 
 
-class CapabilitySettings(Shape):
+class CapabilitySettings(SettingsModel):
     """What the agent can do; what is not said here is as the backend says."""
 
     streaming: tuple[Literal["delta", "message", "none"], ...] | None = None
@@ -112,10 +112,10 @@ class CapabilitySettings(Shape):
     client_tools: bool | None = None
 
 
-class AgentSettings(Shape):
+class AgentSettings(SettingsModel):
     """An agent: its backend, the backend's own settings, and what clients are told in place of the backend's card."""
 
-    backend: Name
+    backend: NonEmptyText
     settings: dict[str, Any] = {}
     title: str | None = None
     description: str | None = None
@@ -126,7 +126,7 @@ class AgentSettings(Shape):
     capabilities: CapabilitySettings = CapabilitySettings()
 
 
-class PerKeyLimits(Shape):
+class PerKeyLimitSettings(SettingsModel):
     """How much one key may have or do; null lifts a limit."""
 
     requests_per_second: PositiveFloat | None = 200
@@ -138,7 +138,7 @@ class PerKeyLimits(Shape):
     stored_bytes: PositiveInt | None = 10 * 1024**3
 
 
-class Limits(Shape):
+class LimitSettings(SettingsModel):
     """How much, how long and how many."""
 
     body_bytes: PositiveInt = 10 * 1024 * 1024
@@ -164,61 +164,61 @@ class Limits(Shape):
     max_unauthenticated: PositiveInt = 1_000
     max_unauthenticated_per_address: PositiveInt = 100
     wrong_keys_per_minute: PositiveInt = 20
-    per_key: Annotated[PerKeyLimits, BeforeValidator(_empty_if_bare)] = PerKeyLimits()
+    per_key: Annotated[PerKeyLimitSettings, BeforeValidator(_empty_if_bare)] = PerKeyLimitSettings()
 
 
-class UploadSettings(Shape):
+class UploadSettings(SettingsModel):
     """Which files clients may leave here, and how long a link to one holds."""
 
     max_bytes: PositiveInt = 100 * 1024 * 1024
-    types: tuple[Name, ...] = ("*/*",)
+    types: tuple[NonEmptyText, ...] = ("*/*",)
     link_seconds: PositiveFloat = 900
 
 
-class JournalSettings(Shape):
+class LoggingSettings(SettingsModel):
     """What the server says about itself on standard error."""
 
     format: Literal["auto", "json", "console"] = "auto"
     level: Literal["debug", "info", "warning", "error"] = "info"
 
 
-class TlsSettings(Shape):
+class TlsSettings(SettingsModel):
     """The files of a certificate (with its chain) and of its key, in PEM."""
 
     certificate: Path
     key: Path
 
 
-class OutboundSettings(Shape):
+class OutboundSettings(SettingsModel):
     """Which addresses clients may name beside public ones: host names and networks."""
 
-    allow: tuple[Annotated[Name, AfterValidator(_host_or_network)], ...] = ()
+    allow: tuple[Annotated[NonEmptyText, AfterValidator(_host_or_network)], ...] = ()
 
 
-class WorkspaceSettings(Shape):
+class WorkspaceSettings(SettingsModel):
     """Whether files that clients upload may be the configuration of an agent."""
 
     trust: bool = False
 
 
-class ShadowSettings(Shape):
+class ShadowSettings(SettingsModel):
     """A second backend that is given a copy of each turn; where the two differ is written into `report`."""
 
-    backend: Name
+    backend: NonEmptyText
     settings: dict[str, Any] = {}
-    agents: tuple[Name, ...] | None = None
+    agents: tuple[NonEmptyText, ...] | None = None
     share: float = Field(default=1.0, ge=0, le=1)
     report: Path = Path("shadow.jsonl")
     at_once: PositiveInt = 8
     seconds: PositiveFloat = 300
 
 
-class OidcSettings(Shape):
+class OidcSettings(SettingsModel):
     """Who signs the tokens that `auth: oidc` lets in, and what a token must say."""
 
-    issuer: Name
-    audience: Name
-    user_claim: Name = "sub"
+    issuer: NonEmptyText
+    audience: NonEmptyText
+    user_claim: NonEmptyText = "sub"
     jwks_url: str = ""
     algorithms: tuple[Literal[
         "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512"
@@ -228,10 +228,10 @@ class OidcSettings(Shape):
     cache_seconds: PositiveFloat = 3600
 
 
-class Config(Shape):
+class Config(SettingsModel):
     """All settings of one server, checked; `data` and the files of `mappings` are whole paths."""
 
-    host: Name = "127.0.0.1"
+    host: NonEmptyText = "127.0.0.1"
     port: int = Field(default=18900, ge=0, le=65535)
     hosts: tuple[Host, ...] = ()
     origins: tuple[Origin, ...] | None = None
@@ -240,30 +240,30 @@ class Config(Shape):
     data: Path = Path("data")
     log: str = "sqlite"
     durability: Literal["normal", "fsync"] = "normal"
-    secrets_key: Annotated[SecretStr, AfterValidator(_hard_to_guess)] = SecretStr("")
+    secrets_key: Annotated[SecretStr, AfterValidator(_long_enough)] = SecretStr("")
     auth: Annotated[str | tuple[str, ...], AfterValidator(_known_auth)] = "none"
     oidc: OidcSettings | None = None
-    admins: tuple[Name, ...] = ()
+    admins: tuple[NonEmptyText, ...] = ()
     audit: Path = Path("audit.jsonl")
     on_disconnect: Literal["continue", "cancel"] = "continue"
     dialects: dict[str, Annotated[DialectSettings, BeforeValidator(_empty_if_bare)]] = {}
     agents: dict[str, AgentSettings] = {}
     mappings: dict[str, Path] = {}
     shadow: ShadowSettings | None = None
-    limits: Annotated[Limits, BeforeValidator(_empty_if_bare)] = Limits()
+    limits: Annotated[LimitSettings, BeforeValidator(_empty_if_bare)] = LimitSettings()
     uploads: Annotated[UploadSettings, BeforeValidator(_empty_if_bare)] = UploadSettings()
     outbound: Annotated[OutboundSettings, BeforeValidator(_empty_if_bare)] = OutboundSettings()
     workspace: Annotated[WorkspaceSettings, BeforeValidator(_empty_if_bare)] = WorkspaceSettings()
-    journal: Annotated[JournalSettings, BeforeValidator(_empty_if_bare)] = JournalSettings()
+    journal: Annotated[LoggingSettings, BeforeValidator(_empty_if_bare)] = LoggingSettings()
 
     _file: Path | None = PrivateAttr(default=None)
     _shown: Path | None = PrivateAttr(default=None)
     _warnings: tuple[str, ...] = PrivateAttr(default=())
 
     @property
-    def asks_for(self) -> tuple[str, ...]:
+    def auth_methods(self) -> tuple[str, ...]:
         """What a client can show to come in: keys, oidc, or both; nothing with `auth: none`."""
-        return tuple(word for word in AUTH[1:] if word == self.auth or word in self.auth)
+        return tuple(word for word in AUTH_METHODS[1:] if word == self.auth or word in self.auth)
 
     @property
     def file(self) -> Path | None:
@@ -271,7 +271,7 @@ class Config(Shape):
         return self._file
 
     @property
-    def shown(self) -> Path | None:
+    def display_path(self) -> Path | None:
         """The same as the user called it: what problems are told with."""
         return self._shown
 
@@ -287,12 +287,12 @@ class Config(Shape):
         return self._warnings
 
     @property
-    def quota(self) -> PerKeyLimits:
+    def quota(self) -> PerKeyLimitSettings:
         """What holds for each key; where there are no keys, what is written in the settings holds for everybody."""
         limits = self.limits.per_key
         if self.auth != "none":
             return limits
-        unbounded = {name for name in PerKeyLimits.model_fields if name != "request_burst"}
+        unbounded = {name for name in PerKeyLimitSettings.model_fields if name != "request_burst"}
         return limits.model_copy(update=dict.fromkeys(unbounded - limits.model_fields_set))
 
     @property

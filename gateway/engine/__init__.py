@@ -1,12 +1,16 @@
-"""Who does it, and when: sessions, their turns, open asks and those who watch; asyncio and no HTTP."""
+"""Runs sessions and turns, and decides when things happen: asks, recovery, streams. asyncio, no HTTP."""
 
-from .closing import missing_ends
-from .cursor import Cursor
-from .desk import resolution_of
-from .house import House
-from .hub import Hub
-from .returning import restore_idle
+from .recovery import restore_idle
+from .runtime import Runtime
 from .session import Session
-from .sessions import SessionService
+from .session_service import LocalSessionService
+from .streams import Cursor, Hub
 
-__all__ = ["Cursor", "House", "Hub", "Session", "SessionService", "missing_ends", "resolution_of", "restore_idle"]
+__all__ = [
+    "Cursor",
+    "Hub",
+    "LocalSessionService",
+    "Runtime",
+    "Session",
+    "restore_idle",
+]

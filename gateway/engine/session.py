@@ -33,75 +33,75 @@ from gateway.model import (
 )
 from gateway.ports import Receipt
 
-from .fitting import fitted
-from .house import House
-from .output import check_schema
+from .runtime import Runtime
+from .settings_validation import validate_settings
+from .structured_output import check_schema
 from .turn import TurnRun
 
 log = structlog.get_logger("dragoman.session")
 
 STOPPING = "the server is about to stop and starts no new turns; ask again when it is back"
-BEGINNINGS: tuple[type[Command], ...] = (SendMessage, Compact, *ANSWERS)
+TURN_COMMANDS: tuple[type[Command], ...] = (SendMessage, Compact, *ANSWERS)
 """After these an agent is at work."""
 
 
 class Session:
     """The one writer of its log. Everything up to the log is one step of the event loop, so nothing needs a lock."""
 
-    __slots__ = ("grammar", "house", "run", "safe", "told", "view")
+    __slots__ = ("changed_seq", "grammar", "run", "runtime", "stored_seq", "view")
 
-    def __init__(self, session_id: str, house: House) -> None:
-        self.house = house
+    def __init__(self, session_id: str, runtime: Runtime) -> None:
+        self.runtime = runtime
         self.view = SessionView(session_id=session_id)
         self.grammar = Grammar()
         self.run: TurnRun | None = None
-        self.safe = 0
+        self.stored_seq = 0
         """The number of the last record that is in the log for good."""
-        self.told = 0
+        self.changed_seq = 0
         """The number of the last record that changed more than the view's number."""
 
     def now(self) -> float:
         """The time, which never goes back within a session."""
-        return max(self.house.clock(), self.view.at)
+        return max(self.runtime.clock(), self.view.at)
 
-    def say(self, event: AnyEvent, scope_id: str = ROOT, turn_id: str | None = None) -> Record:
+    def append(self, event: AnyEvent, scope_id: str = ROOT, turn_id: str | None = None) -> Record:
         """Check the event, give it its place, and put it into the log."""
         view = self.view
         self.grammar.check(event, scope_id)
         record = Record(
-            seq=view.head + 1, at=max(self.house.clock(), view.at), session_id=view.session_id, event=event,
+            seq=view.head + 1, at=max(self.runtime.clock(), view.at), session_id=view.session_id, event=event,
             turn_id=turn_id, scope_id=scope_id,
         )
         view.apply(record)
-        self.told = record.seq
-        self.house.log.append(record)
+        self.changed_seq = record.seq
+        self.runtime.log.append(record)
         return record
 
-    def say_delta(self, event: BlockDelta, turn_id: str) -> None:
+    def append_delta(self, event: BlockDelta, turn_id: str) -> None:
         """The same for the agent's own words, nine events of ten; a delta leaves in the view only its number."""
-        view, now = self.view, self.house.clock()
+        view, now = self.view, self.runtime.clock()
         self.grammar.check(event)
         view.head += 1
         if now > view.at:
             view.at = now
-        self.house.log.append(Record(
+        self.runtime.log.append(Record(
             seq=view.head, at=view.at, session_id=view.session_id, event=event, turn_id=turn_id,
         ))
 
-    def say_words(self, deltas: Sequence[BlockDelta], turn_id: str) -> None:
+    def append_deltas(self, deltas: Sequence[BlockDelta], turn_id: str) -> None:
         """The same for several that came together."""
-        if not self.grammar.take_words(deltas):
+        if not self.grammar.take_deltas(deltas):
             for event in deltas:
-                self.say_delta(event, turn_id)
+                self.append_delta(event, turn_id)
             return
         view, first = self.view, self.view.head + 1
-        at, session_id = max(self.house.clock(), view.at), view.session_id
+        at, session_id = max(self.runtime.clock(), view.at), view.session_id
         records = [
             Record(seq=seq, at=at, session_id=session_id, event=event, turn_id=turn_id)
             for seq, event in enumerate(deltas, first)
         ]
         view.head, view.at = records[-1].seq, at
-        self.house.log.append_words(records)
+        self.runtime.log.append_deltas(records)
 
     # -- commands -------------------------------------------------------------------------------------------------
 
@@ -110,7 +110,7 @@ class Session:
         commands = self._checked(commands)
         records, turn_id, after, begun = [], self.view.turn_id, self.view.head, False
         for command in commands:
-            record, begins = self._accept(command, mint or self.house.mint)
+            record, begins = self._accept(command, mint or self.runtime.mint)
             records.append(record)
             turn_id = record.turn_id or turn_id
             after, begun = (after, begun) if begins is None else (begins, True)
@@ -121,12 +121,12 @@ class Session:
         """Every command fits the state that those before it leave behind."""
         if self.view.closed is not None:
             raise Conflict(f"the session is {self.view.closed}")
-        if self.house.log.trouble is not None:
-            raise self.house.log.trouble
+        if self.runtime.log.write_error is not None:
+            raise self.runtime.log.write_error
         status, checked = self.view.status, list[AnyCommand]()
         pending = set(self.view.asks)
         for command in commands:
-            if self.house.closing and isinstance(command, BEGINNINGS):
+            if self.runtime.is_draining and isinstance(command, TURN_COMMANDS):
                 raise Overloaded(STOPPING)
             if isinstance(command, SendMessage | Compact):
                 self._agent()
@@ -134,25 +134,25 @@ class Session:
                     check_schema(command.output_schema)
                 if status is SessionStatus.RUNNING:
                     raise Busy("a turn is running in this session; wait for its end or interrupt it")
-                self.house.tally.check(self.view.owner, "turns")
-                self.house.tally.check(self.view.owner, "stored_bytes")
+                self.runtime.tally.check(self.view.owner, "turns")
+                self.runtime.tally.check(self.view.owner, "stored_bytes")
                 status, pending = SessionStatus.RUNNING, set()
             elif isinstance(command, ANSWERS):
                 self._check_answer(command, pending)  # type: ignore[arg-type]  # ANSWERS are the members of Answer
                 pending.discard(command.request_id)  # type: ignore[union-attr]
                 if not pending:
-                    self.house.tally.check(self.view.owner, "turns")
+                    self.runtime.tally.check(self.view.owner, "turns")
                     status = SessionStatus.RUNNING
             elif isinstance(command, Interrupt):
                 if command.turn_id in (None, self.view.turn_id):
                     status, pending = SessionStatus.IDLE, set()
             elif isinstance(command, Configure):
-                command = Configure(settings=fitted(self._agent(), command.settings))
+                command = Configure(settings=validate_settings(self._agent(), command.settings))
             checked.append(command)
         return checked
 
     def _agent(self) -> AgentCard:
-        card = self.house.agents.get(self.view.agent)
+        card = self.runtime.agents.get(self.view.agent)
         if card is None:
             raise Conflict(f"agent '{self.view.agent}' of this session is not served any more")
         return card
@@ -160,16 +160,16 @@ class Session:
     def _check_answer(self, answer: Answer, pending: set[str]) -> None:
         if self.run is None or answer.request_id not in pending:
             raise Conflict(f"nothing is pending under '{answer.request_id}'")
-        self.run.desk.check(answer)
+        self.run.pending_asks.check(answer)
 
     def _accept(self, command: AnyCommand, name: Mint) -> tuple[Record, int | None]:
         """Log the command, then bring about what it asks for; and tell where a stream of its turn begins, if anew."""
         starts = isinstance(command, SendMessage | Compact)
         if starts and self.run is not None:  # it waits for people, and they have gone on
-            self._accept(Interrupt(turn_id=self.run.turn_id), self.house.mint)
-        turn_id = self.house.mint("turn") if starts else self.view.turn_id
+            self._accept(Interrupt(turn_id=self.run.turn_id), self.runtime.mint)
+        turn_id = self.runtime.mint("turn") if starts else self.view.turn_id
         command_id = name("cmd")
-        accepted = self.say(InputAccepted(command_id=command_id, command=command), turn_id=turn_id)
+        accepted = self.append(InputAccepted(command_id=command_id, command=command), turn_id=turn_id)
         if isinstance(command, SendMessage | Compact):
             assert turn_id is not None
             return accepted, self._start(turn_id, command_id, command)
@@ -178,14 +178,14 @@ class Session:
         if isinstance(command, Interrupt):
             self._interrupt(command)
         elif isinstance(command, Configure):
-            self.say(SessionUpdated(settings=command.settings))
+            self.append(SessionUpdated(settings=command.settings))
         return accepted, None
 
     def _start(self, turn_id: str, command_id: str, command: SendMessage | Compact) -> int:
         agent = self._agent()
         begins = self.view.head
-        self.say(TurnStarted(command_id=command_id), turn_id=turn_id)
-        backend = self.house.performers.get(self.view.session_id) or self.house.backends[agent.name]
+        self.append(TurnStarted(command_id=command_id), turn_id=turn_id)
+        backend = self.runtime.replacement_backends.get(self.view.session_id) or self.runtime.backends[agent.name]
         self.run = TurnRun(self, turn_id, command, backend, agent)
         self.run.start()
         return begins
@@ -193,13 +193,13 @@ class Session:
     def _settle(self, answer: Answer, resolution: Resolution | None = None) -> int | None:
         run = self.run
         assert run is not None, "an answer was checked against a run"
-        resolution = resolution or run.desk.settle(answer)
+        resolution = resolution or run.pending_asks.settle(answer)
         ask = self.view.asks[answer.request_id]
-        self.say(
+        self.append(
             InputResolved(request_id=ask.request_id, resolution=resolution, call_id=ask.call_id),
             ask.scope_id, run.turn_id,
         )
-        if run.desk.pending:
+        if run.pending_asks.pending:
             return None
         begins = self.view.head
         run.resume()
@@ -208,17 +208,17 @@ class Session:
     def expire(self, run: TurnRun, withdrawals: Sequence[Withdraw]) -> None:
         """Nobody answered in time: the turn goes on without."""
         for withdrawal in withdrawals:
-            run.desk.settle(withdrawal)
+            run.pending_asks.settle(withdrawal)
             self._settle(withdrawal, Resolution.EXPIRED)
 
     def _interrupt(self, command: Interrupt) -> None:
         if self.run is not None and command.turn_id in (None, self.run.turn_id):
             self.run.stop()
 
-    def turn_over(self, turn_id: str, ended: TurnEnded) -> None:
+    def turn_ended(self, turn_id: str, ended: TurnEnded) -> None:
         if self.run is not None and self.run.turn_id == turn_id:
             self.run = None
-        self.house.observer.turn_ended(ended.outcome, ended.duration_ms / 1000)
+        self.runtime.observer.turn_ended(ended.outcome, ended.duration_ms / 1000)
         fault = ended.fault
         (log.warning if fault else log.info)(
             "turn ended", session=self.view.session_id, turn=turn_id, agent=self.view.agent, outcome=ended.outcome,

@@ -15,10 +15,10 @@ from gateway.model import (
     AnyAsk,
     AnyEvent,
     Compact,
-    Entry,
     Fault,
     FaultCode,
     GrammarError,
+    HistoryEntry,
     InputRequested,
     Outcome,
     ScopeStatus,
@@ -33,14 +33,20 @@ from gateway.model import (
     Withdraw,
     call_of,
 )
-from gateway.ports import Backend, Resuming, Telling
+from gateway.ports import Backend, BackendOutput, ResumableBackend
 
-from .closing import say_end
-from .desk import Desk
-from .listening import TurnOver, let_go, listen, with_status
-from .output import structured
-from .returning import CHANGED, Past
-from .writable import named, tellable, writable
+from .event_sink import (
+    TurnOver,
+    check_scope_id,
+    close_backend,
+    consume_backend,
+    ensure_serializable,
+    ensure_serializable_fault,
+    with_scope_status,
+)
+from .pending_asks import PendingAsks
+from .recovery import AGENT_CHANGED, TurnHistory, append_turn_end
+from .structured_output import parse_structured_output
 
 if TYPE_CHECKING:
     from .session import Session
@@ -53,31 +59,31 @@ class TurnRun:
 
     def __init__(
         self, session: "Session", turn_id: str, command: SendMessage | Compact, backend: Backend, agent: AgentCard,
-        past: Past | None = None,
+        recorded: TurnHistory | None = None,
     ) -> None:
         self.turn_id = turn_id
         self.command = command
         self.agent = agent
         entries = session.view.compacted
-        self.history: Sequence[Entry] = past.history(entries) if past else tuple(
+        self.history: Sequence[HistoryEntry] = recorded.history(entries) if recorded else tuple(
             entry for entry in entries if entry.scope_id == ROOT)
-        self.asked: Sequence[AnyAsk] = tuple(past.last.values()) if past else ()
-        self.desk = Desk()
-        self.over = False
+        self.asked: Sequence[AnyAsk] = tuple(recorded.last.values()) if recorded else ()
+        self.pending_asks = PendingAsks()
+        self.is_ended = False
         self.session = session
         self.backend = backend
-        self.past = past
+        self.recorded = recorded
         """What the log has of the turn, until its backend has come to where the server stopped."""
-        self.usage = past.usage if past else Usage()
+        self.usage = recorded.usage if recorded else Usage()
         self.stop_reason = StopReason.END_TURN
         self._stem = f"{turn_id.partition('_')[2]}z"
         self._minted = count(1)
-        self._started_at = past.started_at if past else session.now()
+        self._started_at = recorded.started_at if recorded else session.now()
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
         self._counts = False
         """Whether it is one of its owner's running turns: who waits for people is none."""
-        self._stream: AsyncGenerator[Telling, None] | None = None
+        self._stream: AsyncGenerator[BackendOutput, None] | None = None
 
     @property
     def session_id(self) -> str:
@@ -97,37 +103,37 @@ class TurnRun:
 
     def start(self) -> None:
         self._count(True)
-        self._wind(self.session.house.limits.turn_seconds)
+        self._start_timer(self.session.runtime.limits.turn_seconds)
         self._task = asyncio.create_task(self._run(), name=f"turn {self.turn_id}")
 
-    def wait_on(self) -> None:
+    def keep_waiting(self) -> None:
         """Go on waiting for people where the server was stopped; the agent is run anew when all have answered."""
-        assert self.past is not None, "only a turn that comes back waits on"
-        asks, past = self.session.view.asks, self.past
+        assert self.recorded is not None, "only a turn that comes back waits on"
+        asks, past = self.session.view.asks, self.recorded
         answers = {request_id: past.answers[request_id] for request_id in past.last if request_id not in asks}
-        self.desk.open(past.last, answers)
+        self.pending_asks.open(past.last, answers)
         until = min((ask.expires_at for ask in asks.values() if ask.expires_at is not None), default=None)
-        seconds = self.session.house.limits.ask_seconds if until is None else max(0.0, until - self.session.now())
-        self._wind(seconds)
+        seconds = self.session.runtime.limits.ask_seconds if until is None else max(0.0, until - self.session.now())
+        self._start_timer(seconds)
 
     # -- what the backend says ------------------------------------------------------------------------------------
 
     async def _run(self) -> None:
         if not await self._guarded(self._hear()) and self._stream is not None:
-            await self._guarded(let_go(self._stream))
+            await self._guarded(close_backend(self._stream))
 
     async def _hear(self) -> None:
         self._stream = self._begun()
-        await listen(self, self._stream)
+        await consume_backend(self, self._stream)
 
-    def _begun(self) -> AsyncGenerator[Telling, None]:
-        past = self.past
-        if past is None or not isinstance(self.backend, Resuming):
+    def _begun(self) -> AsyncGenerator[BackendOutput, None]:
+        past = self.recorded
+        if past is None or not isinstance(self.backend, ResumableBackend):
             return self.backend.run(self)
-        self.past = None
+        self.recorded = None
         self._stem = f"{self._stem}{len(past.pauses)}z"  # what it says now is new, and so are its ids
         self.history = tuple(entry for entry in self.session.view.compacted if entry.scope_id == ROOT)
-        settled = self.desk.given
+        settled = self.pending_asks.given
         return self.backend.resume(self, [settled[request_id] for request_id in past.last])
 
     async def _guarded(self, step: Coroutine[None, None, None]) -> bool:
@@ -149,53 +155,55 @@ class TurnRun:
 
     def complete(self) -> None:
         """The backend has said all it wanted to; where a schema was given, what does not fit it is no success."""
-        if self.past is not None:
-            raise Interrupted(CHANGED)
+        if self.recorded is not None:
+            raise Interrupted(AGENT_CHANGED)
         schema = self.command.output_schema if isinstance(self.command, SendMessage) else None
-        result = None if schema is None else structured(schema, self.session.view.entries, self.turn_id)
+        result = None if schema is None else parse_structured_output(schema, self.session.view.entries, self.turn_id)
         self.finish(Outcome.COMPLETED, self.stop_reason, result=result)
 
     # -- asking people --------------------------------------------------------------------------------------------
 
     async def ask(self, *asks: AnyAsk, scope_id: str = ROOT) -> list[Answer]:
-        if self.over:
+        if self.is_ended:
             raise TurnOver
         requests = {self.mint("ask"): ask for ask in asks}
         self.asked = asks
-        if self.past is not None:
+        if self.recorded is not None:
             return await self._asked_before(asks)
-        expires_at = self.session.now() + self.session.house.limits.ask_seconds
-        if named(scope_id) != ROOT and scope_id in self.session.grammar.scopes:
+        expires_at = self.session.now() + self.session.runtime.limits.ask_seconds
+        if check_scope_id(scope_id) != ROOT and scope_id in self.session.grammar.scopes:
             blocked = ScopeStatusChanged(status=ScopeStatus.BLOCKED, stop_reason=StopReason.NEEDS_INPUT)
             self._say_status(blocked, scope_id)
-        for requested in [writable(_request(request_id, ask, expires_at)) for request_id, ask in requests.items()]:
-            self._say(requested, named(scope_id))
+        for requested in [
+            ensure_serializable(_request(request_id, ask, expires_at)) for request_id, ask in requests.items()
+        ]:
+            self._say(requested, check_scope_id(scope_id))
         self._say(TurnSuspended(pending=tuple(requests)))
         self._count(False)
-        self.desk.open(requests)
-        self._wind(self.session.house.limits.ask_seconds)
-        answers = await self.desk.answers()
+        self.pending_asks.open(requests)
+        self._start_timer(self.session.runtime.limits.ask_seconds)
+        answers = await self.pending_asks.answers()
         return [answers[request_id] for request_id in requests]
 
     async def _asked_before(self, asks: Sequence[AnyAsk]) -> list[Answer]:
         """The answers of then; where the turn was left waiting, those that have come by now."""
-        assert self.past is not None
-        answered = self.past.next(asks)
+        assert self.recorded is not None
+        answered = self.recorded.next(asks)
         if answered is not None:
             return answered
-        past, self.past = self.past, None
-        answers = await self.desk.answers()
+        past, self.recorded = self.recorded, None
+        answers = await self.pending_asks.answers()
         return [answers[request_id] for request_id in past.last]
 
     def resume(self) -> None:
         """Every ask is settled: say so and let the backend go on."""
-        self._say(TurnResumed(settled=self.desk.settled))
+        self._say(TurnResumed(settled=self.pending_asks.settled))
         for scope_id in self.session.grammar.scopes:
             if scope_id != ROOT and self.session.view.scopes[scope_id].status is ScopeStatus.BLOCKED:
                 self._say_status(ScopeStatusChanged(status=ScopeStatus.RUNNING), scope_id)
         self._count(True)
-        self._wind(self.session.house.limits.turn_seconds)
-        self.desk.resume()
+        self._start_timer(self.session.runtime.limits.turn_seconds)
+        self.pending_asks.resume()
         if self._task is None:
             self.start()
 
@@ -209,18 +217,18 @@ class TurnRun:
 
     def abandon(self) -> None:
         """The server stops while the turn waits for people: it waits on in the log."""
-        self.over = True
+        self.is_ended = True
         self._count(False)
-        self._unwind()
+        self._stop_timer()
         if self._task is not None:
             self._task.cancel()
 
-    async def gone(self, seconds: float) -> None:
+    async def wait_finished(self, seconds: float) -> None:
         """Wait until the backend has let go, or for so long."""
         if self._task is not None:
             await asyncio.wait([self._task], timeout=seconds)
 
-    def break_off(self, fault: Fault) -> None:
+    def fail_now(self, fault: Fault) -> None:
         """End the turn with a fault at once; the backend is told afterwards."""
         self.fail(fault)
         if self._task is not None:
@@ -228,53 +236,53 @@ class TurnRun:
 
     def fail(self, fault: Fault) -> None:
         late = fault.code is FaultCode.TIMEOUT
-        self.finish(Outcome.FAILED, StopReason.TIMEOUT if late else StopReason.ERROR, tellable(fault))
+        self.finish(Outcome.FAILED, StopReason.TIMEOUT if late else StopReason.ERROR, ensure_serializable_fault(fault))
 
     def finish(
         self, outcome: Outcome, stop_reason: StopReason, fault: Fault | None = None, result: Any = None,
     ) -> None:
         """Say what is missing and `turn.ended`; a second call does nothing."""
-        if self.over:
+        if self.is_ended:
             return
-        self.over = True
+        self.is_ended = True
         self._count(False)
-        self._unwind()
+        self._stop_timer()
         took = round((self.session.now() - self._started_at) * 1000)
         ended = TurnEnded(
             outcome=outcome, stop_reason=stop_reason, fault=fault, result=result, usage=self.usage, duration_ms=took,
         )
-        say_end(self.session, self.turn_id, ended)
-        self.session.turn_over(self.turn_id, ended)
+        append_turn_end(self.session, self.turn_id, ended)
+        self.session.turn_ended(self.turn_id, ended)
 
     def _say(self, event: AnyEvent, scope_id: str = ROOT) -> None:
-        self.session.say(event, scope_id, self.turn_id)
+        self.session.append(event, scope_id, self.turn_id)
 
     def _say_status(self, event: ScopeStatusChanged, scope_id: str) -> None:
         """Tell that a sub-agent waits for people or goes on, unless its backend has told it."""
-        for one in with_status(self.session, event, scope_id):
+        for one in with_scope_status(self.session, event, scope_id):
             self._say(one, scope_id)
 
     def _count(self, counts: bool) -> None:
         if counts is not self._counts:
             self._counts = counts
-            self.session.house.tally.add(self.session.view.owner, turns=1 if counts else -1)
+            self.session.runtime.tally.add(self.session.view.owner, turns=1 if counts else -1)
 
     # -- every wait has an end ------------------------------------------------------------------------------------
 
-    def _wind(self, seconds: float) -> None:
-        self._unwind()
+    def _start_timer(self, seconds: float) -> None:
+        self._stop_timer()
         self._timer = asyncio.get_running_loop().call_later(seconds, self._expire)
 
-    def _unwind(self) -> None:
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
 
     def _expire(self) -> None:
-        if self.desk.pending:
-            self.session.expire(self, [Withdraw(request_id=request_id) for request_id in self.desk.pending])
+        if self.pending_asks.pending:
+            self.session.expire(self, [Withdraw(request_id=request_id) for request_id in self.pending_asks.pending])
             return
-        seconds = self.session.house.limits.turn_seconds
-        self.break_off(TimedOut(f"The turn took longer than {seconds:g} seconds.").fault)
+        seconds = self.session.runtime.limits.turn_seconds
+        self.fail_now(TimedOut(f"The turn took longer than {seconds:g} seconds.").fault)
 
 
 def _request(request_id: str, ask: AnyAsk, expires_at: float) -> InputRequested:

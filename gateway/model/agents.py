@@ -1,12 +1,13 @@
 """An agent as clients may know it: its tools, its options, and what it can take and give."""
 
 from enum import StrEnum
+from unicodedata import normalize
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from .content import Settings, ToolSpec
-from .vocabulary import Permission
+from .enums import Permission
 
 
 class OptionKind(StrEnum):
@@ -33,7 +34,7 @@ class AgentTool(Struct, frozen=True, kw_only=True, omit_defaults=True):
     permission: Permission = Permission.ALLOW
 
 
-class Capabilities(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class AgentCapabilities(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What an agent can do; a word that is missing is not supported."""
 
     streaming: tuple[str, ...] = ("delta", "message", "none")
@@ -50,7 +51,7 @@ class AgentCard(Struct, frozen=True, kw_only=True, omit_defaults=True):
     model: str | None = None
     tools: tuple[AgentTool, ...] = ()
     options: tuple[AgentOption, ...] = ()
-    capabilities: Capabilities = Capabilities()
+    capabilities: AgentCapabilities = AgentCapabilities()
 
     def tool(self, name: str) -> AgentTool | None:
         return next((tool for tool in self.tools if tool.spec.name == name), None)
@@ -71,3 +72,27 @@ class AgentCard(Struct, frozen=True, kw_only=True, omit_defaults=True):
         options = {o.name: o.default for o in self.options if o.kind is not OptionKind.SECRET} | settings.options
         secrets = {o.name: o.default for o in self.options if o.kind is OptionKind.SECRET} | settings.secrets
         return replace(settings, options=options, secrets=secrets)
+
+
+HARMLESS_HIDDEN_FILES = frozenset((
+    ".gitignore", ".gitkeep", ".keep", ".dockerignore", ".editorconfig", ".npmignore", ".prettierignore",
+))
+"""Hidden files that name no command; every other hidden file or folder counts as configuration."""
+INSTRUCTION_FILES = frozenset((
+    "agent.md", "agents.md", "agents.override.md", "claude.md", "claude.local.md", "codex.md", "gemini.md", "qwen.md",
+    "warp.md", "opencode.json", "opencode.jsonc", "mcp.json", "head",
+))
+"""Files without a dot before them. `HEAD` makes a folder a git repository, whose `config` names commands."""
+
+
+def is_agent_configuration(path: str) -> bool:
+    """Whether an agent may read this file, or one of the folders above it, as configuration."""
+    names = (normalize("NFKC", name).casefold().rstrip(". ") for name in path.replace("\\", "/").split("/"))
+    return any(
+        name in INSTRUCTION_FILES or (name.startswith(".") and name not in HARMLESS_HIDDEN_FILES) for name in names
+    )
+
+
+def upload_name(name: str) -> str:
+    """The name under which an uploaded file is stored: another one if agents read files of that name."""
+    return f"uploaded-{name.lstrip('.')}" if is_agent_configuration(name) else name

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from msgspec import Struct
 
 from .content import Content, SeedMessage, Settings
-from .vocabulary import Trigger
+from .enums import CompactionTrigger, Resolution
 
 
 class Command(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):
@@ -93,7 +93,7 @@ class Interrupt(Command, frozen=True, kw_only=True, tag="interrupt"):
 
 class Compact(Command, frozen=True, kw_only=True, tag="compact"):
     kind: ClassVar[str] = "compact"
-    trigger: Trigger = Trigger.MANUAL
+    trigger: CompactionTrigger = CompactionTrigger.MANUAL
 
 
 class Configure(Command, frozen=True, kw_only=True, tag="configure"):
@@ -123,3 +123,11 @@ COMMANDS: tuple[type[Command], ...] = (
 ANSWERS: tuple[type[Command], ...] = (
     AnswerQuestion, DecidePermission, ReturnResult, ContinueTurn, RollBack, Withdraw,
 )
+
+
+def resolution_of(answer: Answer) -> Resolution:
+    if isinstance(answer, DecidePermission):
+        return Resolution.GRANTED if answer.granted else Resolution.DENIED
+    if isinstance(answer, ReturnResult):
+        return Resolution.RETURNED
+    return Resolution.CANCELLED if isinstance(answer, Withdraw) else Resolution.ANSWERED

@@ -1,14 +1,16 @@
 """What messages are made of: parts, tool calls, tool specifications, usage, and a session's settings."""
 
+import base64
+import binascii
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 from msgspec import Struct
 
-from .vocabulary import FaultCode, Permission, Role, ToolOrigin
+from .enums import FaultCode, Permission, Role, ToolOrigin
 
-QUESTION = "AskUserQuestion"
+QUESTION_TOOL = "AskUserQuestion"
 """The tool whose calls ask people."""
-
 HOW_TO_ANSWER = (
     "A person must answer these questions. Return the answer to a single question as plain text. Return the answers to "
     "several questions as a JSON object that has an answer under each question's header (or its text), or as a JSON "
@@ -31,7 +33,7 @@ class ToolCall(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def how_to_answer(self) -> str | None:
         """What the reader of a call must know that is itself a question to people; None for any other call."""
-        is_question = self.name == QUESTION and self.origin is not ToolOrigin.CLIENT
+        is_question = self.name == QUESTION_TOOL and self.origin is not ToolOrigin.CLIENT
         return HOW_TO_ANSWER if is_question and isinstance(self.input.get("questions"), list) else None
 
 
@@ -92,7 +94,7 @@ def text_of(content: Content) -> str:
     return content if isinstance(content, str) else "".join(p.text for p in content if isinstance(p, TextPart))
 
 
-def in_markdown(image: ImagePart) -> str:
+def image_markdown(image: ImagePart) -> str:
     """A picture for readers of words."""
     return f"![image]({image.url})"
 
@@ -155,3 +157,18 @@ class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True):
     message: str
     retryable: bool = False
     details: dict[str, Any] | None = None
+
+
+def decode_data_url(url: str) -> tuple[str, bytes | None]:
+    """The media type and the bytes of a `data:` address; no bytes where it is none."""
+    if not url.startswith("data:"):
+        return "", None
+    head, comma, body = url[5:].partition(",")
+    kind, *options = head.split(";")
+    if not comma:
+        return kind, None
+    try:
+        data = base64.b64decode(body, validate=True) if "base64" in options else unquote_to_bytes(body)
+    except binascii.Error:
+        return kind, None
+    return kind or "text/plain", data

@@ -10,10 +10,12 @@ from msgspec import Struct
 from .asks import ASKS, AnyAsk
 from .commands import COMMANDS, AnyCommand
 from .content import Content, DataPart, Fault, ImagePart, SeedMessage, Settings, ToolCall, Usage
-from .vocabulary import (
+from .enums import (
+    AnnotationTopic,
     BlockKind,
     CloseReason,
-    Level,
+    CompactionTrigger,
+    NoticeLevel,
     Outcome,
     Resolution,
     Role,
@@ -21,8 +23,6 @@ from .vocabulary import (
     StopReason,
     ToolOrigin,
     ToolStatus,
-    Topic,
-    Trigger,
 )
 
 
@@ -68,7 +68,7 @@ class SessionCompacted(Event, frozen=True, kw_only=True, tag="session.compacted"
     archived: int = 0
     tokens_before: int = 0
     tokens_after: int = 0
-    trigger: Trigger = Trigger.AUTO
+    trigger: CompactionTrigger = CompactionTrigger.AUTO
 
 
 class SessionRewound(Event, frozen=True, kw_only=True, tag="session.rewound"):
@@ -177,9 +177,9 @@ class MessageStarted(Event, frozen=True, kw_only=True, tag="message.started"):
 
 class MessageAnnotated(Event, frozen=True, kw_only=True, tag="message.annotated"):
     name: ClassVar[str] = "message.annotated"
-    variants: ClassVar[tuple[str, ...]] = tuple(Topic)
+    variants: ClassVar[tuple[str, ...]] = tuple(AnnotationTopic)
     message_id: str
-    topic: Topic
+    topic: AnnotationTopic
     content: Any = None
 
     @property
@@ -328,7 +328,7 @@ class NoticePosted(Event, frozen=True, kw_only=True, tag="notice.posted"):
     name: ClassVar[str] = "notice.posted"
     topic: str
     title: str
-    level: Level = Level.INFO
+    level: NoticeLevel = NoticeLevel.INFO
     detail: Any = None
 
 

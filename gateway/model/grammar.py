@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from .content import ToolCall
+from .enums import ROOT, BlockKind, ScopeStatus
 from .events import (
     BlockDelta,
     BlockEnded,
@@ -37,20 +38,19 @@ from .events import (
     TurnStarted,
     TurnSuspended,
 )
-from .vocabulary import ROOT, BlockKind, ScopeStatus
 
 
 class GrammarError(Exception):
     """An event came where the laws of the stream allow none such."""
 
 
-class Turn(Enum):
+class TurnPhase(Enum):
     IDLE = auto()
     RUNNING = auto()
     SUSPENDED = auto()
 
 
-class Voice(Enum):
+class ScopePhase(Enum):
     """Where one scope is in what it says."""
 
     QUIET = auto()
@@ -58,38 +58,38 @@ class Voice(Enum):
     IN_BLOCK = auto()
 
 
-TURN: dict[Turn, dict[type[Event], Turn]] = {
-    Turn.IDLE: {TurnStarted: Turn.RUNNING},
-    Turn.RUNNING: {TurnSuspended: Turn.SUSPENDED, TurnEnded: Turn.IDLE},
-    Turn.SUSPENDED: {TurnResumed: Turn.RUNNING, TurnEnded: Turn.IDLE},
+TURN_TRANSITIONS: dict[TurnPhase, dict[type[Event], TurnPhase]] = {
+    TurnPhase.IDLE: {TurnStarted: TurnPhase.RUNNING},
+    TurnPhase.RUNNING: {TurnSuspended: TurnPhase.SUSPENDED, TurnEnded: TurnPhase.IDLE},
+    TurnPhase.SUSPENDED: {TurnResumed: TurnPhase.RUNNING, TurnEnded: TurnPhase.IDLE},
 }
 
-VOICE: dict[Voice, dict[type[Event], Voice]] = {
-    Voice.QUIET: {MessageStarted: Voice.IN_MESSAGE},
-    Voice.IN_MESSAGE: {
-        BlockStarted: Voice.IN_BLOCK,
-        MessageAnnotated: Voice.IN_MESSAGE,
-        MessageEnded: Voice.QUIET,
+SCOPE_TRANSITIONS: dict[ScopePhase, dict[type[Event], ScopePhase]] = {
+    ScopePhase.QUIET: {MessageStarted: ScopePhase.IN_MESSAGE},
+    ScopePhase.IN_MESSAGE: {
+        BlockStarted: ScopePhase.IN_BLOCK,
+        MessageAnnotated: ScopePhase.IN_MESSAGE,
+        MessageEnded: ScopePhase.QUIET,
     },
-    Voice.IN_BLOCK: {BlockDelta: Voice.IN_BLOCK, BlockEnded: Voice.IN_MESSAGE},
+    ScopePhase.IN_BLOCK: {BlockDelta: ScopePhase.IN_BLOCK, BlockEnded: ScopePhase.IN_MESSAGE},
 }
 
 # What may be said in which states of the turn, beside the turn's own events.
-ALWAYS: tuple[type[Event], ...] = (
+ALLOWED_ALWAYS: tuple[type[Event], ...] = (
     SessionCreated, SessionUpdated, SessionCompacted, SessionClosed, InputAccepted, NoticePosted, CustomEvent,
     ScopeStatusChanged,
 )
-WHILE_OPEN: tuple[type[Event], ...] = (
+ALLOWED_IN_TURN: tuple[type[Event], ...] = (
     InputResolved, FaultRaised, ToolStatusChanged, ToolOutput, ToolReturned,
 )
-WHILE_RUNNING: tuple[type[Event], ...] = (
+ALLOWED_WHILE_RUNNING: tuple[type[Event], ...] = (
     InputRequested, MessageStarted, MessageAnnotated, MessageEnded, BlockStarted, BlockDelta, BlockEnded,
     ScopeOpened, ScopeMessage,
 )
-ALLOWED: dict[Turn, frozenset[type[Event]]] = {
-    Turn.IDLE: frozenset((*ALWAYS, SessionRewound)),
-    Turn.SUSPENDED: frozenset(ALWAYS + WHILE_OPEN),
-    Turn.RUNNING: frozenset(ALWAYS + WHILE_OPEN + WHILE_RUNNING),
+ALLOWED: dict[TurnPhase, frozenset[type[Event]]] = {
+    TurnPhase.IDLE: frozenset((*ALLOWED_ALWAYS, SessionRewound)),
+    TurnPhase.SUSPENDED: frozenset(ALLOWED_ALWAYS + ALLOWED_IN_TURN),
+    TurnPhase.RUNNING: frozenset(ALLOWED_ALWAYS + ALLOWED_IN_TURN + ALLOWED_WHILE_RUNNING),
 }
 
 BACKEND_EVENTS: frozenset[type[Event]] = frozenset((
@@ -116,10 +116,10 @@ class OpenBlock:
 class ScopeState:
     """What is open in one scope."""
 
-    __slots__ = ("block", "message_id", "voice")
+    __slots__ = ("block", "message_id", "phase")
 
     def __init__(self) -> None:
-        self.voice = Voice.QUIET
+        self.phase = ScopePhase.QUIET
         self.message_id = ""
         self.block: OpenBlock | None = None
 
@@ -138,7 +138,7 @@ class Grammar:
     """The state of one session's stream; `check` lets a lawful event pass and changes nothing otherwise."""
 
     def __init__(self) -> None:
-        self.turn = Turn.IDLE
+        self.turn = TurnPhase.IDLE
         self.scopes: dict[str, ScopeState] = {ROOT: ScopeState()}
         self.calls: dict[str, OpenCall] = {}
         self.asks: dict[str, str | None] = {}
@@ -151,7 +151,7 @@ class Grammar:
             if (
                 block is not None and block.block_id == event.block_id  # type: ignore[attr-defined]
                 and block.message_id == event.message_id and block.kind is event.kind  # type: ignore[attr-defined]
-                and self.turn is Turn.RUNNING
+                and self.turn is TurnPhase.RUNNING
             ):
                 block.deltas.append(event.delta)  # type: ignore[attr-defined]
                 return
@@ -162,10 +162,10 @@ class Grammar:
         elif (rule := _RULES.get(kind)) is not None:
             rule(self, event, scope_id)
 
-    def take_words(self, events: Sequence[BlockDelta]) -> bool:
+    def take_deltas(self, events: Sequence[BlockDelta]) -> bool:
         """Let several deltas pass at once if all are lawful and of the agent's open block; else nothing changes."""
         block = self.scopes[ROOT].block
-        if block is None or self.turn is not Turn.RUNNING:
+        if block is None or self.turn is not TurnPhase.RUNNING:
             return False
         block_id, message_id, kind = block.block_id, block.message_id, block.kind
         for event in events:
@@ -175,7 +175,7 @@ class Grammar:
         return True
 
     def _check_turn(self, event: Event) -> None:
-        after = TURN[self.turn].get(type(event))
+        after = TURN_TRANSITIONS[self.turn].get(type(event))
         if after is None:
             raise GrammarError(f"{event.name} while the turn is {self.turn.name.lower()}")
         if isinstance(event, TurnSuspended | TurnEnded):
@@ -186,7 +186,7 @@ class Grammar:
 
     def _nothing_left_open(self, event: Event) -> None:
         for scope_id, scope in self.scopes.items():
-            if scope.voice is not Voice.QUIET:
+            if scope.phase is not ScopePhase.QUIET:
                 raise GrammarError(f"{event.name} while scope {scope_id} is in message {scope.message_id}")
         if isinstance(event, TurnEnded):
             if self.calls:
@@ -202,13 +202,13 @@ class Grammar:
         scope = self.scopes.get(scope_id)
         if scope is None:
             raise GrammarError(f"{event.name} in scope {scope_id}, which was never opened")
-        after = VOICE[scope.voice].get(type(event))
+        after = SCOPE_TRANSITIONS[scope.phase].get(type(event))
         if after is None:
-            raise GrammarError(f"{event.name} while scope {scope_id} is {scope.voice.name.lower()}")
+            raise GrammarError(f"{event.name} while scope {scope_id} is {scope.phase.name.lower()}")
         if not isinstance(event, MessageStarted) and event.message_id != scope.message_id:
             raise GrammarError(f"{event.name} of message {event.message_id} inside message {scope.message_id}")
-        _SPEAK[type(event)](self, scope, event, scope_id)
-        scope.voice = after
+        _SCOPE_RULES[type(event)](self, scope, event, scope_id)
+        scope.phase = after
 
     def _start_message(self, scope: ScopeState, event: MessageStarted, scope_id: str) -> None:
         scope.message_id = event.message_id
@@ -272,7 +272,7 @@ class Grammar:
         if scope is None or scope_id == ROOT or event.status is ScopeStatus.ARCHIVED:
             raise GrammarError(f"scope.status {event.status} of {scope_id}, which is no sub-agent's open scope")
         if event.status is ScopeStatus.ENDED:
-            if scope.voice is not Voice.QUIET:
+            if scope.phase is not ScopePhase.QUIET:
                 raise GrammarError(f"scope {scope_id} ended in message {scope.message_id}")
             del self.scopes[scope_id]
 
@@ -302,7 +302,7 @@ def _parsed(text: str) -> Any:
 
 
 _TURN_EVENTS = frozenset((TurnStarted, TurnSuspended, TurnResumed, TurnEnded))
-_SPEAK: dict[type[Event], Callable[[Grammar, ScopeState, Any, str], None]] = {
+_SCOPE_RULES: dict[type[Event], Callable[[Grammar, ScopeState, Any, str], None]] = {
     MessageStarted: Grammar._start_message,
     MessageAnnotated: Grammar._keep,
     MessageEnded: Grammar._keep,
@@ -311,7 +311,7 @@ _SPEAK: dict[type[Event], Callable[[Grammar, ScopeState, Any, str], None]] = {
     BlockEnded: Grammar._end_block,
 }
 _RULES: dict[type[Event], Callable[[Grammar, Any, str], None]] = {
-    **dict.fromkeys(_SPEAK, Grammar._speak),
+    **dict.fromkeys(_SCOPE_RULES, Grammar._speak),
     ToolStatusChanged: Grammar._know_call,
     ToolOutput: Grammar._know_call,
     ToolReturned: Grammar._end_call,

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from .commands import AnyCommand, Configure, SendMessage
 from .content import Settings
+from .enums import ROOT
 from .events import AnyEvent, InputAccepted, SessionCreated, SessionUpdated
-from .vocabulary import ROOT
 
 PRIVATE = "dragoman.private"
 """The key of a session's metadata under which dialects keep what no client is shown, each under its own name."""
@@ -41,7 +41,7 @@ def event_id_of(session_id: str, seq: int) -> str:
     return f"evt_{session_id.rpartition('_')[2]}_{seq}"
 
 
-def place_of_event(session_id: str, event_id: str) -> int | None:
+def seq_of_event(session_id: str, event_id: str) -> int | None:
     """Where in the session's log an event stands; None if that is no id of this session's events."""
     stem, _, number = event_id.rpartition("_")
     if stem != f"evt_{session_id.rpartition('_')[2]}" or not (number.isascii() and number.isdigit()):
@@ -60,10 +60,10 @@ def with_settings(record: Record, change: Callable[[Settings], Settings]) -> Rec
     return record
 
 
-Change = Callable[[dict[str, Any]], dict[str, Any]]
+SecretChange = Callable[[dict[str, Any]], dict[str, Any]]
 
 
-def with_secrets(record: Record, change: Change) -> Record:
+def with_secrets(record: Record, change: SecretChange) -> Record:
     """The same record, whatever is secret in it changed: of settings, of a message, of what dialects keep."""
     event = record.event
     if isinstance(event, InputAccepted):
@@ -78,7 +78,7 @@ def with_secrets(record: Record, change: Change) -> Record:
     return record
 
 
-def command_with_secrets(command: AnyCommand, change: Change) -> AnyCommand:
+def command_with_secrets(command: AnyCommand, change: SecretChange) -> AnyCommand:
     """The same command, whatever is secret in it changed."""
     if isinstance(command, SendMessage) and command.variables:
         return replace(command, variables=change(command.variables))
@@ -87,16 +87,16 @@ def command_with_secrets(command: AnyCommand, change: Change) -> AnyCommand:
     return command
 
 
-def metadata_with_secrets(metadata: dict[str, Any], change: Change) -> dict[str, Any]:
+def metadata_with_secrets(metadata: dict[str, Any], change: SecretChange) -> dict[str, Any]:
     """The same metadata of a session, the secrets that dialects keep there changed."""
     return {**metadata, PRIVATE: _kept(metadata[PRIVATE], change)} if PRIVATE in metadata else metadata
 
 
-def _hidden(settings: Settings, change: Change) -> Settings:
+def _hidden(settings: Settings, change: SecretChange) -> Settings:
     return replace(settings, secrets=change(settings.secrets)) if settings.secrets else settings
 
 
-def _kept(private: Any, change: Change) -> Any:
+def _kept(private: Any, change: SecretChange) -> Any:
     """What dialects keep, each by its name, the secrets of each changed."""
     if not isinstance(private, dict):
         return private
@@ -106,5 +106,5 @@ def _kept(private: Any, change: Change) -> Any:
     }
 
 
-encode = msgspec.json.Encoder().encode
-decode = msgspec.json.Decoder(Record).decode
+encode_record = msgspec.json.Encoder().encode
+decode_record = msgspec.json.Decoder(Record).decode

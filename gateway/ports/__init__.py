@@ -1,63 +1,124 @@
 """The protocols between rooms: what a backend, a log, a dialect and the session service promise each other."""
 
-from .addresses import Addresses
-from .agents import Backend, Confined, Forgetting, Resuming, Said, Scoped, Telling, Turn
-from .callers import NOBODY, Caller, Role
-from .clock import Clock
-from .dialects import Dialect, Outbound, Skipping
-from .logs import EventLog, OnCommit, OnTrouble, SessionHead
-from .resources import (
-    AnswerPlace,
-    Answers,
-    Files,
+from gateway.old_imports import renamed
+
+from .backend import (
+    Addresses,
+    Backend,
+    BackendEvent,
+    BackendOutput,
+    ConfinableBackend,
+    ResumableBackend,
+    ScopedEvent,
+    StatefulBackend,
+    Turn,
+)
+from .clock import Sleep
+from .dialect import Dialect, Projector, SkippingProjector
+from .event_log import Clock, EventLog, OnCommit, OnTrouble, SessionHead
+from .keys import (
+    ANONYMOUS,
+    KEY_PREFIX,
+    AsyncKeyTable,
+    Audit,
+    Caller,
+    CallerRole,
     IssuedKey,
-    KeptAnswer,
+    Key,
+    KeyChange,
     KeyRing,
-    Link,
+    Keys,
+    KeyTable,
+    KeyUse,
+    with_use,
+)
+from .remote import (
+    DecodedItem,
+    Decoder,
+    NewRemoteSession,
+    ParsedFrame,
+    Remote,
+    RemoteAddress,
+    RemoteAsk,
+    RemoteSession,
+    RemoteTurnEnd,
+    Timeouts,
+)
+from .resources import (
+    FileLink,
+    Files,
+    IdempotencyKey,
     Resource,
     Resources,
-    Stored,
-    Tokens,
+    ResponseStore,
+    StoredFile,
+    StoredResponse,
+    TokenBuckets,
 )
-from .sessions import Chunk, Place, Receipt, Replays, ReplayState, Sessions, Subscription
+from .sessions import Chunk, Receipt, Replays, ReplayState, SessionService, StreamSlot, Subscription
 
 __all__ = [
-    "NOBODY",
+    "ANONYMOUS",
+    "KEY_PREFIX",
     "Addresses",
-    "AnswerPlace",
-    "Answers",
+    "AsyncKeyTable",
+    "Audit",
     "Backend",
+    "BackendEvent",
+    "BackendOutput",
     "Caller",
+    "CallerRole",
     "Chunk",
     "Clock",
-    "Confined",
+    "ConfinableBackend",
+    "DecodedItem",
+    "Decoder",
     "Dialect",
     "EventLog",
+    "FileLink",
     "Files",
-    "Forgetting",
+    "IdempotencyKey",
     "IssuedKey",
-    "KeptAnswer",
+    "Key",
+    "KeyChange",
     "KeyRing",
-    "Link",
+    "KeyTable",
+    "KeyUse",
+    "Keys",
+    "NewRemoteSession",
     "OnCommit",
     "OnTrouble",
-    "Outbound",
-    "Place",
+    "ParsedFrame",
+    "Projector",
     "Receipt",
+    "Remote",
+    "RemoteAddress",
+    "RemoteAsk",
+    "RemoteSession",
+    "RemoteTurnEnd",
     "ReplayState",
     "Replays",
     "Resource",
     "Resources",
-    "Resuming",
-    "Role",
-    "Said",
-    "Scoped",
+    "ResponseStore",
+    "ResumableBackend",
+    "ScopedEvent",
     "SessionHead",
-    "Sessions",
-    "Skipping",
-    "Stored",
+    "SessionService",
+    "SkippingProjector",
+    "Sleep",
+    "StatefulBackend",
+    "StoredFile",
+    "StoredResponse",
+    "StreamSlot",
     "Subscription",
-    "Telling",
-    "Tokens",
+    "Timeouts",
+    "TokenBuckets",
     "Turn",
+    "with_use",
 ]
+
+__getattr__ = renamed(__name__, {
+    "Confined": "ConfinableBackend", "Forgetting": "StatefulBackend", "Resuming": "ResumableBackend",
+    "Scoped": "ScopedEvent",
+})

@@ -1,6 +1,8 @@
-"""What time is, wherever it must not be asked of the machine."""
+"""Where the demo agent acts: its pen, its tools, and the few things its directives have in common.
 
-from collections.abc import Callable
+Replays: the turns of a recorded session happen again in a new one, at their own pace or faster.
+"""
 
-Clock = Callable[[], float]
-"""Seconds since the epoch."""
+from collections.abc import Awaitable, Callable
+
+Sleep = Callable[[float], Awaitable[None]]

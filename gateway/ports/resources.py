@@ -1,13 +1,10 @@
 """What dialects share beside conversations: things that users keep, answers, files, and keys."""
 
 from collections.abc import AsyncIterator, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 from msgspec import Struct
-
-from .callers import Caller
 
 
 class Resource(Struct, frozen=True, kw_only=True):
@@ -60,7 +57,7 @@ class Resources(Protocol):
         """The resource, its versions, and whatever belongs to it."""
 
 
-class KeptAnswer(Struct, frozen=True, kw_only=True):
+class StoredResponse(Struct, frozen=True, kw_only=True):
     """What was answered to a request that carried a key; `digest` stands for what was asked, if that is known."""
 
     digest: str
@@ -69,19 +66,19 @@ class KeptAnswer(Struct, frozen=True, kw_only=True):
     body: bytes
 
 
-AnswerPlace = tuple[str, str, str, str]
+IdempotencyKey = tuple[str, str, str, str]
 """Owner, method, path and key."""
 
 
-class Answers(Protocol):
+class ResponseStore(Protocol):
     """The answers to requests that carried a key; bounded in number, bytes and age: the oldest make room."""
 
-    async def find(self, place: AnswerPlace) -> KeptAnswer | None: ...
-    async def keep(self, place: AnswerPlace, answer: KeptAnswer) -> None:
+    async def find(self, place: IdempotencyKey) -> StoredResponse | None: ...
+    async def store(self, place: IdempotencyKey, answer: StoredResponse) -> None:
         """Returns when it is safe; takes the place of an older one, and is itself the last to make room."""
 
 
-class Stored(Struct, frozen=True, kw_only=True):
+class StoredFile(Struct, frozen=True, kw_only=True):
     """Bytes that are kept: under which id, how many, and which."""
 
     file_id: str
@@ -89,7 +86,7 @@ class Stored(Struct, frozen=True, kw_only=True):
     sha256: str
 
 
-class Link(Struct, frozen=True, kw_only=True):
+class FileLink(Struct, frozen=True, kw_only=True):
     """What a signed link stands for: a file, how to call it, and until when."""
 
     file_id: str
@@ -101,19 +98,19 @@ class Link(Struct, frozen=True, kw_only=True):
 class Files(Protocol):
     """Bytes by id. Whose they are and what they are called is a `Resource`'s to say."""
 
-    def admit(self, media_type: str) -> None:
+    def check_media_type(self, media_type: str) -> None:
         """Refuse a type of file that is not taken here."""
-    async def store(self, chunks: AsyncIterator[bytes]) -> Stored:
+    async def store(self, chunks: AsyncIterator[bytes]) -> StoredFile:
         """Take all the chunks, or nothing."""
     def path(self, file_id: str) -> Path: ...
     async def remove(self, file_id: str) -> None: ...
     def link(self, file_id: str, name: str, media_type: str) -> tuple[str, float]:
         """A word that stands for the file for a while, and when it ceases to."""
-    def opened(self, word: str) -> Link:
+    def read_link(self, word: str) -> FileLink:
         """What such a word stands for."""
 
 
-class Tokens(Protocol):
+class TokenBuckets(Protocol):
     """Buckets of tokens, one per owner, that several servers share."""
 
     async def grant(self, owner: str, rate: float, size: int, wanted: int) -> tuple[int, float]:
@@ -123,33 +120,5 @@ class Tokens(Protocol):
         """
 
 
-class IssuedKey(Protocol):
-    """A key as its user may see it: without the key."""
-
-    @property
-    def key_id(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def label(self) -> str: ...
-    @property
-    def masked(self) -> str: ...
-    @property
-    def created(self) -> datetime: ...
-    @property
-    def used(self) -> datetime | None: ...
-    @property
-    def used_from(self) -> str:
-        """The address of the last use; "" if there was none."""
 
 
-class KeyRing(Protocol):
-    """The keys that users make for themselves; other people's are not found."""
-
-    async def issue(self, caller: Caller, label: str, prefix: str = ...) -> tuple[IssuedKey, str]:
-        """A new key and its token, which can be seen this once."""
-    async def of(self, user: str) -> Sequence[IssuedKey]: ...
-    async def find(self, user: str, key_id: str) -> IssuedKey: ...
-    async def relabel(self, caller: Caller, key_id: str, label: str) -> IssuedKey: ...
-    async def revoke(self, caller: Caller, key_id: str) -> None:
-        """From now on the key opens nothing, nor do those that were made by it."""

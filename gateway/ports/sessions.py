@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from gateway.model import AnyCommand, CloseReason, CustomEvent, NoticePosted, Record, SeedMessage, SessionView, Settings
 
-from .agents import Backend
-from .logs import SessionHead
+from .backend import Backend
+from .event_log import SessionHead
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Subscription(Protocol):
     def cut_at(self) -> int | None:
         """Where a reader that was too slow should resume; None for everybody else."""
     @property
-    def leaving(self) -> bool:
+    def is_draining(self) -> bool:
         """Whether it is over because the server stops: the reader should come again."""
     async def chunks(self) -> Sequence[Chunk]:
         """All that is ready after the cursor, waiting for the first; empty once the subscription is over."""
@@ -50,7 +50,7 @@ class Subscription(Protocol):
     def close(self) -> None: ...
 
 
-class Place(Protocol):
+class StreamSlot(Protocol):
     """Room for one who watches: taken before there is something to watch; closed once, by it or by the watching."""
 
     def close(self) -> None: ...
@@ -58,17 +58,17 @@ class Place(Protocol):
     def __exit__(self, *raised: object) -> None: ...
 
 
-class Sessions(Protocol):
+class SessionService(Protocol):
     """What adapters may want of the engine. `owner` is the user; other people's sessions are not found."""
 
     async def create(
         self, owner: str, agent: str, *, settings: Settings = ..., history: Sequence[SeedMessage] = ...,
         title: str | None = ..., metadata: dict[str, Any] | None = ...,
     ) -> SessionView: ...
-    async def adopt(self, owner: str, records: Sequence[Record]) -> SessionView:
+    async def import_session(self, owner: str, records: Sequence[Record]) -> SessionView:
         """A new session of this owner, with all that records of another session tell; `Invalid` if they tell none."""
     async def get(self, owner: str, session_id: str) -> SessionView: ...
-    async def find(self, owner: str, word: str) -> SessionView:
+    async def find_by_id(self, owner: str, word: str) -> SessionView:
         """The session that a turn or an ask of this id belongs to."""
     async def active(self, owner: str) -> Sequence[SessionView]:
         """The sessions in which a turn runs or waits."""
@@ -93,23 +93,23 @@ class Sessions(Protocol):
         """Put a sub-agent away that has ended."""
     async def rewind(self, owner: str, session_id: str, to_seq: int, reason: str | None = ...) -> SessionView:
         """Hide what was said after one of the view's checkpoints; the log keeps it."""
-    async def perform(self, owner: str, session_id: str, backend: Backend | None) -> None:
+    async def replace_backend(self, owner: str, session_id: str, backend: Backend | None) -> None:
         """From the next turn on this backend plays the agent of the session; None gives the agent its part back."""
-    async def tell(self, owner: str, session_id: str, event: NoticePosted | CustomEvent) -> SessionView:
+    async def post_event(self, owner: str, session_id: str, event: NoticePosted | CustomEvent) -> SessionView:
         """Let everybody who watches the session know of something beside the conversation."""
     async def delete(self, owner: str, session_id: str) -> None: ...
     def check_turn(self, owner: str) -> None:
         """Raise what any new turn of this owner would be refused with just now, before anything is done for one."""
     async def submit(self, owner: str, session_id: str, commands: Sequence[AnyCommand]) -> Receipt:
         """Accept all the commands or none, and return when they are in the log."""
-    def place(self, owner: str) -> Place:
+    def reserve_stream(self, owner: str) -> StreamSlot:
         """Take a place among those who watch, before a command is submitted whose end is to be watched.
 
         Raises `Overloaded` or `RateLimited` if there is none.
         """
-    async def watch(
+    async def subscribe(
         self, owner: str, session_id: str, dialect: str, options: str = ..., *, after: int = ...,
-        place: Place | None = ...,
+        place: StreamSlot | None = ...,
     ) -> Subscription:
         """Watch from that record on, in this place or in one that is taken now."""
     def read(
@@ -119,7 +119,7 @@ class Sessions(Protocol):
         """What a subscriber would have got of the records after `after` and up to `upto`, without waiting for more."""
     async def records(self, owner: str, session_id: str, after: int = ..., limit: int | None = ...) -> Sequence[Record]:
         """What the log has of a session."""
-    async def leave(self, owner: str, session_id: str, turn_id: str) -> None:
+    async def client_left(self, owner: str, session_id: str, turn_id: str) -> None:
         """A client that started this turn has gone; what follows is `on_disconnect`'s to say."""
 
 

@@ -1,54 +1,38 @@
-"""What dialects share beside conversations: one store, several projections."""
+"""What dialects share beside conversations, one service each: keys, files, memories, schedules, workspaces."""
 
-from .answers import Bounds, MemoryAnswers, SqliteAnswers
-from .archive import Archive, pack, unpack, unpack_files
-from .audited import AuditedResources, AuditedSessions
+from .audit import AuditedResources, AuditedSessions
 from .files import FileStore
-from .key_tables import SqliteKeyTable, ThreadedKeyTable
-from .keys import Key, Keys, KeyStore, KeyTable
-from .live_keys import AsyncKeyTable, LiveKeys
-from .memories import Kept, Memories, Memory
-from .memory import MemoryResources
-from .record_addresses import addresses_in
+from .key_service import KeyService
+from .keys import KeyStore
+from .memories import Memories, Memory, StoredMemory
 from .scheduler import Scheduler
-from .schedules import KeptRun, KeptTask, Schedules, Task
-from .sharing import Share, Sharing
-from .sqlite import SqliteResources
-from .workspace import Item, Workspace, Workspaces
+from .schedules import ScheduledTask, Schedules, StoredRun, StoredTask
+from .session_archive import SessionArchive, addresses_in, pack_session, unpack_session, unpack_session_files
+from .shares import Share, Shares
+from .workspaces import Workspace, WorkspaceItem, Workspaces
 
 __all__ = [
-    "Archive",
-    "AsyncKeyTable",
     "AuditedResources",
     "AuditedSessions",
-    "Bounds",
     "FileStore",
-    "Item",
-    "Kept",
-    "KeptRun",
-    "KeptTask",
-    "Key",
+    "KeyService",
     "KeyStore",
-    "KeyTable",
-    "Keys",
-    "LiveKeys",
     "Memories",
     "Memory",
-    "MemoryAnswers",
-    "MemoryResources",
+    "ScheduledTask",
     "Scheduler",
     "Schedules",
+    "SessionArchive",
     "Share",
-    "Sharing",
-    "SqliteAnswers",
-    "SqliteKeyTable",
-    "SqliteResources",
-    "Task",
-    "ThreadedKeyTable",
+    "Shares",
+    "StoredMemory",
+    "StoredRun",
+    "StoredTask",
     "Workspace",
+    "WorkspaceItem",
     "Workspaces",
     "addresses_in",
-    "pack",
-    "unpack",
-    "unpack_files",
+    "pack_session",
+    "unpack_session",
+    "unpack_session_files",
 ]

@@ -16,9 +16,9 @@ from typing import BinaryIO, Protocol
 import msgspec
 
 from gateway.errors import Forbidden, Invalid, NotFound, TooLarge
-from gateway.ids import unguessable
-from gateway.ports import Clock, Link, Stored
-from gateway.private_files import make_folder
+from gateway.ids import random_id
+from gateway.ports import Clock, FileLink, StoredFile
+from gateway.private_files import make_private_folder
 
 FILE_ID = re.compile(r"file_[0-9a-f]{24}")
 PART = ".part-"
@@ -29,7 +29,7 @@ STALE = 86_400
 BATCH = 1024 * 1024
 
 
-class Rules(Protocol):
+class UploadRules(Protocol):
     """What is taken, and how long a link holds; asked each time, because settings may change."""
 
     @property
@@ -43,7 +43,7 @@ class Rules(Protocol):
 class FileStore:
     """The files of one data folder. What a file is called, and whose it is, is kept elsewhere; here are its bytes."""
 
-    def __init__(self, folder: Path, clock: Clock, rules: Callable[[], Rules]) -> None:
+    def __init__(self, folder: Path, clock: Clock, rules: Callable[[], UploadRules]) -> None:
         self._folder = folder
         self._clock = clock
         self._rules = rules
@@ -51,12 +51,12 @@ class FileStore:
 
     # -- bytes ----------------------------------------------------------------------------------------------------
 
-    def admit(self, media_type: str) -> None:
+    def check_media_type(self, media_type: str) -> None:
         types = self._rules().types
         if not any(fnmatchcase(media_type, pattern.lower()) for pattern in types):
             raise Invalid(f"files of type {media_type} are not taken; {', '.join(types)} are", param="file")
 
-    async def store(self, chunks: AsyncIterator[bytes]) -> Stored:
+    async def store(self, chunks: AsyncIterator[bytes]) -> StoredFile:
         """Take all the chunks, or nothing: too many bytes, none, or a sender that breaks off leave no trace."""
         await asyncio.to_thread(self._sweep)
         part = _created(self._folder / f"{PART}{secrets.token_hex(12)}")  # not in a thread: nobody can break off here
@@ -71,9 +71,9 @@ class FileStore:
                 if size == 0:
                     raise Invalid("the file is empty", param="file")
                 await asyncio.to_thread(_settle, file)
-            file_id = unguessable("file")
+            file_id = random_id("file")
             part.rename(self._folder / file_id)
-            return Stored(file_id=file_id, size=size, sha256=digest.hexdigest())
+            return StoredFile(file_id=file_id, size=size, sha256=digest.hexdigest())
         finally:
             part.unlink(missing_ok=True)
 
@@ -92,10 +92,10 @@ class FileStore:
     def link(self, file_id: str, name: str, media_type: str) -> tuple[str, float]:
         """A word that stands for the file for a while, and when it ceases to."""
         expires = self._clock() + self._rules().link_seconds
-        claim = msgspec.json.encode(Link(file_id=file_id, name=name, media_type=media_type, expires=expires))
+        claim = msgspec.json.encode(FileLink(file_id=file_id, name=name, media_type=media_type, expires=expires))
         return f"{_spell(claim)}.{_spell(self._sign(claim))}", expires
 
-    def opened(self, word: str) -> Link:
+    def read_link(self, word: str) -> FileLink:
         """What a link stands for, if it is ours and still holds."""
         claim, _, signature = word.partition(".")
         try:
@@ -104,7 +104,7 @@ class FileStore:
             raise NotFound("this link leads nowhere") from None
         if not hmac.compare_digest(self._sign(read), signed):
             raise NotFound("this link leads nowhere")
-        link = msgspec.json.decode(read, type=Link)
+        link = msgspec.json.decode(read, type=FileLink)
         if link.expires < self._clock():
             raise Forbidden("this link has expired: ask for a new one")
         return link
@@ -118,14 +118,14 @@ class FileStore:
 
     def _sweep(self) -> None:
         """Make the folder, and remove what is left of uploads that broke off when a server died."""
-        make_folder(self._folder)
+        make_private_folder(self._folder)
         for left in self._folder.glob(f"{PART}*"):
             with suppress(FileNotFoundError):  # another upload has just been finished
                 if left.stat().st_mtime < self._clock() - STALE:
                     left.unlink()
 
     def _make_secret(self) -> bytes:
-        make_folder(self._folder)
+        make_private_folder(self._folder)
         file, beside = self._folder / SECRET, _created(self._folder / f"{PART}{secrets.token_hex(12)}")
         try:
             beside.write_bytes(secrets.token_bytes(32))

@@ -3,161 +3,111 @@
 import hmac
 import re
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import msgspec
 import structlog
 from msgspec.structs import replace
 
 from gateway.errors import Conflict, Invalid, NotFound
-from gateway.marks import Place, Problem, Problems, nearest
+from gateway.ports import KEY_PREFIX, Key, KeyChange, Keys, KeyTable
+from gateway.yaml_positions import Position, Problem, Problems, suggest
 
 FILE = "keys.json"
 """Where keys were stored before they were stored beside the log."""
 CARRIED = "keys.json.carried-over"
-PREFIX = "dgm_"
 NAME = re.compile(r"[\w.@+-]{1,128}")
-MOST = 100
+MAX_KEYS = 100
 """How many keys a user may make for themselves."""
 
 log = structlog.get_logger("dragoman.keys")
 T = TypeVar("T")
 
 
-class Use(msgspec.Struct, frozen=True):
-    """When a key was used last, in seconds since 1970, and from which address."""
-
-    at: float
-    address: str = ""
 
 
-class Key(msgspec.Struct, frozen=True, kw_only=True):
-    """One key as it is stored.
-
-    A plain SHA-256 is enough: what it hides is 256 random bits, which nobody can try out. Salt and a slow hash are for
-    passwords, which people choose, and would make every request pay.
-    """
-
-    name: str
-    user: str
-    hash: str
-    created: datetime
-    label: str = ""
-    """What its user calls it, where that is not its name; several keys may be called the same."""
-    masked: str = f"{PREFIX}..."
-    used: datetime | None = None
-    used_from: str = ""
-    parent: str = ""
-    """The hash of the key that made this one; the key is removed with its parent."""
-    is_carried: bool = False
-    """Whether it comes from a file of keys. If such a key is removed, its hash stays, so that no second file brings the
-    key back."""
-    is_removed: bool = False
-
-    @property
-    def key_id(self) -> str:
-        return f"key_{self.hash[:24]}"
-
-    @property
-    def opens(self) -> bool:
-        """Whether somebody can come in with it; a key that nobody made (under `auth: none`) opens nothing."""
-        return bool(self.user) and not self.is_removed
 
 
-class Change(msgspec.Struct, frozen=True):
-    """What is stored, and what is removed, in one step."""
-
-    put: tuple[Key, ...] = ()
-    remove: tuple[Key, ...] = ()
 
 
-Keys = Sequence[Key]
-Rule = Callable[[Keys], tuple[Change, T]]
+KeyRule = Callable[[Keys], tuple[KeyChange, T]]
 """All keys there are → what is to change, and what the caller is told; raises if it may not be."""
 
 
-class KeyTable(Protocol):
-    """Where keys are stored, for callers that may wait; a version counts the changes."""
-
-    def load(self) -> tuple[int, Keys]: ...
-    def change(self, version: int, change: Change) -> bool:
-        """Store a change of the keys of that version; False if they have changed meanwhile."""
-    def close(self) -> None:
-        """Let go of the store until the next call."""
 
 
 # -- rules ------------------------------------------------------------------------------------------------------------
 
-def added(name: str, user: str | None = None) -> Rule[tuple[Key, str]]:
+def add_key(name: str, user: str | None = None) -> KeyRule[tuple[Key, str]]:
     """A key that the operator makes, and its token. Without a user, the key's name is the user's."""
     for word in (name, user or name):
         if not NAME.fullmatch(word):
             raise Invalid(f"'{word}' is no name for a key or a user: use letters, digits and . @ + _ -")
-    token = PREFIX + secrets.token_urlsafe(32)
-    made = _made(token, PREFIX, name=name, user=user or name)
+    token = KEY_PREFIX + secrets.token_urlsafe(32)
+    made = _made(token, KEY_PREFIX, name=name, user=user or name)
 
-    def rule(keys: Keys) -> tuple[Change, tuple[Key, str]]:
-        if any(key.name == name for key in shown(keys)):
+    def rule(keys: Keys) -> tuple[KeyChange, tuple[Key, str]]:
+        if any(key.name == name for key in visible_keys(keys)):
             raise Conflict(f"there is a key '{name}' already; remove it first, or choose another name")
-        return Change(put=(made,)), (made, token)
+        return KeyChange(put=(made,)), (made, token)
 
     return rule
 
 
-def removed(name: str) -> Rule[Keys]:
+def remove_key(name: str) -> KeyRule[Keys]:
     """The key of that name and all that were made by it."""
-    def rule(keys: Keys) -> tuple[Change, Keys]:
-        found = next((key for key in shown(keys) if key.name == name), None)
+    def rule(keys: Keys) -> tuple[KeyChange, Keys]:
+        found = next((key for key in visible_keys(keys) if key.name == name), None)
         if found is None:
-            hint = nearest(name, (key.name for key in shown(keys)))
+            hint = suggest(name, (key.name for key in visible_keys(keys)))
             raise NotFound(f"there is no key '{name}'" + (f"; {hint}" if hint else ""))
         return _removing(keys, found)
 
     return rule
 
 
-def issued(user: str, label: str, prefix: str = PREFIX, parent: str = "") -> Rule[tuple[Key, str]]:
+def issue_key(user: str, label: str, prefix: str = KEY_PREFIX, parent: str = "") -> KeyRule[tuple[Key, str]]:
     """A key that a user makes for themselves, and its token; `parent` is the hash of the key that they showed."""
     token = prefix + secrets.token_urlsafe(32)
     made = replace(_made(token, prefix, name="", user=user), label=label, parent=parent)
     made = replace(made, name=made.key_id)
 
-    def rule(keys: Keys) -> tuple[Change, tuple[Key, str]]:
-        if sum(key.user == user for key in shown(keys)) >= MOST:
-            raise Conflict(f"you have {MOST} keys already; delete one first")
-        return Change(put=(made,)), (made, token)
+    def rule(keys: Keys) -> tuple[KeyChange, tuple[Key, str]]:
+        if sum(key.user == user for key in visible_keys(keys)) >= MAX_KEYS:
+            raise Conflict(f"you have {MAX_KEYS} keys already; delete one first")
+        return KeyChange(put=(made,)), (made, token)
 
     return rule
 
 
-def relabelled(user: str, key_id: str, label: str) -> Rule[Key]:
-    def rule(keys: Keys) -> tuple[Change, Key]:
+def relabel_key(user: str, key_id: str, label: str) -> KeyRule[Key]:
+    def rule(keys: Keys) -> tuple[KeyChange, Key]:
         changed = replace(found(keys, user, key_id), label=label)
-        return Change(put=(changed,)), changed
+        return KeyChange(put=(changed,)), changed
 
     return rule
 
 
-def revoked(user: str, key_id: str) -> Rule[Keys]:
+def revoke_key(user: str, key_id: str) -> KeyRule[Keys]:
     """A user's own key and all that were made by it."""
     return lambda keys: _removing(keys, found(keys, user, key_id))
 
 
-def carried(old: Keys) -> Rule[int]:
+def import_keys(old: Keys) -> KeyRule[int]:
     """The keys of a file, except those that are stored already or were removed."""
-    def rule(keys: Keys) -> tuple[Change, int]:
+    def rule(keys: Keys) -> tuple[KeyChange, int]:
         known = {key.hash for key in keys}
         put = tuple(replace(key, is_carried=True) for key in old if key.hash not in known)
-        return Change(put=put), len(put)
+        return KeyChange(put=put), len(put)
 
     return rule
 
 
-def shown(keys: Iterable[Key]) -> tuple[Key, ...]:
+def visible_keys(keys: Iterable[Key]) -> tuple[Key, ...]:
     """In the order they were made."""
     return tuple(sorted((key for key in keys if not key.is_removed), key=lambda key: (key.created, key.hash)))
 
@@ -170,25 +120,25 @@ def found(keys: Keys, user: str, key_id: str) -> Key:
     return one
 
 
-def _removing(keys: Keys, first: Key) -> tuple[Change, Keys]:
+def _removing(keys: Keys, first: Key) -> tuple[KeyChange, Keys]:
     gone = [first]
     for one in gone:  # it grows meanwhile: what was made by a key, and what was made by that
-        gone += [key for key in shown(keys) if key.parent == one.hash]
+        gone += [key for key in visible_keys(keys) if key.parent == one.hash]
     kept = tuple(replace(key, is_removed=True) for key in gone if key.is_carried)
-    return Change(put=kept, remove=tuple(key for key in gone if not key.is_carried)), gone
+    return KeyChange(put=kept, remove=tuple(key for key in gone if not key.is_carried)), gone
 
 
 def _made(token: str, prefix: str, *, name: str, user: str) -> Key:
     return Key(
-        name=name, user=user, hash=hash_of(token), created=datetime.now(UTC), masked=f"{prefix}...{token[-4:]}",
+        name=name, user=user, hash=hash_token(token), created=datetime.now(UTC), masked=f"{prefix}...{token[-4:]}",
     )
 
 
-def hash_of(token: str) -> str:
+def hash_token(token: str) -> str:
     return sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def fits(key: Key, hashed: str) -> bool:
+def key_matches(key: Key, hashed: str) -> bool:
     """A dict has compared hashes, of which a guesser can choose no part; comparing once more in constant time costs
     nothing and leaves nothing to argue about."""
     return key.opens and hmac.compare_digest(key.hash, hashed)
@@ -201,37 +151,37 @@ class KeyStore:
 
     def __init__(self, place: "Path | KeyTable", folder: Path | None = None) -> None:
         """`place` is a data folder or a table; a file of keys in the folder is carried over into the table."""
-        from .key_tables import SqliteKeyTable
+        from gateway.storage.resources import SqliteKeyTable
 
         self._table = SqliteKeyTable(place / "dragoman.db") if isinstance(place, Path) else place
         self._folder = place if isinstance(place, Path) else folder
 
     def add(self, name: str, user: str | None = None) -> str:
         """Make a key and return it: the only time it can be seen. Without a user, the key's name is the user's."""
-        return self._changed(added(name, user))[1]
+        return self._changed(add_key(name, user))[1]
 
     def remove(self, name: str) -> Keys:
         """The key and those that were made by it, which are removed with it."""
-        return self._changed(removed(name))
+        return self._changed(remove_key(name))
 
     def list(self) -> tuple[Key, ...]:
         """In the order they were made."""
         self._carry_over()
         try:
-            return shown(self._table.load()[1])
+            return visible_keys(self._table.load()[1])
         finally:
             self._table.close()
 
     def verify(self, token: str) -> str | None:
         """The user that this key stands for, or None."""
-        hashed = hash_of(token)
-        return next((key.user for key in self.list() if key.hash == hashed and fits(key, hashed)), None)
+        hashed = hash_token(token)
+        return next((key.user for key in self.list() if key.hash == hashed and key_matches(key, hashed)), None)
 
-    def _changed(self, rule: Rule[T]) -> T:
+    def _changed(self, rule: KeyRule[T]) -> T:
         self._carry_over()
         return self._commit(rule)
 
-    def _commit(self, rule: Rule[T]) -> T:
+    def _commit(self, rule: KeyRule[T]) -> T:
         try:
             while True:
                 version, keys = self._table.load()
@@ -242,8 +192,8 @@ class KeyStore:
             self._table.close()
 
     def _carry_over(self) -> None:
-        if self._folder is not None and (old := read_file(self._folder)) is not None:
-            put_away(self._folder, self._commit(carried(old)))
+        if self._folder is not None and (old := read_key_file(self._folder)) is not None:
+            retire_key_file(self._folder, self._commit(import_keys(old)))
 
 
 # -- the file of before -----------------------------------------------------------------------------------------------
@@ -253,7 +203,7 @@ class KeyFile(msgspec.Struct, frozen=True, kw_only=True):
     keys: tuple[Key, ...] = ()
 
 
-def read_file(folder: Path) -> Keys | None:
+def read_key_file(folder: Path) -> Keys | None:
     """The keys of the file in the folder; None if there is no file. Raises `Problems` if it cannot be read."""
     file = folder / FILE
     try:
@@ -261,13 +211,13 @@ def read_file(folder: Path) -> Keys | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise Problems([Problem(Place(str(file)), f"cannot be read: {error.strerror}")]) from None
+        raise Problems([Problem(Position(str(file)), f"cannot be read: {error.strerror}")]) from None
     except msgspec.MsgspecError as error:
         hint = "mend it, or move it away and make new keys"
-        raise Problems([Problem(Place(str(file)), f"is not a file of keys: {error}", hint)]) from None
+        raise Problems([Problem(Position(str(file)), f"is not a file of keys: {error}", hint)]) from None
 
 
-def put_away(folder: Path, count: int) -> None:
+def retire_key_file(folder: Path, count: int) -> None:
     """The keys of the file are stored beside the log from now on; the file is not read again."""
     try:
         (folder / FILE).replace(folder / CARRIED)

@@ -12,7 +12,7 @@ from gateway.ports import Resource, Resources
 from gateway.time_slices import sliced
 
 KIND = "note"
-MOST = 10_000
+MAX_MEMORIES = 10_000
 """How many memories a user has."""
 
 
@@ -36,7 +36,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredMemory:
     """A memory in its place; `number` is its name."""
 
     number: int
@@ -52,13 +52,13 @@ class Memories:
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
 
-    async def add(self, owner: str, memory: Memory) -> Kept:
+    async def add(self, owner: str, memory: Memory) -> StoredMemory:
         try:
-            return _kept(await self._resources.create(KIND, owner, msgspec.to_builtins(memory), most=MOST))
+            return _kept(await self._resources.create(KIND, owner, msgspec.to_builtins(memory), most=MAX_MEMORIES))
         except Conflict:
-            raise Conflict(f"you have {MOST} memories already; delete some first") from None
+            raise Conflict(f"you have {MAX_MEMORIES} memories already; delete some first") from None
 
-    async def find(self, owner: str, number: int) -> Kept:
+    async def find(self, owner: str, number: int) -> StoredMemory:
         found = await self._resources.list(KIND, owner, after=number - 1, before=number + 1, limit=1)
         if not found:
             raise NotFound(f"there is no memory {number}")
@@ -66,14 +66,14 @@ class Memories:
 
     async def search(
         self, owner: str, wanted: Mapping[str, Any], keyword: str = "", *, offset: int = 0, limit: int = 20,
-    ) -> tuple[list[Kept], int]:
+    ) -> tuple[list[StoredMemory], int]:
         """A page, newest first, of those that have all that is wanted, and how many there are in all."""
-        found, keyword = list[Kept](), keyword.casefold()
-        async for some in sliced(await self._resources.list(KIND, owner, limit=MOST)):
+        found, keyword = list[StoredMemory](), keyword.casefold()
+        async for some in sliced(await self._resources.list(KIND, owner, limit=MAX_MEMORIES)):
             found += [kept for kept in map(_kept, some) if _fits(kept.memory, wanted, keyword)]
         return found[offset:offset + limit], len(found)
 
-    async def change(self, owner: str, number: int, /, **changes: Any) -> Kept:
+    async def change(self, owner: str, number: int, /, **changes: Any) -> StoredMemory:
         """`owner` among the changes is what the memory says of itself, not whose memory it is."""
         old = await self.find(owner, number)
         body = msgspec.to_builtins(replace(old.memory, **changes))
@@ -98,15 +98,15 @@ class Memories:
             await self.remove(owner, kept.number)
         return len(found)
 
-    async def _those(self, owner: str, numbers: Iterable[int]) -> list[Kept]:
+    async def _those(self, owner: str, numbers: Iterable[int]) -> list[StoredMemory]:
         wanted = set(numbers)
-        found = await self._resources.list(KIND, owner, limit=MOST)
+        found = await self._resources.list(KIND, owner, limit=MAX_MEMORIES)
         return [_kept(one) for one in found if one.ordinal in wanted]
 
 
-def _kept(found: Resource) -> Kept:
+def _kept(found: Resource) -> StoredMemory:
     changed = found.updated_at if found.version > 1 else None
-    return Kept(found.ordinal, msgspec.convert(found.body, Memory), found.created_at, changed, found)
+    return StoredMemory(found.ordinal, msgspec.convert(found.body, Memory), found.created_at, changed, found)
 
 
 def _fits(memory: Memory, wanted: Mapping[str, Any], keyword: str) -> bool:

@@ -8,17 +8,17 @@ from typing import Any
 import structlog
 from msgspec.structs import replace
 
-from gateway.errors import Conflict, GatewayError, NotFound, Uncertain
+from gateway.errors import Conflict, GatewayError, NotFound, OutcomeUnknown
 from gateway.model import AgentCard, Outcome, Permission, SendMessage, SessionStatus, Settings, TurnEnded
-from gateway.ports import Clock, Sessions
+from gateway.ports import Clock, SessionService
 
-from .schedules import KeptRun, KeptTask, Run, Schedules, Task
+from .schedules import ScheduledTask, Schedules, StoredRun, StoredTask, TaskRun
 
 log = structlog.get_logger("dragoman.schedules")
 
-MINUTE, PACE = 60.0, 1.0
+MINUTE, POLL_SECONDS = 60.0, 1.0
 """Cron counts minutes; while something runs, it is looked at every second."""
-AT_ONCE = 8
+MAX_CONCURRENT_RUNS = 8
 """How many runs there are at a time; what is due beyond that waits."""
 
 
@@ -26,8 +26,14 @@ class Scheduler:
     """One task of the event loop; the clock and the way to wait are given, so that a test can be both."""
 
     def __init__(
-        self, schedules: Schedules, sessions: Sessions, agents: Callable[[], Mapping[str, AgentCard]], clock: Clock,
-        *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep, is_open: Callable[[], bool] = lambda: True,
+        self,
+        schedules: Schedules,
+        sessions: SessionService,
+        agents: Callable[[], Mapping[str, AgentCard]],
+        clock: Clock,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        is_open: Callable[[], bool] = lambda: True,
     ) -> None:
         self._schedules = schedules
         self._sessions = sessions
@@ -36,7 +42,7 @@ class Scheduler:
         self._sleep = sleep
         self._is_open = is_open
         self._next: dict[tuple[str, int], float | None] = {}
-        self._running: dict[str, KeptRun] | None = None
+        self._running: dict[str, StoredRun] | None = None
         self._minute = -1.0
 
     async def run(self) -> None:
@@ -51,7 +57,7 @@ class Scheduler:
                     log.exception("the scheduler stumbled")
             else:  # another server may see to it: what it did is read anew
                 self._running, self._next, self._minute = None, {}, -1.0
-            wait = PACE if self._running or not self._is_open() else MINUTE - self._clock() % MINUTE
+            wait = POLL_SECONDS if self._running or not self._is_open() else MINUTE - self._clock() % MINUTE
             await self._sleep(wait)
 
     async def tick(self) -> None:
@@ -74,18 +80,18 @@ class Scheduler:
                 log.warning("a task could not be started", task=task.task_id, error=error.message)
         self._next = kept
 
-    async def _visit(self, task: KeptTask, running: dict[str, KeptRun]) -> float | None:
+    async def _visit(self, task: StoredTask, running: dict[str, StoredRun]) -> float | None:
         """Start the task if it is due; when it is next."""
         due = await self._due(task)
-        if due is None or due > self._clock() or task.task_id in running or len(running) >= AT_ONCE:
+        if due is None or due > self._clock() or task.task_id in running or len(running) >= MAX_CONCURRENT_RUNS:
             return due
         with suppress(Conflict):  # another server was quicker
             await self._start(task, due, running)
         return task.task.timetable.next_after(self._clock())
 
-    async def _known(self) -> dict[str, KeptRun]:
+    async def _known(self) -> dict[str, StoredRun]:
         """What was running when the server stopped."""
-        running: dict[str, KeptRun] = {}
+        running: dict[str, StoredRun] = {}
         async for task in self._schedules.everybodys():
             with suppress(NotFound):  # it was deleted just now
                 for run in await self._schedules.runs(task.owner, task.task_id, 1):
@@ -95,7 +101,7 @@ class Scheduler:
 
     # -- starting -------------------------------------------------------------------------------------------------
 
-    async def _due(self, kept: KeptTask) -> float | None:
+    async def _due(self, kept: StoredTask) -> float | None:
         """When the task is next to run, counted from its last run or from when it began to hold."""
         if not kept.task.enabled or kept.task.expired(self._clock()):
             return None
@@ -105,10 +111,10 @@ class Scheduler:
             return kept.task.timetable.next_after(since)
         return self._next[kept.task_id, kept.version]
 
-    async def _start(self, kept: KeptTask, due: float, running: dict[str, KeptRun]) -> None:
+    async def _start(self, kept: StoredTask, due: float, running: dict[str, StoredRun]) -> None:
         """That it was due is written down first: if the server dies on the way, the task is not started again."""
         now = self._clock()
-        run = await self._schedules.began(kept.owner, Run(task_id=kept.task_id, triggered_at=now), due)
+        run = await self._schedules.began(kept.owner, TaskRun(task_id=kept.task_id, triggered_at=now), due)
         try:
             session_id, turn_id, after = await self._ask(kept)
             running[kept.task_id] = run = await self._note(run, session_id=session_id, turn_id=turn_id, after=after)
@@ -116,7 +122,7 @@ class Scheduler:
             run = await self._note(run, status="failed", error=error.message, finished_at=now)
         log.info("a task was started", task=kept.task_id, session=run.run.session_id, status=run.run.status)
 
-    async def _ask(self, kept: KeptTask) -> tuple[str, str | None, int]:
+    async def _ask(self, kept: StoredTask) -> tuple[str, str | None, int]:
         """A session of its own, with the prompt as what somebody said."""
         view = await self._sessions.create(
             kept.owner, kept.task.agent, settings=self._settings(kept.task), title=kept.task.title,
@@ -124,14 +130,14 @@ class Scheduler:
         )
         try:
             receipt = await self._sessions.submit(kept.owner, view.session_id, [SendMessage(content=kept.task.prompt)])
-        except Uncertain:
+        except OutcomeUnknown:
             raise
         except GatewayError:  # nothing will ever be said in it
             await self._sessions.delete(kept.owner, view.session_id)
             raise
         return view.session_id, receipt.turn_id, receipt.after
 
-    def _settings(self, task: Task) -> Settings:
+    def _settings(self, task: ScheduledTask) -> Settings:
         card = self._agents().get(task.agent)
         if not task.unattended or card is None:
             return Settings(model=task.model)
@@ -141,7 +147,7 @@ class Scheduler:
 
     # -- ending ---------------------------------------------------------------------------------------------------
 
-    async def _settled(self, kept: KeptRun) -> bool:
+    async def _settled(self, kept: StoredRun) -> bool:
         """Whether the turn is over; how, is written down."""
         run = kept.run
         try:
@@ -154,12 +160,12 @@ class Scheduler:
         await self._write_down(kept, ended)
         return True
 
-    async def _end_of(self, kept: KeptRun) -> TurnEnded | None:
+    async def _end_of(self, kept: StoredRun) -> TurnEnded | None:
         records = await self._sessions.records(kept.owner, kept.run.session_id, kept.run.after)
         ends = (one.event for one in records if isinstance(one.event, TurnEnded) and one.turn_id == kept.run.turn_id)
         return next(ends, None)
 
-    async def _write_down(self, kept: KeptRun, ended: TurnEnded | None) -> None:
+    async def _write_down(self, kept: StoredRun, ended: TurnEnded | None) -> None:
         if ended is not None and ended.outcome is Outcome.COMPLETED:
             await self._note(kept, status="completed", finished_at=self._clock())
             return
@@ -167,10 +173,10 @@ class Scheduler:
         error = ended.fault.message if ended and ended.fault else "interrupted" if ended else gone
         await self._note(kept, status="failed", error=error, finished_at=self._clock())
 
-    async def _note(self, kept: KeptRun, **changes: Any) -> KeptRun:
+    async def _note(self, kept: StoredRun, **changes: Any) -> StoredRun:
         """Write down what became of a run; a task may have been deleted meanwhile, and its runs with it."""
         try:
             return await self._schedules.note(kept, **changes)
         except GatewayError as error:
             log.warning("a run could not be written down", task=kept.run.task_id, error=error.message)
-            return KeptRun(kept.run_id, kept.owner, replace(kept.run, **changes))
+            return StoredRun(kept.run_id, kept.owner, replace(kept.run, **changes))

@@ -1,35 +1,75 @@
 """Scheduled tasks: what an agent is to be asked, when, and what became of it each time."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
 from hashlib import sha256
 from itertools import islice
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import msgspec
+from croniter import CroniterError, croniter  # type: ignore[import-untyped]
 from msgspec.structs import replace
 
-from gateway.errors import Conflict, GatewayError, Invalid, NotFound, Uncertain
-from gateway.ids import unguessable
+from gateway.errors import Conflict, GatewayError, Invalid, NotFound, OutcomeUnknown
+from gateway.ids import random_id
 from gateway.ports import Clock, Resource, Resources
-from gateway.quotas import HOUSE
-from gateway.time_slices import turn
-
-from .timetable import Timetable
+from gateway.quotas import SYSTEM_OWNER
+from gateway.time_slices import next_slice
 
 TASK, PLACE, RUN = "task", "task_place", "run"
-MOST, MOST_OF_ALL = 100, 10_000
+MAX_TASKS, MAX_TASKS_IN_ALL = 100, 10_000
 """How many tasks a user has, and how many there are in all."""
-RUNS = 100
+MAX_STORED_RUNS = 100
 """How many runs of a task are remembered."""
 PAGE = 500
-SPAN, OCCURRENCES, IN_ALL = 366 * 86_400.0, 1000, 5000
+SPAN, OCCURRENCES, MAX_OCCURRENCES_IN_ALL = 366 * 86_400.0, 1000, 5000
 """How far a calendar reaches, how often a task is shown in one, and how often all of them together."""
 AT_A_TIME = 16
 """How many times are foreseen in one slice: each takes a tenth of a millisecond."""
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True)
+class Timetable:
+    """A cron expression and the time zone whose clocks it means."""
+
+    cron: str
+    timezone: str = "UTC"
+
+    def check(self) -> None:
+        """Refuse what is no cron expression, or no time zone, or never comes."""
+        _zone(self.timezone)
+        words = self.cron.split()
+        if len(words) != FIELDS or not croniter.is_valid(self.cron) or any(word[0] in RANDOM_FIELDS for word in words):
+            raise Invalid(f"cron: '{self.cron}' is not five fields of cron, such as '0 9 * * 1-5'", param="cron")
+        if self.next_after(datetime.now(UTC).timestamp()) is None:
+            raise Invalid(f"cron: '{self.cron}' never comes", param="cron")
+
+    def next_after(self, at: float) -> float | None:
+        """The first time after that, in seconds since the epoch."""
+        return next(self.times_after(at), None)
+
+    def times_after(self, at: float) -> Iterator[float]:
+        """Every time after that, up to the year 9999; none if it never comes."""
+        try:
+            start = datetime.fromtimestamp(at, _zone(self.timezone))
+        except (ValueError, OverflowError):
+            return
+        times, shown, fixed = croniter(self.cron, start), start.replace(tzinfo=None), "*" not in self.cron.split()[HOUR]
+        while True:
+            try:
+                found: datetime = times.get_next(datetime)
+            except (CroniterError, ValueError, OverflowError):  # croniter's own is one of the second kind
+                return
+            clock = found.replace(tzinfo=None)
+            if clock > shown or not fixed:  # an hour that clocks show twice is one time, unless every hour is meant
+                yield found.timestamp()
+            shown = max(clock, shown)
+
+
+class ScheduledTask(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked of which agent, and when; `since` is when this began to hold."""
 
     title: str
@@ -52,7 +92,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         return self.expires_at is not None and self.expires_at <= now
 
 
-class Run(msgspec.Struct, frozen=True, kw_only=True):
+class TaskRun(msgspec.Struct, frozen=True, kw_only=True):
     """One time that a task was due: the turn it began, and what became of it."""
 
     task_id: str
@@ -66,18 +106,18 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
-class KeptTask:
+class StoredTask:
     task_id: str
     owner: str
     version: int
-    task: Task
+    task: ScheduledTask
 
 
 @dataclass(frozen=True, slots=True)
-class KeptRun:
+class StoredRun:
     run_id: str
     owner: str
-    run: Run
+    run: TaskRun
 
 
 class Schedules:
@@ -93,36 +133,37 @@ class Schedules:
 
     # -- tasks ----------------------------------------------------------------------------------------------------
 
-    async def add(self, owner: str, task: Task) -> KeptTask:
+    async def add(self, owner: str, task: ScheduledTask) -> StoredTask:
         task = self._checked(replace(task, since=self._clock()))
-        task_id = unguessable(TASK)
+        task_id = random_id(TASK)
         try:
             await self._resources.create(
-                PLACE, HOUSE, {"owner": owner}, resource_id=task_id, parent=task_id, most=MOST_OF_ALL)
+                PLACE, SYSTEM_OWNER, {"owner": owner}, resource_id=task_id, parent=task_id, most=MAX_TASKS_IN_ALL)
             return await self._placed(owner, task_id, task)
         except Conflict:
             raise Conflict(
-                f"you have {MOST} tasks already, or there are {MOST_OF_ALL} in all; delete one first") from None
+                f"you have {MAX_TASKS} tasks already, or there are {MAX_TASKS_IN_ALL} in all; delete one first"
+            ) from None
 
-    async def _placed(self, owner: str, task_id: str, task: Task) -> KeptTask:
+    async def _placed(self, owner: str, task_id: str, task: ScheduledTask) -> StoredTask:
         """The task itself; the place of one that is refused goes again."""
         try:
             body = msgspec.to_builtins(task)
-            return _task(await self._resources.create(TASK, owner, body, resource_id=task_id, most=MOST))
-        except Uncertain:
+            return _task(await self._resources.create(TASK, owner, body, resource_id=task_id, most=MAX_TASKS))
+        except OutcomeUnknown:
             raise
         except GatewayError:
-            await self._resources.delete(PLACE, HOUSE, task_id)
+            await self._resources.delete(PLACE, SYSTEM_OWNER, task_id)
             raise
 
-    async def find(self, owner: str, task_id: str) -> KeptTask:
+    async def find(self, owner: str, task_id: str) -> StoredTask:
         return _task(await self._resources.get(TASK, owner, task_id))
 
-    async def of(self, owner: str) -> list[KeptTask]:
+    async def of(self, owner: str) -> list[StoredTask]:
         """In the order they were made."""
-        return [_task(found) for found in await self._resources.list(TASK, owner, limit=MOST, oldest_first=True)]
+        return [_task(found) for found in await self._resources.list(TASK, owner, limit=MAX_TASKS, oldest_first=True)]
 
-    async def change(self, owner: str, task_id: str, **changes: Any) -> KeptTask:
+    async def change(self, owner: str, task_id: str, **changes: Any) -> StoredTask:
         """What was missed under the old terms is not made up for under the new ones."""
         old = await self.find(owner, task_id)
         task = self._checked(replace(old.task, since=self._clock(), **changes))
@@ -133,12 +174,12 @@ class Schedules:
         """With its runs and its place, which belong to it."""
         await self._resources.delete(TASK, owner, task_id)
 
-    async def everybodys(self) -> AsyncIterator[KeptTask]:
+    async def everybodys(self) -> AsyncIterator[StoredTask]:
         after: int | None = None
-        while page := await self._resources.list(PLACE, HOUSE, after=after, limit=PAGE, oldest_first=True):
+        while page := await self._resources.list(PLACE, SYSTEM_OWNER, after=after, limit=PAGE, oldest_first=True):
             for number, place in enumerate(page):
                 if number % AT_A_TIME == 0:
-                    await turn()
+                    await next_slice()
                 try:
                     kept = await self.find(place.body["owner"], place.resource_id)
                 except NotFound:  # it was deleted while others were looked at, or never made
@@ -146,15 +187,15 @@ class Schedules:
                 yield kept
             after = page[-1].ordinal
 
-    async def calendar(self, owner: str, start: float, end: float) -> list[tuple[KeptTask, list[float]]]:
+    async def calendar(self, owner: str, start: float, end: float) -> list[tuple[StoredTask, list[float]]]:
         """When each enabled task is due from one time to another; of many tasks, each is shown its share of times."""
         if not start < end <= start + SPAN:
             raise Invalid(f"to: must be after from, and at most {SPAN / 86_400:.0f} days later", param="to")
         enabled = [kept for kept in await self.of(owner) if kept.task.enabled]
-        most = min(OCCURRENCES, IN_ALL // max(1, len(enabled)))
+        most = min(OCCURRENCES, MAX_OCCURRENCES_IN_ALL // max(1, len(enabled)))
         return [(kept, await _due(kept.task, start, end, most)) for kept in enabled]
 
-    def _checked(self, task: Task) -> Task:
+    def _checked(self, task: ScheduledTask) -> ScheduledTask:
         task.timetable.check()
         if task.enabled and task.expired(self._clock()):
             raise Invalid("expires_at: is over already", param="expires_at")
@@ -162,32 +203,32 @@ class Schedules:
 
     # -- runs -----------------------------------------------------------------------------------------------------
 
-    async def began(self, owner: str, run: Run, due: float) -> KeptRun:
+    async def began(self, owner: str, run: TaskRun, due: float) -> StoredRun:
         """Remember a run; the oldest ones are forgotten. `Conflict` if what was due then has begun already."""
-        old = await self._resources.list(RUN, owner, parent=run.task_id, limit=RUNS + PAGE)
-        for one in old[RUNS - 1:]:
+        old = await self._resources.list(RUN, owner, parent=run.task_id, limit=MAX_STORED_RUNS + PAGE)
+        for one in old[MAX_STORED_RUNS - 1:]:
             await self._resources.delete(RUN, owner, one.resource_id)
         return _run(await self._resources.create(
             RUN, owner, msgspec.to_builtins(run), parent=run.task_id, resource_id=_id_of(run.task_id, due),
         ))
 
-    async def note(self, kept: KeptRun, **changes: Any) -> KeptRun:
+    async def note(self, kept: StoredRun, **changes: Any) -> StoredRun:
         """What has become of a run since."""
         body = msgspec.to_builtins(replace(kept.run, **changes))
         return _run(await self._resources.update(RUN, kept.owner, kept.run_id, body))
 
-    async def runs(self, owner: str, task_id: str, limit: int = RUNS) -> Sequence[KeptRun]:
+    async def runs(self, owner: str, task_id: str, limit: int = MAX_STORED_RUNS) -> Sequence[StoredRun]:
         """Newest first."""
         await self.find(owner, task_id)
         return [_run(found) for found in await self._resources.list(RUN, owner, parent=task_id, limit=limit)]
 
 
-async def _due(task: Task, start: float, end: float, most: int) -> list[float]:
+async def _due(task: ScheduledTask, start: float, end: float, most: int) -> list[float]:
     end = min(end, task.expires_at or end)
     times: list[float] = []
     coming = task.timetable.times_after(start - 1e-6)
     while len(times) < most:
-        await turn()
+        await next_slice()
         some = list(islice(coming, min(AT_A_TIME, most - len(times))))
         times += [time for time in some if time < end]
         if len(some) < AT_A_TIME or some[-1] >= end:
@@ -200,9 +241,22 @@ def _id_of(task_id: str, due: float) -> str:
     return f"{RUN}_{sha256(f'{task_id} {due:.0f}'.encode()).hexdigest()[:24]}"
 
 
-def _task(found: Resource) -> KeptTask:
-    return KeptTask(found.resource_id, found.owner, found.version, msgspec.convert(found.body, Task))
+def _task(found: Resource) -> StoredTask:
+    return StoredTask(found.resource_id, found.owner, found.version, msgspec.convert(found.body, ScheduledTask))
 
 
-def _run(found: Resource) -> KeptRun:
-    return KeptRun(found.resource_id, found.owner, msgspec.convert(found.body, Run))
+def _run(found: Resource) -> StoredRun:
+    return StoredRun(found.resource_id, found.owner, msgspec.convert(found.body, TaskRun))
+
+
+FIELDS, HOUR = 5, 1
+RANDOM_FIELDS = "hHrR"
+"""Words of croniter that stand for a time nobody can foresee."""
+
+
+@lru_cache(maxsize=512)
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, KeyError):
+        raise Invalid(f"timezone: there is no time zone '{name}'", param="timezone") from None

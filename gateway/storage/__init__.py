@@ -1,27 +1,34 @@
-"""Where things outlive the process: one SQLite file that log, resources and answers share."""
+"""What outlives the process: the log and the resources, in memory, in SQLite or in Redis."""
 
-from .counting import counted
-from .database import Database
-from .groups import Work
-from .opening import Unusable, alone, beside, locked, make, reading
-from .opening import why as trouble_of
-from .schema import SCHEMA_VERSION
-from .sealing import UNSEALED, Seal, is_sealed, key_in
+from .sealing import UNSEALED, Seal, is_sealed, load_or_create_key
+from .sqlite import (
+    SCHEMA_VERSION,
+    Database,
+    StorageUnusable,
+    Work,
+    add_to_counter,
+    create_database,
+    lock_database,
+    open_beside_server,
+    open_exclusively,
+    open_read_only,
+)
+from .sqlite import explain_error as trouble_of
 
 __all__ = [
     "SCHEMA_VERSION",
     "UNSEALED",
     "Database",
     "Seal",
-    "Unusable",
+    "StorageUnusable",
     "Work",
-    "alone",
-    "beside",
-    "counted",
+    "add_to_counter",
+    "create_database",
     "is_sealed",
-    "key_in",
-    "locked",
-    "make",
-    "reading",
+    "load_or_create_key",
+    "lock_database",
+    "open_beside_server",
+    "open_exclusively",
+    "open_read_only",
     "trouble_of",
 ]

@@ -13,18 +13,20 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import structlog
 
-from gateway.private_files import make_folder
+from gateway.private_files import make_private_folder
 
 if TYPE_CHECKING:
     from cryptography.fernet import MultiFernet
 
 log = structlog.get_logger("dragoman.seal")
 
-MARK = "sealed:"
+SEALED_PREFIX = "sealed:"
 """So begins what is sealed."""
 FILE = "secrets.key"
 """The key of a data folder, made when the first secret comes, for its owner's eyes alone."""
-LOST = "a secret was sealed with another key, and is left out; name that key in `secrets_key:`, or give the secret anew"
+KEY_LOST = (
+    "a secret was sealed with another key, and is left out; name that key in `secrets_key:`, or give the secret anew"
+)
 
 
 class Seal:
@@ -36,27 +38,27 @@ class Seal:
         self._lock = Lock()
         self._has_warned = False
 
-    def closed(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: MARK + self._fernet.encrypt(msgspec.json.encode(value)).decode()
+    def seal(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: SEALED_PREFIX + self._fernet.encrypt(msgspec.json.encode(value)).decode()
                 for name, value in values.items()}
 
-    def opened(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def unseal(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """As they were given; those whose key is gone are gone too. What was never sealed is left as it is."""
         found = {name: self._opened(value) if is_sealed(value) else value for name, value in values.items()}
         return {name: value for name, value in found.items() if value is not _GONE}
 
-    def close(self, content: bytes) -> bytes:
+    def seal_bytes(self, content: bytes) -> bytes:
         """The same for bytes."""
-        return MARK.encode() + self._fernet.encrypt(content)
+        return SEALED_PREFIX.encode() + self._fernet.encrypt(content)
 
-    def open(self, content: bytes) -> bytes | None:
+    def unseal_bytes(self, content: bytes) -> bytes | None:
         """None where the key is gone."""
         from cryptography.fernet import InvalidToken
 
-        if not content.startswith(MARK.encode()):
+        if not content.startswith(SEALED_PREFIX.encode()):
             return content
         try:
-            return self._fernet.decrypt(content[len(MARK):])
+            return self._fernet.decrypt(content[len(SEALED_PREFIX):])
         except InvalidToken:
             self._warn()
             return None
@@ -65,10 +67,10 @@ class Seal:
         """Once: a session is read again and again."""
         if not self._has_warned:
             self._has_warned = True
-            log.warning(LOST)
+            log.warning(KEY_LOST)
 
     def _opened(self, value: str) -> Any:
-        content = self.open(value.encode())
+        content = self.unseal_bytes(value.encode())
         return _GONE if content is None else msgspec.json.decode(content)
 
     @property
@@ -89,15 +91,15 @@ class Unsealed(Seal):
     def __init__(self) -> None:
         super().__init__(lambda: ())
 
-    def closed(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def seal(self, values: Mapping[str, Any]) -> dict[str, Any]:
         return dict(values)
 
-    opened = closed
+    unseal = seal
 
-    def close(self, content: bytes) -> bytes:
+    def seal_bytes(self, content: bytes) -> bytes:
         return content
 
-    open = close
+    unseal_bytes = seal_bytes
 
 
 UNSEALED = Unsealed()
@@ -105,14 +107,14 @@ _GONE = object()
 
 
 def is_sealed(value: Any) -> bool:
-    return isinstance(value, str) and value.startswith(MARK)
+    return isinstance(value, str) and value.startswith(SEALED_PREFIX)
 
 
-def key_in(folder: Path) -> str:
+def load_or_create_key(folder: Path) -> str:
     """The key of a data folder, made if there is none; servers that share the folder share the key."""
     file = folder / FILE
     if not file.exists():
-        make_folder(folder)
+        make_private_folder(folder)
         beside = folder / f".{FILE}.{secrets.token_hex(6)}"
         with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as new:
             new.write(secrets.token_urlsafe(48))

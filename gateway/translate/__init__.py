@@ -1,8 +1,15 @@
-"""Recorded streams of one dialect, told in another: read, heard, made into records, and written."""
+"""Translates a recorded stream of one dialect into another: reads, decodes, composes records, writes."""
 
-from .losses import Losses
-from .pieces import Unreadable
-from .translating import Translation
-from .writing import DialectWriting, RecordWriting, Writing
+from .loss_report import LossCounter
+from .recorded_frames import UnreadableRecording
+from .translation import Translation
+from .writer import DialectWriter, RecordWriter, TranslationWriter
 
-__all__ = ["DialectWriting", "Losses", "RecordWriting", "Translation", "Unreadable", "Writing"]
+__all__ = [
+    "DialectWriter",
+    "LossCounter",
+    "RecordWriter",
+    "Translation",
+    "TranslationWriter",
+    "UnreadableRecording",
+]

@@ -1,19 +1,19 @@
 """The language of the tables: read, shape, check, compile; what a dialect calls things is data."""
 
-from .features import FEATURES, Feature, Level, feature_of
+from .encoder import NO_BINDINGS, FrameEncoder, Framing
+from .features import FEATURES, Feature, SupportLevel, feature_of
 from .filters import UnknownWord
 from .load import builtin_path, builtin_table, load_table
-from .names import Vocabulary
-from .speaker import NOTHING, Framing, Speaker
+from .scopes import Vocabulary
 from .table import Table
 
 __all__ = [
     "FEATURES",
-    "NOTHING",
+    "NO_BINDINGS",
     "Feature",
+    "FrameEncoder",
     "Framing",
-    "Level",
-    "Speaker",
+    "SupportLevel",
     "Table",
     "UnknownWord",
     "Vocabulary",

@@ -1,52 +1,56 @@
 """Is everything said that must be said, and nothing that nobody knows? Finds all that is not so."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 import msgspec
 
-from gateway.field_errors import YAML, struct_words
-from gateway.marks import nearest
-from gateway.model import COMMANDS, EVENTS, FaultCode
+from gateway.field_errors import YAML_NOUNS, describe_struct_error
+from gateway.model import COMMANDS, EVENTS, Content, FaultCode
+from gateway.yaml_positions import NodePath, Position, suggest
 
-from .draft import DEFAULT, Draft, Findings, Frame, Input
-from .expressions import SPLICE, Array, Constant, slots, splices_body
-from .features import FEATURES, Level
-from .filters import CONTENT, FILTERS, OTHERWISE
-from .filters import PARTS as AS_PARTS
-from .names import (
-    ENUMS,
+from .encoder import sse_problem
+from .expressions import BODY, SPLICE, WIRE, Array, Constant, Node, Slot, slots, splices_body
+from .features import FEATURES, SupportLevel
+from .filters import ANY_OTHER, CONTENT_FILTER, FILTERS, PARTS_FILTER, TIME_FILTERS
+from .filters import PARTS_FILTER as AS_PARTS
+from .scopes import (
     ENVELOPE_NAMES,
     ERROR_NAMES,
-    HOUSE_CUES,
-    PARTS,
+    EVENT_CUES,
+    MODEL_ENUMS,
+    PART_TYPES,
+    NameSource,
     Scope,
+    ScopedName,
     Vocabulary,
-    bound,
     cue_scope,
-    house_scope,
+    event_scope,
+    extra_scope,
+    known_attributes,
     part_scope,
+    union_members,
 )
-from .slots import SlotChecker
-from .speaker import sse_mistake
+from .shape import DEFAULT_ENVELOPE, FrameTemplate, InputTemplate, ParsedTable, ProblemCollector
 
-SSE = "@sse"
-COMMAND_OF = {command.kind: command for command in COMMANDS}
+SSE_SUFFIX = "@sse"
+COMMANDS_BY_KIND = {command.kind: command for command in COMMANDS}
 
 
-def check(draft: Draft, vocabulary: Vocabulary, findings: Findings) -> None:
-    _Check(draft, vocabulary, findings).run()
+def check_table(draft: ParsedTable, vocabulary: Vocabulary, findings: ProblemCollector) -> None:
+    _TableCheck(draft, vocabulary, findings).run()
 
 
 def scope_of(cue: str, vocabulary: Vocabulary) -> Scope | None:
     """The names a cue's frames may use; None for a cue nobody raises."""
     if cue in vocabulary.cues:
         return cue_scope(cue, vocabulary)
-    return house_scope(*HOUSE_CUES[cue], vocabulary) if cue in HOUSE_CUES else None
+    return event_scope(*EVENT_CUES[cue], vocabulary) if cue in EVENT_CUES else None
 
 
-class _Check:
-    def __init__(self, draft: Draft, vocabulary: Vocabulary, findings: Findings) -> None:
+class _TableCheck:
+    def __init__(self, draft: ParsedTable, vocabulary: Vocabulary, findings: ProblemCollector) -> None:
         self.draft = draft
         self.vocabulary = vocabulary
         self.add = findings.add
@@ -62,7 +66,7 @@ class _Check:
                 self._whole_section(section)
             elif section not in self.draft.broken:
                 look()
-        self.slots.tell()
+        self.slots.report_missing()
 
     def _unsaid(self) -> set[str]:
         """Sections that must be there and are not: told in one line each."""
@@ -81,13 +85,13 @@ class _Check:
 
     def _enums(self) -> None:
         for name, words in self.draft.shape.enums.items():
-            enum = ENUMS.get(name.partition("@")[0])
+            enum = MODEL_ENUMS.get(name.partition("@")[0])
             if enum is None:
-                self.add(("enums", name), f"the house has no enum '{name}'", nearest(name, ENUMS), key=True)
+                self.add(("enums", name), f"the house has no enum '{name}'", suggest(name, MODEL_ENUMS), key=True)
                 continue
-            self._unknown("enums", name, words, [*enum, OTHERWISE], f"{name} has no member")
+            self._unknown("enums", name, words, [*enum, ANY_OTHER], f"{name} has no member")
             missing = [member for member in enum if member not in words]
-            if missing and OTHERWISE not in words:
+            if missing and ANY_OTHER not in words:
                 hint = "map every member, or write '\"*\": …' for all the rest"
                 self.add(("enums", name), f"{name} does not map {', '.join(missing)}", hint, key=True)
 
@@ -99,40 +103,40 @@ class _Check:
     # -- frames -------------------------------------------------------------------------------------------------------
 
     def _envelopes(self) -> None:
-        if DEFAULT not in self.draft.envelopes and any(self.draft.frames.values()):
+        if DEFAULT_ENVELOPE not in self.draft.envelopes and any(self.draft.frames.values()):
             self.add(("envelopes",), "there is no envelope 'default'", key=True)
         for name, envelope in self.draft.envelopes.items():
             _, at, framing = name.partition("@")
             if at and framing != "sse":
                 self.add(("envelopes", name), f"there is no framing '{framing}'", "'@sse' is the only one", key=True)
-            elif at and (mistake := sse_mistake(envelope)):
+            elif at and (mistake := sse_problem(envelope)):
                 self.add(*mistake, key=True)
 
     def _frames(self) -> None:
         for cue, frames in self.draft.frames.items():
             scope = scope_of(cue, self.vocabulary)
             if scope is None:
-                hint = nearest(cue, [*HOUSE_CUES, *self.vocabulary.cues])
+                hint = suggest(cue, [*EVENT_CUES, *self.vocabulary.cues])
                 self.add(("frames", cue), f"nobody raises a cue '{cue}'", hint, key=True)
                 continue
             for frame in frames:
-                self.slots.look(frame.body, scope, cue)
+                self.slots.check(frame.body, scope, cue)
                 self._envelope_of(frame, scope, cue)
         self._every_event()
         self._every("frames", self.vocabulary.cues, "cue", f"write [] if {self.draft.shape.dialect} says nothing")
 
-    def _envelope_of(self, frame: Frame, scope: Scope, cue: str) -> None:
+    def _envelope_of(self, frame: FrameTemplate, scope: Scope, cue: str) -> None:
         if "envelopes" in self.draft.broken:
             return
-        for name in (frame.envelope, frame.envelope + SSE):
+        for name in (frame.envelope, frame.envelope + SSE_SUFFIX):
             envelope = self.draft.envelopes.get(name)
             if envelope is None:
                 continue
-            self.slots.look(envelope, {**scope, **ENVELOPE_NAMES}, cue)
+            self.slots.check(envelope, {**scope, **ENVELOPE_NAMES}, cue)
             if splices_body(envelope) and isinstance(frame.body, Array | Constant):
                 self.add(frame.body.path, f"the envelope '{name}' splices the body, and this one is not an object")
-        if frame.envelope not in self.draft.envelopes and frame.envelope != DEFAULT:
-            hint = nearest(frame.envelope, self.draft.envelopes)
+        if frame.envelope not in self.draft.envelopes and frame.envelope != DEFAULT_ENVELOPE:
+            hint = suggest(frame.envelope, self.draft.envelopes)
             self.add((*frame.path, "envelope"), f"there is no envelope '{frame.envelope}'", hint)
 
     def _every_event(self) -> None:
@@ -147,13 +151,13 @@ class _Check:
             self.add(("frames",), what + some, hint, key=True)
 
     def _parts(self) -> None:
-        self._unknown("parts", None, self.draft.parts, PARTS, "there is no kind of part")
+        self._unknown("parts", None, self.draft.parts, PART_TYPES, "there is no kind of part")
         for kind, part in self.draft.parts.items():
-            if part is not None and kind in PARTS:
-                self.slots.look(part, part_scope(PARTS[kind]), f"the part {kind}")
+            if part is not None and kind in PART_TYPES:
+                self.slots.check(part, part_scope(PART_TYPES[kind]), f"the part {kind}")
         used = next((slot for node in self.draft.nodes() for slot, _ in slots(node)
-                     if {CONTENT, AS_PARTS} & set(slot.filters)), None)
-        missing = [kind for kind in PARTS if kind not in self.draft.parts]
+                     if {CONTENT_FILTER, AS_PARTS} & set(slot.filters)), None)
+        missing = [kind for kind in PART_TYPES if kind not in self.draft.parts]
         if used and missing:
             where = ("parts",) if self.draft.parts else used.path
             self.add(where, f"the parts {', '.join(missing)} are not spelled",
@@ -167,25 +171,25 @@ class _Check:
         for message, spelled in self.draft.inputs.items():
             if message not in self.vocabulary.messages:
                 continue
-            self.slots.look(spelled.given, bound(self.vocabulary.messages[message]), message, inputs=True)
-            if spelled.command in COMMAND_OF:
+            self.slots.check(spelled.given, extra_scope(self.vocabulary.messages[message]), message, inputs=True)
+            if spelled.command in COMMANDS_BY_KIND:
                 self._given(message, spelled)
             else:
-                hint = nearest(spelled.command, COMMAND_OF)
+                hint = suggest(spelled.command, COMMANDS_BY_KIND)
                 self.add((*spelled.path, "command"), f"there is no command '{spelled.command}'", hint)
 
-    def _given(self, message: str, spelled: Input) -> None:
-        command = COMMAND_OF[spelled.command]
+    def _given(self, message: str, spelled: InputTemplate) -> None:
+        command = COMMANDS_BY_KIND[spelled.command]
         hints = get_type_hints(command)
         for key, node in spelled.given.items:
             if key == SPLICE or key not in command.__struct_fields__:
-                hint = nearest(key, command.__struct_fields__)
+                hint = suggest(key, command.__struct_fields__)
                 self.add(node.path, f"{spelled.command} has no field '{key}'", hint, key=True)
             elif isinstance(node, Constant):
                 try:
                     msgspec.convert(node.value, hints[key])
                 except msgspec.ValidationError as error:
-                    self.add(node.path, f"'{key}' of {spelled.command}: {struct_words(error, YAML)}")
+                    self.add(node.path, f"'{key}' of {spelled.command}: {describe_struct_error(error, YAML_NOUNS)}")
         required = [f.name for f in msgspec.structs.fields(command) if f.required]
         if missing := [name for name in required if name not in dict(spelled.given.items)]:
             self.add(("inputs", message, "given"), f"{spelled.command} needs {', '.join(missing)}", key=True)
@@ -195,15 +199,15 @@ class _Check:
         self._unknown("objects", None, self.draft.objects, self.vocabulary.objects, "nobody shows an object")
         for name, node in self.draft.objects.items():
             if name in self.vocabulary.objects:
-                self.slots.look(node, bound(self.vocabulary.objects[name]), name)
+                self.slots.check(node, extra_scope(self.vocabulary.objects[name]), name)
 
     def _errors(self) -> None:
         codes = [*FaultCode]
-        self._unknown("errors", None, self.draft.errors, [*codes, OTHERWISE], "there is no fault")
+        self._unknown("errors", None, self.draft.errors, [*codes, ANY_OTHER], "there is no fault")
         for code, refusal in self.draft.errors.items():
-            self.slots.look(refusal.body, bound(ERROR_NAMES), f"the error {code}")
+            self.slots.check(refusal.body, extra_scope(ERROR_NAMES), f"the error {code}")
         missing = [code for code in codes if code not in self.draft.errors]
-        if missing and OTHERWISE not in self.draft.errors:
+        if missing and ANY_OTHER not in self.draft.errors:
             hint = "spell them, or write '\"*\": …' for all the rest"
             self.add(("errors",), f"the faults {', '.join(missing)} are not spelled", hint, key=True)
 
@@ -214,12 +218,12 @@ class _Check:
             self._unknown(section, None, words, FEATURES, "there is no feature")
         for section, levels in (("support", support), ("heard", shape.heard)):
             for feature, level in levels.items():
-                if level not in list(Level):
-                    hint = f"the levels are {', '.join(Level)}"
+                if level not in list(SupportLevel):
+                    hint = f"the levels are {', '.join(SupportLevel)}"
                     self.add((section, feature), f"'{level}' is no level of support", hint)
         if missing := [feature for feature in FEATURES if feature not in support]:
             self.add(("support",), f"nothing is said about {', '.join(missing)}",
-                     f"each is one of {', '.join(Level)}", key=True)
+                     f"each is one of {', '.join(SupportLevel)}", key=True)
 
     # -- lists --------------------------------------------------------------------------------------------------------
 
@@ -234,4 +238,91 @@ class _Check:
         for word in words:
             if word not in known:
                 path = (section, word) if entry is None else (section, entry, word)
-                self.add(path, f"{what} '{word}'", nearest(word, known), key=True)
+                self.add(path, f"{what} '{word}'", suggest(word, known), key=True)
+
+
+class SlotChecker:
+    """Looks at slots in their scopes; what is unknown in several cues is told once."""
+
+    def __init__(self, draft: ParsedTable, findings: ProblemCollector) -> None:
+        self._broken = draft.broken
+        self._enums, self._reads = draft.shape.enums, draft.shape.reads
+        self._findings = findings
+        self._missing: dict[tuple[Position, str], list[tuple[NodePath, str, str]]] = defaultdict(list)
+
+    def check(self, node: Node, scope: Scope, where: str, *, inputs: bool = False) -> None:
+        for slot, key in slots(node):
+            if slot.name not in scope:
+                place = self._findings.place(slot.path)
+                self._missing[place, slot.name].append((slot.path, where, suggest(slot.name, scope)))
+                hint = None
+            else:
+                hint = self._step(slot, scope[slot.name])
+            self._filters(slot, hint, inputs)
+            if slot.is_optional and key in (None, SPLICE):
+                self._findings.add(slot.path, "only the value of a key can be optional")
+
+    def report_missing(self) -> None:
+        """What was unknown, and where."""
+        for (_, name), misses in self._missing.items():
+            path, _, hint = misses[0]
+            if name in (WIRE, BODY):
+                self._findings.add(path, f"'${name}' is known in envelopes only")
+            else:
+                where = _cue_list([where for _, where, _ in misses])
+                self._findings.add(path, f"there is no name '${name}' in {where}", hint)
+
+    def _step(self, slot: Slot, name: ScopedName) -> Any:
+        """The type at the end of the dots; None where it is unknown or wrong."""
+        if name.source is NameSource.ENVELOPE and (slot.steps or slot.filters):
+            self._findings.add(slot.path, f"'${slot.name}' stands alone")
+        said, hint = "$" + slot.name, name.type
+        for step in slot.steps:
+            known = known_attributes(hint)
+            if known is None:
+                return None
+            if step not in known:
+                self._findings.add(slot.path, f"{said} has no '{step}'", _attribute_hint(step, known, hint))
+                return None
+            said, hint = f"{said}.{step}", known[step]
+        return hint
+
+    def _filters(self, slot: Slot, hint: Any, inputs: bool) -> None:
+        maps, others = (self._reads, self._enums) if inputs else (self._enums, self._reads)
+        for name in slot.filters:
+            if name in FILTERS or name in maps or (name in (CONTENT_FILTER, PARTS_FILTER) and not inputs):
+                if mismatch := _filter_mismatch(name, hint):
+                    self._findings.add(slot.path, f"'{name}' is for {mismatch}, and '{slot}' is not one")
+            elif name in others:
+                side = "enums are for what the gateway says" if inputs else "reads are for what clients say"
+                self._findings.add(slot.path, f"'{name}' does not belong here", side)
+            elif ("reads" if inputs else "enums") not in self._broken:
+                known = [*FILTERS, *maps, *(() if inputs else (CONTENT_FILTER, PARTS_FILTER))]
+                self._findings.add(slot.path, f"there is no filter '{name}'", suggest(name, known))
+            hint = None  # what a filter gives is no business of the next one's
+
+
+def _attribute_hint(step: str, known: dict[str, Any], hint: Any) -> str:
+    having = [kind for kind in union_members(hint) if step in (known_attributes(kind) or ())]
+    if having and len(having) < len(union_members(hint)):
+        kinds = ", ".join(str(getattr(kind, "kind", kind.__name__)) for kind in having)
+        return f"only {kinds} {'has' if len(having) == 1 else 'have'} it"
+    return suggest(step, known)
+
+
+def _filter_mismatch(name: str, hint: Any) -> str:
+    """What the filter is for, if what it is given is surely something else."""
+    kinds = union_members(hint)
+    if hint is None or Any in kinds:
+        return ""
+    if name in TIME_FILTERS:
+        return "" if set(kinds) <= {float, int} else "times"
+    if name in (CONTENT_FILTER, PARTS_FILTER):
+        return "" if set(kinds) <= {*union_members(Content)} else "content"
+    enum = MODEL_ENUMS.get(name.partition("@")[0])
+    return "" if enum is None or kinds == (enum,) or str in kinds else f"{enum.__name__}"
+
+
+def _cue_list(cues: list[str]) -> str:
+    names = list(dict.fromkeys(cues))
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

@@ -5,9 +5,8 @@ from operator import attrgetter
 from typing import Any
 
 from .expressions import SPLICE, Array, Constant, Node, Object, Slot
-from .filters import Filter, optional
-from .jsonio import plain, to_json
-from .names import Scope, Source
+from .filters import Filter, optional, to_builtins, to_json
+from .scopes import NameSource, Scope
 
 Getter = Callable[[Any, Any, Mapping[str, Any]], Any]
 """(record, its event or a part, extra bindings) → the value of an expression."""
@@ -15,7 +14,7 @@ Encoder = Callable[[Any, Any, Mapping[str, Any]], bytes]
 Segment = bytes | Encoder
 
 
-class Compiler:
+class ExpressionCompiler:
     """Knows one scope and the filters of one table."""
 
     def __init__(self, scope: Scope, filters: Mapping[str, Filter]) -> None:
@@ -44,7 +43,7 @@ class Compiler:
             for key, get, is_optional in fields:
                 value = get(record, subject, extra)
                 if key == SPLICE:
-                    built.update((name, item) for name, item in _spliced(value) if name not in written)
+                    built.update((name, item) for name, item in _splice_items(value) if name not in written)
                 elif value is not None or not is_optional:
                     built[key] = value
             return built
@@ -54,27 +53,27 @@ class Compiler:
     def slot(self, slot: Slot) -> Getter:
         get = self._base(slot)
         for step in slot.steps:
-            get = _following(get, step)
+            get = _follow_attribute(get, step)
         for name in slot.filters:
             if (filter_ := self._filters[name]) is not optional:
-                get = _filtered(get, filter_)
+                get = _apply_filter(get, filter_)
         return get
 
     def _base(self, slot: Slot) -> Getter:
         name, source = slot.name, self._scope[slot.name].source
-        if source is Source.EXTRA:
+        if source is NameSource.EXTRA:
             if slot.is_optional:
                 return lambda record, subject, extra: extra.get(name)
             return lambda record, subject, extra: extra[name]
         get = attrgetter(name)
-        if source is Source.RECORD:
+        if source is NameSource.RECORD:
             return lambda record, subject, extra: get(record)
         return lambda record, subject, extra: get(subject)
 
     def field_of_subject(self, segment_node: Node) -> str | None:
         """The field, if the node is nothing but one field of the event: the case worth a shorter way."""
         if isinstance(segment_node, Slot) and not segment_node.steps and not segment_node.filters:
-            is_field = self._scope[segment_node.name].source is Source.SUBJECT
+            is_field = self._scope[segment_node.name].source is NameSource.SUBJECT
             return segment_node.name if is_field else None
         return None
 
@@ -86,23 +85,23 @@ class Compiler:
             return [to_json(node.value)]
         if isinstance(node, Array):
             inner = [self.segments(item) for item in node.items]
-            return joined([b"[", *_between(inner), b"]"])
-        if isinstance(node, Object) and _is_regular(node):
-            return joined([b"{", *self._fields(node), b"}"])
-        return [Dumped(self.value(node), node)]
+            return join_constants([b"[", *_between(inner), b"]"])
+        if isinstance(node, Object) and _has_fixed_keys(node):
+            return join_constants([b"{", *self._fields(node), b"}"])
+        return [DumpedValue(self.value(node), node)]
 
     def _fields(self, node: Object) -> list[Segment]:
         found: list[Segment] = []
         for index, (key, child) in enumerate(node.items):
             lead = (b"," if index else b"") + to_json(key) + b":"
             if isinstance(child, Slot) and child.is_optional:
-                found.append(_if_there(lead, self.slot(child)))
+                found.append(_optional_field(lead, self.slot(child)))
             else:
                 found += [lead, *self.segments(child)]
         return found
 
 
-class Dumped:
+class DumpedValue:
     """A value dumped at run time; `node` tells whether there is a shorter way to it."""
 
     __slots__ = ("get", "node")
@@ -115,7 +114,7 @@ class Dumped:
         return to_json(self.get(record, subject, extra))
 
 
-def joined(segments: list[Segment]) -> list[Segment]:
+def join_constants(segments: list[Segment]) -> list[Segment]:
     """Neighbouring constants made one."""
     found: list[Segment] = []
     for segment in segments:
@@ -130,13 +129,13 @@ def _between(inner: list[list[Segment]]) -> list[Segment]:
     return [segment for index, item in enumerate(inner) for segment in ([b",", *item] if index else item)]
 
 
-def _is_regular(node: Object) -> bool:
+def _has_fixed_keys(node: Object) -> bool:
     """Can the object be written key by key? Not with a splice, nor when the first key may be missing."""
     first = node.items[0][1] if node.items else None
     return all(key != SPLICE for key, _ in node.items) and not (isinstance(first, Slot) and first.is_optional)
 
 
-def _if_there(lead: bytes, get: Getter) -> Encoder:
+def _optional_field(lead: bytes, get: Getter) -> Encoder:
     def encode(record: Any, subject: Any, extra: Mapping[str, Any]) -> bytes:
         value = get(record, subject, extra)
         return b"" if value is None else lead + to_json(value)
@@ -144,7 +143,7 @@ def _if_there(lead: bytes, get: Getter) -> Encoder:
     return encode
 
 
-def _following(get: Getter, step: str) -> Getter:
+def _follow_attribute(get: Getter, step: str) -> Getter:
     def follow(record: Any, subject: Any, extra: Mapping[str, Any]) -> Any:
         value = get(record, subject, extra)
         if value is None:
@@ -154,11 +153,11 @@ def _following(get: Getter, step: str) -> Getter:
     return follow
 
 
-def _filtered(get: Getter, filter_: Filter) -> Getter:
+def _apply_filter(get: Getter, filter_: Filter) -> Getter:
     return lambda record, subject, extra: filter_(get(record, subject, extra))
 
 
-def _spliced(value: Any) -> Any:
+def _splice_items(value: Any) -> Any:
     if value is None:
         return ()
-    return (value if isinstance(value, dict) else plain(value)).items()
+    return (value if isinstance(value, dict) else to_builtins(value)).items()

@@ -5,19 +5,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.marks import Path_
+from gateway.yaml_positions import NodePath
 
 SPLICE = "<<"
 WIRE, BODY = "wire", "body"
 _SLOT = re.compile(r"\$([a-z_]\w*)((?:\.\w+)*)((?:\s*\|\s*[\w@]+)*)\s*")
 
-Report = Callable[[Path_, str], None]
+ReportProblem = Callable[[NodePath, str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
     value: Any
-    path: Path_ = ()
+    path: NodePath = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Slot:
     name: str
     steps: tuple[str, ...]
     filters: tuple[str, ...]
-    path: Path_ = ()
+    path: NodePath = ()
 
     def __str__(self) -> str:
         return "$" + ".".join((self.name, *self.steps))
@@ -42,24 +42,24 @@ class Object:
     """Keys and values in order; a key `<<` splices its value in, and keys written out win over spliced ones."""
 
     items: tuple[tuple[str, "Node"], ...]
-    path: Path_ = ()
+    path: NodePath = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Array:
     items: tuple["Node", ...]
-    path: Path_ = ()
+    path: NodePath = ()
 
 
 Node = Constant | Slot | Object | Array
 
 
-def parse(value: Any, path: Path_, report: Report) -> Node:
+def parse_expression(value: Any, path: NodePath, report: ReportProblem) -> Node:
     """What a YAML value says; whatever is wrong with it is reported and stands as null."""
     if isinstance(value, dict):
         return _object(value, path, report)
     if isinstance(value, list):
-        return Array(tuple(parse(item, (*path, index), report) for index, item in enumerate(value)), path)
+        return Array(tuple(parse_expression(item, (*path, index), report) for index, item in enumerate(value)), path)
     if isinstance(value, str) and value.startswith("$"):
         return _slot(value, path, report)
     if value is None or isinstance(value, str | int | float):
@@ -68,17 +68,17 @@ def parse(value: Any, path: Path_, report: Report) -> Node:
     return Constant(None, path)
 
 
-def _object(value: dict[Any, Any], path: Path_, report: Report) -> Object:
+def _object(value: dict[Any, Any], path: NodePath, report: ReportProblem) -> Object:
     items: list[tuple[str, Node]] = []
     for key, item in value.items():
         if not isinstance(key, str):
             report((*path, key), f"the key {key!r} is not a word; put it in quotes")
             continue
-        items.append((key, parse(item, (*path, key), report)))
-    return Object(_inlined(items), path)
+        items.append((key, parse_expression(item, (*path, key), report)))
+    return Object(_inline_splices(items), path)
 
 
-def _slot(text: str, path: Path_, report: Report) -> Node:
+def _slot(text: str, path: NodePath, report: ReportProblem) -> Node:
     if text.startswith("$$"):
         return Constant(text[1:], path)
     found = _SLOT.fullmatch(text)
@@ -89,9 +89,9 @@ def _slot(text: str, path: Path_, report: Report) -> Node:
     return Slot(name, tuple(steps.split(".")[1:]), tuple(filters.replace(" ", "").split("|")[1:]), path)
 
 
-def _inlined(items: list[tuple[str, Node]]) -> tuple[tuple[str, Node], ...]:
+def _inline_splices(items: list[tuple[str, Node]]) -> tuple[tuple[str, Node], ...]:
     """Splices of what is already known become ordinary keys."""
-    flat = [pair for key, node in items for pair in _spread(key, node)]
+    flat = [pair for key, node in items for pair in _expand_splice(key, node)]
     written = {key for key, _ in items if key != SPLICE}
     return tuple({
         (key if key != SPLICE else (key, number)): (key, node)
@@ -100,24 +100,26 @@ def _inlined(items: list[tuple[str, Node]]) -> tuple[tuple[str, Node], ...]:
     }.values())
 
 
-def _spread(key: str, node: Node) -> Iterator[tuple[str, Node, bool]]:
+def _expand_splice(key: str, node: Node) -> Iterator[tuple[str, Node, bool]]:
     if key == SPLICE and isinstance(node, Object):
         yield from ((inner, value, True) for inner, value in node.items)
     elif key == SPLICE and isinstance(node, Array):
         for item in node.items:
-            yield from _spread(SPLICE, item)
+            yield from _expand_splice(SPLICE, item)
     else:
         yield key, node, False
 
 
-def envelop(envelope: Node, wire: str, body: Node) -> Node:
+def wrap_in_envelope(envelope: Node, wire: str, body: Node) -> Node:
     """The envelope with `$wire` and `$body` put in."""
     if isinstance(envelope, Slot):
         return {WIRE: Constant(wire, envelope.path), BODY: body}.get(envelope.name, envelope)
     if isinstance(envelope, Object):
-        return Object(_inlined([(key, envelop(node, wire, body)) for key, node in envelope.items]), envelope.path)
+        return Object(
+            _inline_splices([(key, wrap_in_envelope(node, wire, body)) for key, node in envelope.items]), envelope.path
+        )
     if isinstance(envelope, Array):
-        return Array(tuple(envelop(node, wire, body) for node in envelope.items), envelope.path)
+        return Array(tuple(wrap_in_envelope(node, wire, body) for node in envelope.items), envelope.path)
     return envelope
 
 

@@ -20,7 +20,7 @@ from gateway.model import (
 )
 
 
-class Level(StrEnum):
+class SupportLevel(StrEnum):
     """How well a dialect carries a feature."""
 
     FULL = "full"  # nothing is lost
@@ -73,7 +73,7 @@ FEATURES: dict[str, Feature] = {
 
 def feature_of(event: Event) -> str | None:
     """The feature that this event is an instance of, so that its loss can be counted; most events are none."""
-    by_variant = _CARRIED.get(type(event))
+    by_variant = _FEATURES_BY_EVENT.get(type(event))
     if by_variant is None:
         return None
     found = by_variant.get(event.variant)
@@ -104,11 +104,11 @@ def _of_creation(event: SessionCreated) -> str | None:
     return "history_seed" if event.history else None
 
 
-Carried = str | Callable[[Any], str | None] | None
+FeatureRule = str | Callable[[Any], str | None] | None
 
 
-def _carried() -> dict[type[Event], dict[str, Carried]]:
-    by_cue: dict[str, Carried] = {cue: name for name, feature in FEATURES.items() for cue in feature.carriers}
+def _index_features() -> dict[type[Event], dict[str, FeatureRule]]:
+    by_cue: dict[str, FeatureRule] = {cue: name for name, feature in FEATURES.items() for cue in feature.carriers}
     by_cue |= {
         "input.accepted.send_message": _of_message,
         "message.ended": _of_end,
@@ -123,4 +123,4 @@ def _carried() -> dict[type[Event], dict[str, Carried]]:
     return {event: variants for event, variants in found.items() if any(variants.values())}
 
 
-_CARRIED = _carried()
+_FEATURES_BY_EVENT = _index_features()

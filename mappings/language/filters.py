@@ -1,17 +1,20 @@
 """The closed list of filters, and maps of words; every one of them lets null pass."""
 
+import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
+import msgspec
+import orjson
+
+from gateway.json_values import EncodedArray
 from gateway.model import TextPart
 
-from .jsonio import to_json
-
 Filter = Callable[[Any], Any]
-OTHERWISE = "*"
+ANY_OTHER = "*"
 
 
 class UnknownWord(ValueError):
@@ -49,7 +52,7 @@ def ms(seconds: float | None) -> int | None:
     return None if seconds is None else round(seconds * 1000)
 
 
-def json(value: Any) -> str | None:
+def json_text(value: Any) -> str | None:
     return None if value is None else to_json(value).decode()
 
 
@@ -59,7 +62,7 @@ def text(value: Any) -> str | None:
         return value
     if isinstance(value, tuple | list):
         return "".join(part.text for part in value if isinstance(part, TextPart))
-    return json(value)
+    return json_text(value)
 
 
 def optional(value: Any) -> Any:
@@ -67,23 +70,30 @@ def optional(value: Any) -> Any:
     return value
 
 
-FILTERS: dict[str, Filter] = {"iso": iso, "naive": naive, "ms": ms, "json": json, "text": text, "optional": optional}
-TIMES = ("iso", "naive", "ms")
-CONTENT, PARTS = "content", "parts"
+FILTERS: dict[str, Filter] = {
+    "iso": iso,
+    "naive": naive,
+    "ms": ms,
+    "json": json_text,
+    "text": text,
+    "optional": optional,
+}
+TIME_FILTERS = ("iso", "naive", "ms")
+CONTENT_FILTER, PARTS_FILTER = "content", "parts"
 """Spelled by the table's own `parts`: `content` keeps a bare string as it is, `parts` makes it a part."""
 
 
-def word_map(words: Mapping[str, Any]) -> Filter:
+def word_filter(words: Mapping[str, Any]) -> Filter:
     """A look-up; `*` catches what is not listed."""
-    plain = {key: value for key, value in words.items() if key != OTHERWISE}
+    plain = {key: value for key, value in words.items() if key != ANY_OTHER}
 
     def look(value: Any) -> Any:
         if value is None:
             return None
         if isinstance(value, str) and value in plain:
             return plain[value]
-        if OTHERWISE in words:
-            return words[OTHERWISE]
+        if ANY_OTHER in words:
+            return words[ANY_OTHER]
         raise UnknownWord(value, plain)
 
     return look
@@ -101,9 +111,29 @@ def content_filters(spelled: Mapping[type[Any], Callable[[Any], Any] | None]) ->
     def as_content(value: Any) -> Any:
         return str(value) if isinstance(value, str) else as_parts(value)
 
-    return {CONTENT: as_content, PARTS: as_parts}
+    return {CONTENT_FILTER: as_content, PARTS_FILTER: as_parts}
 
 
 def enum_reader(enum: type[StrEnum]) -> Filter:
     """A word of the house, as the member it names."""
     return lambda value: None if value is None else enum(value)
+
+
+ENCODED = (orjson.Fragment, EncodedArray)
+
+
+def to_builtins(value: Any) -> Any:
+    """What orjson does not know by itself, in terms it does; what is encoded already stays as it is."""
+    return msgspec.to_builtins(value, str_keys=True, builtin_types=ENCODED)
+
+
+def to_json(value: Any) -> bytes:
+    try:
+        return orjson.dumps(value, to_builtins)
+    except TypeError:
+        return to_json_slowly(value)
+
+
+def to_json_slowly(value: Any) -> bytes:
+    """The slow way, for what orjson refuses: keys that are enum members, huge integers, lone surrogates."""
+    return json.dumps(to_builtins(value), separators=(",", ":")).encode()

@@ -2,15 +2,14 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
-from gateway.marks import Problems, read
 from gateway.ports import Dialect
+from gateway.yaml_positions import NodePath, Problem, Problems, YamlDocument, read_yaml, suggest
 
-from .check import check
-from .draft import Findings, draft
-from .names import Vocabulary
-from .override import lay_over
-from .shape import shape
+from .check import check_table
+from .scopes import Vocabulary
+from .shape import ENVELOPE, ProblemCollector, parse_table, shape_table
 from .table import Table
 
 
@@ -26,15 +25,110 @@ def builtin_table(dialect: Dialect) -> Table:
 
 def load_table(path: Path | str, vocabulary: Vocabulary, overrides: Iterable[Path | str] = ()) -> Table:
     """Raises `Problems`, naming every mistake of the table and its overrides."""
-    marked = read(path)
+    marked = read_yaml(path)
     for override in overrides:
-        marked = lay_over(marked, read(override))
-    shaped = shape(marked)
-    findings = Findings(marked)
-    drafted = draft(shaped, findings)
+        marked = apply_override(marked, read_yaml(override))
+    shaped = shape_table(marked)
+    findings = ProblemCollector(marked)
+    drafted = parse_table(shaped, findings)
     if marked.value is not None:
-        check(drafted, vocabulary, findings)
+        check_table(drafted, vocabulary, findings)
     problems = [*marked.problems, *shaped.problems, *findings.problems]
     if problems:
         raise Problems(problems)
     return Table(drafted, vocabulary, marked)
+
+
+DROP = "$drop"
+
+
+def apply_override(base: YamlDocument, override: YamlDocument) -> YamlDocument:
+    """The table as the override wants it; everything knows in which of the two files it is written."""
+    merged = YamlDocument(base.file)
+    merged.keys, merged.values = dict(base.keys), dict(base.values)
+    merged.problems = [*base.problems, *override.problems]
+    merged.value = base.value
+    if isinstance(override.value, dict) and isinstance(base.value, dict):
+        merged.value = _OverrideMerge(merged, override).mapping(base.value, override.value, (), ())
+        _check_dialect(base, override, merged)
+    elif override.value is not None:
+        merged.problems.append(Problem(override.position(()), "an override is a mapping of sections, like the table"))
+    return merged
+
+
+def _check_dialect(base: YamlDocument, override: YamlDocument, merged: YamlDocument) -> None:
+    ours, theirs = base.value.get("dialect"), override.value.get("dialect", base.value.get("dialect"))
+    if ours != theirs:
+        message = f"this is an override for '{theirs}', laid over the table of '{ours}'"
+        merged.problems.append(Problem(override.position(("dialect",)), message))
+
+
+class _OverrideMerge:
+    def __init__(self, merged: YamlDocument, override: YamlDocument) -> None:
+        self._merged = merged
+        self._override = override
+
+    def mapping(self, base: dict[Any, Any], over: dict[Any, Any], path: NodePath, source: NodePath) -> dict[Any, Any]:
+        """Key by key; `path` is where it will stand, `source` where the override has it."""
+        result = dict(base)
+        for key, value in over.items():
+            here, there = (*path, key), (*source, key)
+            if value == DROP:
+                self._drop(result, key, path, there)
+            elif path == ("frames",) and isinstance(value, dict):
+                result[key] = self._frames(result.get(key), value, here, there)
+            elif isinstance(value, dict) and isinstance(result.get(key), dict):
+                result[key] = self.mapping(result[key], value, here, there)
+            else:
+                result[key] = self._taken(value, here, there)
+        return result
+
+    def _frames(self, base: Any, over: dict[Any, Any], path: NodePath, source: NodePath) -> Any:
+        """A mapping over a list of frames changes the frames of those wire names; the others stay."""
+        if not isinstance(base, list):
+            self._problem(source, f"'{path[-1]}' is not spelled in the table", "write a list of frames")
+            return []
+        wires = [wire for frame in base for wire in frame if wire != ENVELOPE]
+        for wire in over:
+            if wire not in wires:
+                self._problem((*source, wire), f"'{path[-1]}' has no frame '{wire}'", suggest(wire, wires))
+        kept: list[dict[Any, Any]] = []
+        for index, frame in enumerate(base):
+            changed = {wire: change for wire, change in over.items() if wire in frame}
+            if DROP in changed.values():
+                continue
+            self._moved((*path, index), (*path, len(kept)))
+            kept.append(self.mapping(frame, changed, (*path, len(kept)), source))
+        return kept
+
+    def _drop(self, result: dict[Any, Any], key: Any, path: NodePath, source: NodePath) -> None:
+        if key not in result:
+            self._problem(source, f"there is no '{key}' to drop", suggest(key, result))
+        elif path:  # what is missed from now on is missing because of this line
+            self._merged.keys[path] = self._override.position(source, key=True)
+        result.pop(key, None)
+
+    def _taken(self, value: Any, path: NodePath, source: NodePath) -> Any:
+        """The value as the override has it, with its places."""
+        for ours, theirs in ((self._merged.keys, self._override.keys), (self._merged.values, self._override.values)):
+            for old in [old for old in ours if old[: len(path)] == path]:
+                del ours[old]
+            depth = len(source)
+            ours.update({(*path, *at[depth:]): place for at, place in theirs.items() if at[:depth] == source})
+        return self._without_drops(value, source)
+
+    def _without_drops(self, value: Any, source: NodePath) -> Any:
+        if isinstance(value, dict):
+            for key in [key for key, item in value.items() if item == DROP]:
+                self._problem((*source, key), f"there is no '{key}' to drop")
+            return {k: self._without_drops(v, (*source, k)) for k, v in value.items() if v != DROP}
+        return value
+
+    def _moved(self, old: NodePath, new: NodePath) -> None:
+        if old == new:
+            return
+        for places in (self._merged.keys, self._merged.values):
+            places.update({(*new, *at[len(old):]): place for at, place in list(places.items()) if at[:len(old)] == old})
+
+    def _problem(self, source: NodePath, message: str, hint: str = "") -> None:
+        self._merged.problems.append(Problem(self._override.position(source, key=True), message, hint))

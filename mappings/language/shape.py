@@ -1,12 +1,14 @@
 """What a table file must look like, before anybody asks what it means."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from gateway.marks import Marked, Problem, nearest, shape_problems
+from gateway.yaml_positions import NodePath, Position, Problem, YamlDocument, suggest, validation_problems
+
+from .expressions import Node, Object, parse_expression
 
 ENVELOPE = "envelope"
 
@@ -26,7 +28,7 @@ def _word(value: Any) -> Any:
     return value
 
 
-class _Strict(BaseModel):
+class _StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
@@ -34,21 +36,21 @@ Word = Annotated[Any, AfterValidator(_word)]
 FrameShape = Annotated[dict[str, Any], AfterValidator(_one_wire_name)]
 
 
-class InputShape(_Strict):
+class InputShape(_StrictModel):
     """How a client message becomes a command."""
 
     command: str
     given: dict[str, Any] = {}
 
 
-class ErrorShape(_Strict):
+class ErrorShape(_StrictModel):
     """How a refusal looks; without a status, the fault's own."""
 
     status: int | None = Field(default=None, ge=100, le=599)
     body: Any
 
 
-class TableShape(_Strict):
+class TableShape(_StrictModel):
     """The sections of a table."""
 
     dialect: str
@@ -74,7 +76,7 @@ _STAND_INS: dict[str, Any] = {
 }
 
 
-class Shaped:
+class ShapedTable:
     """A table of the right shape; `broken` names the sections that had to be left out to get there."""
 
     def __init__(self, table: TableShape, broken: set[str], problems: list[Problem]) -> None:
@@ -83,27 +85,27 @@ class Shaped:
         self.problems = problems
 
 
-def shape(marked: Marked) -> Shaped:
+def shape_table(marked: YamlDocument) -> ShapedTable:
     if not isinstance(marked.value, dict):
-        problem = Problem(marked.place(()), "a table is a mapping of sections", f"they are {', '.join(SECTIONS)}")
-        return Shaped(_mended({}, ())[0], set(SECTIONS), [] if marked.problems else [problem])
+        problem = Problem(marked.position(()), "a table is a mapping of sections", f"they are {', '.join(SECTIONS)}")
+        return ShapedTable(_with_stand_ins({}, ())[0], set(SECTIONS), [] if marked.problems else [problem])
     try:
-        return Shaped(TableShape.model_validate(marked.value), set(), [])
+        return ShapedTable(TableShape.model_validate(marked.value), set(), [])
     except ValidationError as error:
-        table, broken = _mended(marked.value, (found["loc"] for found in error.errors()))
-        return Shaped(table, broken, list(_problems(error, marked)))
+        table, broken = _with_stand_ins(marked.value, (found["loc"] for found in error.errors()))
+        return ShapedTable(table, broken, list(_problems(error, marked)))
 
 
-def _problems(error: ValidationError, marked: Marked) -> Iterator[Problem]:
-    for found, problem in zip(error.errors(), shape_problems(error, marked), strict=True):
+def _problems(error: ValidationError, marked: YamlDocument) -> Iterator[Problem]:
+    for found, problem in zip(error.errors(), validation_problems(error, marked), strict=True):
         where, *rest = found["loc"]
         word = str(found["loc"][-1])
         if found["type"] == "extra_forbidden":
             known = SECTIONS if not rest else _keys_of(str(where))
             what = "section" if not rest else "key"
-            yield replace(problem, message=f"there is no {what} '{word}'", hint=nearest(word, known))
+            yield replace(problem, message=f"there is no {what} '{word}'", hint=suggest(word, known))
         elif word == "[key]":
-            place = marked.place(tuple(found["loc"][:-1]), key=True)
+            place = marked.position(tuple(found["loc"][:-1]), key=True)
             yield Problem(place, f"the key {found['loc'][-2]!r} is not a word", "put it in quotes")
         elif found["type"] == "missing" and not rest:
             yield replace(problem, message=f"the section '{word}' is missing")
@@ -115,7 +117,7 @@ def _keys_of(section: str) -> Iterable[str]:
     return {"inputs": InputShape.model_fields, "errors": ErrorShape.model_fields}.get(section, ())
 
 
-def _mended(value: dict[str, Any], places: Iterable[tuple[Any, ...]]) -> tuple[TableShape, set[str]]:
+def _with_stand_ins(value: dict[str, Any], places: Iterable[tuple[Any, ...]]) -> tuple[TableShape, set[str]]:
     """The table with stand-ins for its broken entries, and the sections that were broken as a whole."""
     mended: dict[str, Any] = {key: dict(item) if isinstance(item, dict) else item for key, item in value.items()}
     broken: set[str] = set()
@@ -130,3 +132,98 @@ def _mended(value: dict[str, Any], places: Iterable[tuple[Any, ...]]) -> tuple[T
     for section in ("dialect", "spec"):
         mended.setdefault(section, _STAND_INS[section])
     return TableShape.model_validate(mended), broken
+
+
+DEFAULT_ENVELOPE = "default"
+
+
+class ProblemCollector:
+    """Collects problems at their places in the file."""
+
+    def __init__(self, marked: YamlDocument) -> None:
+        self._marked = marked
+        self.problems: list[Problem] = []
+
+    def place(self, path: NodePath) -> Position:
+        return self._marked.position(path)
+
+    def add(self, path: NodePath, message: str, hint: str = "", *, key: bool = False) -> None:
+        problem = Problem(self._marked.position(path, key=key), message, hint)
+        if problem not in self.problems:  # an anchor is written once and stands in several places
+            self.problems.append(problem)
+
+    def add_message(self, path: NodePath, message: str) -> None:
+        self.add(path, *message.split("; ", 1), key=path not in self._marked.values)
+
+
+@dataclass(frozen=True)
+class FrameTemplate:
+    wire: str
+    body: Node
+    envelope: str
+    path: NodePath
+
+
+@dataclass(frozen=True)
+class InputTemplate:
+    command: str
+    given: Object
+    path: NodePath
+
+
+@dataclass(frozen=True)
+class ErrorTemplate:
+    status: int | None
+    body: Node
+
+
+@dataclass
+class ParsedTable:
+    """Every section, ready to be looked at; `broken` sections could not be read and stay empty."""
+
+    shape: TableShape
+    broken: set[str]
+    envelopes: dict[str, Node] = field(default_factory=dict)
+    parts: dict[str, Node | None] = field(default_factory=dict)
+    frames: dict[str, list[FrameTemplate]] = field(default_factory=dict)
+    inputs: dict[str, InputTemplate] = field(default_factory=dict)
+    objects: dict[str, Node] = field(default_factory=dict)
+    errors: dict[str, ErrorTemplate] = field(default_factory=dict)
+
+    def nodes(self) -> list[Node]:
+        """Every expression outside the inputs."""
+        bodies = [frame.body for frames in self.frames.values() for frame in frames]
+        parts = [part for part in self.parts.values() if part is not None]
+        errors = [refusal.body for refusal in self.errors.values()]
+        return [*bodies, *self.envelopes.values(), *parts, *self.objects.values(), *errors]
+
+
+def parse_table(shaped: ShapedTable, findings: ProblemCollector) -> ParsedTable:
+    table = shaped.table
+
+    def parsed(value: Any, *path: str | int) -> Node:
+        return parse_expression(value, path, findings.add_message)
+
+    made = ParsedTable(table, shaped.broken)
+    made.envelopes = {name: parsed(body, "envelopes", name) for name, body in table.envelopes.items()}
+    made.parts = {kind: None if body == [] else parsed(body, "parts", kind) for kind, body in table.parts.items()}
+    made.objects = {name: parsed(body, "objects", name) for name, body in table.objects.items()}
+    for cue, frames in table.frames.items():
+        made.frames[cue] = [
+            FrameTemplate(
+                wire,
+                parsed(body, "frames", cue, index, wire),
+                frame.get(ENVELOPE, DEFAULT_ENVELOPE),
+                ("frames", cue, index),
+            )
+            for index, frame in enumerate(frames)
+            for wire, body in frame.items()
+            if wire != ENVELOPE
+        ]
+    for message, spelled in table.inputs.items():
+        given = parsed(spelled.given, "inputs", message, "given")
+        assert isinstance(given, Object)
+        made.inputs[message] = InputTemplate(spelled.command, given, ("inputs", message))
+    for code, refusal in table.errors.items():
+        made.errors[code] = ErrorTemplate(refusal.status, parsed(refusal.body, "errors", code, "body"))
+    return made

@@ -4,18 +4,17 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, TypeVar, get_type_hints
 
-from gateway.marks import Marked, Problem, Problems
 from gateway.model import EVENTS, AnyCommand, Event, FaultCode
+from gateway.yaml_positions import Problem, Problems, YamlDocument
 
-from .check import COMMAND_OF, SSE, scope_of
-from .compile import Compiler, Getter
-from .draft import Draft, Frame, Input
-from .expressions import Node, envelop
-from .features import Level
-from .filters import FILTERS, OTHERWISE, Filter, content_filters, enum_reader, word_map
-from .jsonio import plain
-from .names import ERROR_NAMES, PARTS, Vocabulary, bound, members, part_scope
-from .speaker import Framing, Sayer, Speaker, framed, sayer, sse_mistake
+from .check import COMMANDS_BY_KIND, SSE_SUFFIX, scope_of
+from .compile import ExpressionCompiler, Getter
+from .encoder import CueEncoder, FrameEncoder, Framing, compile_cue, frame_segments, sse_problem
+from .expressions import Node, wrap_in_envelope
+from .features import SupportLevel
+from .filters import ANY_OTHER, FILTERS, Filter, content_filters, enum_reader, to_builtins, word_filter
+from .scopes import ERROR_NAMES, PART_TYPES, Vocabulary, extra_scope, part_scope, union_members
+from .shape import FrameTemplate, InputTemplate, ParsedTable
 
 Member = TypeVar("Member", bound=StrEnum)
 
@@ -23,28 +22,31 @@ Member = TypeVar("Member", bound=StrEnum)
 class Table:
     """What one dialect calls things. Made by `load_table`, from a draft without mistakes."""
 
-    def __init__(self, draft: Draft, vocabulary: Vocabulary, marked: Marked) -> None:
+    def __init__(self, draft: ParsedTable, vocabulary: Vocabulary, marked: YamlDocument) -> None:
         self.dialect = draft.shape.dialect
         self.spec = draft.shape.spec
-        self.support = {feature: Level(level) for feature, level in draft.shape.support.items()}
-        self.heard = {**self.support, **{name: Level(level) for name, level in draft.shape.heard.items()}}
+        self.support = {feature: SupportLevel(level) for feature, level in draft.shape.support.items()}
+        self.client_support = {
+            **self.support,
+            **{name: SupportLevel(level) for name, level in draft.shape.heard.items()},
+        }
         """What our own client gets back from a server of the dialect: it reads what is told as something else."""
         self.notes = dict(draft.shape.notes)
         self._draft = draft
         self._vocabulary = vocabulary
         self._marked = marked
-        self._words = {name: word_map(words) for name, words in draft.shape.enums.items()}
+        self._words = {name: word_filter(words) for name, words in draft.shape.enums.items()}
         self._filters: dict[str, Filter] = {**FILTERS, **self._words, **content_filters(_parts := {})}
-        _parts.update({PARTS[kind]: self._part(kind, node) for kind, node in draft.parts.items()})
+        _parts.update({PART_TYPES[kind]: self._part(kind, node) for kind, node in draft.parts.items()})
         self._objects = {name: self._getter(node, vocabulary.objects[name]) for name, node in draft.objects.items()}
         self._errors = {code: (refusal.status, self._getter(refusal.body, ERROR_NAMES))
                         for code, refusal in draft.errors.items()}
         self._inputs = {message: self._input(message, spelled) for message, spelled in draft.inputs.items()}
-        self._speakers: dict[Framing, Speaker] = {}
+        self._speakers: dict[Framing, FrameEncoder] = {}
 
     # -- what is said -------------------------------------------------------------------------------------------------
 
-    def speaker(self, framing: Framing) -> Speaker:
+    def encoder(self, framing: Framing) -> FrameEncoder:
         """The compiled frames in one framing, made once; raises `Problems` where an envelope does not fit it."""
         if framing not in self._speakers:
             self._speakers[framing] = self._compile(framing)
@@ -56,14 +58,14 @@ class Table:
 
     def object(self, name: str, /, **bindings: Any) -> Any:
         """A REST body, as plain JSON-able values."""
-        return plain(self._objects[name](None, None, bindings))
+        return to_builtins(self._objects[name](None, None, bindings))
 
     def error(self, code: FaultCode, /, **bindings: Any) -> tuple[int, Any]:
         """The status and body of a refusal; what is not bound is null."""
-        status, body = self._errors[code if code in self._errors else OTHERWISE]
+        status, body = self._errors[code if code in self._errors else ANY_OTHER]
         status = code.status if status is None else status
         known = {**dict.fromkeys(ERROR_NAMES), "code": code, "status": status, **bindings}
-        return status, plain(body(None, None, known))
+        return status, to_builtins(body(None, None, known))
 
     def word(self, enum_map: str, value: StrEnum | str) -> str:
         """How the dialect calls a member of one of the house's enums."""
@@ -92,21 +94,21 @@ class Table:
     # -- compiling ----------------------------------------------------------------------------------------------------
 
     def _getter(self, node: Node, names: tuple[str, ...]) -> Getter:
-        return Compiler(bound(names), self._filters).value(node)
+        return ExpressionCompiler(extra_scope(names), self._filters).value(node)
 
     def _part(self, kind: str, node: Node | None) -> Filter | None:
         if node is None:
             return None
-        get = Compiler(part_scope(PARTS[kind]), self._filters).value(node)
+        get = ExpressionCompiler(part_scope(PART_TYPES[kind]), self._filters).value(node)
         return lambda part: get(None, part, {})
 
-    def _input(self, message: str, spelled: Input) -> tuple[Any, Getter]:
-        command = COMMAND_OF[spelled.command]
-        reads = {name: word_map(words) for name, words in self._draft.shape.reads.items()}
-        compiler = Compiler(bound(self._vocabulary.messages[message]), {**FILTERS, **reads})
+    def _input(self, message: str, spelled: InputTemplate) -> tuple[Any, Getter]:
+        command = COMMANDS_BY_KIND[spelled.command]
+        reads = {name: word_filter(words) for name, words in self._draft.shape.reads.items()}
+        compiler = ExpressionCompiler(extra_scope(self._vocabulary.messages[message]), {**FILTERS, **reads})
         build = compiler.value(spelled.given)
         enums = {field: enum_reader(kind) for field, hint in get_type_hints(command).items()
-                 for kind in members(hint) if isinstance(kind, type) and issubclass(kind, StrEnum)}
+                 for kind in union_members(hint) if isinstance(kind, type) and issubclass(kind, StrEnum)}
         if not enums:
             return command, build
 
@@ -116,7 +118,7 @@ class Table:
 
         return command, converted
 
-    def _compile(self, framing: Framing) -> Speaker:
+    def _compile(self, framing: Framing) -> FrameEncoder:
         if framing == "sse":
             self._must_fit_sse()
         cues = {cue: self._sayer(cue, frames, framing) for cue, frames in self._draft.frames.items()}
@@ -124,26 +126,26 @@ class Table:
             event: {variant: cues[self._cue_of(event, variant)] for variant in event.variants or ("",)}
             for event in EVENTS
         }
-        return Speaker(events, cues)
+        return FrameEncoder(events, cues)
 
     def _cue_of(self, event: type[Event], variant: str) -> str:
         cue = f"{event.name}.{variant}"
         return cue if cue in self._draft.frames else event.name
 
-    def _sayer(self, cue: str, frames: list[Frame], framing: Framing) -> Sayer:
+    def _sayer(self, cue: str, frames: list[FrameTemplate], framing: Framing) -> CueEncoder:
         scope = scope_of(cue, self._vocabulary)
         assert scope is not None
-        compiler = Compiler(scope, self._filters)
-        whole = [envelop(self._envelope(frame, framing), frame.wire, frame.body) for frame in frames]
-        return sayer([framed(node, framing, compiler) for node in whole], compiler)
+        compiler = ExpressionCompiler(scope, self._filters)
+        whole = [wrap_in_envelope(self._envelope(frame, framing), frame.wire, frame.body) for frame in frames]
+        return compile_cue([frame_segments(node, framing, compiler) for node in whole], compiler)
 
-    def _envelope(self, frame: Frame, framing: Framing) -> Node:
-        special = self._draft.envelopes.get(frame.envelope + SSE) if framing == "sse" else None
+    def _envelope(self, frame: FrameTemplate, framing: Framing) -> Node:
+        special = self._draft.envelopes.get(frame.envelope + SSE_SUFFIX) if framing == "sse" else None
         return special or self._draft.envelopes[frame.envelope]
 
     def _must_fit_sse(self) -> None:
         used = {id(envelope): envelope for frames in self._draft.frames.values() for frame in frames
                 if (envelope := self._envelope(frame, "sse"))}
-        mistakes = [mistake for envelope in used.values() if (mistake := sse_mistake(envelope))]
+        mistakes = [mistake for envelope in used.values() if (mistake := sse_problem(envelope))]
         if mistakes:
-            raise Problems(Problem(self._marked.place(path, key=True), message) for path, message in mistakes)
+            raise Problems(Problem(self._marked.position(path, key=True), message) for path, message in mistakes)

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.broken_connections import MortalInLoop, mortal_in_loop
+from tests.support.connection_faults import KillableServerInLoop, killable_server_in_loop
 
 
 @pytest.fixture
-async def mortal_server(tmp_path: Path) -> AsyncIterator[MortalInLoop]:
-    async with mortal_in_loop(tmp_path) as server:
+async def mortal_server(tmp_path: Path) -> AsyncIterator[KillableServerInLoop]:
+    async with killable_server_in_loop(tmp_path) as server:
         yield server

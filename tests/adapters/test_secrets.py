@@ -12,18 +12,18 @@ import orjson
 import pytest
 import socketio
 
-from adapters.blade.turns import call_id_of
-from gateway import journal
-from gateway.log import exported
-from gateway.storage.sealing import FILE, LOST
-from gateway.stores import seal_of
-from tests.support.adapters.confidant import HEARD
+from adapters.blade.server.turn_state import wire_call_id
+from gateway import logging
+from gateway.storage.log import export_sessions
+from gateway.storage.sealing import FILE, KEY_LOST
+from gateway.storage_factory import make_seal
 from tests.support.gateway_server import Served, serving
+from tests.support.secret_recording_agent import RECEIVED
 
 CAS, BLADE, AAP, ZENFLUX = "/api/v1/cloud", "/api", "/aap", "/api/v1"
 SETTINGS: dict[str, Any] = {
     "dialects": {"aap": {}, "blade": {}, "cas": {}, "zenflux": {}},
-    "agents": {"confidant": {"backend": "tests.support.adapters.confidant:Confidant"}},
+    "agents": {"confidant": {"backend": "tests.support.secret_recording_agent:SecretRecordingAgent"}},
     "journal": {"format": "json", "level": "debug"},
 }
 MARK = "s3cr3t-"
@@ -33,11 +33,11 @@ MARK = "s3cr3t-"
 @pytest.fixture(autouse=True)
 def told() -> Iterator[StringIO]:
     """What the server says about itself, all of it."""
-    HEARD.clear()
+    RECEIVED.clear()
     stream = StringIO()
-    journal.configure("json", "debug", stream)
+    logging.configure_logging("json", "debug", stream)
     yield stream
-    journal.configure()
+    logging.configure_logging()
 
 
 class Client:
@@ -109,8 +109,8 @@ async def by_blade(client: Client) -> list[str]:
         ("chat:send", {"session_id": "nobody", "message": "hi", "runtime_env": {"A": f"{MARK}blade-nobody"}}),
     )
     await client.call("PUT", f"{BLADE}/sessions/{session}/env", {"env": [f"{MARK}blade-put-odd"]})
-    assert HEARD[-1]["PUT"] == f"{MARK}blade-put-env"
-    assert HEARD[-1]["SENT"] == f"{MARK}blade-runtime"
+    assert RECEIVED[-1]["PUT"] == f"{MARK}blade-put-env"
+    assert RECEIVED[-1]["SENT"] == f"{MARK}blade-runtime"
     await client.call("POST", f"{BLADE}/sessions/{session}/replay", {"speed": 100})
     return [session]
 
@@ -121,11 +121,11 @@ async def by_aap(client: Client) -> list[str]:
     at = f"{AAP}/sessions/{made['sessionId']}"
     messages = [{"role": "user", "content": "hi"}]
     await client.call("POST", f"{at}/turns", {"messages": messages})
-    assert HEARD[-1]["api_key"] == f"{MARK}aap-option"
+    assert RECEIVED[-1]["api_key"] == f"{MARK}aap-option"
     for stream in ("none", "delta"):
         changed = {"options": {"api_key": f"{MARK}aap-changed-{stream}"}}
         await client.call("POST", f"{at}/turns", {"messages": messages, "agent": changed, "stream": stream})
-        assert HEARD[-1]["api_key"] == f"{MARK}aap-changed-{stream}"
+        assert RECEIVED[-1]["api_key"] == f"{MARK}aap-changed-{stream}"
     for wrong in ({"api_key": f"{MARK}aap-beside", "tone": "loud"}, {"api_kee": f"{MARK}aap-misspelt"},
                   {"api_key": {"a": f"{MARK}aap-odd"}}):
         await client.call("POST", f"{at}/turns", {"messages": messages, "agent": {"options": wrong}})
@@ -166,11 +166,11 @@ async def by_cas(client: Client) -> list[str]:
 
 async def by_zenflux(client: Client) -> list[str]:
     await client.speak(message="hi", user_id="local", variables={"TOKEN": f"{MARK}zenflux-socket"})
-    assert HEARD[-1] == {"api_key": "", "TOKEN": f"{MARK}zenflux-socket"}
+    assert RECEIVED[-1] == {"api_key": "", "TOKEN": f"{MARK}zenflux-socket"}
     body = {"message": "hi", "userId": "local", "variables": {"deep": {"TOKEN": [f"{MARK}zenflux-rest"]}}}
     for stream in (True, False):
         await client.call("POST", f"{ZENFLUX}/chat", {**body, "stream": stream})
-        assert HEARD[-1]["deep"] == {"TOKEN": [f"{MARK}zenflux-rest"]}
+        assert RECEIVED[-1]["deep"] == {"TOKEN": [f"{MARK}zenflux-rest"]}
     await client.call("POST", f"{ZENFLUX}/chat", {**body, "variables": f"{MARK}zenflux-odd"})
     return []
 
@@ -207,9 +207,9 @@ async def test_a_secret_is_in_no_file_no_answer_and_no_journal(
         sessions = await way(client)
         await read_everything(client, sessions)
         assert found_in(tmp_path / "data") == []
-        config = client.served.gateway.parts.config
+        config = client.served.gateway.components.config
     assert found_in(tmp_path / "data") == []
-    lines = b"".join(exported(tmp_path / "data" / "dragoman.db", seal=seal_of(config)))
+    lines = b"".join(export_sessions(tmp_path / "data" / "dragoman.db", seal=make_seal(config)))
     assert MARK.encode() not in lines
     assert [content for content in client.got if MARK.encode() in content] == []
     assert MARK not in "".join((told.getvalue(), *capfd.readouterr()))
@@ -244,7 +244,7 @@ async def waiting(folder: Path, **settings: Any) -> str:
         await client.call("PUT", f"{BLADE}/sessions/{session}/env", {"env": {"KEPT": f"{MARK}env"}})
         await client.emit(("chat:send", {
             "session_id": session, "message": "/wait", "runtime_env": {"SENT": f"{MARK}runtime"}}))
-        assert HEARD == []
+        assert RECEIVED == []
         return session
 
 
@@ -252,7 +252,7 @@ async def go_on(client: Client, session: str) -> None:
     view = await client.served.gateway.sessions.get("", session)
     [ask] = view.asks
     await client.emit(("chat:send", {"session_id": session, "message": "", "askuser_answer": {
-        "tool_call_id": call_id_of(ask), "selections": {"0": [0]}, "custom": {}}}))
+        "tool_call_id": wire_call_id(ask), "selections": {"0": [0]}, "custom": {}}}))
 
 
 async def test_a_turn_that_waited_has_its_secrets_after_a_restart(tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ async def test_a_turn_that_waited_has_its_secrets_after_a_restart(tmp_path: Path
     assert found_in(tmp_path / "data") == []
     async with confiding(tmp_path) as client:
         await go_on(client, session)
-    assert [{"api_key": f"{MARK}option", "KEPT": f"{MARK}env", "SENT": f"{MARK}runtime"}] == HEARD
+    assert [{"api_key": f"{MARK}option", "KEPT": f"{MARK}env", "SENT": f"{MARK}runtime"}] == RECEIVED
     assert found_in(tmp_path / "data") == []
 
 
@@ -270,8 +270,8 @@ async def test_without_the_key_it_goes_on_without_them(tmp_path: Path, told: Str
     async with confiding(tmp_path) as client:
         await go_on(client, session)
         assert await client.call("GET", f"{CAS}/sessions/{session}")
-    assert HEARD == [{"api_key": ""}]
-    assert LOST in told.getvalue()
+    assert RECEIVED == [{"api_key": ""}]
+    assert KEY_LOST in told.getvalue()
 
 
 async def test_a_key_of_the_settings_is_not_in_the_folder(tmp_path: Path) -> None:
@@ -280,7 +280,7 @@ async def test_a_key_of_the_settings_is_not_in_the_folder(tmp_path: Path) -> Non
     assert not (tmp_path / "data" / FILE).exists()
     async with confiding(tmp_path, secrets_key=f"{new}, {old}") as client:
         await go_on(client, session)
-    assert [{"api_key": f"{MARK}option", "KEPT": f"{MARK}env", "SENT": f"{MARK}runtime"}] == HEARD
+    assert [{"api_key": f"{MARK}option", "KEPT": f"{MARK}env", "SENT": f"{MARK}runtime"}] == RECEIVED
 
 
 def test_a_client_error_would_be_noticed(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """The house knows no dialect; every module says its one sentence; every module has its test."""
 
+import ast
 import re
+from collections import defaultdict
 from pathlib import Path
 
 from adapters import known_dialects
@@ -12,14 +14,26 @@ TESTS = [(path.stem, path.read_text()) for path in sorted((ROOT / "tests").rglob
 
 TESTED_BY = {
     "gateway/ports/*.py": "tests/contract/test_dialects.py",
-    "gateway/backends/kind.py": "tests/backends/test_registry.py",
-    "gateway/cli/common.py": "tests/cli/test_commands.py",
-    "gateway/backends/acts*.py": "tests/backends/test_demo.py",
-    "gateway/backends/stage.py": "tests/backends/test_demo.py",
-    "gateway/cluster/*.py": "tests/cluster/test_sessions.py",
-    "gateway/log/segments.py": "tests/log/test_logs.py",
+    "gateway/backends/kinds.py": "tests/backends/test_kinds.py",
+    "gateway/cli/options.py": "tests/cli/test_commands.py",
+    "gateway/backends/demo/*_directives.py": "tests/backends/demo/test_directives.py",
+    "gateway/backends/agui/state_events.py": "tests/backends/agui/test_decoder.py",
+    "gateway/cli/help_text.py": "tests/cli/test_commands.py",
+    "gateway/cli/remote_server.py": "tests/cli/test_chat.py",
+    "gateway/client/json_readers.py": "tests/adapters/blade/client/test_readers.py",
+    "gateway/model/session_view.py": "tests/model/test_session_fold.py",
+    "gateway/storage/redis/pubsub.py": "tests/cluster/test_session_service.py",
+    "adapters/blade/server/routes/sharing.py": "tests/adapters/blade/server/routes/test_shares.py",
+    "adapters/cas/server/handler_context.py": "tests/adapters/cas/server/routes/test_sessions.py",
+    "adapters/cas/wire/common.py": "tests/adapters/cas/wire/test_sessions.py",
+    "adapters/zenflux/server/chat_service.py": "tests/adapters/zenflux/server/test_socket.py",
+    "gateway/backends/demo/turn.py": "tests/backends/demo/test_directives.py",
+    "gateway/cluster/*.py": "tests/cluster/test_session_service.py",
+    "gateway/storage/log/segments.py": "tests/storage/log/test_every_log.py",
     "gateway/config/*.py": "tests/config/test_load_config.py",
-    "mappings/language/*.py": "tests/mappings/test_language_diagnostics.py",
+    "mappings/language/*.py": "tests/mappings/test_diagnostics.py",
+    "conformance/kit/reports/parts.py": "tests/conformance/test_kit_reports.py",
+    "conformance/recording/sockets.py": "tests/conformance/test_recording_relay.py",
     "conformance/kit/items.py": "tests/conformance/test_plugin.py",
     "conformance/aap/*.py": "tests/conformance/test_faults_aap.py",
     "conformance/cas/*.py": "tests/conformance/test_cas_faults.py",
@@ -71,3 +85,38 @@ def _is_tested(path: Path) -> bool:
 
 def test_modules_tested_under_another_name_still_exist() -> None:
     assert [pattern for pattern in TESTED_BY if not list(ROOT.glob(pattern))] == []
+
+
+def test_no_two_classes_share_a_name() -> None:
+    """But parallel ones: one for each of several dialects, and the protocol of the ports that they implement."""
+    places = defaultdict(list)
+    for path in (path for path in SOURCES if not name(path).startswith("conformance/")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(name(path))
+    assert len(places) > 700
+    assert {word: found for word, found in places.items() if len(found) > 1 and not _are_parallel(found)} == {}
+
+
+def _are_parallel(places: list[str]) -> bool:
+    dialects = [place.split("/")[1] for place in places if place.startswith("adapters/")]
+    others = [place for place in places if not place.startswith("adapters/")]
+    return len(set(dialects)) == len(dialects) > 0 and (
+        not others or (len(others) == 1 and others[0].startswith("gateway/ports/")))
+
+
+def test_classes_of_one_name_are_seen() -> None:
+    assert _are_parallel(["adapters/aap/wire.py", "adapters/cas/wire/x.py", "gateway/ports/remote.py"])
+    assert not _are_parallel(["adapters/aap/wire.py", "adapters/aap/asks.py"])
+    assert not _are_parallel(["adapters/aap/wire.py", "gateway/http/sse.py"])
+    assert not _are_parallel(["gateway/ports/remote.py", "gateway/http/sse.py"])
+
+
+NOUNS = {"logging", "paging", "provisioning", "remote_tailing", "sealing", "sharing"}
+"""Words of the field that happen to end so."""
+
+
+def test_modules_are_named_by_nouns() -> None:
+    """A module called after what somebody does (`keeping`, `finding`) cannot be found by what one wants to change."""
+    named = {path.stem for path in SOURCES if not name(path).startswith("conformance/") and path.stem.endswith("ing")}
+    assert named <= NOUNS

@@ -12,7 +12,7 @@ import pytest
 import structlog
 import trustme
 
-from gateway.backends import kind_of
+from gateway.backends.kinds import kind_of
 from gateway.errors import BackendFailed, GatewayError, TimedOut
 from gateway.model import BlockDelta, BlockEnded, FaultCode, StopReason
 from gateway.ports import Backend
@@ -21,9 +21,9 @@ from tests.support.backends import messages_api as fake_messages
 from tests.support.backends import model_services as fake
 from tests.support.backends.agui_server import encoded
 from tests.support.backends.turn_driver import play
-from tests.support.upstream.byte_server import Answer, Server, hangs, head, raw, serving, stream
-from tests.support.upstream.byte_server import chunk as packet
-from tests.support.upstream.byte_server import says as answers_with
+from tests.support.client.byte_server import Answer, Server, hangs, head, raw, serving, stream
+from tests.support.client.byte_server import chunk as packet
+from tests.support.client.byte_server import says as answers_with
 
 
 class Upstream(NamedTuple):

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.backends import Tool, ToolFailed, builtin, enabled
+from gateway.backends import Tool, ToolFailed, builtin_tools, enabled_tools
 from gateway.backends.tools import calculate, search
 from gateway.model import AgentCard, AgentTool, Permission, SendMessage, Settings, ToolSpec
 from tests.support.backends.turn_driver import FakeTurn
 
-TOOLS = builtin(lambda: 0.0)
+TOOLS = builtin_tools(lambda: 0.0)
 
 
 async def run(name: str, **input: Any) -> tuple[str, bool]:
@@ -91,7 +91,7 @@ async def test_a_tool_without_parameters_takes_anything() -> None:
 def test_enabled_is_the_sessions_choice_or_else_the_agents_own() -> None:
     agent = AgentCard(name="a", tools=(AgentTool(spec=ToolSpec(name="t"), permission=Permission.ASK),))
     command = SendMessage(content="")
-    assert enabled(FakeTurn(command, agent=agent)) == {"t": Permission.ASK}
+    assert enabled_tools(FakeTurn(command, agent=agent)) == {"t": Permission.ASK}
     chosen = Settings(tools={"u": Permission.ALLOW})
-    assert enabled(FakeTurn(command, agent=agent, settings=chosen)) == {"u": Permission.ALLOW}
-    assert enabled(FakeTurn(command, agent=agent, settings=Settings(tools={}))) == {}
+    assert enabled_tools(FakeTurn(command, agent=agent, settings=chosen)) == {"u": Permission.ALLOW}
+    assert enabled_tools(FakeTurn(command, agent=agent, settings=Settings(tools={}))) == {}

@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from bench import servers, soak
-from tests.support import warm_process
+from tests.support import fork_server
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +24,7 @@ def warm_servers(monkeypatch: pytest.MonkeyPatch) -> None:
         if command[0] != sys.executable:
             return cold(server, command, core)
         with server._errors.open("wb") as errors:
-            process = warm_process.Popen(
+            process = fork_server.Popen(
                 command, cwd=servers.ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
                 env=servers._environment() | dict(server.contender.environment), start_new_session=True,
             )
@@ -32,4 +32,4 @@ def warm_servers(monkeypatch: pytest.MonkeyPatch) -> None:
         return process
 
     monkeypatch.setattr(servers.Server, "_spawn", spawn)
-    monkeypatch.setattr(soak, "subprocess", SimpleNamespace(**{**vars(subprocess), "Popen": warm_process.Popen}))
+    monkeypatch.setattr(soak, "subprocess", SimpleNamespace(**{**vars(subprocess), "Popen": fork_server.Popen}))

@@ -11,7 +11,7 @@ import structlog
 from typer.testing import CliRunner, Result
 
 from gateway.cli import app
-from tests.support import warm_process
+from tests.support import fork_server
 
 CONFIG = "dialects: {aap: {mount: /aap}}\nagents: {demo: {backend: demo}}\n"
 
@@ -45,7 +45,7 @@ def program(*words: str) -> list[str]:
 @pytest.fixture
 def real() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run a command as users do."""
-    return lambda *words: warm_process.run(program(*words))
+    return lambda *words: fork_server.run(program(*words))
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def started() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
     def start(*words: str) -> subprocess.Popen[str]:
         pipe = subprocess.PIPE
-        running.append(warm_process.Popen(program("serve", *words), stdout=pipe, stderr=pipe, text=True))
+        running.append(fork_server.Popen(program("serve", *words), stdout=pipe, stderr=pipe, text=True))
         return running[-1]
 
     yield start

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
-from tests.support import warm_process
+from tests.support import fork_server
 from tests.support.chat.pty_terminal import Terminal, program, terminal
 from tests.support.dialect_tables import DIALECTS, dialect
 from tests.support.server_process import Running, running
@@ -102,7 +102,7 @@ def test_a_session_that_is_there_is_gone_on_with(server: Running, name: str) -> 
         assert screen.code() == 0
     joined = piped(server, name, "two\n", "--session", session_id)
     assert (joined.returncode, joined.stdout, joined.stderr) == (0, "You said: two\n", "")
-    done = warm_process.run(program(["replay", session_id, "--url", server.address, "--json"]))
+    done = fork_server.run(program(["replay", session_id, "--url", server.address, "--json"]))
     said = [line for line in done.stdout.splitlines() if '"input.accepted"' in line]
     assert len(said) == 2, "both messages are in the one session"
     shown = [line for line in done.stdout.splitlines() if '"session.updated"' in line and '"settings"' in line]
@@ -233,7 +233,7 @@ class Mute:
 # -- without one ------------------------------------------------------------------------------------------------------
 
 def piped(server: Running, name: str, said: str, *words: str) -> "subprocess.CompletedProcess[str]":
-    return warm_process.run(program([*words_for(server, name), *words]), input=said)
+    return fork_server.run(program([*words_for(server, name), *words]), input=said)
 
 
 @pytest.mark.parametrize("name", DIALECTS)
@@ -256,7 +256,7 @@ def test_answers_come_through_the_pipe_too(server: Running) -> None:
 
 def test_whoever_has_had_enough_of_a_reply_is_let_go(server: Running) -> None:
     pipe = subprocess.PIPE
-    with warm_process.Popen(program(words_for(server, "aap")), stdin=pipe, stdout=pipe, stderr=pipe) as process:
+    with fork_server.Popen(program(words_for(server, "aap")), stdin=pipe, stdout=pipe, stderr=pipe) as process:
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
         process.stdout.close()
         process.stdin.write("hello\n".encode("latin-1") + b"\xff\n")
@@ -320,7 +320,7 @@ def test_whoever_names_another_dialect_is_told_where_it_would_be(
 @pytest.mark.parametrize("name", DIALECTS)
 def test_at_its_usual_path_a_dialect_need_not_be_named(server: Running, name: str) -> None:
     words = words_for(server, name)[:2]
-    done = warm_process.run(program(words), input="hello\n")
+    done = fork_server.run(program(words), input="hello\n")
     assert (done.returncode, done.stdout, done.stderr) == (0, "You said: hello\n", "")
 
 
@@ -405,7 +405,7 @@ def test_a_warning_goes_to_standard_error_and_the_reply_alone_to_standard_output
         thread.start()
         try:
             words = ["chat", f"http://127.0.0.1:{forgetful.server_port}", "--dialect", "aap"]
-            done = warm_process.run(program(words), input="hello\n")
+            done = fork_server.run(program(words), input="hello\n")
         finally:
             forgetful.shutdown()
             thread.join()

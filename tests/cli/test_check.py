@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from gateway import app
+from gateway import loss_matrix
 from tests.support.dialect_tables import DIALECTS
 
 Run = Callable[..., Result]
@@ -47,7 +47,7 @@ def test_a_variable_may_name_the_file(dragoman: Run, monkeypatch: pytest.MonkeyP
 
 def test_the_pairs_are_a_table(dragoman: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     losses = [["from / to", "speech", "song"], ["speech", "nothing", "[thinking], usage, " + "very " * 40 + "long"]]
-    monkeypatch.setattr(app, "pairs", lambda config: losses)
+    monkeypatch.setattr(loss_matrix, "pair_losses", lambda config: losses)
     result = dragoman("check", "--pairs")
     assert result.exit_code == 0
     lines = [line.split() for line in result.stdout.splitlines()]

@@ -8,8 +8,10 @@ from urllib.parse import quote
 
 from typer.testing import Result
 
-from gateway.resources import KeyStore, SqliteKeyTable
-from gateway.resources.keys import Use, issued
+from gateway.ports.keys import KeyUse
+from gateway.resources import KeyStore
+from gateway.resources.keys import issue_key
+from gateway.storage.resources.key_tables import SqliteKeyTable
 from tests.support.redis_server import redis_of_this_run
 
 Run = Callable[..., Result]
@@ -37,10 +39,10 @@ def test_the_list_shows_last_use_and_which_key_made_which(home: Path, dragoman: 
     dragoman("keys", "add", "laptop", "--user", "ada")
     table = SqliteKeyTable(home / "data" / "dragoman.db")
     version, [laptop] = table.load()
-    for rule in (issued("ada", "spare", parent=laptop.hash), issued("", "nobody's")):
+    for rule in (issue_key("ada", "spare", parent=laptop.hash), issue_key("", "nobody's")):
         version, keys = table.load()
         table.change(version, rule(keys)[0])
-    table.touch({laptop.hash: Use(86400.0, "192.0.2.7")})
+    table.touch({laptop.hash: KeyUse(86400.0, "192.0.2.7")})
     table.close()
     first, second, third = dragoman("keys", "list").stdout.splitlines()
     assert "used 1970-01-02 00:00 UTC from 192.0.2.7" in first
@@ -54,7 +56,7 @@ def test_keys_that_were_made_with_a_key_are_removed_with_it_and_both_are_in_the_
     dragoman("keys", "add", "laptop", "--user", "ada")
     table = SqliteKeyTable(home / "data" / "dragoman.db")
     version, [laptop] = table.load()
-    change, (made, _) = issued("ada", "spare", parent=laptop.hash)([laptop])
+    change, (made, _) = issue_key("ada", "spare", parent=laptop.hash)([laptop])
     table.change(version, change)
     table.close()
     assert made.name in dragoman("keys", "remove", "laptop").stderr

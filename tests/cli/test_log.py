@@ -9,11 +9,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from gateway.cli import app
-from gateway.cli.log import Pace
-from gateway.log import SqliteLog
-from gateway.storage import Database, Seal, key_in
-from tests.support import warm_process
-from tests.support.log.stored_sessions import SESSIONS, kept, store
+from gateway.cli.log import ProgressReporter
+from gateway.storage import Database, Seal, load_or_create_key
+from gateway.storage.log import SqliteLog
+from tests.support import fork_server
+from tests.support.storage.stored_sessions import SESSIONS, kept, store
 
 Run = Callable[..., Result]
 Real = Callable[..., subprocess.CompletedProcess[str]]
@@ -100,14 +100,14 @@ def test_a_round_trip_through_pipes(home: Path, real: Real, file: Path) -> None:
     assert done.returncode == 0
     assert len(done.stdout.splitlines()) == RECORDS + 1
     assert "secrets that clients gave to their sessions are in it" in done.stderr
-    back = warm_process.run(
+    back = fork_server.run(
         [sys.executable, "-c", "from gateway.cli import main; main()", "log", "import", "--data", "other"],
         input=done.stdout,
     )
     assert back.returncode == 0, back.stderr
     assert back.stdout == f"{home}/other/dragoman.db: took in 3 sessions, {RECORDS} records\n"
     other = home / "other" / "dragoman.db"
-    assert kept(other, Seal(lambda: [key_in(home / "data")])) == SESSIONS
+    assert kept(other, Seal(lambda: [load_or_create_key(home / "data")])) == SESSIONS
     assert b"s3cret" not in other.read_bytes()
 
 
@@ -124,7 +124,7 @@ def test_a_file_that_only_its_writer_can_read(home: Path, dragoman: Run, file: P
     assert refused.stderr == "there is a session 's1' already; --replace puts this one in its place\n"
     replaced = dragoman("log", "import", "--replace", "out.jsonl")
     assert replaced.stdout == f"{file}: took in 1 session, 37 records, 1 of them in the place of others\n"
-    seal = Seal(lambda: [key_in(home / "data")])
+    seal = Seal(lambda: [load_or_create_key(home / "data")])
     assert kept(file, seal) == {"s2": SESSIONS["s2"], "s3": SESSIONS["s3"], "s1": SESSIONS["s1"]}
 
 
@@ -154,7 +154,7 @@ def test_help_has_an_example(dragoman: Run, command: str) -> None:
 
 def test_long_work_says_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     now = [0.0]
-    pace = Pace("looked at {} of {} sessions", lambda: now[0])
+    pace = ProgressReporter("looked at {} of {} sessions", lambda: now[0])
     for done in range(1, 5001):
         now[0] += 2**-11
         pace(done, 5000)

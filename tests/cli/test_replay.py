@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from gateway.model import Record, SessionCreated, Settings, TurnStarted, decode, encode
+from gateway.model import Record, SessionCreated, Settings, TurnStarted, decode_record, encode_record
 
 Run = Callable[..., Result]
 RECORDS = [
@@ -23,7 +23,7 @@ class Server(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         allowed = self.headers["Authorization"] == "Bearer dgm_good"
-        bodies = {"/replay/sess_1": b"\n".join(map(encode, RECORDS)) + b"\n", "/replay/odd": b"<html>\n"}
+        bodies = {"/replay/sess_1": b"\n".join(map(encode_record, RECORDS)) + b"\n", "/replay/odd": b"<html>\n"}
         body = bodies.get(self.path, b"")
         self.send_response(200 if allowed and body else 404 if allowed else 401)
         self.send_header("Content-Length", str(len(body) if allowed else 0))
@@ -55,7 +55,7 @@ def test_records_are_lines_without_secrets(dragoman: Run, url: str) -> None:
 def test_json_is_whole_but_without_secrets(dragoman: Run, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRAGOMAN_KEY", "dgm_good")
     result = dragoman("replay", "sess_1", "--url", url + "/", "--json")
-    records = [decode(line) for line in result.stdout.splitlines()]
+    records = [decode_record(line) for line in result.stdout.splitlines()]
     assert records[1] == RECORDS[1]
     assert "s3cret" not in result.output
 

@@ -11,7 +11,7 @@ from urllib.request import urlopen
 import pytest
 from typer.testing import Result
 
-from gateway import serving
+from gateway import server
 
 Run = Callable[..., Result]
 Started = Callable[..., subprocess.Popen[str]]
@@ -74,7 +74,7 @@ def test_the_command_line_reaches_the_server(home: Path, dragoman: Run, monkeypa
         announce("listening")
         return 3
 
-    monkeypatch.setattr(serving, "run", run)
+    monkeypatch.setattr(server, "run", run)
     result = dragoman("serve", "--host", "::1", "--port", "1", "--data", "here", "--watch")
     assert (result.exit_code, result.stdout) == (3, "listening\n")
     [(config, watch)] = seen
@@ -85,7 +85,7 @@ def test_other_trouble_is_not_explained_away(dragoman: Run, monkeypatch: pytest.
     async def run(*_: object, **__: object) -> int:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(serving, "run", run)
+    monkeypatch.setattr(server, "run", run)
     result = dragoman("serve")
     assert isinstance(result.exception, OSError)
 
@@ -94,5 +94,5 @@ def test_ctrl_c_before_it_listens_is_a_good_end(dragoman: Run, monkeypatch: pyte
     async def run(*_: object, **__: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(serving, "run", run)
+    monkeypatch.setattr(server, "run", run)
     assert dragoman("serve").exit_code == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from tests.support import warm_process
+from tests.support import fork_server
 from tests.support.chat.pty_terminal import program
 from tests.support.dialect_tables import DIALECTS, dialect
 from tests.support.server_process import Running, running
@@ -29,7 +29,7 @@ def data_of(server: Running) -> Path:
 
 
 def talk(server: Running, said: str) -> "subprocess.CompletedProcess[str]":
-    done = warm_process.run(program(["chat", f"{server.address}/api/v1/cloud"]), input=f"{said}\n")
+    done = fork_server.run(program(["chat", f"{server.address}/api/v1/cloud"]), input=f"{said}\n")
     assert done.returncode == 0, done.stderr
     return done
 

@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from gateway.cli import app
-from gateway.model import Record, decode
+from gateway.model import Record, decode_record
 from tests.cli.conftest import program
-from tests.support import warm_process
+from tests.support import fork_server
 
 Run = Callable[..., Result]
 BEGINNING = b"event: turn_start\ndata: {}\n\nevent: text_delta\ndata: {\"delta\": \"hello \"}\n\n"
@@ -48,7 +48,7 @@ def started() -> Iterator[Callable[..., "subprocess.Popen[bytes]"]]:
     def start(*words: str) -> "subprocess.Popen[bytes]":
         pipe = subprocess.PIPE
         command = program("translate", *words)
-        running.append(warm_process.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0))
+        running.append(fork_server.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0))
         return running[-1]
 
     yield start
@@ -98,7 +98,7 @@ def test_files_in_and_out(home: Path) -> None:
     (home / "in.sse").write_bytes(BEGINNING + REST)
     done = translate("--from", "aap", "--to", "canonical", "in.sse", "-o", "out.jsonl")
     assert (done.exit_code, done.stdout) == (0, "")
-    records = [decode(line) for line in (home / "out.jsonl").read_bytes().splitlines()[1:]]
+    records = [decode_record(line) for line in (home / "out.jsonl").read_bytes().splitlines()[1:]]
     assert [record.event.name for record in records[:3]] == ["session.created", "turn.started", "message.started"]
     again = translate("--from", "aap", "--to", "cas", "in.sse", "-o", "out.jsonl")
     assert (again.exit_code, again.stderr) == (2, "out.jsonl is there already; remove it, or choose another name\n")
@@ -166,7 +166,7 @@ def test_one_session_of_many() -> None:
 
 
 def records_of(done: Result) -> list[Record]:
-    return [decode(line) for line in done.stdout_bytes.splitlines()[1:]]
+    return [decode_record(line) for line in done.stdout_bytes.splitlines()[1:]]
 
 
 @pytest.mark.parametrize(("words", "told"), [

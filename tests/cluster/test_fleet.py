@@ -6,7 +6,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.prove.fleet.gateways import Talk, calling
+from tests.prove.fleet.gateways import FleetConversation, calling
 from tests.support.cluster.fleet_in_loop import FleetInLoop, fleet_in_loop
 
 
@@ -23,7 +23,7 @@ async def http() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 async def test_servers_die_in_the_middle_of_turns(three: FleetInLoop, http: aiohttp.ClientSession) -> None:
-    talk = Talk(three, http, seed=2)
+    talk = FleetConversation(three, http, seed=2)
     talk.world.thinking, talk.world.patience = 1.0, 0.5
     await talk.begin()
     for server in three.servers:

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from gateway.cluster.membership import Membership
-from gateway.storage.redis import Address, Redis, Unreachable
+from gateway.storage.redis import RedisAddress, RedisClient, RedisUnreachable
 from tests.support.cluster.replicas import LEASE
 from tests.support.gateway_server import simulation
 from tests.support.redis_server import redis_of_this_run
@@ -17,8 +17,8 @@ class Member:
     """A membership, and what it told."""
 
     def __init__(self, prefix: str) -> None:
-        address = Address.read(f"{redis_of_this_run().url}?prefix={prefix}")
-        self.redis = Redis(address, lease=LEASE, clock=simulation().time)
+        address = RedisAddress.read(f"{redis_of_this_run().url}?prefix={prefix}")
+        self.redis = RedisClient(address, lease=LEASE, clock=simulation().time)
         self.doubts = self.beats = self.misses = 0
         self.membership = Membership(self.redis, self.doubted, self.beaten, self.missed)
 
@@ -93,12 +93,12 @@ async def test_beats_that_come_to_nothing_are_told(pair: tuple[Member, Member]) 
     await member.membership.beat()
 
     async def gone(script: str, *given: object) -> object:
-        raise Unreachable("gone")
+        raise RedisUnreachable("gone")
 
-    change, member.redis.change = member.redis.change, gone  # type: ignore[method-assign, assignment]
+    change, member.redis.run_script = member.redis.run_script, gone  # type: ignore[method-assign, assignment]
     member.membership.start()
     await asyncio.sleep(LEASE)
     assert member.misses == 2 and member.redis.trouble is not None and member.membership.silence > 0
-    member.redis.change = change  # type: ignore[method-assign]
+    member.redis.run_script = change  # type: ignore[method-assign]
     await asyncio.sleep(LEASE)
     assert member.redis.trouble is None and member.membership.is_good and member.membership.silence == 0

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gateway.config import Config, load_config
-from gateway.marks import Problems
+from gateway.yaml_positions import Problems
 
 GOOD = "agents: {demo: {backend: demo}}\n"
 

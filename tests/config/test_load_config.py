@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gateway.config import load_config
-from gateway.marks import Problems
+from gateway.yaml_positions import Problems
 
 ROOT = Path(__file__).parents[2]
 GOOD = "dialects: {speech: {mount: /speech}}\nagents: {demo: {backend: demo}}\n"
@@ -193,11 +193,11 @@ def test_several_ways_in_can_be_listed(monkeypatch: pytest.MonkeyPatch) -> None:
         ("auth: none\n", ()), ("auth: keys\n", ("keys",)), (f"auth: oidc\n{oidc}", ("oidc",)),
         (f"auth: [oidc, keys]\n{oidc}", ("keys", "oidc")),
     ):
-        assert load_config(written(GOOD + text)).asks_for == asks_for
+        assert load_config(written(GOOD + text)).auth_methods == asks_for
     monkeypatch.setenv("DRAGOMAN_AUTH", "keys")
     monkeypatch.setenv("DRAGOMAN_ADMINS", '["root"]')
     config = load_config(written(GOOD))
-    assert (config.asks_for, config.admins) == (("keys",), ("root",))
+    assert (config.auth_methods, config.admins) == (("keys",), ("root",))
 
 
 def test_a_way_in_that_lets_in_nobody_or_everybody_is_refused() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gateway.config import load_config
-from gateway.marks import Problems
+from gateway.yaml_positions import Problems
 
 PLAIN = "dialects: {aap: {}}\nagents: {demo: {backend: demo}}\n"
 
@@ -41,7 +41,7 @@ def test_a_server_of_another_kind_is_not_known(tmp_path: Path, log: str) -> None
 
 
 def test_what_is_not_installed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.config.addresses.find_spec", lambda name: None)
+    monkeypatch.setattr("gateway.config.checks.find_spec", lambda name: None)
     with pytest.raises(Problems) as told:
         load(tmp_path, "redis://host")
     assert ".venv/bin/pip install -e '.[redis]'" in str(told.value)

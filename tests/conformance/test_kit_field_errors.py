@@ -8,7 +8,7 @@ from pydantic_core import PydanticKnownError
 from pydantic_core._pydantic_core import list_all_errors
 
 from conformance.kit.field_errors import words_of
-from tests.support.plain_words import VALIDATOR_WORDS
+from tests.support.error_wording import VALIDATOR_WORDS
 
 DOCUMENTED = ("missing", "extra_forbidden", "model_type", "dict_type", "list_type", "string_type", "int_parsing",
               "float_parsing", "bool_parsing", "literal_error", "enum", "greater_than", "greater_than_equal",

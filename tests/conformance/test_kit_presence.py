@@ -15,7 +15,7 @@ from conformance.kit.presence import Absent, locate, plain
 from conformance.kit.runner import Runner
 from conformance.kit.suite import Target, load_suite
 from conformance.kit.verdict import Verdict
-from gateway.serving import greeting
+from gateway.server import startup_lines
 from tests.support.conformance.examinations import KEY, SERVERS
 from tests.support.gateway_server import serving
 
@@ -38,7 +38,7 @@ async def complaint(dialect: str, url: str, key: str | None = KEY) -> str:
 async def test_what_serve_prints_can_be_examined_as_it_is(tmp_path: Path, mounts: dict[str, str]) -> None:
     dialects = {name: {"mount": mounts[name]} if mounts else {} for name in DIALECTS}
     async with serving(tmp_path, dialects=dialects) as server:
-        lines = greeting(server.gateway, server.address)
+        lines = startup_lines(server.gateway, server.address)
         printed = {name: line.split()[1] for name in DIALECTS for line in lines if line.startswith(f"  {name} ")}
         assert len(printed) == 4
         for name, url in printed.items():

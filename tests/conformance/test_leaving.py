@@ -13,8 +13,8 @@ from conformance.faults.zenflux.catalogue import FAULTS as ZENFLUX_FAULTS
 from conformance.kit.runner import Runner
 from conformance.kit.suite import Target, load_suite
 from conformance.kit.verdict import Outcome, Report
-from tests.support.conformance.belongings import Lists, Somebody
 from tests.support.conformance.examinations import KEY, SERVERS, examine_at, made, suited
+from tests.support.conformance.foreign_resources import Lists, OtherUser
 
 FAULTS = {"aap": AAP_FAULTS, "cas": CAS_FAULTS, "blade": BLADE_FAULTS, "zenflux": ZENFLUX_FAULTS}
 
@@ -23,7 +23,7 @@ async def before_and_after(dialect: str, server: Any, *ids: str) -> tuple[Lists,
     """All that is listed before and after an examination."""
     profile = suited(dialect, server)
     async with served(server) as url, aiohttp.ClientSession() as session:
-        somebody = Somebody(dialect, url, session)
+        somebody = OtherUser(dialect, url, session)
         await somebody.make()
         before = await somebody.lists()
         report = await examine_at(dialect, url, profile, *ids, within=5.0, at_once=8)

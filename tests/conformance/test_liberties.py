@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from conformance.kit.verdict import Outcome, Report, Verdict
+from tests.support.conformance.allowed_variations import ALONE, APART, TOGETHER, binding, together
 from tests.support.conformance.examinations import PATIENT, examine_server, judged, made, stumbles, troubles
-from tests.support.conformance.liberties import ALONE, APART, TOGETHER, binding, together
 
 GROUPS = [(dialect, group) for dialect, groups in TOGETHER.items() for group in groups]
 EVERY = 8

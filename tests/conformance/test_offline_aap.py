@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.conformance.hand_recordings import Reel
+from tests.support.conformance.handmade_recordings import RecordingBuilder
 
 TOOL = {"description": "Does something.", "parameters": {"type": "object"}}
 META = {
@@ -26,9 +26,9 @@ SESSION = "/sessions/sess_1"
 Call = dict[str, Any]
 
 
-def begun(*tools: Call) -> Reel:
+def begun(*tools: Call) -> RecordingBuilder:
     """A session with these server tools and one tool of the client."""
-    reel = Reel("aap")
+    reel = RecordingBuilder("aap")
     reel.ask("GET", "/meta", META)
     sent = {"agent": {"name": "one", "tools": list(tools)}, "tools": [{"name": "lookup", **TOOL}]}
     reel.ask("POST", "/sessions", {"sessionId": "sess_1"}, sent=sent, status=201)
@@ -55,18 +55,20 @@ def said(text: str) -> Call:
     return {"role": "assistant", "content": [{"type": "text", "text": text}]}
 
 
-def streamed(reel: Reel, *events: tuple[str, Call], stop: str = "end_turn", messages: list[Call] | None = None) -> None:
+def streamed(
+    reel: RecordingBuilder, *events: tuple[str, Call], stop: str = "end_turn", messages: list[Call] | None = None
+) -> None:
     sent = {"stream": "delta", "messages": messages or [user("hello")]}
     told = [("turn_start", {}), *events, ("turn_stop", {"stopReason": stop})]
     reel.stream("POST", f"{SESSION}/turns", *told, sent=sent)
 
 
-def told(reel: Reel, sent: list[Call], answer: list[Call], stop: str = "end_turn") -> None:
+def told(reel: RecordingBuilder, sent: list[Call], answer: list[Call], stop: str = "end_turn") -> None:
     """A turn in the mode none."""
     reel.ask("POST", f"{SESSION}/turns", {"stopReason": stop, "messages": answer}, sent={"messages": sent})
 
 
-def history(reel: Reel, *messages: Call) -> None:
+def history(reel: RecordingBuilder, *messages: Call) -> None:
     reel.ask("GET", f"{SESSION}/history?type=full", {"history": {"full": list(messages)}})
 
 

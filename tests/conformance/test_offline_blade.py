@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.support.conformance.hand_recordings import Reel
+from tests.support.conformance.handmade_recordings import RecordingBuilder
 
 Body = dict[str, Any]
 SESSION = "sess_1"
@@ -79,7 +79,7 @@ def replied(number: int, text: str = "Well.") -> list[tuple[str, Body]]:
 
 def judged(*events: tuple[str, Body], message: str = "hello", **sent: Any) -> set[str]:
     """One chat, as it was heard after one chat:send."""
-    reel = Reel("blade")
+    reel = RecordingBuilder("blade")
     reel.send("chat:send", {"session_id": SESSION, "message": message, **sent})
     reel.hear(*events)
     return set(reel.failed())
@@ -141,7 +141,7 @@ def test_a_short_history_may_grow(ratio: float, wrong: set[str]) -> None:
     """A summary may be longer than what it stands for; the ratio is not below nought then."""
     told = {"compaction_id": "c", "summary_preview": "", "summary_full": "", "archived_count": 1, "trigger": "manual"}
     told |= {"tokens_before": 5, "tokens_after": 9, "saved_ratio": ratio}
-    reel = Reel("blade")
+    reel = RecordingBuilder("blade")
     shown = turn(0, "system", "completed", **{**told, "kind": "compaction"})
     reel.ask("GET", f"/api/sessions/{SESSION}/messages", [{**shown, "failure_reason": None}])
     assert set(reel.failed()) == wrong
@@ -151,7 +151,7 @@ def test_a_short_history_may_grow(ratio: float, wrong: set[str]) -> None:
     ("goes_on", "wrong"), [("text", set()), ("question", set()), ("silence", {"BL-FLOW-18", "BL-FLOW-24"})]
 )
 def test_an_answer_may_lead_to_another_question(goes_on: str, wrong: set[str]) -> None:
-    reel = Reel("blade")
+    reel = RecordingBuilder("blade")
     reel.send("chat:send", {"session_id": SESSION, "message": "hello"})
     reel.hear(*chat("hello", *asked(), **PAUSE))
     answer = {"tool_call_id": "tc_2", "selections": {"0": [0]}, "custom": {}}
@@ -192,7 +192,7 @@ def test_a_headless_chat_that_asks_has_no_result_yet() -> None:
 @pytest.mark.parametrize("is_headless", [True, False])
 def test_the_result_comes_with_the_answer(is_headless: bool) -> None:
     """Who answers the question of a headless chat gets its result; who did not ask for one does not."""
-    reel = Reel("blade")
+    reel = RecordingBuilder("blade")
     reel.send("chat:send", {"session_id": SESSION, "message": "hello", "headless": is_headless})
     reel.hear(*chat("hello", *asked(), **PAUSE))
     answer = {"tool_call_id": "tc_2", "selections": {"0": [0]}, "custom": {}}
@@ -213,7 +213,7 @@ def test_the_result_comes_with_the_answer(is_headless: bool) -> None:
     ],
 )
 def test_a_chat_over_rest_may_fail_or_ask(end: Body, wrong: set[str]) -> None:
-    reel = Reel("blade")
+    reel = RecordingBuilder("blade")
     told = {"session_id": SESSION, "finish_reason": "completed", **end}
     reel.ask("POST", f"/api/sessions/{SESSION}/chat", told, sent={"message": "hello"})
     assert set(reel.failed()) == wrong
@@ -221,7 +221,7 @@ def test_a_chat_over_rest_may_fail_or_ask(end: Body, wrong: set[str]) -> None:
 
 def test_a_compaction_has_no_words_of_the_users() -> None:
     """A chat that chat:compact starts is not held against the message before it."""
-    reel = Reel("blade")
+    reel = RecordingBuilder("blade")
     reel.send("chat:send", {"session_id": SESSION, "message": "hello"})
     reel.hear(*chat("hello", *replied(1)))
     reel.send("chat:compact", {"session_id": SESSION})
@@ -231,7 +231,7 @@ def test_a_compaction_has_no_words_of_the_users() -> None:
 
 def test_a_poll_may_bring_a_whole_chat() -> None:
     """A chat that one poll brings does not come before itself."""
-    reel = Reel("blade")
+    reel = RecordingBuilder("blade")
     reel.poll(*chat("hello", *asked(), **PAUSE))
     kept = turn(1, "assistant", "paused", call(ASK, "awaiting_answer", 2))
     reel.ask("GET", f"/api/sessions/{SESSION}/messages", [turn(0, "user", "completed", text="hello"), kept])
@@ -243,7 +243,7 @@ def test_a_poll_may_bring_a_whole_chat() -> None:
 )
 def test_the_past_is_told_to_those_who_resume(subscribed: Body, wrong: set[str]) -> None:
     """What a connection was told comes again only if it subscribes to resume."""
-    reel, told = Reel("blade"), [("session:updated", {"session_id": SESSION, "stream_sequence": 1})]
+    reel, told = RecordingBuilder("blade"), [("session:updated", {"session_id": SESSION, "stream_sequence": 1})]
     for wanted in ({}, subscribed):
         reel.send("session:subscribe", {"session_id": SESSION, **wanted})
         reel.hear(*told)

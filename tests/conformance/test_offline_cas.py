@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from conformance.offline.tape import Exchange
-from tests.support.conformance.hand_recordings import Reel
+from tests.support.conformance.handmade_recordings import RecordingBuilder
 
 Body = dict[str, Any]
 NOW = "2026-01-01T00:00:00Z"
@@ -20,7 +20,7 @@ class Story:
     """A stream of a session, and the posts that bring its events about."""
 
     def __init__(self) -> None:
-        self.reel = Reel("cas")
+        self.reel = RecordingBuilder("cas")
         self.stream: Exchange = self.reel.open("GET", f"{SESSION}/events/stream")
         self._count = 0
 

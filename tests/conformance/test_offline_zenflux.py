@@ -6,7 +6,7 @@ from uuid import uuid4
 import orjson
 import pytest
 
-from tests.support.conformance.hand_recordings import Reel
+from tests.support.conformance.handmade_recordings import RecordingBuilder
 
 Body = dict[str, Any]
 SOCKET = "/api/v1/ws/chat"
@@ -18,7 +18,7 @@ class Line:
     """A run on a socket, event by event."""
 
     def __init__(self) -> None:
-        self.reel = Reel("zenflux")
+        self.reel = RecordingBuilder("zenflux")
         self._count = 0
         request = {"type": "req", "id": "1", "method": "chat.send", "params": {"user_id": "u1", "message": "hello"}}
         self._frame(request, is_sent=True)

@@ -12,7 +12,6 @@ import pytest
 from conformance.faults.serving import served
 from conformance.kit.suite import dialects, load_suite
 from conformance.kit.verdict import Outcome, Report, Verdict
-from tests.support.conformance.belongings import Lists, Somebody, held
 from tests.support.conformance.examinations import (
     KEY,
     PATIENT,
@@ -23,6 +22,7 @@ from tests.support.conformance.examinations import (
     suited,
     troubles,
 )
+from tests.support.conformance.foreign_resources import Lists, OtherUser, held
 from tests.support.conformance.har_files import as_har
 
 PASSED_AT_LEAST = {"aap": 40, "cas": 62, "zenflux": 194, "blade": 153}
@@ -70,7 +70,7 @@ async def _whole(dialect: str, path: Path) -> Whole:
     server = SERVERS[dialect]()
     profile = suited(dialect, server)
     async with served(server) as url, aiohttp.ClientSession() as session:
-        somebody = Somebody(dialect, url, session)
+        somebody = OtherUser(dialect, url, session)
         await somebody.make()
         lists, things = await somebody.lists(), held(server)
         with path.open("wb") as file:

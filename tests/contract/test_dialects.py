@@ -56,7 +56,7 @@ def test_replay_equals_live(records: list[Record]) -> None:
     """One test for all dialects: to make up a session takes longer than to project it."""
     for name, options in projections():
         its = dialect(name)
-        first, second = (its.outbound(table(name), options) for _ in range(2))
+        first, second = (its.projector(table(name), options) for _ in range(2))
         live = [first.feed(record) for record in records]
         assert [second.feed(record) for record in records] == live, (name, options)
         assert all(isinstance(frame, bytes) and frame for frames in live for frame in frames), (name, options)
@@ -65,7 +65,7 @@ def test_replay_equals_live(records: list[Record]) -> None:
 @given(records=sessions(turns=1))
 def test_nothing_is_held_back_beyond_the_end_of_a_turn(records: list[Record]) -> None:
     for name, options in projections():
-        outbound = dialect(name).outbound(table(name), options)
+        outbound = dialect(name).projector(table(name), options)
         for record in records:
             outbound.feed(record)
         outbound.flush(records[-1].at + 3600)
@@ -74,7 +74,7 @@ def test_nothing_is_held_back_beyond_the_end_of_a_turn(records: list[Record]) ->
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_projector_knows_no_socket_and_no_clock(name: str) -> None:
-    source = inspect.getsource(inspect.getmodule(dialect(name).outbound))  # type: ignore[arg-type]
+    source = inspect.getsource(inspect.getmodule(dialect(name).projector))  # type: ignore[arg-type]
     for word in ("import asyncio", "import time", "aiohttp", "datetime.now", "import random", "import uuid"):
         assert word not in source
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from gateway.http import ANONYMOUS
 from gateway.model import Outcome, TurnEnded
-from gateway.web import NOBODY
 from tests.support.gateway_server import Served, serving, until
 
 SLOW = "/slow 10000"
@@ -32,9 +32,9 @@ def named(said: Any, session_id: str) -> Any:
 
 
 async def ended(served: Served, session_id: str) -> list[Outcome]:
-    view = await served.gateway.sessions.get(NOBODY, session_id)
-    await served.gateway.house.log.settled(session_id, view.head)
-    records = await served.gateway.sessions.records(NOBODY, session_id)
+    view = await served.gateway.sessions.get(ANONYMOUS, session_id)
+    await served.gateway.runtime.log.wait_stored(session_id, view.head)
+    records = await served.gateway.sessions.records(ANONYMOUS, session_id)
     return [record.event.outcome for record in records if isinstance(record.event, TurnEnded)]
 
 
@@ -46,8 +46,8 @@ async def test_a_client_that_leaves_while_its_message_is_stored_stops_the_turn(t
         assert served.runner is not None
         assert served.runner.server is not None
         sessions, server = served.gateway.sessions, served.runner.server
-        view = await sessions.create(NOBODY, "demo")
-        busy = asyncio.create_task(served.gateway.house.log._database.write(lambda file: disk_is_free.wait(60)))
+        view = await sessions.create(ANONYMOUS, "demo")
+        busy = asyncio.create_task(served.gateway.runtime.log._database.write(lambda file: disk_is_free.wait(60)))
         url = served.url(MOUNTS[dialect] + path.format(view.session_id))
         request = asyncio.create_task(served.http.post(url, json=named(body, view.session_id)))
         try:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from mappings.language import FEATURES, Level
+from mappings.language import FEATURES, SupportLevel
 from tests.support.dialect_tables import DIALECTS, dialect, table
 from tests.support.doc_pages import ROOT, Page
 
@@ -36,7 +36,7 @@ def test_the_levels_are_explained() -> None:
     explained = [row[0] for row in rows_of("What each dialect can carry", "| level | meaning |")]
     used = {str(level) for name in COLUMNS for level in table(name).support.values()}
     assert set(explained) == used
-    assert [Level(word) for word in explained]
+    assert [SupportLevel(word) for word in explained]
 
 
 ADVICE = rows_of("Which to choose for a new client", "| the client must | features | dialects |")
@@ -46,7 +46,7 @@ ADVICE = rows_of("Which to choose for a new client", "| the client must | featur
 def test_an_advice_names_every_dialect_that_carries_the_features_in_full(row: list[str]) -> None:
     features = re.findall(r"`(\w+)`", row[1])
     assert features
-    fitting = [name for name in COLUMNS if all(table(name).support[one] is Level.FULL for one in features)]
+    fitting = [name for name in COLUMNS if all(table(name).support[one] is SupportLevel.FULL for one in features)]
     assert [TITLES[title] for title in row[2].split(", ")] == fitting
 
 

@@ -15,8 +15,8 @@ import structlog
 from typer.testing import CliRunner
 
 from gateway.cli import app
-from gateway.storage import make
-from gateway.storage.opening import locked
+from gateway.storage import create_database
+from gateway.storage.sqlite.connection import lock_database
 from tests.support.doc_pages import ROOT, Page
 from tests.support.gateway_server import Served, serving
 
@@ -86,7 +86,7 @@ def no_settings(folder: Path) -> str:
 
 def second_server(folder: Path) -> str:
     (folder / "data").mkdir()
-    with locked(folder / "data" / "dragoman.db"):
+    with lock_database(folder / "data" / "dragoman.db"):
         return run("serve", "--port", "0")
 
 
@@ -104,7 +104,7 @@ def strange_database(folder: Path) -> str:
 
 def no_sessions(folder: Path) -> str:
     (folder / "data").mkdir()
-    make(folder / "data" / "dragoman.db")
+    create_database(folder / "data" / "dragoman.db")
     return run("sessions")
 
 
@@ -312,11 +312,11 @@ async def test_a_request_is_answered_with_it(message: str, tmp_path: Path) -> No
 
 IN_THE_SOURCE: Sequence[str] = (
     "there is no session '…' at …; `dragoman sessions …` lists those there are",  # tests/cli/test_chat.py asks for one
-    "the server is about to stop and starts no new turns; ask again when it is back",  # tests/test_draining.py
+    "the server is about to stop and starts no new turns; ask again when it is back",  # tests/test_graceful_shutdown.py
     "MCP servers need a package that is not installed",  # the package is installed where tests run
     "… took too long: …; is that its address? --timeout waits longer",  # tests/cli/test_chat.py waits for it
     "it is not known whether this was done: …",  # tests/security/test_redis_away.py
-    "nothing can be stored just now: …",  # tests/log brings it about with a disk that is full
+    "nothing can be stored just now: …",  # tests/storage/log brings it about with a disk that is full
 )
 
 

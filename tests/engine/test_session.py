@@ -36,13 +36,13 @@ from gateway.model import (
     TurnResumed,
     TurnSuspended,
 )
-from gateway.ports import Said, Turn
-from tests.support.engine_stage import Stage, lawful, names, refolded
+from gateway.ports import BackendEvent, Turn
+from tests.support.engine.engine_fixture import EngineFixture, lawful, names, refolded
 
 CALLS = (ToolCall(call_id="c1", name="calc"), ToolCall(call_id="c2", name="mine", origin=ToolOrigin.CLIENT))
 
 
-async def two_asks(turn: Turn) -> AsyncGenerator[Said, None]:
+async def two_asks(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
     """Calls two tools at once: one needs leave, the other is the client's."""
     yield MessageStarted(message_id="m1")
     for call in CALLS:
@@ -54,13 +54,13 @@ async def two_asks(turn: Turn) -> AsyncGenerator[Said, None]:
         yield ToolReturned(call_id=call.call_id, origin=call.origin, content=type(answer).__name__)
 
 
-async def patient(turn: Turn) -> AsyncGenerator[Said, None]:
+async def patient(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
     """Never says anything and never ends."""
     await asyncio.Event().wait()
     yield MessageStarted(message_id="never")
 
 
-async def waiting(stage: Stage):
+async def waiting(stage: EngineFixture):
     session = await stage.session()
     session.submit([SendMessage(content="go")])
     await stage.until(session, TurnSuspended)
@@ -69,7 +69,7 @@ async def waiting(stage: Stage):
 
 
 async def test_a_turn_waits_under_its_id_and_goes_on_when_all_is_answered() -> None:
-    stage = Stage(two_asks)
+    stage = EngineFixture(two_asks)
     session, first, second = await waiting(stage)
     assert session.view.status is SessionStatus.SUSPENDED
     turn_id = session.view.turn_id
@@ -89,7 +89,7 @@ async def test_a_turn_waits_under_its_id_and_goes_on_when_all_is_answered() -> N
 
 
 async def test_answers_in_one_list_are_taken_together_and_logged_before_their_effects() -> None:
-    stage = Stage(two_asks)
+    stage = EngineFixture(two_asks)
     session, first, second = await waiting(stage)
     before = session.view.head
     session.submit([ReturnResult(request_id=second), DecidePermission(request_id=first, granted=False, reason="no")])
@@ -109,7 +109,7 @@ GRANT = DecidePermission(request_id="FIRST", granted=True)
     ([Configure(settings=Settings(options={"nope": "x"})), GRANT], Invalid),
 ])
 async def test_a_list_with_one_bad_command_changes_nothing(commands: list, error: type[GatewayError]) -> None:
-    stage = Stage(two_asks)
+    stage = EngineFixture(two_asks)
     session, first, _ = await waiting(stage)
     before = await stage.records(session)
     commands = [
@@ -123,7 +123,7 @@ async def test_a_list_with_one_bad_command_changes_nothing(commands: list, error
 
 
 async def test_a_second_answer_is_refused_and_harmless() -> None:
-    stage = Stage(two_asks)
+    stage = EngineFixture(two_asks)
     session, first, _ = await waiting(stage)
     session.submit([DecidePermission(request_id=first, granted=True)])
     before = await stage.records(session)
@@ -133,7 +133,7 @@ async def test_a_second_answer_is_refused_and_harmless() -> None:
 
 
 async def test_a_message_while_a_turn_runs_is_refused_and_disturbs_nothing() -> None:
-    stage = Stage(patient)
+    stage = EngineFixture(patient)
     session = await stage.session()
     session.submit([SendMessage(content="one")])
     before = await stage.records(session)
@@ -144,7 +144,7 @@ async def test_a_message_while_a_turn_runs_is_refused_and_disturbs_nothing() -> 
 
 
 async def test_a_message_while_a_turn_waits_abandons_what_was_asked() -> None:
-    stage = Stage(two_asks)
+    stage = EngineFixture(two_asks)
     session, first, _ = await waiting(stage)
     old = session.view.turn_id
     receipt = session.submit([SendMessage(content="never mind")])
@@ -163,7 +163,7 @@ async def test_a_message_while_a_turn_waits_abandons_what_was_asked() -> None:
 
 
 async def test_interrupt_then_message_in_one_list_starts_anew() -> None:
-    stage = Stage(patient)
+    stage = EngineFixture(patient)
     session = await stage.session()
     session.submit([SendMessage(content="one")])
     receipt = session.submit([Interrupt(), SendMessage(content="two")])
@@ -174,14 +174,14 @@ async def test_interrupt_then_message_in_one_list_starts_anew() -> None:
 
 
 async def test_interrupting_an_idle_session_is_accepted_and_nothing_happens() -> None:
-    stage = Stage(patient)
+    stage = EngineFixture(patient)
     session = await stage.session()
     session.submit([Interrupt()])
     assert names(await stage.records(session)) == ["session.created", "input.accepted"]
 
 
 async def test_an_interrupt_for_another_turn_is_not_for_this_one() -> None:
-    stage = Stage(patient)
+    stage = EngineFixture(patient)
     session = await stage.session()
     session.submit([SendMessage(content="one")])
     session.submit([Interrupt(turn_id="turn_of_yesterday")])
@@ -189,7 +189,7 @@ async def test_an_interrupt_for_another_turn_is_not_for_this_one() -> None:
 
 
 async def test_a_command_and_everything_of_its_turn_carry_one_turn_id() -> None:
-    stage = Stage(two_asks)
+    stage = EngineFixture(two_asks)
     session = await stage.session()
     receipt = session.submit([SendMessage(content="go")])
     assert {r.turn_id for r in (await stage.records(session))[1:]} == {receipt.turn_id}
@@ -197,7 +197,7 @@ async def test_a_command_and_everything_of_its_turn_carry_one_turn_id() -> None:
 
 
 async def test_settings_are_fitted_before_anything_is_logged() -> None:
-    stage = Stage(two_asks)
+    stage = EngineFixture(two_asks)
     session = await stage.session()
     session.submit([Configure(settings=Settings(options={"api_key": "hush", "tone": "loud"}))])
     assert session.view.settings.options == {"tone": "loud"}
@@ -205,24 +205,24 @@ async def test_settings_are_fitted_before_anything_is_logged() -> None:
 
 
 async def test_a_closed_session_takes_no_commands() -> None:
-    stage = Stage(patient)
+    stage = EngineFixture(patient)
     session = await stage.session()
-    session.say(SessionClosed(reason=CloseReason.ARCHIVED))
+    session.append(SessionClosed(reason=CloseReason.ARCHIVED))
     with pytest.raises(Conflict, match="archived"):
         session.submit([SendMessage(content="hello?")])
 
 
 async def test_a_server_about_to_stop_starts_no_turns() -> None:
-    stage = Stage(patient)
+    stage = EngineFixture(patient)
     session = await stage.session()
-    stage.house.closing = True
+    stage.house.is_draining = True
     with pytest.raises(Overloaded):
         session.submit([SendMessage(content="hello?")])
     assert names(await stage.records(session)) == ["session.created"]
 
 
 async def test_the_live_view_equals_the_fold_of_the_log() -> None:
-    stage = Stage(two_asks)
+    stage = EngineFixture(two_asks)
     session, first, second = await waiting(stage)
     assert refolded(session.view, await stage.records(session)) == session.view
     session.submit([DecidePermission(request_id=first, granted=True), ReturnResult(request_id=second)])
@@ -231,7 +231,7 @@ async def test_the_live_view_equals_the_fold_of_the_log() -> None:
 
 
 async def test_time_never_goes_back_in_a_session() -> None:
-    stage = Stage(two_asks)
+    stage = EngineFixture(two_asks)
     session = await stage.session()
     stage.now -= 1000
     session.submit([SendMessage(content="go")])
@@ -239,7 +239,7 @@ async def test_time_never_goes_back_in_a_session() -> None:
     lawful(await stage.records(session))
 
 
-async def broken(turn: Turn) -> AsyncGenerator[Said, None]:
+async def broken(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
     """Finds its upstream gone."""
     yield MessageStarted(message_id="m1")
     raise BackendFailed("http://10.0.0.1 cannot be reached (Connection refused)")
@@ -247,7 +247,7 @@ async def broken(turn: Turn) -> AsyncGenerator[Said, None]:
 
 async def test_the_journal_says_why_a_turn_failed() -> None:
     """Some dialects tell their clients only that it did."""
-    stage = Stage(broken)
+    stage = EngineFixture(broken)
     session = await stage.session()
     with capture_logs() as told:
         session.submit([SendMessage(content="go")])
@@ -258,7 +258,7 @@ async def test_the_journal_says_why_a_turn_failed() -> None:
 
 
 async def test_an_interrupt_for_another_turn_makes_no_room_for_a_message() -> None:
-    stage = Stage(patient)
+    stage = EngineFixture(patient)
     session = await stage.session()
     session.submit([SendMessage(content="go")])
     head = session.view.head

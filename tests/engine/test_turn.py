@@ -42,13 +42,13 @@ from gateway.model import (
     TurnStarted,
     Usage,
     Withdraw,
-    decode,
-    encode,
+    decode_record,
+    encode_record,
 )
-from gateway.ports import Said, Scoped
+from gateway.ports import BackendEvent, ScopedEvent
 from gateway.ports import Turn as TurnPort
+from tests.support.engine.engine_fixture import EngineFixture, names
 from tests.support.engine.single_turn import HELLO, deep, ended, played
-from tests.support.engine_stage import Stage, names
 from tests.support.record_streams import backend_turns
 
 CALL = ToolCall(call_id="c1", name="clock")
@@ -61,7 +61,7 @@ CALLING = [
 
 
 async def test_a_plain_turn_is_logged_as_it_was_said() -> None:
-    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+    async def play(turn: TurnPort) -> AsyncGenerator[BackendEvent, None]:
         for event in HELLO:
             yield event
 
@@ -74,7 +74,7 @@ async def test_a_plain_turn_is_logged_as_it_was_said() -> None:
 
 @pytest.mark.parametrize("said", range(len(HELLO) + 1))
 async def test_an_exception_at_any_point_becomes_a_fault(said: int) -> None:
-    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+    async def play(turn: TurnPort) -> AsyncGenerator[BackendEvent, None]:
         for event in HELLO[:said]:
             yield event
         raise ZeroDivisionError("the secret is 42")
@@ -90,7 +90,7 @@ async def test_an_exception_at_any_point_becomes_a_fault(said: int) -> None:
 
 
 async def test_an_error_of_ours_keeps_its_code_and_words() -> None:
-    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+    async def play(turn: TurnPort) -> AsyncGenerator[BackendEvent, None]:
         yield HELLO[0]
         raise RateLimited("slow down")
 
@@ -100,7 +100,7 @@ async def test_an_error_of_ours_keeps_its_code_and_words() -> None:
 
 
 async def test_a_call_that_was_being_written_is_torn_and_not_carried_out() -> None:
-    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+    async def play(turn: TurnPort) -> AsyncGenerator[BackendEvent, None]:
         yield CALLING[0]
         yield CALLING[1]
         yield BlockDelta(block_id="b1", message_id="m1", kind=BlockKind.TOOL_USE, delta='{"a":')
@@ -113,7 +113,7 @@ async def test_a_call_that_was_being_written_is_torn_and_not_carried_out() -> No
 
 
 async def test_a_call_left_open_comes_back_as_an_error() -> None:
-    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+    async def play(turn: TurnPort) -> AsyncGenerator[BackendEvent, None]:
         for event in CALLING:
             yield event
 
@@ -124,10 +124,10 @@ async def test_a_call_left_open_comes_back_as_an_error() -> None:
 
 
 async def test_a_sub_agent_left_talking_is_ended_too() -> None:
-    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
-        yield Scoped("child", ScopeOpened(parent=ROOT))
-        yield Scoped("child", MessageStarted(message_id="m9"))
-        yield Scoped("child", BlockStarted(block_id="b9", message_id="m9", kind=BlockKind.TEXT))
+    async def play(turn: TurnPort) -> AsyncGenerator[BackendEvent, None]:
+        yield ScopedEvent("child", ScopeOpened(parent=ROOT))
+        yield ScopedEvent("child", MessageStarted(message_id="m9"))
+        yield ScopedEvent("child", BlockStarted(block_id="b9", message_id="m9", kind=BlockKind.TEXT))
         raise BackendFailed("gone")
 
     records = await played(play)
@@ -143,9 +143,9 @@ async def test_a_stream_that_breaks_anywhere_is_closed(said: list[Record], data:
     cut = data.draw(st.integers(0, len(said)))
     how = data.draw(st.sampled_from(["raise", "return", "nonsense", "repeat"]))
 
-    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+    async def play(turn: TurnPort) -> AsyncGenerator[BackendEvent, None]:
         for record in said[:cut]:
-            yield Scoped(record.scope_id, record.event) if record.scope_id != ROOT else record.event
+            yield ScopedEvent(record.scope_id, record.event) if record.scope_id != ROOT else record.event
         if how == "raise":
             raise RuntimeError("broke")
         if how == "nonsense":
@@ -162,7 +162,7 @@ async def test_a_stream_that_breaks_anywhere_is_closed(said: list[Record], data:
 async def test_an_interrupt_ends_the_turn_at_once_even_if_the_backend_will_not_stop() -> None:
     stubborn = asyncio.Event()
 
-    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+    async def play(turn: TurnPort) -> AsyncGenerator[BackendEvent, None]:
         yield HELLO[0]
         try:
             await asyncio.Event().wait()
@@ -170,7 +170,7 @@ async def test_an_interrupt_ends_the_turn_at_once_even_if_the_backend_will_not_s
             await stubborn.wait()
             yield HELLO[1]
 
-    stage = Stage(play)
+    stage = EngineFixture(play)
     session = await stage.session()
     session.submit([SendMessage(content="go")])
     await stage.until(session, MessageStarted)
@@ -181,12 +181,12 @@ async def test_an_interrupt_ends_the_turn_at_once_even_if_the_backend_will_not_s
     assert ended(records).outcome is Outcome.INTERRUPTED
     stubborn.set()
     assert run is not None
-    await run.gone(5)
+    await run.wait_finished(5)
     assert await stage.records(session) == records, "what a stopped backend still says does not count"
 
 
 async def test_a_turn_that_never_ends_is_timed_out() -> None:
-    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+    async def play(turn: TurnPort) -> AsyncGenerator[BackendEvent, None]:
         yield HELLO[0]
         await asyncio.Event().wait()
 
@@ -198,28 +198,28 @@ async def test_a_turn_that_never_ends_is_timed_out() -> None:
 
 
 async def test_a_backend_that_raises_while_it_is_closed_does_no_harm() -> None:
-    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+    async def play(turn: TurnPort) -> AsyncGenerator[BackendEvent, None]:
         try:
             yield HELLO[0]
             await asyncio.Event().wait()
         finally:
             raise OSError("cleanup failed")
 
-    stage = Stage(play)
+    stage = EngineFixture(play)
     session = await stage.session()
     session.submit([SendMessage(content="go")])
     await stage.until(session, MessageStarted)
     run = session.run
     session.submit([Interrupt()])
     assert run is not None
-    await run.gone(5)
+    await run.wait_finished(5)
     assert names(await stage.records(session)).count("turn.ended") == 1
 
 
 async def test_an_ask_nobody_answers_expires_and_the_turn_goes_on() -> None:
     answers: list[object] = []
 
-    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+    async def play(turn: TurnPort) -> AsyncGenerator[BackendEvent, None]:
         for event in CALLING:
             yield event
         answers.extend(await turn.ask(PermissionAsk(call=CALL)))
@@ -234,7 +234,7 @@ async def test_an_ask_nobody_answers_expires_and_the_turn_goes_on() -> None:
 
 
 async def test_asking_in_the_middle_of_a_message_is_a_fault() -> None:
-    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+    async def play(turn: TurnPort) -> AsyncGenerator[BackendEvent, None]:
         yield HELLO[0]
         await turn.ask(PermissionAsk(call=CALL))
 
@@ -243,17 +243,17 @@ async def test_asking_in_the_middle_of_a_message_is_a_fault() -> None:
 
 async def test_a_backend_that_breaks_before_its_first_word_breaks_its_turn() -> None:
     class Broken:
-        def run(self, turn: TurnPort) -> AsyncGenerator[Said, None]:
+        def run(self, turn: TurnPort) -> AsyncGenerator[BackendEvent, None]:
             raise RuntimeError("no such model")
 
         async def close(self) -> None:
             """Nothing to put away."""
 
-    async def never(turn: TurnPort) -> AsyncGenerator[Said, None]:
+    async def never(turn: TurnPort) -> AsyncGenerator[BackendEvent, None]:
         return
         yield
 
-    stage = Stage(never)
+    stage = EngineFixture(never)
     stage.house.backends = {"agent": Broken()}
     session = await stage.session()
     session.submit([SendMessage(content="go")])
@@ -273,7 +273,7 @@ UNWRITABLE: list[AnyAsk] = [
 
 @pytest.mark.parametrize("ask", UNWRITABLE)
 async def test_what_cannot_be_written_cannot_be_asked(ask: AnyAsk) -> None:
-    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+    async def play(turn: TurnPort) -> AsyncGenerator[BackendEvent, None]:
         await turn.ask(ContinuationAsk(turn=1, message="fine"), ask)
         yield NoticePosted(topic="t", title="never")
 
@@ -285,10 +285,10 @@ async def test_what_cannot_be_written_cannot_be_asked(ask: AnyAsk) -> None:
 
 
 async def test_a_fault_with_words_that_cannot_be_written_is_told_with_others() -> None:
-    async def play(turn: TurnPort) -> AsyncGenerator[Said, None]:
+    async def play(turn: TurnPort) -> AsyncGenerator[BackendEvent, None]:
         raise RateLimited("too fast: \ud83d", details={"deep": deep(1000)})
         yield
 
     records = await played(play)
     assert ended(records).fault == Fault(code=FaultCode.RATE_LIMITED, message="too fast: ?", retryable=True)
-    assert [decode(encode(record)) for record in records] == records
+    assert [decode_record(encode_record(record)) for record in records] == records

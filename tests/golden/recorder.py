@@ -21,16 +21,16 @@ from conformance.kit.secrets import Redactor
 from conformance.recording.relay import relaying
 from conformance.recording.writing import Recorder
 from tests.support.dialect_tables import DIALECTS
+from tests.support.dialects.aap.pair_client import AapPairClient
+from tests.support.dialects.blade.pair_client import BladePairClient
+from tests.support.dialects.cas.pair_client import CasPairClient
+from tests.support.dialects.zenflux.pair_client import ZenfluxPairClient
 from tests.support.gateway_server import Served, serving
-from tests.support.pairs.aap_client import AapTalk
-from tests.support.pairs.blade_client import BladeTalk
-from tests.support.pairs.cas_client import CasTalk
 from tests.support.pairs.two_gateways import TOOLS
-from tests.support.pairs.zenflux_client import ZenfluxTalk
 from tests.support.translate.conversations import translated
 
 TALKS: dict[str, Callable[[Served], Any]] = {
-    "aap": AapTalk, "blade": BladeTalk, "cas": CasTalk, "zenflux": ZenfluxTalk,
+    "aap": AapPairClient, "blade": BladePairClient, "cas": CasPairClient, "zenflux": ZenfluxPairClient,
 }
 DIRECTIVES = [
     "hello there", "/think why", "/tool clock", '/tool calc {"expression": "6*7"} well',

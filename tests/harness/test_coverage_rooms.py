@@ -67,7 +67,7 @@ def test_data_about_something_else_is_refused(tree: Path) -> None:
 
 
 def test_rooms_are_folders_of_packages(tmp_path: Path) -> None:
-    assert room_of(Path("gateway/backends/openai/http.py")) == "gateway/backends"
+    assert room_of(Path("gateway/backends/llm/openai/http.py")) == "gateway/backends"
     assert room_of(Path("gateway/app.py")) == "gateway"
 
 

@@ -35,11 +35,11 @@ from gateway.model import (
 )
 from tests.prove.crash.history import (
     NOW,
-    Answered,
-    Hearing,
+    ConnectionHistory,
+    GivenAnswer,
     History,
     Kind,
-    Said,
+    SentMessage,
     Violation,
     judge,
     of_hearing,
@@ -56,15 +56,15 @@ def kinds(found: Sequence[Violation] | object) -> list[Kind]:
 
 # -- hearings ---------------------------------------------------------------------------------------------------------
 
-def hearing(*heard: str, after: str | None = None, ended: bool = False) -> Hearing:
-    return Hearing("c", "s", "all", heard, after, ended)
+def hearing(*heard: str, after: str | None = None, ended: bool = False) -> ConnectionHistory:
+    return ConnectionHistory("c", "s", "all", heard, after, ended)
 
 
 @pytest.mark.parametrize("honest", [
     hearing(), hearing(*WORDS), hearing(*WORDS, ended=True), hearing("one", "two"),
     hearing("three", "four", after="two"), hearing(after="five", ended=True), hearing("two", "three", after=NOW),
 ])
-def test_an_honest_hearing_is_let_pass(honest: Hearing) -> None:
+def test_an_honest_hearing_is_let_pass(honest: ConnectionHistory) -> None:
     assert list(of_hearing(honest, WORDS)) == []
 
 
@@ -80,7 +80,7 @@ def test_an_honest_hearing_is_let_pass(honest: Hearing) -> None:
     (hearing("two", "four", after=NOW), [Kind.GAP]),
     (hearing("one", after="never said"), [Kind.LOST]),
 ])
-def test_a_doctored_hearing_is_noticed(doctored: Hearing, kind: list[Kind]) -> None:
+def test_a_doctored_hearing_is_noticed(doctored: ConnectionHistory, kind: list[Kind]) -> None:
     assert kinds(list(of_hearing(doctored, WORDS))) == kind
 
 
@@ -147,7 +147,7 @@ def test_a_doctored_log_is_noticed(doctor: Callable[[list[Record]], list[Record]
 def test_what_was_taken_is_there_once() -> None:
     def judged(records: list[Record], *, said: bool = True, answered: bool = True) -> list[Kind]:
         return kinds(judge(History(
-            said=[Said("c", "s", "hello 1", said)], answered=[Answered("c", "s", "ask_1", answered)],
+            said=[SentMessage("c", "s", "hello 1", said)], answered=[GivenAnswer("c", "s", "ask_1", answered)],
             logs={"s": records},
         )))
 
@@ -162,7 +162,7 @@ def test_what_was_taken_is_there_once() -> None:
 
 def test_what_was_refused_is_not_there() -> None:
     def judged(records: list[Record]) -> list[Kind]:
-        return kinds(judge(History(refused=[Said("c", "s", "hello 1", False)], logs={"s": records})))
+        return kinds(judge(History(refused=[SentMessage("c", "s", "hello 1", False)], logs={"s": records})))
 
     assert judged([]) == []
     assert judged(log(*SPEECH, *CLOSED, END)) == [Kind.REFUSED]
@@ -201,8 +201,8 @@ def test_all_of_it_is_judged_together() -> None:
     records = log(*SPEECH, *CLOSED, END)
     history = History(
         hearings=[hearing("one", "two")], logs={"s": records}, tellings={("s", "all"): WORDS},
-        said=[Said("c", "s", "hello 1", True)],
+        said=[SentMessage("c", "s", "hello 1", True)],
     )
     assert judge(history) == []
-    history.hearings.append(Hearing("d", "s", "other", ("one",)))
+    history.hearings.append(ConnectionHistory("d", "s", "other", ("one",)))
     assert kinds(judge(history)) == [Kind.LOST]

@@ -6,11 +6,11 @@ from random import Random
 import yaml
 
 from gateway.app import Gateway
+from gateway.composition import load_components
 from gateway.config import load_config
-from gateway.parts import load_parts
-from tests.prove.fuzz.requests import Requests, Route, routes_of
+from tests.prove.fuzz.requests import RequestMaker, Route, routes_of
 from tests.prove.fuzz.target import MIB, complaints_of, growth
-from tests.prove.fuzz.values import Known, Values
+from tests.prove.fuzz.values import KnownIds, ValueMaker
 
 SETTINGS = {
     "dialects": {"aap": {}, "blade": {}, "cas": {}, "zenflux": {}}, "agents": {"demo": {"backend": "demo"}},
@@ -21,11 +21,11 @@ SETTINGS = {
 def routes(folder: Path) -> list[list[Route]]:
     file = folder / "config.yaml"
     file.write_text(yaml.safe_dump({**SETTINGS, "data": str(folder / "data")}))
-    return routes_of(Gateway(load_parts(load_config(file))).web)
+    return routes_of(Gateway(load_components(load_config(file))).web)
 
 
 def test_the_same_number_makes_the_same_request(tmp_path: Path) -> None:
-    requests = Requests(routes(tmp_path), Known())
+    requests = RequestMaker(routes(tmp_path), KnownIds())
     made = [[str(requests.make(Random(f"1 {number}"))) for number in range(50)] for _ in range(2)]
     assert made[0] == made[1]
     assert len(set(made[0])) > 40
@@ -39,12 +39,12 @@ def test_routes_come_with_the_models_that_their_handlers_read_and_the_words_of_t
 
 
 def test_ids_stand_where_the_server_gave_them() -> None:
-    known = Known()
+    known = KnownIds()
     known.add("/api/sessions?limit=1", ["sess_1"])
     known.add("/api/scheduled-tasks", ["task_1"])
     assert {known.choose(Random(seed), "sessions") for seed in range(20)} == {"sess_1"}
     assert {known.choose(Random(seed), "conversations") for seed in range(20)} == {"sess_1"}
-    values = [Values(Random(seed), known).id_of("scheduled-tasks") for seed in range(50)]
+    values = [ValueMaker(Random(seed), known).id_of("scheduled-tasks") for seed in range(50)]
     assert "task_1" in values and len(set(values)) > 3
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import clean_environment
+from tests.support.child_commands import clean_environment
 
 ROOT = Path(__file__).parents[2]
 VERSION = "{}.{}".format(*sys.version_info)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.prove import __main__ as prove
-from tests.prove.proofs import Unreadable, find_proofs
-from tests.support.commands import Command
-from tests.support.tiny_proofs import FAILS, ProofTree
+from tests.prove.proofs import InvalidProofs, find_proofs
+from tests.support.child_commands import ChildCommand
+from tests.support.proof_tree import FAILS, ProofTree
 
 ROOT = Path(__file__).parents[2]
 TELLS_ARGUMENTS = "import sys; print(*sys.argv[1:])"
@@ -147,13 +147,13 @@ def test_a_proof_that_is_silent_for_long_is_spoken_of(
         tree: ProofTree, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(tree.root / "halfway")
     tree.add("alpha", "print('half of it', flush=True)\nopen('halfway', 'w').close()")
-    wait, waits = Command.wait, []
+    wait, waits = ChildCommand.wait, []
 
-    def a_minute(command: Command, seconds: float) -> bool:
+    def a_minute(command: ChildCommand, seconds: float) -> bool:
         waits.append(seconds)
         return wait(command, seconds) if len(waits) > 1 else bool((tree.root / "halfway").read_text())
 
-    monkeypatch.setattr(Command, "wait", a_minute)
+    monkeypatch.setattr(ChildCommand, "wait", a_minute)
     assert prove.main([], tree.root) == 0
     assert waits[0] == 60
     assert re.search(r"alpha has run for .* s: half of it", capsys.readouterr().out)
@@ -180,7 +180,7 @@ def test_everything_that_is_wrong_with_the_folders_is_told_at_once(tree: ProofTr
     tree.add("alpha", extra=["minutes: soon", "colour: red"])
     tree.add("beta", file="other.py")
     (tree.folder("gamma") / "test_gamma.py").write_text("")
-    with pytest.raises(Unreadable) as error:
+    with pytest.raises(InvalidProofs) as error:
         find_proofs(tree.root)
     alpha, beta, gamma = str(error.value).splitlines()
     assert alpha.startswith("tests/prove/alpha: proof.yaml: minutes: Input should be a valid number")

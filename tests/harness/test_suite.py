@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.__main__ import counted, find_rooms, main
-from tests.support.tiny_proofs import ProofTree
+from tests.support.proof_tree import ProofTree
 
 ROOT = Path(__file__).parents[2]
 TOOL = """\

@@ -44,7 +44,7 @@ from gateway.model import (
     TurnStarted,
     TurnSuspended,
 )
-from mappings.language import FEATURES, Level, Table
+from mappings.language import FEATURES, SupportLevel, Table
 
 CALL = ToolCall(call_id="call_1", name="search", input={"q": "x"})
 MakeRecord = Callable[..., Record]
@@ -95,13 +95,13 @@ SAID: list[tuple[Event, list[bytes]]] = [
 
 @pytest.mark.parametrize(("event", "frames"), SAID, ids=lambda value: getattr(value, "name", ""))
 def test_an_event_is_said_as_the_schema_says(aap: Table, record: MakeRecord, event: Event, frames: list[bytes]) -> None:
-    assert list(aap.speaker("sse").record(record(event))) == frames
+    assert list(aap.encoder("sse").record(record(event))) == frames
     assert aap.silent(event) is (frames == [])
 
 
 @pytest.mark.parametrize("reason", StopReason)
 def test_every_stop_reason_is_one_of_aaps(aap: Table, record: MakeRecord, reason: StopReason) -> None:
-    (frame,) = aap.speaker("json").record(record(ended(reason)))
+    (frame,) = aap.encoder("json").record(record(ended(reason)))
     assert orjson.loads(frame)["data"]["stopReason"] in {"end_turn", "tool_use", "max_tokens", "refusal", "error"}
 
 
@@ -115,7 +115,7 @@ def test_stop_reasons_by_word(aap: Table, reason: StopReason, word: str) -> None
 
 
 def test_cues_of_its_own(aap: Table, record: MakeRecord) -> None:
-    say, at = aap.speaker("sse").cue, record(TurnResumed())
+    say, at = aap.encoder("sse").cue, record(TurnResumed())
     assert say("whole.text", at, {"text": "Hi"}) == (b'event: text\ndata: {"text":"Hi"}\n\n',)
     assert say("whole.thinking", at, {"text": "Hm"}) == (b'event: thinking\ndata: {"thinking":"Hm"}\n\n',)
     assert say("image.delta", at, {"text": "![](u)"}) == (b'event: text_delta\ndata: {"delta":"![](u)"}\n\n',)
@@ -197,5 +197,5 @@ def test_every_fault_is_an_error_with_its_status(aap: Table, code: FaultCode) ->
 
 def test_its_support_is_complete_and_what_it_loses_is_explained(aap: Table) -> None:
     assert aap.support.keys() == FEATURES.keys()
-    in_between = {name for name, level in aap.support.items() if level in (Level.PARTIAL, Level.FALLBACK)}
+    in_between = {name for name, level in aap.support.items() if level in (SupportLevel.PARTIAL, SupportLevel.FALLBACK)}
     assert in_between <= aap.notes.keys()

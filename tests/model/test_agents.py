@@ -1,7 +1,7 @@
 """An agent's card: what it has, and what fills the gaps of a session's settings."""
 
 from gateway.model import Settings
-from tests.support.engine_stage import CARD
+from tests.support.engine.engine_fixture import CARD
 
 
 def test_defaults_fill_what_nobody_set() -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gateway.model.configuration_files import harmless_name, is_configuration
+from gateway.model.agents import is_agent_configuration, upload_name
 
 DANGEROUS = [
     ".mcp.json", "CLAUDE.md", "claude.MD", "AGENTS.md", "a/b/CLAUDE.md", ".claude/settings.json",
@@ -14,7 +14,7 @@ PLAIN = ["readme.md", "a/b.txt", ".gitignore", "CLAUDE.md.txt", "notes-CLAUDE.md
 
 
 def test_which_names_are_configuration() -> None:
-    assert [name for name in DANGEROUS if not is_configuration(name)] == []
-    assert [name for name in PLAIN if is_configuration(name)] == []
-    assert [name for name in DANGEROUS if is_configuration(harmless_name(Path(name).name))] == []
-    assert harmless_name("readme.md") == "readme.md"
+    assert [name for name in DANGEROUS if not is_agent_configuration(name)] == []
+    assert [name for name in PLAIN if is_agent_configuration(name)] == []
+    assert [name for name in DANGEROUS if is_agent_configuration(upload_name(Path(name).name))] == []
+    assert upload_name("readme.md") == "readme.md"

@@ -4,6 +4,7 @@ import pytest
 
 from gateway.model import (
     ROOT,
+    AnnotationTopic,
     BlockDelta,
     BlockEnded,
     BlockKind,
@@ -27,13 +28,12 @@ from gateway.model import (
     ToolCall,
     ToolOutput,
     ToolReturned,
-    Topic,
     TurnEnded,
     TurnResumed,
     TurnStarted,
     TurnSuspended,
     event_id_of,
-    place_of_event,
+    seq_of_event,
 )
 
 CALL = ToolCall(call_id="c1", name="clock", input={"zone": "UTC"})
@@ -78,7 +78,7 @@ def speak(*said: Event | tuple[Event, str]) -> Grammar:
     ([START], END_M1, "quiet"),
     ([START, M1, TEXT], TEXT, "in_block"),
     ([START, M1, TEXT], END_M1, "in_block"),
-    ([START, M1, TEXT], MessageAnnotated(message_id="m1", topic=Topic.SEARCH), "in_block"),
+    ([START, M1, TEXT], MessageAnnotated(message_id="m1", topic=AnnotationTopic.SEARCH), "in_block"),
     ([START, M1], MessageEnded(message_id="m2"), "of message m2 inside message m1"),
     ([START, M1], text("x"), "in_message"),
     ([START, M1, TEXT], text("x", block="b2"), "not the open block"),
@@ -128,8 +128,8 @@ def test_a_breach_is_named_and_changes_nothing(lawful: list, breach: Event | tup
 ])
 def test_words_are_taken_together_only_if_all_belong_there(odd: BlockDelta) -> None:
     grammar = speak(START, M1, TEXT)
-    assert not grammar.take_words([text("a"), odd])
-    assert grammar.take_words([text("a"), text("b")])
+    assert not grammar.take_deltas([text("a"), odd])
+    assert grammar.take_deltas([text("a"), text("b")])
     grammar.check(end_text("ab"))
 
 
@@ -161,7 +161,7 @@ def test_a_sub_agent_is_archived_when_it_has_ended_and_not_before() -> None:
 
 def test_an_event_is_known_by_its_place() -> None:
     assert event_id_of("sess_ab", 12) == "evt_ab_12"
-    assert place_of_event("sess_ab", "evt_ab_12") == 12
+    assert seq_of_event("sess_ab", "evt_ab_12") == 12
     for wrong in ("evt_ac_12", "evt_ab_", "evt_ab_x", "evt_ab_012", "evt_ab_0", "evt_ab_-1", "evt_ab_\u0661", "12", "",
                   "evt_ab_" + "9" * 30):
-        assert place_of_event("sess_ab", wrong) is None, wrong
+        assert seq_of_event("sess_ab", wrong) is None, wrong

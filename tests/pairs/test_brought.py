@@ -20,12 +20,12 @@ from gateway.model import (
     parts_of,
     text_of,
 )
-from mappings.language import Level
+from mappings.language import SupportLevel
 from tests.support.dialect_tables import DIALECTS, table
-from tests.support.pairs.client_words import BEFORE, FILE, PICTURE
+from tests.support.pairs.answer_texts import BEFORE, FILE, PICTURE
 from tests.support.pairs.comparison import NOT_TOLD
 from tests.support.pairs.pair import PATIENCE, TALKS
-from tests.support.pairs.two_gateways import Row, in_a_row
+from tests.support.pairs.two_gateways import GatewayChain, gateway_chain
 
 WORDS = {"structured_output": "/json"}
 
@@ -50,7 +50,7 @@ def has_come(name: str, view: SessionView, records: list[Record], mark: str) -> 
     return [isinstance(end.result, dict) and "answer" in end.result for end in ends] == [True]
 
 
-async def brought(row: Row, talk: Any, name: str) -> bool:
+async def brought(row: GatewayChain, talk: Any, name: str) -> bool:
     mark = f"({name})"
     async with asyncio.timeout(PATIENCE):
         reading = await talk.converse(f"{mark} {WORDS.get(name, 'look')}", brings=name)
@@ -64,8 +64,8 @@ async def brought(row: Row, talk: Any, name: str) -> bool:
 @pytest.mark.parametrize("second", DIALECTS)
 @pytest.mark.parametrize("first", DIALECTS)
 async def test_what_is_declared_lost_is_lost_and_nothing_else(tmp_path: Path, first: str, second: str) -> None:
-    async with in_a_row(tmp_path, first) as row:
+    async with gateway_chain(tmp_path, first) as row:
         talk = TALKS[second](row.second)
         lost = {name for name in NOT_TOLD if name not in talk.can_bring or not await brought(row, talk, name)}
-    sides = [table(first).heard, table(second).heard]
-    assert lost == {name for name in NOT_TOLD if {side[name] for side in sides} != {Level.FULL}}
+    sides = [table(first).client_support, table(second).client_support]
+    assert lost == {name for name in NOT_TOLD if {side[name] for side in sides} != {SupportLevel.FULL}}

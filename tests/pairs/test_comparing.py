@@ -19,10 +19,10 @@ from gateway.model import (
     ToolReturned,
     Usage,
 )
-from mappings.language import FEATURES, Level
+from mappings.language import FEATURES, SupportLevel
 from tests.support.pairs.comparison import Comparison
-from tests.support.pairs.facts import Tally
-from tests.support.pairs.reader import Reading
+from tests.support.pairs.facts import FactCounter
+from tests.support.pairs.reader import TurnReader
 
 CALC = ToolCall(call_id="c1", name="calc", input={"expression": "6*7"})
 GO_ON = ContinuationAsk(turn=1, message="Shall I go on?")
@@ -34,9 +34,9 @@ def ended(tokens: int) -> MessageEnded:
         message_id="m", outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN, usage=Usage(input_tokens=tokens))
 
 
-def original() -> Tally:
+def original() -> FactCounter:
     """A call, its permission and its result, a word or two, a picture, and what it cost."""
-    tally = Tally()
+    tally = FactCounter()
     block = {"block_id": "b", "message_id": "m"}
     tally.say(BlockEnded(**block, kind=BlockKind.TOOL_USE, call=CALC))
     tally.ask(PermissionAsk(call=CALC))
@@ -48,8 +48,8 @@ def original() -> Tally:
     return tally
 
 
-def arrived() -> Reading:
-    reading = Reading()
+def arrived() -> TurnReader:
+    reading = TurnReader()
     reading.call("c1", "calc", {"expression": "6*7"})
     reading.asks["permissions"].append(("calc", {"expression": "6*7"}))
     reading.returned("c1", "42")
@@ -60,8 +60,8 @@ def arrived() -> Reading:
     return reading
 
 
-def lost(was: Tally, now: Reading, **lesser: Level) -> set[str]:
-    levels = {name: {lesser.get(name, Level.FULL)} for name in FEATURES}
+def lost(was: FactCounter, now: TurnReader, **lesser: SupportLevel) -> set[str]:
+    levels = {name: {lesser.get(name, SupportLevel.FULL)} for name in FEATURES}
     return {name for name, _, _ in Comparison(was, now, levels, None).lost()}
 
 
@@ -69,7 +69,7 @@ def test_what_arrives_as_it_was_is_not_lost() -> None:
     assert lost(original(), arrived()) == set()
 
 
-LOSSES: dict[str, Callable[[Reading], object]] = {
+LOSSES: dict[str, Callable[[TurnReader], object]] = {
     "text": lambda now: now.texts.append("!"),
     "thinking": lambda now: now.thoughts.append("Hm."),
     "tool_calls": lambda now: now.calls.update(c1=("calc", {})),
@@ -107,10 +107,10 @@ def test_a_stand_in_is_known_by_its_words_and_only_where_it_is_declared() -> Non
     was.ask(GO_ON)
     now.call("c2", "confirm_continue", {"message": GO_ON.message})
     now.returned("c2", "yes")
-    assert lost(was, now, continuations=Level.FALLBACK) == {"continuations"}
+    assert lost(was, now, continuations=SupportLevel.FALLBACK) == {"continuations"}
     assert lost(was, now) == {"continuations", "tool_calls", "tool_results"}
     now.call("c3", "rm", {"path": "/"})
-    assert lost(was, now, continuations=Level.FALLBACK) >= {"tool_calls"}
+    assert lost(was, now, continuations=SupportLevel.FALLBACK) >= {"tool_calls"}
 
 
 def test_what_sub_agents_ask_is_the_agents_own_where_they_are_not_heard() -> None:
@@ -118,14 +118,14 @@ def test_what_sub_agents_ask_is_the_agents_own_where_they_are_not_heard() -> Non
     was.ask(QuestionAsk(questions=(Question(question="Which one?"),)), "child")
     now.call("c2", "AskUserQuestion", {"questions": [{"question": "Which one?"}]})
     now.asks["questions"].append([("Which one?", False, [])])
-    assert lost(was, now, subagents=Level.DROPPED) == set()
+    assert lost(was, now, subagents=SupportLevel.DROPPED) == set()
     assert lost(was, now) == {"tool_calls"}
 
 
 def test_what_sub_agents_cost_is_not_told_where_they_are_not_heard() -> None:
     was = original()
     was.say(ended(2), "child")
-    assert lost(was, arrived(), subagents=Level.DROPPED) == set()
+    assert lost(was, arrived(), subagents=SupportLevel.DROPPED) == set()
     assert lost(was, arrived()) == {"usage"}
 
 
@@ -133,14 +133,14 @@ def test_a_picture_may_be_told_in_words_where_that_is_declared() -> None:
     now = arrived()
     now.texts.insert(0, f"![image]({URL})")
     now.images.clear()
-    assert lost(original(), now, images_out=Level.FALLBACK) == {"images_out"}
+    assert lost(original(), now, images_out=SupportLevel.FALLBACK) == {"images_out"}
     assert lost(original(), now) == {"images_out", "text"}
 
 
 def test_lesser_forms_are_looked_for_on_the_wire() -> None:
     was = original()
     was.ask(GO_ON)
-    found = Comparison(was, arrived(), {name: {Level.FULL} for name in FEATURES}, None)
+    found = Comparison(was, arrived(), {name: {SupportLevel.FULL} for name in FEATURES}, None)
     assert found.untold("nothing of it", "continuations")
     assert not found.untold('{"message": "Shall I go on?"}', "continuations")
     assert found.untold("", "images_out")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.backends.directives import READERS
+from gateway.backends.demo.directive_parser import ARGUMENT_PARSERS
 from tests.support.dialect_tables import DIALECTS
 from tests.support.pairs.pair import DIRECTIVES, misdeclared
 
@@ -15,7 +15,7 @@ PAIRS = [(first, second) for place, first in enumerate(DIALECTS) for second in (
 
 
 def test_every_directive_is_tried() -> None:
-    assert {text.split()[0].removeprefix("/") for text in DIRECTIVES} >= READERS.keys()
+    assert {text.split()[0].removeprefix("/") for text in DIRECTIVES} >= ARGUMENT_PARSERS.keys()
 
 
 @pytest.mark.parametrize(("first", "second"), PAIRS)

@@ -7,11 +7,11 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.support.pairs.aap_reader import AapReading
-from tests.support.pairs.blade_reader import BladeReading
-from tests.support.pairs.cas_reader import CasReading
-from tests.support.pairs.reader import Reading, at_once
-from tests.support.pairs.zenflux_reader import ZenfluxReading
+from tests.support.dialects.aap.pair_reader import AapPairReader
+from tests.support.dialects.blade.pair_reader import BladePairReader
+from tests.support.dialects.cas.pair_reader import CasPairReader
+from tests.support.dialects.zenflux.pair_reader import ZenfluxPairReader
+from tests.support.pairs.reader import TurnReader, at_once
 
 READERS = Path(__file__).parents[1] / "support" / "pairs"
 PRODUCT = ("gateway", "adapters", "mappings", "conformance")
@@ -35,7 +35,7 @@ def test_calls_are_parallel_while_they_are_open_together() -> None:
 
 
 def test_what_a_client_does_itself_is_no_result_of_the_server() -> None:
-    reading = Reading(("paint",))
+    reading = TurnReader(("paint",))
     reading.call("c1", "paint", {})
     reading.returned("c1", "painted")
     assert reading.facts()["tool_results"] == []
@@ -43,8 +43,8 @@ def test_what_a_client_does_itself_is_no_result_of_the_server() -> None:
 
 # -- AAP --------------------------------------------------------------------------------------------------------------
 
-def aap(*told: tuple[str, dict[str, Any]]) -> AapReading:
-    reading = AapReading(("paint",), ("calc",))
+def aap(*told: tuple[str, dict[str, Any]]) -> AapPairReader:
+    reading = AapPairReader(("paint",), ("calc",))
     for event, data in (("turn_start", {}), *told):
         reading.hear(event, data)
     return reading
@@ -78,8 +78,8 @@ def test_aap_is_read_strictly(told: list[tuple[str, dict[str, Any]]]) -> None:
 
 # -- CAS --------------------------------------------------------------------------------------------------------------
 
-def cas(*told: dict[str, Any]) -> CasReading:
-    reading = CasReading(("paint",))
+def cas(*told: dict[str, Any]) -> CasPairReader:
+    reading = CasPairReader(("paint",))
     for number, event in enumerate(told):
         reading.hear({"id": f"evt_{number}", **event})
     return reading
@@ -130,8 +130,8 @@ def test_cas_deltas_add_up_to_their_event() -> None:
 TURN = {"turn_id": "t", "role": "assistant", "loop_id": "root", "kind": "message", "parent_fork_tool_call_id": None}
 
 
-def blade(*patches: tuple[str, dict[str, Any]], **end: Any) -> BladeReading:
-    reading = BladeReading()
+def blade(*patches: tuple[str, dict[str, Any]], **end: Any) -> BladePairReader:
+    reading = BladePairReader()
     reading.hear("turn:start", TURN)
     for kind, data in patches:
         reading.hear("turn:patch", {"turn_id": "t", "patch_type": kind, "data": data})
@@ -159,8 +159,8 @@ def test_blade_asks_with_a_call_that_waits() -> None:
 
 # -- ZenFlux ----------------------------------------------------------------------------------------------------------
 
-def zenflux(*told: tuple[str, dict[str, Any]]) -> ZenfluxReading:
-    reading = ZenfluxReading()
+def zenflux(*told: tuple[str, dict[str, Any]]) -> ZenfluxPairReader:
+    reading = ZenfluxPairReader()
     for kind, data in told:
         reading.hear({"type": kind, "data": data})
     return reading

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gateway.engine import Cursor
-from gateway.engine import channel as channel_module
-from gateway.engine import cursor as cursor_module
-from gateway.engine import feed as feed_module
+from gateway.engine.streams import channel as channel_module
+from gateway.engine.streams import cursor as cursor_module
+from gateway.engine.streams import feed as feed_module
 from gateway.errors import GatewayError
-from gateway.log import MemoryLog
 from gateway.model import (
     ROOT,
     BlockDelta,
@@ -26,16 +25,17 @@ from gateway.model import (
     ContinueTurn,
     Interrupt,
     Record,
+    ScopePhase,
     SendMessage,
-    Turn,
-    Voice,
+    TurnPhase,
 )
-from gateway.ports import Outbound, Said, Scoped, Telling
+from gateway.ports import BackendEvent, BackendOutput, Projector, ScopedEvent
 from gateway.ports import Turn as TurnPort
+from gateway.storage.log import MemoryLog
 from tests.support.dialect_tables import DIALECTS, dialect, table
-from tests.support.engine_stage import Plain, Stage, lawful, refolded
+from tests.support.engine.engine_fixture import EngineFixture, PlainProjector, lawful, refolded
 from tests.support.examples import examples
-from tests.support.record_streams import ENGINES, Walk
+from tests.support.record_streams import ENGINES, RandomWalk
 
 READINGS = ("plain", *sorted(DIALECTS))
 
@@ -53,7 +53,7 @@ class Grouped(MemoryLog):
     def append(self, record: Record) -> None:
         self.taken.append(record)
 
-    def append_words(self, records: Sequence[Record]) -> None:
+    def append_deltas(self, records: Sequence[Record]) -> None:
         self.taken += records
 
     def store(self) -> None:
@@ -71,7 +71,7 @@ class Grouped(MemoryLog):
         self._news.set()
         self._news = asyncio.Event()
 
-    async def settled(self, session_id: str, seq: int) -> None:
+    async def wait_stored(self, session_id: str, seq: int) -> None:
         while self._told.get(session_id, 0) < seq:
             await self._news.wait()
 
@@ -116,7 +116,7 @@ async def settle() -> None:
 class World:
     """One session, whoever watches it, and an agent that says its lines when it is prompted."""
 
-    def __init__(self, scripts: list[list[Said]]) -> None:
+    def __init__(self, scripts: list[list[BackendEvent]]) -> None:
         self.scripts = scripts
         self.prompts: asyncio.Queue[tuple[str, int]] = asyncio.Queue()
         self.log = Grouped()
@@ -127,21 +127,21 @@ class World:
         self.begin()
 
     def begin(self) -> None:
-        self.stage = Stage(self.play, log=self.log, projector=self.projector)
-        self.stage.house.cancel_on_leave = True
+        self.stage = EngineFixture(self.play, log=self.log, projector=self.projector)
+        self.stage.house.cancel_on_disconnect = True
         self.stage.hub.start_of = self.start_of
         self.service = self.stage.service
 
     @staticmethod
-    def projector(name: str, options: str) -> Outbound:
-        return Plain() if name == "plain" else dialect(name).outbound(table(name), options)
+    def projector(name: str, options: str) -> Projector:
+        return PlainProjector() if name == "plain" else dialect(name).projector(table(name), options)
 
     def start_of(self, session_id: str, name: str, cursor: int) -> int:
-        if name in ("plain", "zenflux") or dialect(name).needs == "session":
+        if name in ("plain", "zenflux") or dialect(name).replay_from == "session":
             return 0  # a stream of ZenFlux is of one turn; who watches several has read from the start
         return self.service.start_of_turn(session_id, cursor)
 
-    async def play(self, turn: TurnPort) -> AsyncGenerator[Telling, None]:
+    async def play(self, turn: TurnPort) -> AsyncGenerator[BackendOutput, None]:
         lines = self.scripts.pop(0) if self.scripts else []
         while lines:
             what, number = await self.prompts.get()
@@ -183,8 +183,8 @@ class World:
 
     def _may_ask(self) -> bool:
         session = self.service._sessions[self.session_id]
-        return session.grammar.turn is Turn.RUNNING and not session.grammar.calls and all(
-            scope.voice is Voice.QUIET for scope in session.grammar.scopes.values())
+        return session.grammar.turn is TurnPhase.RUNNING and not session.grammar.calls and all(
+            scope.phase is ScopePhase.QUIET for scope in session.grammar.scopes.values())
 
     def command(self, what: str) -> None:
         view = self.service._sessions[self.session_id].view
@@ -195,7 +195,7 @@ class World:
         elif what == "title":
             self.start(self.service.update("", self.session_id, title="new"))
         elif what == "leave":
-            self.start(self.service.leave("", self.session_id, view.turn_id or "turn_before"))
+            self.start(self.service.client_left("", self.session_id, view.turn_id or "turn_before"))
         for request_id in list(view.asks) if what == "answer" else ():
             answer = ContinueTurn(request_id=request_id)
             self.start(self.service.submit("", self.session_id, [answer]))
@@ -204,9 +204,9 @@ class World:
     async def watch(self, what: str, number: int) -> None:
         if what == "open":
             reading, session = READINGS[number % len(READINGS)], self.service._sessions[self.session_id]
-            after = session.safe * number // 12
-            options = dialect(reading).plain if reading != "plain" else ""
-            cursor = await self.service.watch("", self.session_id, reading, options, after=after)
+            after = session.stored_seq * number // 12
+            options = dialect(reading).default_options if reading != "plain" else ""
+            cursor = await self.service.subscribe("", self.session_id, reading, options, after=after)
             self.watchers.append(Watcher(reading, after, cursor))
         elif self.watchers:
             watcher = self.watchers[number % len(self.watchers)]
@@ -260,8 +260,8 @@ class World:
         await self.through()
         session = self.service._sessions[self.session_id]
         records = list(await self.log.read(self.session_id))
-        assert session.safe == session.view.head == len(records)
-        assert lawful(records).turn is Turn.IDLE
+        assert session.stored_seq == session.view.head == len(records)
+        assert lawful(records).turn is TurnPhase.IDLE
         assert refolded(session.view, records) == session.view
         for watcher in self.watchers:
             while await watcher.read():
@@ -275,15 +275,15 @@ class World:
         assert all(work.done() for work in self.works)
 
     async def told(self, watcher: Watcher) -> list[bytes]:
-        options = dialect(watcher.reading).plain if watcher.reading != "plain" else ""
+        options = dialect(watcher.reading).default_options if watcher.reading != "plain" else ""
         chunks = self.service.read("", self.session_id, watcher.reading, options, after=watcher.after)
         return [frame async for chunk in chunks for frame in chunk.frames]
 
 
 @st.composite
-def scripts(draw: Any) -> list[list[Said]]:
+def scripts(draw: Any) -> list[list[BackendEvent]]:
     """What the agent says in each of its turns, with ids that come once."""
-    walk, told = Walk(draw), []
+    walk, told = RandomWalk(draw), []
     for _ in range(1 + walk.chance.below(3)):
         before = len(walk.records)
         walk.turn(5 + walk.chance.below(16), suspend=False)
@@ -292,9 +292,9 @@ def scripts(draw: Any) -> list[list[Said]]:
     return told
 
 
-def _wordy(record: Record, more: int) -> list[Said]:
+def _wordy(record: Record, more: int) -> list[BackendEvent]:
     """The same, a text with so many words more before its end."""
-    event, said = record.event, list[Said]()
+    event, said = record.event, list[BackendEvent]()
     if isinstance(event, BlockEnded) and event.kind is BlockKind.TEXT:
         words = [f"{number} " for number in range(more)]
         said += [
@@ -303,7 +303,7 @@ def _wordy(record: Record, more: int) -> list[Said]:
         ]
         event = replace(event, text=(event.text or "") + "".join(words))
     said.append(event)
-    return said if record.scope_id == ROOT else [Scoped(record.scope_id, one) for one in said]
+    return said if record.scope_id == ROOT else [ScopedEvent(record.scope_id, one) for one in said]
 
 
 MOVES = st.tuples(
@@ -317,7 +317,9 @@ MOVES = st.tuples(
 
 @examples(150)
 @given(scripts(), st.lists(MOVES, min_size=40, max_size=120))
-async def test_whoever_watches_is_told_what_the_log_has(script: list[list[Said]], moves: list[tuple[str, int]]) -> None:
+async def test_whoever_watches_is_told_what_the_log_has(
+    script: list[list[BackendEvent]], moves: list[tuple[str, int]]
+) -> None:
     with pytest.MonkeyPatch.context() as patch:  # small bounds are soon reached
         patch.setattr(feed_module, "WINDOW", 4)
         patch.setattr(channel_module, "KEPT_CHUNKS", 4)

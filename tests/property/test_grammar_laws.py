@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.engine.closing import missing_ends
 from gateway.model import (
     BlockDelta,
     BlockEnded,
@@ -16,16 +15,17 @@ from gateway.model import (
     MessageStarted,
     Outcome,
     Record,
+    ScopePhase,
     StopReason,
     ToolReturned,
-    Turn,
     TurnEnded,
+    TurnPhase,
     TurnStarted,
-    Voice,
-    decode,
-    encode,
+    decode_record,
+    encode_record,
     fold,
 )
+from gateway.model.stream_closer import missing_ends
 from tests.support.record_streams import sessions
 
 OPENS_OR_CLOSES = (BlockStarted, BlockEnded, MessageStarted, MessageEnded, ToolReturned, TurnStarted, TurnEnded)
@@ -41,10 +41,10 @@ def check(records: list[Record]) -> Grammar:
 @given(sessions())
 def test_a_lawful_session_ends_with_nothing_open(records: list[Record]) -> None:
     grammar = check(records)
-    assert grammar.turn is Turn.IDLE
+    assert grammar.turn is TurnPhase.IDLE
     assert not grammar.calls
     assert not grammar.asks
-    assert [scope.voice for scope in grammar.scopes.values()] == [Voice.QUIET]
+    assert [scope.phase for scope in grammar.scopes.values()] == [ScopePhase.QUIET]
 
 
 @given(sessions(turns=1), st.data())
@@ -88,12 +88,12 @@ def test_whatever_is_cut_off_can_be_ended_well(records: list[Record], data: st.D
     for scope_id, event in missing_ends(grammar, Outcome.FAILED, StopReason.ERROR):
         grammar.check(event, scope_id)
     grammar.check(TurnEnded(outcome=Outcome.FAILED, stop_reason=StopReason.ERROR))
-    assert grammar.turn is Turn.IDLE
+    assert grammar.turn is TurnPhase.IDLE
 
 
 @given(sessions())
 def test_a_record_read_back_from_the_log_is_the_same(records: list[Record]) -> None:
-    assert [decode(encode(record)) for record in records] == records
+    assert [decode_record(encode_record(record)) for record in records] == records
 
 
 @given(sessions())

@@ -9,15 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.blade.outbound import number_of, place_of
-from adapters.cas.reading import Reading
-from adapters.zenflux.manner import Manner, as_word, user_of
+from adapters.blade.server.projector import record_before_sequence, sequence_in_frame
+from adapters.cas.server.stream_options import StreamOptions
+from adapters.zenflux.server.stream_options import StreamOptions as Manner
+from adapters.zenflux.server.stream_options import encode_options
+from adapters.zenflux.server.views import user_id_of
 from gateway.engine import Hub
-from gateway.engine import channel as channel_module
-from gateway.engine import cursor as cursor_module
-from gateway.engine import feed as feed_module
-from gateway.engine.cursor import Cursor
-from gateway.log import MemoryLog
+from gateway.engine.streams import channel as channel_module
+from gateway.engine.streams import cursor as cursor_module
+from gateway.engine.streams import feed as feed_module
+from gateway.engine.streams.cursor import Cursor
+from gateway.http import ResumedSubscription
 from gateway.model import (
     ROOT,
     BlockDelta,
@@ -36,13 +38,13 @@ from gateway.model import (
     fold,
 )
 from gateway.ports import Subscription
-from gateway.quotas import Tally
-from gateway.web import Rest
-from tests.support.adapters.cas_reader import Shelf
+from gateway.quotas import Quotas
+from gateway.storage.log import MemoryLog
 from tests.support.dialect_tables import dialect, table
-from tests.support.engine_stage import Watchman
+from tests.support.dialects.cas.reader import StoredSession
+from tests.support.engine.engine_fixture import CountingMetrics
 from tests.support.examples import examples
-from tests.support.record_streams import Walk, sessions, spread
+from tests.support.record_streams import RandomWalk, sessions, spread
 
 SESSION = "sess_walk"
 MANNERS = {
@@ -50,7 +52,11 @@ MANNERS = {
     "events": Manner(framing="sse", multi_message=False, throttle=0.0),
 }
 BOTH = ("agent.message", "agent.thinking")
-READINGS = {"plain": Reading(), "deltas": Reading(deltas=BOTH), "raw": Reading(incremental=True, raw=True)}
+READINGS = {
+    "plain": StreamOptions(),
+    "deltas": StreamOptions(deltas=BOTH),
+    "raw": StreamOptions(incremental=True, raw=True),
+}
 
 
 class Library:
@@ -61,8 +67,8 @@ class Library:
         self.log = MemoryLog()
         self.said = 0
         self.hub = Hub(
-            log=self.log, projector=lambda name, options: dialect(name).outbound(table(name), options),
-            clock=lambda: self.now, start_of=self._start_of, watching=Watchman(), max_lag=lambda: 10**6,
+            log=self.log, projector=lambda name, options: dialect(name).projector(table(name), options),
+            clock=lambda: self.now, start_of=self._start_of, observer=CountingMetrics(), max_lag=lambda: 10**6,
         )
         self.hub.unsettled = lambda session_id: self.said > self.head
         self.log.on_commit = self.hub.publish
@@ -72,7 +78,7 @@ class Library:
             self.commit(len(records))
 
     def _start_of(self, session_id: str, name: str, cursor: int) -> int:
-        if dialect(name).needs == "session":
+        if dialect(name).replay_from == "session":
             return 0
         return fold(session_id, self.all).turn_start(cursor)
 
@@ -83,7 +89,7 @@ class Library:
         self.said = max(self.said, upto)
 
     def watch(self, name: str, options: str, after: int) -> Cursor:
-        return self.hub.watch(SESSION, self.head, name, options, after, self.hub.take_place("", Tally()))
+        return self.hub.subscribe(SESSION, self.head, name, options, after, self.hub.reserve_slot("", Quotas()))
 
 
 async def told(subscription: Subscription, *, to: str) -> list[bytes]:
@@ -112,7 +118,7 @@ async def test_aap_at_every_event(mode: str, records: list[Record]) -> None:
         if isinstance(record.event, TurnStarted | TurnResumed):
             whole = await told(library.watch("aap", f"{mode} ids", record.seq - 1), to="yields")
             for cut in range(len(whole) + 1):
-                rest = Rest(library.watch("aap", f"{mode} ids", record.seq - 1), cut)
+                rest = ResumedSubscription(library.watch("aap", f"{mode} ids", record.seq - 1), cut)
                 assert whole[:cut] + await told(rest, to="yields") == whole
             plain = await told(library.watch("aap", mode, record.seq - 1), to="yields")
             ids = [f"id: {record.seq}.{number}\n".encode() for number in range(1, len(plain) + 1)]
@@ -127,14 +133,14 @@ async def test_zenflux_at_every_frame(manner: Manner, records: list[Record]) -> 
     for record in records:
         if isinstance(record.event, TurnStarted):
             before = fold(SESSION, records[:record.seq - 1])
-            facts = as_word(Manner(
+            facts = encode_options(Manner(
                 framing=manner.framing, multi_message=manner.multi_message, whole=manner.whole,
                 throttle=manner.throttle, title=before.title, created_at=before.created_at,
-                user_id=user_of(before.owner, before.metadata),
+                user_id=user_id_of(before.owner, before.metadata),
             ))
             whole = await told(library.watch("zenflux", facts, record.seq - 1), to="ends")
             for cut in range(len(whole) + 1):
-                rest = Rest(library.watch("zenflux", facts, record.seq - 1), cut)
+                rest = ResumedSubscription(library.watch("zenflux", facts, record.seq - 1), cut)
                 assert whole[:cut] + await told(rest, to="ends") == whole
 
 
@@ -160,12 +166,16 @@ async def test_blade_at_many_events(manner: str, records: list[Record]) -> None:
     """
     library = Library(records)
     whole = [frame async for frame in _read(library, manner, 0)]
-    numbers = [number_of(frame) for frame in whole]
+    numbers = [sequence_in_frame(frame) for frame in whole]
     once = numbers[::2] if manner == "raw" else numbers
     assert sorted(set(once)) == once
     for number in [0, *(once[place] for place in spread(len(once)))]:
-        rest = [frame async for frame in _read(library, manner, place_of(number)) if number_of(frame) > number]
-        had = [frame for frame in whole if number_of(frame) <= number]
+        rest = [
+            frame
+            async for frame in _read(library, manner, record_before_sequence(number))
+            if sequence_in_frame(frame) > number
+        ]
+        had = [frame for frame in whole if sequence_in_frame(frame) <= number]
         assert had + rest == whole
 
 
@@ -178,10 +188,10 @@ async def _read(library: Library, manner: str, after: int) -> AsyncIterator[byte
 @pytest.mark.parametrize("reading", READINGS.values(), ids=READINGS)
 @examples(30)
 @given(records=sessions(steps=15))
-async def test_cas_at_every_event(reading: Reading, records: list[Record]) -> None:
-    shelf = Shelf(records)
+async def test_cas_at_every_event(reading: StreamOptions, records: list[Record]) -> None:
+    shelf = StoredSession(records)
 
-    async def frames(how: Reading, after: int) -> list[bytes]:
+    async def frames(how: StreamOptions, after: int) -> list[bytes]:
         chunks = shelf.read("", SESSION, "cas", how.word, after=after)
         return [frame async for chunk in chunks for frame in chunk.frames]
 
@@ -195,7 +205,7 @@ async def test_cas_at_every_event(reading: Reading, records: list[Record]) -> No
 # -- while it happens -------------------------------------------------------------------------------------------------
 
 LIVE = {
-    "aap": ("aap", "delta"), "blade": ("blade", ""), "cas": ("cas", Reading(deltas=BOTH).word),
+    "aap": ("aap", "delta"), "blade": ("blade", ""), "cas": ("cas", StreamOptions(deltas=BOTH).word),
     "zenflux": ("zenflux", ""),
 }
 PACES = st.sampled_from([0.004, 0.03, 0.11, 0.5])
@@ -205,7 +215,7 @@ PACES = st.sampled_from([0.004, 0.03, 0.11, 0.5])
 @st.composite
 def replies(draw: Any) -> list[Record]:
     """A turn in which an agent talks in short breaths: words that are held back, merged and let go by timers."""
-    walk = Walk(draw)
+    walk = RandomWalk(draw)
     walk.turn_id = walk.id("turn")
     walk.say(InputAccepted(command_id="cmd_1", command=SendMessage(content="go")))
     walk.say(TurnStarted(command_id="cmd_1"))

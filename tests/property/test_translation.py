@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given
 
-from gateway.model import ROOT, BlockEnded, BlockKind, Record, Turn, decode
+from gateway.model import ROOT, BlockEnded, BlockKind, Record, TurnPhase, decode_record
 from tests.support.dialect_tables import DIALECTS
-from tests.support.engine_stage import lawful
+from tests.support.engine.engine_fixture import lawful
 from tests.support.examples import examples
 from tests.support.record_streams import sessions
 from tests.support.translate.conversations import told, translated
@@ -21,9 +21,9 @@ def words(records: list[Record], kind: BlockKind) -> str:
 @examples(25)
 @given(stream=sessions())
 def test_a_translation_is_lawful_and_says_the_same_words(source: str, stream: list[Record]) -> None:
-    records = [decode(line) for line in translated(told(stream, source), source, None)[0].splitlines()[1:]]
-    assert lawful(records).turn is not Turn.RUNNING
+    records = [decode_record(line) for line in translated(told(stream, source), source, None)[0].splitlines()[1:]]
+    assert lawful(records).turn is not TurnPhase.RUNNING
     assert words(records, BlockKind.THINKING) == words(stream, BlockKind.THINKING)
     for target in DIALECTS:
         again = translated(told(records, target), target, None)[0]
-        lawful([decode(line) for line in again.splitlines()[1:]])
+        lawful([decode_record(line) for line in again.splitlines()[1:]])

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.prove.proofs import Proof, Unreadable, find_proofs
-from tests.support.commands import Command
+from tests.prove.proofs import InvalidProofs, Proof, find_proofs
+from tests.support.child_commands import ChildCommand
 
 ROOT = Path(__file__).resolve().parents[2]
 LOGS = Path(".prove")
@@ -117,7 +117,7 @@ class Run:
         if not self.plan.fits(proof, left):
             return Outcome(proof, NOT_RUN, remark=f"takes about {proof.minutes:g} min; {max(0, left):.1f} were left")
         limit = 60 * self.plan.limit(proof, left)
-        with Command(self.plan.command(proof, left), cwd=self.plan.root, log=self._log(proof)) as command:
+        with ChildCommand(self.plan.command(proof, left), cwd=self.plan.root, log=self._log(proof)) as command:
             while command.seconds < limit and not command.wait(min(SILENCE, max(0.0, limit - command.seconds))):
                 if command.seconds < limit:
                     self._tell(place, f"{proof.name} has run for {_span(command.seconds)}: {self._last_line(proof)}")
@@ -196,7 +196,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
             raise _Misused("arguments after -- are for one proof: name it with --only")
         if options.minutes is not None and options.minutes <= 0:
             raise _Misused("--minutes: more than 0")
-    except (_Misused, Unreadable) as error:
+    except (_Misused, InvalidProofs) as error:
         print(f"make prove: {error}", file=sys.stderr)
         return USAGE_ERROR
     if options.list:

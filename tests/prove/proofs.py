@@ -13,7 +13,7 @@ HANG = 1800
 """Seconds after which a test of a proof counts as hung."""
 
 
-class Unreadable(Exception):
+class InvalidProofs(Exception):
     """Folders that are no proofs, one problem each."""
 
     def __init__(self, problems: Sequence[str]) -> None:
@@ -84,25 +84,25 @@ def find_proofs(root: Path) -> list[Proof]:
     for folder in sorted(path for path in (root / FOLDER).iterdir() if any(path.glob("*.py"))):
         try:
             proofs.append(_read(root, folder))
-        except Unreadable as error:
+        except InvalidProofs as error:
             problems.append(f"{FOLDER / folder.name}: {error}")
     if problems:
-        raise Unreadable(problems)
+        raise InvalidProofs(problems)
     return proofs
 
 
 def _read(root: Path, folder: Path) -> Proof:
     file = folder / "proof.yaml"
     if not file.is_file():
-        raise Unreadable(["has no proof.yaml; write one with: sentence, minutes, measures (and sample, workers)"])
+        raise InvalidProofs(["has no proof.yaml; write one with: sentence, minutes, measures (and sample, workers)"])
     try:
         said = yaml.safe_load(file.read_text(encoding="utf-8"))
         proof = Proof.model_validate({**said, "name": folder.name, "root": root})
     except (yaml.YAMLError, TypeError) as error:
-        raise Unreadable([f"proof.yaml cannot be read: {error}"]) from None
+        raise InvalidProofs([f"proof.yaml cannot be read: {error}"]) from None
     except ValidationError as error:
         wrong = [f"{'.'.join(map(str, found['loc']))}: {found['msg']}" for found in error.errors()]
-        raise Unreadable([f"proof.yaml: {'; '.join(wrong)}"]) from None
+        raise InvalidProofs([f"proof.yaml: {'; '.join(wrong)}"]) from None
     if not proof.has_tests and not (folder / "__main__.py").is_file():
-        raise Unreadable(["has neither test_*.py nor __main__.py"])
+        raise InvalidProofs(["has neither test_*.py nor __main__.py"])
     return proof

@@ -113,12 +113,12 @@ async def test_an_id_that_is_none_of_ours_is_never_a_path(store: FileStore, tmp_
 
 
 def test_types_are_admitted_by_pattern(store: FileStore, rules: Rules) -> None:
-    store.admit("application/x-anything")
+    store.check_media_type("application/x-anything")
     rules.types = ("image/*", "text/plain")
-    store.admit("image/png")
-    store.admit("text/plain")
+    store.check_media_type("image/png")
+    store.check_media_type("text/plain")
     with pytest.raises(Invalid, match="text/html"):
-        store.admit("text/html")
+        store.check_media_type("text/html")
 
 
 # -- links ------------------------------------------------------------------------------------------------------------
@@ -126,33 +126,33 @@ def test_types_are_admitted_by_pattern(store: FileStore, rules: Rules) -> None:
 async def test_a_link_holds_for_a_while(store: FileStore, now: Now) -> None:
     word, expires = store.link("file_x", "ü.txt", "text/plain")
     assert expires == now.at + 60
-    link = store.opened(word)
+    link = store.read_link(word)
     assert (link.file_id, link.name, link.media_type) == ("file_x", "ü.txt", "text/plain")
     now.at = expires + 0.1
     with pytest.raises(Forbidden, match="expired"):
-        store.opened(word)
+        store.read_link(word)
 
 
 @pytest.mark.parametrize("word", ["", ".", "a.b", "a", "ü.ü", "====.====", "e30.e30"])
 def test_a_word_that_nobody_signed_is_no_link(store: FileStore, word: str) -> None:
     with pytest.raises(NotFound):
-        store.opened(word)
+        store.read_link(word)
 
 
 def test_a_link_cannot_be_changed(store: FileStore) -> None:
     mine, _ = store.link("file_a", "x", "text/plain")
     other, _ = store.link("file_b", "x", "text/plain")
     with pytest.raises(NotFound):
-        store.opened(f"{mine.partition('.')[0]}.{other.partition('.')[2]}")
+        store.read_link(f"{mine.partition('.')[0]}.{other.partition('.')[2]}")
 
 
 def test_servers_of_one_folder_know_each_others_links(tmp_path: Path, now: Now, rules: Rules) -> None:
     one, two, stranger = (FileStore(tmp_path / name, now, lambda: rules) for name in ("files", "files", "others"))
     word, _ = one.link("file_x", "x", "text/plain")
-    assert two.opened(word).file_id == "file_x"
+    assert two.read_link(word).file_id == "file_x"
     assert (tmp_path / "files" / ".secret").stat().st_mode & 0o777 == 0o600
     with pytest.raises(NotFound):
-        stranger.opened(word)
+        stranger.read_link(word)
 
 
 async def test_an_upload_that_ends_while_another_begins_does_not_disturb_it(

@@ -9,9 +9,21 @@ import pytest
 from structlog.testing import capture_logs
 
 from gateway.errors import Conflict, Invalid, NotFound, Overloaded
-from gateway.marks import Problems
-from gateway.resources import Key, KeyStore, SqliteKeyTable
-from gateway.resources.keys import CARRIED, FILE, Change, added, carried, hash_of, issued, relabelled, removed, revoked
+from gateway.ports.keys import Key, KeyChange
+from gateway.resources import KeyStore
+from gateway.resources.keys import (
+    CARRIED,
+    FILE,
+    add_key,
+    hash_token,
+    import_keys,
+    issue_key,
+    relabel_key,
+    remove_key,
+    revoke_key,
+)
+from gateway.storage.resources.key_tables import SqliteKeyTable
+from gateway.yaml_positions import Problems
 
 
 @pytest.fixture
@@ -85,8 +97,8 @@ def test_the_key_itself_is_stored_nowhere_and_the_database_is_for_its_owner_only
 def test_two_who_change_the_keys_at_once_both_succeed(tmp_path: Path) -> None:
     table = SqliteKeyTable(tmp_path / "dragoman.db")
     version, keys = table.load()
-    first, _ = added("one")(keys)
-    second, _ = added("two")(keys)
+    first, _ = add_key("one")(keys)
+    second, _ = add_key("two")(keys)
     assert table.change(version, first)
     assert not table.change(version, second), "the keys have changed meanwhile: look again"
     table.close()
@@ -102,46 +114,46 @@ def test_a_store_that_cannot_be_written_is_told_as_such(tmp_path: Path) -> None:
 
 # -- a user's own -----------------------------------------------------------------------------------------------------
 
-def apply(keys: list[Key], change: Change) -> list[Key]:
+def apply(keys: list[Key], change: KeyChange) -> list[Key]:
     return [key for key in keys if key.hash not in {one.hash for one in (*change.put, *change.remove)}] + [*change.put]
 
 
 def test_a_key_that_a_user_makes_is_theirs() -> None:
-    change, (made, token) = issued("ada", "My Key", "sk-x-")([])
+    change, (made, token) = issue_key("ada", "My Key", "sk-x-")([])
     assert token.startswith("sk-x-")
-    assert (made.masked, made.hash, made.user) == (f"sk-x-...{token[-4:]}", hash_of(token), "ada")
+    assert (made.masked, made.hash, made.user) == (f"sk-x-...{token[-4:]}", hash_token(token), "ada")
     assert made.name == made.key_id
     assert change.put == (made,)
     with pytest.raises(NotFound):
-        revoked("bob", made.key_id)([made])
+        revoke_key("bob", made.key_id)([made])
     with pytest.raises(NotFound):
-        relabelled("bob", made.key_id, "x")([made])
-    assert relabelled("ada", made.key_id, "two")([made])[1].label == "two"
+        relabel_key("bob", made.key_id, "x")([made])
+    assert relabel_key("ada", made.key_id, "two")([made])[1].label == "two"
 
 
 def test_a_user_has_so_many_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.resources.keys.MOST", 1)
-    change, _ = issued("ada", "one")([])
+    monkeypatch.setattr("gateway.resources.keys.MAX_KEYS", 1)
+    change, _ = issue_key("ada", "one")([])
     with pytest.raises(Conflict, match="you have 1 keys already"):
-        issued("ada", "two")(change.put)
-    issued("bob", "one")(change.put)
+        issue_key("ada", "two")(change.put)
+    issue_key("bob", "one")(change.put)
 
 
 def test_a_key_takes_those_with_it_that_it_made_and_those_that_they_made() -> None:
     keys: list[Key] = []
     for name, parent in (("a", None), ("b", 0), ("c", 1), ("d", None), ("e", 3)):
-        rule = added(name) if parent is None else issued("a", name, parent=keys[parent].hash)
+        rule = add_key(name) if parent is None else issue_key("a", name, parent=keys[parent].hash)
         keys = apply(keys, rule(keys)[0])
-    change, gone = removed("a")(keys)
+    change, gone = remove_key("a")(keys)
     assert [key.label or key.name for key in gone] == ["a", "b", "c"]
     assert [key.label or key.name for key in apply(keys, change)] == ["d", "e"]
-    assert [key.label for key in revoked("a", keys[1].key_id)(keys)[1]] == ["b", "c"]
+    assert [key.label for key in revoke_key("a", keys[1].key_id)(keys)[1]] == ["b", "c"]
 
 
 def test_a_key_that_nobody_made_opens_nothing(tmp_path: Path) -> None:
     """A page could have it made while `auth: none` was in force."""
     table = SqliteKeyTable(tmp_path / "data" / "dragoman.db")
-    change, (_, token) = issued("", "local")([])
+    change, (_, token) = issue_key("", "local")([])
     assert table.change(0, change)
     table.close()
     assert KeyStore(tmp_path / "data").verify(token) is None
@@ -149,9 +161,9 @@ def test_a_key_that_nobody_made_opens_nothing(tmp_path: Path) -> None:
 
 # -- the file of before -----------------------------------------------------------------------------------------------
 
-OLD = {"name": "ada", "user": "ada", "hash": hash_of("dgm_old"), "created": "2026-01-01T00:00:00Z",
+OLD = {"name": "ada", "user": "ada", "hash": hash_token("dgm_old"), "created": "2026-01-01T00:00:00Z",
        "used": "2026-02-01T00:00:00Z"}
-NOBODYS = {**OLD, "name": "key_1", "user": "", "hash": hash_of("dgm_nobody")}
+NOBODYS = {**OLD, "name": "key_1", "user": "", "hash": hash_token("dgm_nobody")}
 
 
 def write_old(folder: Path, *keys: dict[str, str]) -> None:
@@ -178,8 +190,8 @@ def test_a_file_of_keys_is_carried_over_once(store: KeyStore, tmp_path: Path) ->
 
 def test_a_key_that_is_stored_already_is_not_carried_over_again() -> None:
     key = Key(name="a", user="a", hash="h", created=datetime.now(UTC))
-    assert carried([key])([key]) == (Change(), 0)
-    assert carried([key])([])[1] == 1
+    assert import_keys([key])([key]) == (KeyChange(), 0)
+    assert import_keys([key])([])[1] == 1
 
 
 def test_a_broken_file_of_keys_is_told(store: KeyStore, tmp_path: Path) -> None:

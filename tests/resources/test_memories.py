@@ -3,8 +3,8 @@
 import pytest
 
 from gateway.errors import Conflict, NotFound
-from gateway.resources import MemoryResources
 from gateway.resources.memories import Memories, Memory
+from gateway.storage.resources.memory import MemoryResources
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ async def test_many_are_changed_and_removed_at_once(memories: Memories) -> None:
 
 
 async def test_a_user_has_so_many(memories: Memories, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.resources.memories.MOST", 1)
+    monkeypatch.setattr("gateway.resources.memories.MAX_MEMORIES", 1)
     await memories.add("ann", Memory(content="one"))
     with pytest.raises(Conflict):
         await memories.add("ann", Memory(content="two"))

@@ -17,7 +17,7 @@ from gateway.model import (
     Settings,
     ToolReturned,
 )
-from gateway.resources.record_addresses import addresses_in
+from gateway.resources.session_archive import addresses_in
 
 SETTINGS = Settings(mcp_servers=({"name": "m", "url": "u:mcp"}, {"name": "c", "command": "x"}))
 

@@ -9,20 +9,20 @@ from msgspec.structs import replace
 
 from gateway.errors import BackendFailed
 from gateway.model import NoticePosted, Question, QuestionAsk, SendMessage, SessionStatus
-from gateway.ports import Said, Turn
-from gateway.quotas import Unbounded
-from gateway.resources import MemoryResources
+from gateway.ports import BackendEvent, Turn
+from gateway.quotas import NoLimits
 from gateway.resources.scheduler import Scheduler
-from gateway.resources.schedules import KeptRun, KeptTask, Run, Schedules, Task
-from tests.support.engine_stage import Stage
+from gateway.resources.schedules import ScheduledTask, Schedules, StoredRun, StoredTask, TaskRun
+from gateway.storage.resources.memory import MemoryResources
+from tests.support.engine.engine_fixture import EngineFixture
 from tests.support.gateway_server import until
 
 NOON = datetime.fromisoformat("2026-01-01T12:00:00Z").timestamp()
 HOUR = 3600.0
-TASK = Task(title="hourly", prompt="report", cron="0 * * * *", agent="agent")
+TASK = ScheduledTask(title="hourly", prompt="report", cron="0 * * * *", agent="agent")
 
 
-async def play(turn: Turn) -> AsyncGenerator[Said, None]:
+async def play(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
     assert isinstance(turn.command, SendMessage)
     yield NoticePosted(topic="t", title="at work")
     if turn.command.content == "break":
@@ -35,7 +35,7 @@ class Desk:
     """An engine, a store, and a scheduler whose time is told by the test."""
 
     def __init__(self) -> None:
-        self.stage = Stage(play)
+        self.stage = EngineFixture(play)
         self.stage.now = NOON
         self.room = 1000
         self.resources = MemoryResources(lambda: self.stage.now, lambda: self.room)
@@ -52,10 +52,10 @@ class Desk:
         self.stage.now = NOON + seconds
         await self.scheduler.tick()
 
-    async def add(self, **changes: object) -> KeptTask:
+    async def add(self, **changes: object) -> StoredTask:
         return await self.schedules.add("ada", replace(TASK, **changes))
 
-    async def runs(self, kept: KeptTask) -> list[Run]:
+    async def runs(self, kept: StoredTask) -> list[TaskRun]:
         return [run.run for run in await self.schedules.runs("ada", kept.task_id)]
 
     async def quiet(self) -> None:
@@ -125,7 +125,7 @@ async def test_a_task_without_its_agent_fails_at_once(desk: Desk) -> None:
 
 
 async def test_a_task_for_which_there_is_no_room_leaves_no_session_behind(desk: Desk) -> None:
-    desk.stage.house.tally.quota = lambda: Unbounded(turns=1)
+    desk.stage.house.tally.quota = lambda: NoLimits(turns=1)
     desk.stage.house.tally.add("ada", turns=1)
     kept = await desk.add()
     await desk.at(HOUR)
@@ -178,7 +178,7 @@ async def test_a_task_that_is_deleted_while_it_runs_is_forgotten(desk: Desk) -> 
 
 
 async def test_only_so_many_run_at_a_time(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.resources.scheduler.AT_ONCE", 2)
+    monkeypatch.setattr("gateway.resources.scheduler.MAX_CONCURRENT_RUNS", 2)
     tasks = [await desk.add() for _ in range(3)]
     await desk.at(HOUR)
     assert [len(await desk.runs(task)) for task in tasks] == [1, 1, 0]
@@ -226,7 +226,7 @@ async def test_nothing_is_started_while_the_server_stops(desk: Desk) -> None:
 
 async def test_a_run_that_was_about_to_begin_when_the_server_died_is_not_begun_again(desk: Desk) -> None:
     kept = await desk.add()
-    await desk.schedules.began("ada", Run(task_id=kept.task_id, triggered_at=NOON + HOUR), NOON + HOUR)
+    await desk.schedules.began("ada", TaskRun(task_id=kept.task_id, triggered_at=NOON + HOUR), NOON + HOUR)
     desk.scheduler = desk.again()
     await desk.at(HOUR + 5)
     (run,) = await desk.runs(kept)
@@ -283,7 +283,7 @@ async def test_a_task_that_is_deleted_while_others_are_looked_at_is_passed_over(
     first, second = await desk.add(), await desk.add()
     start = desk.scheduler._start
 
-    async def start_and_delete(kept: KeptTask, due: float, running: dict[str, KeptRun]) -> None:
+    async def start_and_delete(kept: StoredTask, due: float, running: dict[str, StoredRun]) -> None:
         await start(kept, due, running)
         await desk.schedules.remove("ada", second.task_id)
 

@@ -5,13 +5,13 @@ from datetime import datetime
 import pytest
 
 from gateway.errors import Conflict, Invalid, NotFound, Overloaded
-from gateway.quotas import HOUSE
-from gateway.resources import MemoryResources
-from gateway.resources.schedules import PLACE, RUN, Run, Schedules, Task
+from gateway.quotas import SYSTEM_OWNER
+from gateway.resources.schedules import PLACE, RUN, ScheduledTask, Schedules, TaskRun
 from gateway.resources.schedules import TASK as TASKS
+from gateway.storage.resources.memory import MemoryResources
 
 NOON = datetime.fromisoformat("2026-01-01T12:00:00Z").timestamp()
-TASK = Task(title="t", prompt="p", cron="0 9 * * *", agent="a")
+TASK = ScheduledTask(title="t", prompt="p", cron="0 9 * * *", agent="a")
 
 
 class Desk:
@@ -65,8 +65,8 @@ async def test_nonsense_is_refused_and_changes_nothing(schedules: Schedules) -> 
 
 
 async def test_a_calendar_shows_when_tasks_are_due(schedules: Schedules) -> None:
-    kept = await schedules.add("ada", Task(**{**_fields(TASK), "expires_at": NOON + 3 * 86_400}))
-    await schedules.add("ada", Task(**{**_fields(TASK), "enabled": False}))
+    kept = await schedules.add("ada", ScheduledTask(**{**_fields(TASK), "expires_at": NOON + 3 * 86_400}))
+    await schedules.add("ada", ScheduledTask(**{**_fields(TASK), "enabled": False}))
     ((found, times),) = await schedules.calendar("ada", NOON, NOON + 10 * 86_400)
     assert found.task_id == kept.task_id
     assert times == [NOON + 21 * 3600 + day * 86_400 for day in range(3)]
@@ -78,28 +78,28 @@ async def test_a_calendar_shows_when_tasks_are_due(schedules: Schedules) -> None
 
 
 async def test_a_calendar_is_not_endless(schedules: Schedules) -> None:
-    await schedules.add("ada", Task(**{**_fields(TASK), "cron": "* * * * *"}))
+    await schedules.add("ada", ScheduledTask(**{**_fields(TASK), "cron": "* * * * *"}))
     ((_, times),) = await schedules.calendar("ada", NOON, NOON + 300 * 86_400)
     assert len(times) == 1000
 
 
 async def test_old_runs_are_forgotten(schedules: Schedules, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.resources.schedules.RUNS", 3)
+    monkeypatch.setattr("gateway.resources.schedules.MAX_STORED_RUNS", 3)
     kept = await schedules.add("ada", TASK)
     for number in range(5):
-        await schedules.began("ada", Run(task_id=kept.task_id, triggered_at=float(number)), float(number))
+        await schedules.began("ada", TaskRun(task_id=kept.task_id, triggered_at=float(number)), float(number))
     assert [run.run.triggered_at for run in await schedules.runs("ada", kept.task_id)] == [4, 3, 2]
 
 
 async def test_a_user_has_so_many(schedules: Schedules, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.resources.schedules.MOST", 1)
+    monkeypatch.setattr("gateway.resources.schedules.MAX_TASKS", 1)
     await schedules.add("ada", TASK)
     with pytest.raises(Conflict):
         await schedules.add("ada", TASK)
     await schedules.add("bob", TASK)
 
 
-def _fields(task: Task) -> dict[str, object]:
+def _fields(task: ScheduledTask) -> dict[str, object]:
     return {name: getattr(task, name) for name in task.__struct_fields__}
 
 
@@ -115,7 +115,7 @@ async def test_a_server_that_dies_while_a_task_is_made_leaves_none_that_nobody_r
 
 async def test_a_task_goes_with_its_place_and_its_runs_at_once(desk: Desk, schedules: Schedules) -> None:
     kept = await schedules.add("ada", TASK)
-    await schedules.began("ada", Run(task_id=kept.task_id, triggered_at=NOON), NOON)
+    await schedules.began("ada", TaskRun(task_id=kept.task_id, triggered_at=NOON), NOON)
     await desk.resources.delete(TASKS, "ada", kept.task_id)
-    assert await desk.resources.list(PLACE, HOUSE) == []
+    assert await desk.resources.list(PLACE, SYSTEM_OWNER) == []
     assert await desk.resources.list(RUN, "ada") == []

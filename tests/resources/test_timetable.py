@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from gateway.errors import Invalid
-from gateway.resources.timetable import Timetable
+from gateway.resources.schedules import Timetable
 
 
 def times(cron: str, zone: str, start: str, count: int) -> list[str]:

@@ -13,11 +13,15 @@ from typing import Any
 import aiohttp
 import pytest
 
+from gateway.composition import load_components
 from gateway.config import load_config
 from gateway.model import FilePart, ImagePart, SendMessage, Settings
-from gateway.parts import load_parts
-from tests.support.adapters import aap_client, blade_client, blade_rest_server, cas_client, zenflux_client
-from tests.support.backends.acp_driver import backend, played
+from tests.support.backends.acp_turns import backend, played
+from tests.support.dialects.aap import client as aap_client
+from tests.support.dialects.blade import client as blade_client
+from tests.support.dialects.blade import rest_server
+from tests.support.dialects.cas import client as cas_client
+from tests.support.dialects.zenflux import client as zenflux_client
 from tests.support.gateway_server import Served, serving
 
 ALL = {"aap": {}, "blade": {}, "cas": {}, "zenflux": {}}
@@ -82,7 +86,7 @@ async def test_cas_pictures_documents_servers_repositories_and_credentials(serve
 
 @pytest.mark.parametrize("url", [*INSIDE, "http://127.0.0.1:6379/"])
 async def test_blade_pictures(served: Served, url: str) -> None:
-    async with blade_client.talking(served) as talker:
+    async with blade_client.connect(served) as talker:
         session = await talker.session()
         files = [{"type": "file", "name": "a.txt", "data": "aGVsbG8="}]
         refused = await talker.send(session, [*files, {"type": "image_url", "image_url": {"url": url}}])
@@ -126,7 +130,7 @@ async def test_the_link_of_ones_own_upload_is_taken_and_nobody_elses(served: Ser
 
 
 async def test_a_session_from_a_zip_names_no_address_inside(served: Served) -> None:
-    client = blade_rest_server.Client(served)
+    client = rest_server.Client(served)
     for settings, part in (
         (Settings(mcp_servers=({"name": "m", "url": METADATA},)), "words"),
         (Settings(), (ImagePart(url=PRIVATE),)), (Settings(), (FilePart(name="x", url="file:///etc/passwd"),)),
@@ -160,7 +164,7 @@ async def test_a_public_name_that_leads_inside_is_refused(served: Served, monkey
     refused = await zenflux_client.Client(served).call(
         "POST", "/chat", json={"message": "hi", "files": [{"file_url": url}]}, status=400)
     assert "files.0.file_url" in str(refused)
-    async with blade_client.talking(served) as talker:
+    async with blade_client.connect(served) as talker:
         session = await talker.session()
         told = await talker.send(session, [{"type": "image_url", "image_url": {"url": url}}])
         assert "message.0.image_url.url" in str(told)
@@ -177,7 +181,7 @@ async def test_what_the_operator_allows_is_taken(tmp_path: Path) -> None:
         assert (await client.call("POST", "/agents", inside))[0] == 400
         file = tmp_path / "config.yaml"
         file.write_text(file.read_text().replace("10.0.0.0/8", "169.254.169.254"))
-        served.gateway.take(load_parts(load_config(file), served.gateway.parts))
+        served.gateway.replace_components(load_components(load_config(file), served.gateway.components))
         await client.ok("POST", "/agents", inside)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.resources import KeyStore
-from tests.support.adapters.cas_client import Client
+from tests.support.dialects.cas.client import Client
 from tests.support.gateway_server import serving
 
 

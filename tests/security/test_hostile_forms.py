@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.web.uploads import MAX_LINES
+from gateway.http.file_transfer import MAX_LINES
 from tests.support.dialect_tables import DIALECTS
 from tests.support.gateway_server import serving
 

@@ -11,13 +11,14 @@ from pydantic import BaseModel, ValidationError
 
 from adapters.aap import wire as aap
 from adapters.blade import wire as blade
-from adapters.cas import wire as cas
+from adapters.cas.wire import sessions as cas
 from adapters.zenflux import wire as zenflux
-from gateway.field_errors import MOST_PROBLEMS, field_errors, path_in
-from gateway.model import DEEPEST, MOST_ITEMS, LimitExceeded, json_limits, read_json, reading
-from gateway.upstream import mending
-from gateway.web import parse
-from gateway.web.fail_fast import FailFast
+from gateway import json_values
+from gateway.client import replace_lone_surrogates_in_steps
+from gateway.field_errors import MAX_PROBLEMS, field_errors, path_in_value
+from gateway.http import parse_json
+from gateway.http.json_io import FailFast
+from gateway.json_values import MAX_JSON_DEPTH, MAX_JSON_ITEMS, JsonLimitExceeded, read_json, read_json_in_steps
 from tests.support.dialect_tables import DIALECTS
 from tests.support.gateway_server import serving
 
@@ -38,8 +39,8 @@ WRONG: list[tuple[type[BaseModel], Any]] = [
 def test_a_body_of_mistakes_is_not_looked_through_to_its_end(model: type[BaseModel], value: Any) -> None:
     with pytest.raises(ValidationError) as refused:
         model.model_validate(value)
-    assert refused.value.error_count() <= MOST_PROBLEMS
-    assert 1 <= len(field_errors(refused.value, value)) <= MOST_PROBLEMS
+    assert refused.value.error_count() <= MAX_PROBLEMS
+    assert 1 <= len(field_errors(refused.value, value)) <= MAX_PROBLEMS
 
 
 def wire_models(above: type = FailFast) -> Iterator[type[BaseModel]]:
@@ -81,7 +82,7 @@ class Seen(str):
 
 def test_the_way_to_a_mistake_is_found_without_looking_through_arrays() -> None:
     Seen.compared = 0
-    assert path_in((Seen("list[union]"), 7), [0] * MANY) == (7,)
+    assert path_in_value((Seen("list[union]"), 7), [0] * MANY) == (7,)
     assert Seen.compared < 10
 
 
@@ -90,11 +91,11 @@ class Tripped(Exception):
 
 
 @pytest.mark.parametrize("body", [
-    b"[" + b"[]," * MOST_ITEMS + b"0]",
-    b"[" + b'"",' * (MOST_ITEMS + 1) + b"0]",
-    b"{" + b'"a":{},' * MOST_ITEMS + b'"a":0}',
-    b"[" * (MOST_ITEMS + 1),
-    b'["\\\\",' + b"0," * MOST_ITEMS + b'"\\""]',
+    b"[" + b"[]," * MAX_JSON_ITEMS + b"0]",
+    b"[" + b'"",' * (MAX_JSON_ITEMS + 1) + b"0]",
+    b"{" + b'"a":{},' * MAX_JSON_ITEMS + b'"a":0}',
+    b"[" * (MAX_JSON_ITEMS + 1),
+    b'["\\\\",' + b"0," * MAX_JSON_ITEMS + b'"\\""]',
 ])
 def test_too_many_items_are_refused_before_anything_is_decoded(
     body: bytes, monkeypatch: pytest.MonkeyPatch,
@@ -104,7 +105,7 @@ def test_too_many_items_are_refused_before_anything_is_decoded(
 
     monkeypatch.setattr("msgspec.json.decode", trip)
     monkeypatch.setattr("orjson.loads", trip)
-    with pytest.raises(LimitExceeded, match=f"more than {MOST_ITEMS} items"):
+    with pytest.raises(JsonLimitExceeded, match=f"more than {MAX_JSON_ITEMS} items"):
         read_json(body)
 
 
@@ -121,12 +122,12 @@ def test_the_count_is_the_same_in_pieces_of_any_size(body: bytes, monkeypatch: p
     def told() -> Any:
         try:
             return read_json(body, 4)
-        except LimitExceeded as error:
+        except JsonLimitExceeded as error:
             return str(error)
 
     whole = told()
     for size in range(1, 12):
-        monkeypatch.setattr(json_limits, "_PIECE", size)
+        monkeypatch.setattr(json_values, "_PIECE", size)
         assert told() == whole, size
 
 
@@ -138,7 +139,7 @@ class Text(BaseModel):
 
 async def test_a_long_text_of_escapes_is_counted_in_turns() -> None:
     text, steps = '",' * 1_300_000, 0
-    asked = asyncio.create_task(parse(orjson.dumps({"content": text}), Text))
+    asked = asyncio.create_task(parse_json(orjson.dumps({"content": text}), Text))
     while not asked.done():
         steps += 1
         await asyncio.sleep(0)
@@ -149,25 +150,25 @@ async def test_a_long_text_of_escapes_is_counted_in_turns() -> None:
 @pytest.mark.parametrize("rest", [b":", b'""', b"]"])
 def test_what_is_deep_and_then_no_json_is_not_looked_through_to_its_end(rest: bytes) -> None:
     most = 2000
-    steps = reading(b"[" * most + rest * 200_000, most)
-    with pytest.raises(LimitExceeded, match=f"nested {most} levels deep"):
+    steps = read_json_in_steps(b"[" * most + rest * 200_000, most)
+    with pytest.raises(JsonLimitExceeded, match=f"nested {most} levels deep"):
         for number, _ in enumerate(steps):
             assert number < 4
     with pytest.raises(orjson.JSONDecodeError):
-        for number, _ in enumerate(reading(b"[" * (DEEPEST + 1) + rest * 200_000, most)):
+        for number, _ in enumerate(read_json_in_steps(b"[" * (MAX_JSON_DEPTH + 1) + rest * 200_000, most)):
             assert number < 1
 
 
 def test_half_characters_are_mended_in_steps() -> None:
-    assert sum(1 for _ in mending("\\ud800x" * 100_000)) > 4
-    assert not list(mending('\\"' * 100_000)), "where no half can be, nothing is looked for"
+    assert sum(1 for _ in replace_lone_surrogates_in_steps("\\ud800x" * 100_000)) > 4
+    assert not list(replace_lone_surrogates_in_steps('\\"' * 100_000)), "where no half can be, nothing is looked for"
 
 
 @pytest.mark.parametrize("innermost", [b"", b"1"])
 def test_depth_is_bounded_whatever_is_innermost(innermost: bytes) -> None:
-    assert read_json(b"[" * DEEPEST + innermost + b"]" * DEEPEST)
-    with pytest.raises(LimitExceeded, match=f"nested {DEEPEST + 1} levels deep"):
-        read_json(b"[" * (DEEPEST + 1) + innermost + b"]" * (DEEPEST + 1))
+    assert read_json(b"[" * MAX_JSON_DEPTH + innermost + b"]" * MAX_JSON_DEPTH)
+    with pytest.raises(JsonLimitExceeded, match=f"nested {MAX_JSON_DEPTH + 1} levels deep"):
+        read_json(b"[" * (MAX_JSON_DEPTH + 1) + innermost + b"]" * (MAX_JSON_DEPTH + 1))
 
 
 ROUTES = {
@@ -176,9 +177,9 @@ ROUTES = {
 
 
 async def test_every_dialect_refuses_a_body_of_too_many_items(tmp_path: Path) -> None:
-    body = b'{"messages":[' + b"[]," * MOST_ITEMS + b"0]}"
+    body = b'{"messages":[' + b"[]," * MAX_JSON_ITEMS + b"0]}"
     async with serving(tmp_path, dialects={name: {} for name in DIALECTS}) as served:
         for path in ROUTES.values():
             async with served.http.post(served.url(path), data=body) as response:
                 assert response.status == 400, path
-                assert f"more than {MOST_ITEMS} items" in await response.text()
+                assert f"more than {MAX_JSON_ITEMS} items" in await response.text()

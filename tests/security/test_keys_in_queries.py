@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from gateway import journal
+from gateway import logging as journal
 from tests.support.gateway_server import serving
 
 KEY = "k3y-that-nobody-reads"
@@ -40,7 +40,7 @@ def told() -> Iterator[io.StringIO]:
 
 @pytest.mark.parametrize("format", ["json", "console"])
 async def test_a_malformed_request_keeps_its_key(tmp_path: Path, told: io.StringIO, format: str) -> None:
-    journal.configure(format, "debug", told)
+    journal.configure_logging(format, "debug", told)
     logging.getLogger("aiohttp.server").setLevel(logging.DEBUG)
     async with serving(tmp_path, auth="keys", dialects={"aap": {}, "zenflux": {}}) as served:
         for words in MALFORMED:
@@ -56,12 +56,12 @@ async def test_a_malformed_request_keeps_its_key(tmp_path: Path, told: io.String
 
 @pytest.mark.parametrize("format", ["json", "console"])
 def test_whoever_writes_an_address_down_its_query_is_masked(told: io.StringIO, format: str) -> None:
-    journal.configure(format, "info", told)
+    journal.configure_logging(format, "info", told)
     address = f"ws://localhost/api/v1/ws/chat?a=1&to%6ben={KEY}"
     try:
         raise ValueError(f"no answer from {address}")
     except ValueError:
-        journal.get().exception("failed", url=address, many=[address])
+        journal.get_logger().exception("failed", url=address, many=[address])
         logging.getLogger("asyncio").exception("of %s", address)
     assert KEY not in told.getvalue()
     assert told.getvalue().count("/api/v1/ws/chat?***") >= 5

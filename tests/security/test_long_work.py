@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from gateway.model import SendMessage, SessionStatus
-from gateway.time_slices import SLICE
+from gateway.time_slices import SLICE_ITEMS
 from tests.support.dialect_tables import DIALECTS
 from tests.support.gateway_server import Served, serving, until
 
-LONG = 8 * SLICE
+LONG = 8 * SLICE_ITEMS
 SLICES = 5
 """Less than the slices of a long session, and more than it takes anybody to answer for a short one."""
 ROUTES = [
@@ -88,8 +88,8 @@ async def test_a_long_answer_is_sent_in_turns_and_is_the_same(
     url = path.format(id=session_id)
     whole = await _answered(served, url)
     steps = await steps_until_answered(served, url)
-    monkeypatch.setattr("gateway.web.long_answers.PLAIN_BYTES", 1000, raising=False)
-    monkeypatch.setattr("gateway.web.long_answers.BLOCK_BYTES", 500, raising=False)
+    monkeypatch.setattr("gateway.http.json_io.WHOLE_BODY_BYTES", 1000, raising=False)
+    monkeypatch.setattr("gateway.http.json_io.BLOCK_BYTES", 500, raising=False)
     assert await _answered(served, url) == whole
     blocks = int(whole[1]["Content-Length"]) // 1000
     assert blocks > 30
@@ -103,7 +103,7 @@ async def _answered(served: Served, path: str) -> tuple[int, dict[str, str], byt
 
 
 async def test_a_calendar_is_bounded_and_made_in_slices(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.resources.schedules.IN_ALL", 300, raising=False)
+    monkeypatch.setattr("gateway.resources.schedules.MAX_OCCURRENCES_IN_ALL", 300, raising=False)
     at, span = "/api/scheduled-tasks", "from=2026-01-01T00:00:00Z&to=2026-12-31T00:00:00Z"
     for number in range(3):
         task = {"title": f"task {number}", "prompt": "p", "cron": "* * * * *"}
@@ -117,9 +117,9 @@ async def test_a_calendar_is_bounded_and_made_in_slices(served: Served, monkeypa
 
 async def test_long_histories_of_one_user_are_read_one_at_a_time(served: Served) -> None:
     """Eight clients that want the same long history do not have it in memory eight times."""
-    from adapters.blade import rest_reading
+    from adapters.blade.server import history
 
-    at_once, most, found = 0, 0, rest_reading.pages_of
+    at_once, most, found = 0, 0, history.record_pages
     path = f"/api/sessions/{await session(served, LONG)}/messages"
 
     async def counted(*given: object) -> AsyncIterator[object]:
@@ -130,9 +130,9 @@ async def test_long_histories_of_one_user_are_read_one_at_a_time(served: Served)
             yield page
         at_once -= 1
 
-    rest_reading.pages_of = counted  # type: ignore[assignment]
+    history.record_pages = counted  # type: ignore[assignment]
     try:
         await asyncio.gather(*(_get(served, path) for _ in range(8)))
     finally:
-        rest_reading.pages_of = found
+        history.record_pages = found
     assert (at_once, most) == (0, 1)

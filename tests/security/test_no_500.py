@@ -16,7 +16,8 @@ import pytest
 from aiohttp import WSMsgType
 from structlog.testing import capture_logs
 
-from gateway.resources import Workspace, key_tables, workspace
+from gateway.resources import Workspace, workspaces
+from gateway.storage.resources import key_tables
 from tests.support.gateway_server import PLAIN, Served, serving
 
 EVERYWHERE = {**PLAIN["dialects"], "blade": {}, "zenflux": {}}
@@ -204,7 +205,7 @@ async def test_a_file_of_a_workspace_on_a_full_disk_is_refused_and_leaves_nothin
     kept = left(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", full)
-        patch.setattr(workspace.shutil, "copyfile", full)
+        patch.setattr(workspaces.shutil, "copyfile", full)
         patch.setattr(zipfile.ZipFile, "write", full)
         for asked in (
             served.http.put(f"{at}/files/b.txt", json={"content": "words"}), served.http.post(f"{at}/copy/a.txt"),

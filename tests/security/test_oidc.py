@@ -16,7 +16,7 @@ from joserfc.jwk import OctKey
 
 from gateway.config import OidcSettings
 from gateway.errors import Overloaded, Unauthenticated
-from gateway.oidc import OidcTokens
+from gateway.oidc import OidcVerifier
 from gateway.resources import KeyStore
 from tests.support.gateway_server import Served, serving, simulation
 from tests.support.oidc_issuer import AUDIENCE, Issuer, issuing, rsa
@@ -28,8 +28,8 @@ async def issuer() -> AsyncIterator[Issuer]:
         yield made
 
 
-def tokens(issuer: Issuer, **settings: Any) -> OidcTokens:
-    return OidcTokens(
+def tokens(issuer: Issuer, **settings: Any) -> OidcVerifier:
+    return OidcVerifier(
         OidcSettings(issuer=issuer.url, audience=AUDIENCE, **settings), simulation().wall_clock)
 
 

@@ -7,13 +7,14 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from gateway.backends.shadow import ShadowReport
 from gateway.model import FilePart, SendMessage
-from gateway.private_files import make_folder
+from gateway.private_files import make_private_folder
 from gateway.resources import KeyStore
-from gateway.shadow import Reporter
-from gateway.storage.sealing import key_in
-from tests.support.adapters import blade_rest_server, zenflux_client
-from tests.support.backends.acp_driver import backend, played
+from gateway.storage.sealing import load_or_create_key
+from tests.support.backends.acp_turns import backend, played
+from tests.support.dialects.blade import rest_server
+from tests.support.dialects.zenflux import client as zenflux_client
 from tests.support.gateway_server import serving
 
 
@@ -32,7 +33,7 @@ def open_to_others(folder: Path) -> list[str]:
 async def test_nothing_in_the_data_folder_is_open_to_others(tmp_path: Path) -> None:
     data = tmp_path / "far" / "below" / "data"
     async with serving(tmp_path, dialects={"blade": {}, "zenflux": {}}, data=str(data)) as served:
-        client = blade_rest_server.Client(served)
+        client = rest_server.Client(served)
         session = await client.session()
         await client.put(f"/sessions/{session}/files/a/b/c.txt", {"content": "hello"})
         await client.post(f"/sessions/{session}/copy/a", {"destination": "d"})
@@ -41,8 +42,10 @@ async def test_nothing_in_the_data_folder_is_open_to_others(tmp_path: Path) -> N
         form.add_field("file", b"hello", filename="a.txt", content_type="text/plain")
         await zenflux_client.Client(served).call("POST", "/files/upload", data=form)
         KeyStore(data).add("ann")
-        key_in(data / "sealed")
-        await Reporter(data / "shadow" / "report.jsonl").tell(session_id="s", turn_id="t", agent="a", verdict="same")
+        load_or_create_key(data / "sealed")
+        await ShadowReport(data / "shadow" / "report.jsonl").write(
+            session_id="s", turn_id="t", agent="a", verdict="same"
+        )
         names = {path.name for path in data.rglob("*")}
         assert {"dragoman.db", "dragoman.db-wal", "dragoman.db.lock", "workspaces", "files", "report.jsonl"} <= names
         assert open_to_others(tmp_path / "far") == []
@@ -59,10 +62,10 @@ async def test_the_folder_of_an_agent_is_not_open_to_others(tmp_path: Path) -> N
 
 def test_a_folder_that_is_there_stays_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir(mode=0o755)
-    make_folder(tmp_path / "there")
+    make_private_folder(tmp_path / "there")
     assert (tmp_path / "there").stat().st_mode & 0o777 == 0o755
     (tmp_path / "file").touch()
     with pytest.raises(FileExistsError):
-        make_folder(tmp_path / "file")
+        make_private_folder(tmp_path / "file")
     with pytest.raises(NotADirectoryError):
-        make_folder(tmp_path / "file" / "below")
+        make_private_folder(tmp_path / "file" / "below")

@@ -45,5 +45,5 @@ async def test_what_is_refused_while_redis_is_away_is_not_in_the_log_when_it_is_
                 assert answer.status in (200, 503), (path, await answer.text())
         wire.mend()
         await served.gateway.sessions._membership.beat()
-        await served.gateway.house.log.flush()  # type: ignore[attr-defined]
+        await served.gateway.runtime.log.flush()  # type: ignore[attr-defined]
         await judged(fleet, sessions, told)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.adapters.blade_client import talking
-from tests.support.adapters.zenflux_client import Client
 from tests.support.dialect_tables import DIALECTS
+from tests.support.dialects.blade.client import connect
+from tests.support.dialects.zenflux.client import Client
 from tests.support.gateway_server import Served, serving, until
 
 OK, FULL, UNCERTAIN = "taken", "no room", "uncertain"
@@ -45,7 +45,7 @@ async def blade_compact(served: Served, session: str, words: str) -> str:
 
 async def blade_socket(served: Served, session: str, words: str) -> str:
     """A client that is disconnected before it is told anything knows nothing."""
-    async with talking(served) as talker:
+    async with connect(served) as talker:
         gone = asyncio.Event()
         talker.sio.on("disconnect", lambda *_: gone.set())
         sending, leaving = asyncio.create_task(talker.send(session, words)), asyncio.create_task(gone.wait())
@@ -56,7 +56,7 @@ async def blade_socket(served: Served, session: str, words: str) -> str:
 
 
 async def blade_socket_compact(served: Served, session: str, words: str) -> str:
-    async with talking(served) as talker:
+    async with connect(served) as talker:
         return acknowledged(await talker.sio.call("chat:compact", {"session_id": session}, timeout=60))
 
 
@@ -126,7 +126,7 @@ async def test_whoever_is_cut_off_from_a_turn_that_was_begun_is_not_told_that_th
     async with served_all(tmp_path) as (served, session):
         saying = asyncio.create_task(WAYS[way](served, session, "/slow 100"))
         await until(lambda: served.gateway.hub.subscribers)
-        served.gateway.hub.tear_all()
+        served.gateway.hub.cut_all()
         assert await saying == UNCERTAIN
         async with served.http.get(served.url(f"/aap/sessions/{session}")) as answer:
             assert answer.status == 200

@@ -12,12 +12,12 @@ import aiohttp
 import pytest
 import socketio
 
+from gateway.http.security.auth import REVOCATION_GRACE_SECONDS
+from gateway.http.websocket import REVOKED_CLOSE_SECONDS
 from gateway.resources import KeyStore
-from gateway.resources.keys import hash_of
-from gateway.resources.live_keys import LOOK_SECONDS
-from gateway.web.admissions import GRACE_SECONDS
-from gateway.web.sockets import FAREWELL
-from tests.support import warm_process
+from gateway.resources.key_service import POLL_SECONDS
+from gateway.resources.keys import hash_token
+from tests.support import fork_server
 from tests.support.cluster.fleet_in_loop import fleet_in_loop
 from tests.support.gateway_server import Served, serving, until
 from tests.support.server_process import PROGRAM
@@ -109,18 +109,18 @@ async def test_all_that_a_removed_key_has_open_ends_and_nothing_else(tmp_path: P
         async with holding(served, hers, his) as (ann, ben):
             if log == "sqlite":
                 words = ("keys", "remove", "ann", "--data", str(tmp_path / "data"))
-                done = await asyncio.to_thread(warm_process.run, [*PROGRAM, *words])
+                done = await asyncio.to_thread(fork_server.run, [*PROGRAM, *words])
                 assert (done.returncode, done.stderr) == (0, "Key 'ann' is removed.\n")
             else:
                 keys.remove("ann")
             await ann.all_ended()
             assert ben.still_open == set(ben.open)
             assert await ben.call("GET", f"{AAP}/sessions")
-        await until(lambda: len(served.gateway.guard.admissions) == 0)
+        await until(lambda: len(served.gateway.authenticator.open_requests) == 0)
 
 
 def test_together_the_waits_are_less_than_a_second() -> None:
-    assert LOOK_SECONDS + GRACE_SECONDS + FAREWELL < 1
+    assert POLL_SECONDS + REVOCATION_GRACE_SECONDS + REVOKED_CLOSE_SECONDS < 1
 
 
 async def test_every_server_hears_of_it(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ async def test_who_did_what_from_where_with_which_key_is_written_down(tmp_path: 
 async def test_keys_of_an_earlier_version_open_as_before(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
-    old = {"name": "ann", "user": "ann", "hash": hash_of("dgm_old"), "created": "2026-01-01T00:00:00Z"}
+    old = {"name": "ann", "user": "ann", "hash": hash_token("dgm_old"), "created": "2026-01-01T00:00:00Z"}
     (folder / "keys.json").write_text(json.dumps({"version": 1, "keys": [old]}))
     for _ in range(2):
         async with serving(tmp_path, auth="keys") as served:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.storage import Database, Unusable, locked
+from gateway.storage import Database, StorageUnusable, lock_database
 
 
 def lock_file_deleted(file: Path) -> Path:
@@ -40,11 +40,12 @@ async def test_a_file_that_a_server_holds_is_refused(tmp_path: Path, way: Callab
     first = Database(tmp_path / "data" / "dragoman.db")
     await first.open()
     other = way(first.path)
-    with pytest.raises(Unusable, match="in use by another server"):
+    with pytest.raises(StorageUnusable, match="in use by another server"):
         await Database(other).open()
-    words = "import sys; from pathlib import Path; from gateway.storage import locked; locked(Path(sys.argv[1]))"
+    words = ("import sys; from pathlib import Path; from gateway.storage import lock_database; "
+             "lock_database(Path(sys.argv[1]))")
     process = await create_subprocess_exec(sys.executable, "-c", words, str(other), stderr=subprocess.PIPE)
     told = (await process.communicate())[1].decode()
     assert "in use by another server" in told
     await first.close()
-    locked(other).close()
+    lock_database(other).close()

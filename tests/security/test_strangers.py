@@ -13,7 +13,8 @@ import pytest
 from aiohttp import WSMsgType, http_parser
 from structlog.testing import capture_logs
 
-from gateway.web import SocketServer, bodies, handshakes
+from gateway.http import SocketIOServer, request_body
+from gateway.http.socketio import handshakes
 from tests.support.gateway_server import PLAIN, Served, serving, until
 
 BOMB = gzip.compress(b"0" * 4_000_000)
@@ -74,9 +75,9 @@ def transports(served: Served) -> Any:
     return _server(served).eio.sockets
 
 
-def _server(served: Served) -> SocketServer:
+def _server(served: Served) -> SocketIOServer:
     owners = (getattr(route.handler, "__self__", None) for route in served.gateway.web.router.routes())
-    return next(owner for owner in owners if isinstance(owner, SocketServer))
+    return next(owner for owner in owners if isinstance(owner, SocketIOServer))
 
 
 SOCKET = "/socket.io/?EIO=4&transport=websocket"
@@ -144,7 +145,7 @@ async def test_handshakes_that_nobody_finishes_give_way_to_others(served: Served
 async def test_packets_before_the_key_are_neither_read_nor_many(served: Served) -> None:
     async with served.http.ws_connect(served.url(SOCKET)) as ws:
         await ws.receive()
-        for _ in range(handshakes.PACKETS + 1):
+        for _ in range(handshakes.MAX_HANDSHAKE_PACKETS + 1):
             await ws.send_str('451-["chat:send",{"_placeholder":true,"num":0}]')
         assert (await ws.receive()).type in (WSMsgType.CLOSED, WSMsgType.ERROR)
     assert not _server(served)._sio._binary_packet
@@ -178,7 +179,7 @@ async def test_nothing_is_inflated_before_the_key_is_checked(
         raise AssertionError("a stranger's body is inflated")
 
     monkeypatch.setattr(http_parser, "ZLibDecompressor", inflate)
-    monkeypatch.setattr(bodies, "_Inflater", inflate)
+    monkeypatch.setattr(request_body, "_Inflater", inflate)
     for path in ("/aap/sessions", "/api/v1/cloud/sessions", "/api/sessions", "/api/v1/conversations"):
         async with served.http.post(served.url(path), data=BOMB, headers={"Content-Encoding": "gzip"}) as response:
             assert response.status == 401, path
@@ -301,24 +302,24 @@ async def test_those_who_are_in_stay_when_strangers_come(tmp_path: Path) -> None
             members.append(member := await line(served))
             await member.send(f"GET /aap/sessions HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\n"
                               f"Authorization: Bearer {token}\r\n\r\n".encode())
-            await until(lambda: not served.runner.door.unauthenticated)  # type: ignore[union-attr]
+            await until(lambda: not served.runner.limiter.unauthenticated)  # type: ignore[union-attr]
         silent = [await line(served) for _ in range(10)]
         for one in (*members, *silent):
             stack.callback(one.close)
         await until(lambda: sum(one.is_open for one in silent) == 2)
         assert all(member.is_open for member in members)
-        assert len(served.runner.door) == 6  # type: ignore[union-attr]
+        assert len(served.runner.limiter) == 6  # type: ignore[union-attr]
 
 
 async def test_one_too_many_of_those_who_are_in_is_told_so(tmp_path: Path) -> None:
     async with serving(tmp_path, limits={"max_connections": 1}) as served:
         first = await line(served)
         await first.send(f"GET /aap/sessions HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\n\r\n".encode())
-        await until(lambda: not served.runner.door.unauthenticated)  # type: ignore[union-attr]
+        await until(lambda: not served.runner.limiter.unauthenticated)  # type: ignore[union-attr]
         assert (await (await line(served)).answer()).startswith(b"HTTP/1.1 503 ")
         assert first.is_open
         first.close()
-        await until(lambda: not served.runner.door)  # type: ignore[union-attr]
+        await until(lambda: not served.runner.limiter)  # type: ignore[union-attr]
         async with served.http.get(served.url("/healthz")) as response:
             assert response.status == 200
 

@@ -13,18 +13,18 @@ import socketio
 
 from gateway.config import Config
 from gateway.errors import Conflict, GatewayError, RateLimited
+from gateway.http import WrongKeyLimiter
+from gateway.http.security.rate_limits import RateLimiter
 from gateway.model import InputAccepted, SendMessage
-from gateway.quotas import Tally, Unbounded
-from gateway.resources import Schedules, Task
-from gateway.resources.schedules import MOST
-from gateway.web import WrongKeys
-from gateway.web.rates import Rates
-from tests.support.adapters.blade_client import talking
-from tests.support.adapters.zenflux_client import Client
+from gateway.quotas import NoLimits, Quotas
+from gateway.resources import ScheduledTask, Schedules
+from gateway.resources.schedules import MAX_TASKS
 from tests.support.dialect_tables import DIALECTS
+from tests.support.dialects.blade.client import connect
+from tests.support.dialects.zenflux.client import Client
 from tests.support.gateway_server import Served, serving, until
 from tests.support.redis_server import redis_of_this_run
-from tests.support.resources.stores import STORES
+from tests.support.storage.resource_stores import STORES
 
 LOGS = ("memory", "sqlite", "redis")
 CREATES = {
@@ -97,7 +97,7 @@ async def test_who_asks_too_fast_is_told_when_to_come_again(tmp_path: Path, dial
 async def test_what_is_said_over_sockets_counts_too(tmp_path: Path) -> None:
     async with tenants(tmp_path, requests_per_second=0.1, request_burst=4) as (served, ann, _):
         session = await ann.session()
-        async with talking(served, ann.key) as talker, Client(served, ann.key).chat() as chat:
+        async with connect(served, ann.key) as talker, Client(served, ann.key).chat() as chat:
             assert (await talker.subscribe(session))["status"] == "ok"
             assert (await chat.ask("chat.abort", session_id="none"))["error"]["code"] == "SESSION_NOT_FOUND"
             assert (await chat.ask("chat.abort", session_id="none"))["error"]["code"] == "RATE_LIMITED"
@@ -107,22 +107,22 @@ async def test_what_is_said_over_sockets_counts_too(tmp_path: Path) -> None:
 
 async def test_servers_share_the_buckets_of_their_redis(tmp_path: Path) -> None:
     """Tokens come slowly, so that none comes while this runs; without Redis a server counts by itself."""
-    from gateway.storage.redis import Address, Redis, RedisTokens
+    from gateway.storage.redis import RedisAddress, RedisClient, RedisTokenBuckets
 
     pace = Config(auth="keys", limits={"per_key": {"requests_per_second": 0.001, "request_burst": 5}}).quota
-    address = Address.read(f"{redis_of_this_run().url}?prefix={tmp_path.name}")
-    redis = [Redis(address) for _ in range(2)]
+    address = RedisAddress.read(f"{redis_of_this_run().url}?prefix={tmp_path.name}")
+    redis = [RedisClient(address) for _ in range(2)]
     for one in redis:
         await one.open()
-    servers = [Rates(lambda: pace, WrongKeys(lambda: 20), RedisTokens(one)) for one in redis]
+    servers = [RateLimiter(lambda: pace, WrongKeyLimiter(lambda: 20), RedisTokenBuckets(one)) for one in redis]
     asked = await asyncio.gather(
-        *(server.admit("ann") for server in servers for _ in range(5)), return_exceptions=True)
+        *(server.count_request("ann") for server in servers for _ in range(5)), return_exceptions=True)
     assert Counter(type(one) for one in asked) == {type(None): 5, RateLimited: 5}
-    await servers[0].admit("bob")
+    await servers[0].count_request("bob")
     for one in redis:
         await one.close()
         one.epoch = "another"  # what was said under it is void, as after a loss of all data
-    assert await asyncio.gather(*(servers[0].admit("ann") for _ in range(2))) == [None, None]
+    assert await asyncio.gather(*(servers[0].count_request("ann") for _ in range(2))) == [None, None]
     for one in redis:
         await one.close()
 
@@ -158,7 +158,7 @@ async def test_a_key_runs_so_many_turns_at_once_and_the_next_is_not_taken(tmp_pa
             assert not any(isinstance(record.event, InputAccepted) for record in said)
             assert await bob.status(*turn(await bob.session(), "hello")) == 200
             assert await ann.status("DELETE", f"/aap/sessions/{first}/turns/current") == 204
-        await until(lambda: not served.gateway.tally.of("ann").turns)
+        await until(lambda: not served.gateway.quotas.usage_of("ann").turns)
         assert await ann.status(*turn(second, "hello")) == 200
 
 
@@ -175,7 +175,7 @@ async def test_a_turn_that_waits_for_people_does_not_count_and_goes_on_when_ther
             assert [*(await served.gateway.sessions.get("ann", waiting)).asks] == [ask.request_id]
             assert await ann.status("DELETE", f"/aap/sessions/{other}/turns/current") == 204
         assert await ann.status(*answer) == 200
-        assert served.gateway.tally.of("ann").turns == 0
+        assert served.gateway.quotas.usage_of("ann").turns == 0
 
 
 async def test_a_key_has_so_many_streams_at_once(tmp_path: Path) -> None:
@@ -186,21 +186,25 @@ async def test_a_key_has_so_many_streams_at_once(tmp_path: Path) -> None:
             assert await ann.status(*turn(session, "hello")) == 429
             assert len(await served.gateway.sessions.records("ann", session)) == 1
             assert await bob.status(*turn(other, "hello")) == 200
-        await until(lambda: not served.gateway.tally.of("ann").streams)
+        await until(lambda: not served.gateway.quotas.usage_of("ann").streams)
         assert await ann.status(*turn(session, "hello")) == 200
 
 
 async def test_a_socket_is_a_stream_too(tmp_path: Path) -> None:
     async with tenants(tmp_path, streams=1) as (served, ann, bob):
         session = await ann.session()
-        async with talking(served, ann.key):
+        async with connect(served, ann.key):
             assert await ann.status(*turn(session, "hello")) == 429
             with pytest.raises(aiohttp.WSServerHandshakeError, match="429"):
                 await Client(served, ann.key).chat().__aenter__()
             async with Client(served, bob.key).chat():
                 with pytest.raises(socketio.exceptions.ConnectionError):
-                    await talking(served, bob.key).__aenter__()
-        await until(lambda: not served.gateway.tally.of("ann").streams and not served.gateway.tally.of("bob").streams)
+                    await connect(served, bob.key).__aenter__()
+        await until(
+            lambda: (
+                not served.gateway.quotas.usage_of("ann").streams and not served.gateway.quotas.usage_of("bob").streams
+            )
+        )
         assert await ann.status(*turn(session, "hello")) == 200
 
 
@@ -273,7 +277,7 @@ async def test_bytes_are_counted_and_what_goes_beyond_them_is_not_kept(tmp_path:
         [file] = await served.gateway.resources.list("file", "ann")
         await served.gateway.resources.delete("file", "ann", file.resource_id)
         if log == "redis":
-            await served.gateway.house.log.recount()  # type: ignore[attr-defined]
+            await served.gateway.runtime.log.recount()  # type: ignore[attr-defined]
         if log == "memory":
             return
         said = "x" * 9000
@@ -290,24 +294,24 @@ async def test_what_a_file_has_counts_after_a_restart(tmp_path: Path) -> None:
         session = await ann.session()
         await served.gateway.resources.create("thing", "ann", {"words": "x" * 1000})
         assert await ann.status(*turn(session, "hello", "none")) == 200
-        before = served.gateway.tally.of("ann")
+        before = served.gateway.quotas.usage_of("ann")
     async with serving(tmp_path, dialects={"aap": {}}, auth="keys") as served:
-        assert served.gateway.tally.of("ann") == before
+        assert served.gateway.quotas.usage_of("ann") == before
         assert (before.sessions, before.resources) == (1, 1)
         assert before.stored_bytes > 1000
 
 
 @pytest.mark.parametrize("store", STORES)
 async def test_of_many_who_make_the_last_task_one_does(tmp_path: Path, store: str) -> None:
-    task = Task(title="t", prompt="p", cron="0 0 * * *", agent="demo")
+    task = ScheduledTask(title="t", prompt="p", cron="0 0 * * *", agent="demo")
     async with STORES[store](tmp_path, lambda: 1.0, lambda: 1000) as resources:
         schedules = Schedules(resources, lambda: 1.0)
-        for _ in range(MOST - 1):
+        for _ in range(MAX_TASKS - 1):
             await schedules.add("ann", task)
         assert await outcomes(*(schedules.add("ann", task) for _ in range(5))) == {"done": 1, "Conflict": 4}
-        assert len(await schedules.of("ann")) == MOST
-        assert len([one async for one in schedules.everybodys()]) == MOST
-        with pytest.raises(Conflict, match=f"you have {MOST} tasks already"):
+        assert len(await schedules.of("ann")) == MAX_TASKS
+        assert len([one async for one in schedules.everybodys()]) == MAX_TASKS
+        with pytest.raises(Conflict, match=f"you have {MAX_TASKS} tasks already"):
             await schedules.add("ann", task)
 
 
@@ -355,9 +359,9 @@ async def test_the_metrics_tell_of_each_key(tmp_path: Path) -> None:
 
 
 def test_where_there_are_no_keys_only_what_is_written_holds() -> None:
-    assert {name: getattr(Config().quota, name) for name in vars(Unbounded())} == vars(Unbounded())
+    assert {name: getattr(Config().quota, name) for name in vars(NoLimits())} == vars(NoLimits())
     assert Config().quota.requests_per_second is None
     written = Config(limits={"per_key": {"turns": 3}}).quota
     assert (written.turns, written.streams, written.requests_per_second) == (3, None, None)
     assert Config(auth="keys").quota.turns is not None
-    Tally(lambda: Config().quota).check("", "turns", 10**9)
+    Quotas(lambda: Config().quota).check("", "turns", 10**9)

@@ -11,7 +11,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from gateway.config import load_config
-from gateway.marks import Problems
+from gateway.yaml_positions import Problems
 from tests.support.server_process import Running, running
 
 AUTHORITY = trustme.CA()

@@ -7,10 +7,10 @@ import aiohttp
 import orjson
 import pytest
 
+from gateway.client import AddressPolicy
 from gateway.model import FilePart, SendMessage
-from gateway.upstream import AddressPolicy
-from tests.support.adapters.blade_rest_server import blade
-from tests.support.backends.acp_driver import backend, played
+from tests.support.backends.acp_turns import backend, played
+from tests.support.dialects.blade.rest_server import blade
 
 
 def form(name: str, content: bytes = b"x") -> aiohttp.FormData:

@@ -9,8 +9,8 @@ from typing import Any
 import aiohttp
 import pytest
 
+from gateway.composition import load_components
 from gateway.config import load_config
-from gateway.parts import load_parts
 from tests.support.gateway_server import Served, serving
 
 DIALECTS: dict[str, Any] = {"aap": {}, "cas": {}, "zenflux": {}, "blade": {}}
@@ -262,7 +262,7 @@ async def test_a_reload_changes_who_is_let_in(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
         file = tmp_path / "config.yaml"
         file.write_text(f"{file.read_text()}\norigins: ['{APP}']\nhosts: [gateway.example]\n")
-        served.gateway.take(load_parts(load_config(file), served.gateway.parts))
+        served.gateway.replace_components(load_components(load_config(file), served.gateway.components))
         for headers, status in (({"Origin": APP}, 200), ({"Origin": "http://localhost:1"}, 403),
                                 ({"Host": "gateway.example"}, 200)):
             assert (await asked(served, "GET", "/aap/meta", **headers))[0] == status
@@ -279,5 +279,5 @@ async def test_old_settings_of_dialects_are_the_servers(
         for origin, status in ((listed, 200), (unlisted, 403), ("http://localhost:3000", 200)):
             if origin is not None:
                 assert (await asked(served, "GET", "/aap/meta", Origin=origin))[0] == status
-        [warning] = served.gateway.parts.config.warnings
+        [warning] = served.gateway.components.config.warnings
         assert "`origins:` is for the whole server" in warning

@@ -10,9 +10,9 @@ import aiohttp
 import pytest
 
 from gateway.errors import Invalid, TooLarge
-from gateway.resources import archive
-from gateway.resources.workspace import Workspaces
-from tests.support.adapters.blade_rest_server import Client, blade, say
+from gateway.resources import session_archive
+from gateway.resources.workspaces import Workspaces
+from tests.support.dialects.blade.rest_server import Client, blade, say
 
 MIB = 1024 * 1024
 
@@ -69,8 +69,8 @@ async def test_an_import_beyond_the_quota_is_refused_before_anything_is_kept(tmp
 
 def made(file: Path, files: int = 0, size: int = 0) -> Path:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as opened:
-        opened.writestr(archive.MANIFEST, b"{}")
-        opened.writestr(archive.RECORDS, b"\n")
+        opened.writestr(session_archive.MANIFEST, b"{}")
+        opened.writestr(session_archive.RECORDS, b"\n")
         for number in range(files):
             opened.writestr(f"workspace/{number}", b"\0" * size)
     return file
@@ -79,10 +79,10 @@ def made(file: Path, files: int = 0, size: int = 0) -> Path:
 def test_files_are_held_to_their_room_while_they_are_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(archive, "ROOM", 3 * MIB)
+    monkeypatch.setattr(session_archive, "ROOM", 3 * MIB)
     space = Workspaces(tmp_path / "w").of("sess_1")
     with pytest.raises(TooLarge, match="more than a ZIP of this size may"):
-        archive.unpack_files(made(tmp_path / "bomb.zip", 5, MIB), space)
+        session_archive.unpack_session_files(made(tmp_path / "bomb.zip", 5, MIB), space)
     assert sum(file.stat().st_size for file in tmp_path.glob("w/**/*") if file.is_file()) <= 4 * MIB
     assert not list((tmp_path / "w" / ".drafts").iterdir())
 
@@ -92,7 +92,7 @@ def test_a_zip_that_tells_a_smaller_size_than_it_has_is_refused(tmp_path: Path) 
     content = file.read_bytes()
     file.write_bytes(content.replace(struct.pack("<L", MIB), struct.pack("<L", 10)))
     with pytest.raises(Invalid):
-        archive.unpack_files(file, Workspaces(tmp_path / "w").of("sess_1"))
+        session_archive.unpack_session_files(file, Workspaces(tmp_path / "w").of("sess_1"))
 
 
 def test_a_long_list_of_entries_is_refused_before_it_is_read(
@@ -103,16 +103,16 @@ def test_a_long_list_of_entries_is_refused_before_it_is_read(
     def trip(*given: Any) -> Any:
         raise AssertionError("the list was read")
 
-    monkeypatch.setattr(archive, "MAX_DIRECTORY", 1000)
+    monkeypatch.setattr(session_archive, "MAX_DIRECTORY", 1000)
     monkeypatch.setattr("zipfile.ZipFile", trip)
     with pytest.raises(TooLarge, match="entries"):
-        archive.unpack(file, "")
+        session_archive.unpack_session(file, "")
 
 
 def test_a_file_of_line_ends_is_not_split(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "lines.zip", "w", zipfile.ZIP_DEFLATED) as opened:
         manifest = b'{"format":"dragoman.session","version":1,"model_version":%d,"session_id":"s","agent":"a"}'
-        opened.writestr(archive.MANIFEST, manifest % archive.MODEL_VERSION)
-        opened.writestr(archive.RECORDS, b"\n" * 600_000)
+        opened.writestr(session_archive.MANIFEST, manifest % session_archive.MODEL_VERSION)
+        opened.writestr(session_archive.RECORDS, b"\n" * 600_000)
     with pytest.raises(Invalid, match="there are 600000; 500000 may be"):
-        archive.unpack(tmp_path / "lines.zip", "")
+        session_archive.unpack_session(tmp_path / "lines.zip", "")

@@ -1,5 +1,9 @@
 """Simulated time: an event loop whose clock and network belong to the test."""
 
-from tests.simulation.loop import NothingLeftToDo, SimulatedLoop, simulated
+from tests.simulation.loop import LoopDeadlock, SimulatedLoop, simulated
 
-__all__ = ["NothingLeftToDo", "SimulatedLoop", "simulated"]
+__all__ = [
+    "LoopDeadlock",
+    "SimulatedLoop",
+    "simulated",
+]

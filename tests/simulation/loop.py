@@ -28,7 +28,7 @@ from contextlib import suppress
 from contextvars import Context
 from typing import Any, TypeVar
 
-from tests.simulation.neighbours import NEIGHBOURS, Neighbour
+from tests.simulation.external_servers import NEIGHBOURS, ExternalServer
 from tests.simulation.network import Network
 
 Result = TypeVar("Result")
@@ -48,7 +48,7 @@ def _unread(sock: Any) -> int:
     return count[0]
 
 
-class NothingLeftToDo(RuntimeError):
+class LoopDeadlock(RuntimeError):
     """Every task waits, and nothing can wake any of them: in real time this test would hang."""
 
 
@@ -78,7 +78,7 @@ class _Selector(selectors.DefaultSelector):  # type: ignore[misc, valid-type]
                 self.loop.expect_more()
                 return ready
         if timeout is None:
-            raise NothingLeftToDo("nothing can happen any more:\n" + "\n".join(self.loop.waiting_tasks()))
+            raise LoopDeadlock("nothing can happen any more:\n" + "\n".join(self.loop.waiting_tasks()))
         self.loop.move(timeout)
         return []
 
@@ -156,7 +156,7 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         return bool(self._outside) or not self._visits() >= sockets or self._has_threads()
 
     @property
-    def neighbours(self) -> list[Neighbour]:
+    def neighbours(self) -> list[ExternalServer]:
         """Those that this loop has had to do with, and that run."""
         return [NEIGHBOURS[port] for port in self._visited if port in NEIGHBOURS]
 

@@ -19,7 +19,7 @@ HIGH, LOW = 64 * 1024, 16 * 1024
 Factory = Callable[[], asyncio.BaseProtocol]
 
 
-class Door:
+class FakeSocket:
     """The part of a socket that servers and clients look at."""
 
     family = socket.AF_INET
@@ -50,7 +50,7 @@ class Listener(asyncio.AbstractServer):
         """Seconds that each write of this server is on its way, one after the other; None: no time at all."""
         self.context = copy_context()
         """What the connections of this server run in, as with sockets: not in the context of whoever connects."""
-        self.sockets: tuple[Any, ...] = (Door(("127.0.0.1", port)),)
+        self.sockets: tuple[Any, ...] = (FakeSocket(("127.0.0.1", port)),)
         self._network = network
         self._sock = sock
         self._closed = asyncio.Event()
@@ -142,7 +142,7 @@ class Transport(asyncio.Transport):
     def __init__(
         self, loop: asyncio.AbstractEventLoop, here: tuple[str, int], there: tuple[str, int], context: Context,
     ) -> None:
-        super().__init__({"sockname": here, "peername": there, "socket": Door(here, there)})
+        super().__init__({"sockname": here, "peername": there, "socket": FakeSocket(here, there)})
         self.context = context
         self._loop = loop
         self._inbox: list[bytes] = []

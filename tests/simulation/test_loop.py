@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.simulation import NothingLeftToDo, SimulatedLoop, simulated
+from tests.simulation.loop import LoopDeadlock, SimulatedLoop, simulated
 
 YEAR = 365 * 86_400.0
 
@@ -63,7 +63,7 @@ def test_a_wait_without_an_end_is_told_with_its_place() -> None:
     async def hang() -> None:
         await asyncio.Event().wait()
 
-    with pytest.raises(NothingLeftToDo, match=r"waits at .*test_loop\.py:\d+"):
+    with pytest.raises(LoopDeadlock, match=r"waits at .*test_loop\.py:\d+"):
         simulated(hang())
 
 

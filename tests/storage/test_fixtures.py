@@ -8,13 +8,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from gateway.log import SqliteLog
-from gateway.log.carry import Header
-from gateway.log.verify import verify
-from gateway.model import ASKS, COMMANDS, EVENTS, MODEL_VERSION, Record, SessionStatus, decode, fold
-from gateway.resources import SqliteKeyTable, SqliteResources
+from gateway.model import ASKS, COMMANDS, EVENTS, MODEL_VERSION, Record, SessionStatus, decode_record, fold
 from gateway.storage import SCHEMA_VERSION, Database, Seal
-from gateway.storage.schema import STEPS, migrate, version_of
+from gateway.storage.log import SqliteLog
+from gateway.storage.log.export_import import ExportHeader
+from gateway.storage.log.verification import verify_log
+from gateway.storage.resources.key_tables import SqliteKeyTable
+from gateway.storage.resources.sqlite import SqliteResources
+from gateway.storage.sqlite.schema import MIGRATIONS, migrate, version_of
 from tests.storage.fixtures.make import SEALED_WITH
 
 FOLDER = Path(__file__).parent / "fixtures"
@@ -24,10 +25,10 @@ VERSIONS = range(1, SCHEMA_VERSION + 1)
 def records_of(version: int) -> dict[str, list[Record]]:
     """What the JSON beside the database says is in it."""
     header, *lines = (FOLDER / f"v{version}.jsonl").read_bytes().splitlines()
-    assert msgspec.json.decode(header, type=Header).model <= MODEL_VERSION
+    assert msgspec.json.decode(header, type=ExportHeader).model <= MODEL_VERSION
     found: dict[str, list[Record]] = {}
     for line in lines:
-        record = decode(line)
+        record = decode_record(line)
         found.setdefault(record.session_id, []).append(record)
     return found
 
@@ -61,17 +62,17 @@ async def test_an_old_database_is_read_as_it_was_written(copy: Path, version: in
         view = fold(head.session_id, records)
         assert (head.owner, head.in_turn) == (view.owner, view.status is SessionStatus.SUSPENDED)
         for request_id in view.asks:
-            assert await log.place_of(request_id) == head.session_id
+            assert await log.session_of(request_id) == head.session_id
     seal = Seal(lambda: [SEALED_WITH])
     resources = SqliteResources(database, lambda: 0.0, seal=seal)
     [agent] = await resources.list("agent", "ann")
     assert (agent.version, agent.body, agent.secrets) == (2, {"name": "mine still"}, {"token": "not really a secret"})
     assert len(await resources.list("agent", "ann", archived=True)) == 2
     [answer] = await database.read(lambda file: file.execute("SELECT owner, key, status, body FROM answers").fetchall())
-    assert (*answer[:3], seal.open(answer[3])) == ("ann", "key-1", 201, b"made")
+    assert (*answer[:3], seal.unseal_bytes(answer[3])) == ("ann", "key-1", 201, b"made")
     await log.close()
     assert [(key.name, key.user) for key in SqliteKeyTable(copy).load()[1]] == [("laptop", "ann")] * (version > 1)
-    assert verify(copy).problems == []
+    assert verify_log(copy).problems == []
 
 
 def test_everything_that_can_happen_is_in_the_newest() -> None:
@@ -86,7 +87,7 @@ def test_everything_that_can_happen_is_in_the_newest() -> None:
 def test_a_released_step_is_never_changed(tmp_path: Path, version: int) -> None:
     """The tables of the fixture are those that the steps up to its version make today."""
     fresh = sqlite3.connect(tmp_path / "fresh.db", isolation_level=None)
-    migrate(fresh, STEPS[:version])
+    migrate(fresh, MIGRATIONS[:version])
     old = sqlite3.connect(FOLDER / f"v{version}.db")
     assert _tables(old) == _tables(fresh), "the step was changed after its fixture was made"
     assert version_of(old) == version
@@ -102,7 +103,7 @@ def _tables(connection: sqlite3.Connection) -> list[Any]:
 async def test_the_file_of_today_takes_a_step_of_tomorrow(copy: Path, version: int) -> None:
     expected = records_of(version)
     connection = sqlite3.connect(copy, isolation_level=None)
-    migrate(connection, (*STEPS, "ALTER TABLE sessions ADD COLUMN colour TEXT;"))
+    migrate(connection, (*MIGRATIONS, "ALTER TABLE sessions ADD COLUMN colour TEXT;"))
     assert version_of(connection) == SCHEMA_VERSION + 1
     assert connection.execute("SELECT count(*) FROM sessions").fetchone() == (len(expected),)
     connection.close()

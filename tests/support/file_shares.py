@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 SECONDS = {
-    "tests/adapters/blade/test_chat.py": 5,
-    "tests/adapters/zenflux/test_socket.py": 5,
+    "tests/adapters/blade/server/test_socket.py": 5,
+    "tests/adapters/zenflux/server/test_socket.py": 5,
     "tests/browser/test_report.py": 5,
     "tests/cluster/test_fleet.py": 5,
     "tests/conformance/test_kill_matrix.py": 4,
@@ -24,7 +24,7 @@ SECONDS = {
     "tests/pairs/test_pairs.py": 6,
     "tests/property/test_resuming.py": 6,
     "tests/test_conforming.py": 18,
-    "tests/translate/test_translating.py": 5,
+    "tests/translate/test_translation.py": 5,
 }
 """How long the files take that take longest; see `make test ARGS=--durations=50`."""
 SECONDS_PER_BYTE = 8e-05

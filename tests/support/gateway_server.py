@@ -11,8 +11,8 @@ import yaml
 from aiohttp import web
 
 from gateway.app import Gateway
+from gateway.composition import load_components
 from gateway.config import load_config
-from gateway.parts import load_parts
 from gateway.ports import Clock
 from tests.simulation import SimulatedLoop
 
@@ -61,11 +61,11 @@ async def serving(folder: Path, clock: Clock | None = None, port: int = 0, **set
     """Serve the demo agent with these settings on a free port, until the block ends."""
     file = folder / "config.yaml"
     file.write_text(yaml.safe_dump({**PLAIN, "data": str(folder / "data"), **settings}))
-    gateway = Gateway(load_parts(load_config(file)), clock or simulation().wall_clock)
+    gateway = Gateway(load_components(load_config(file)), clock or simulation().wall_clock)
     runner = gateway.runner(shutdown_timeout=1.0)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port).start()
-    gateway.readiness.ready()
+    gateway.readiness.mark_ready()
     host, port = runner.addresses[0][:2]
     try:
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60)) as http:

@@ -5,7 +5,7 @@ from typing import Any, Self
 import orjson
 
 from gateway.model import ROOT, AnyEvent, Record
-from gateway.ports import Outbound
+from gateway.ports import Projector
 
 
 class Silence:
@@ -19,7 +19,7 @@ KID = "kid"
 class Playbook:
     """One projector, fed by hand; every frame that was said must be expected, in order."""
 
-    def __init__(self, outbound: Outbound, framing: str = "sse", session_id: str = "sess_1") -> None:
+    def __init__(self, outbound: Projector, framing: str = "sse", session_id: str = "sess_1") -> None:
         self._outbound = outbound
         self._framing = framing
         self._session_id = session_id

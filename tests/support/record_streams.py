@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from gateway.model import (
     ROOT,
+    AnnotationTopic,
     AnyEvent,
     BlockDelta,
     BlockEnded,
@@ -39,6 +40,7 @@ from gateway.model import (
     Resolution,
     ScopeMessage,
     ScopeOpened,
+    ScopePhase,
     ScopeStatus,
     ScopeStatusChanged,
     SendMessage,
@@ -51,13 +53,11 @@ from gateway.model import (
     ToolReturned,
     ToolStatus,
     ToolStatusChanged,
-    Topic,
     TurnEnded,
     TurnResumed,
     TurnStarted,
     TurnSuspended,
     Usage,
-    Voice,
 )
 
 stops = (StopReason.END_TURN, StopReason.MAX_TOKENS, StopReason.REFUSAL, StopReason.TOOL_USE)
@@ -71,7 +71,7 @@ def spread(number: int, most: int = 12) -> list[int]:
     return list(range(number)) if number <= most else [round(step * (number - 1) / (most - 1)) for step in range(most)]
 
 
-class Chance:
+class DrawnChoices:
     """The choices of one walk, drawn all at once: a draw for each would cost more than the laws that are tested."""
 
     def __init__(self, draw: Callable[[Any], Any]) -> None:
@@ -104,11 +104,11 @@ class Chance:
         return Usage(input_tokens=self.below(100), output_tokens=self.below(100))
 
 
-class Walk:
+class RandomWalk:
     """One session being told; `moves` are what may happen next, and each step is checked by the grammar."""
 
     def __init__(self, draw: Callable[[Any], Any], session_id: str = "sess_walk") -> None:
-        self.chance = Chance(draw)
+        self.chance = DrawnChoices(draw)
         self.session_id = session_id
         self.grammar = Grammar()
         self.records: list[Record] = []
@@ -149,20 +149,20 @@ class Walk:
         moves: list[Callable[[], None]] = [self.notice, self.custom, self.title]
         for scope_id, scope in self.grammar.scopes.items():
             moves += {
-                Voice.QUIET: [self.on(self.start_message, scope_id)],
-                Voice.IN_MESSAGE: [
+                ScopePhase.QUIET: [self.on(self.start_message, scope_id)],
+                ScopePhase.IN_MESSAGE: [
                     *[self.on(self.start_block, scope_id)] * 2, self.on(self.annotate, scope_id),
                     self.on(self.end_message, scope_id), self.on(self.whole_call, scope_id),
                 ],
-                Voice.IN_BLOCK: [*[self.on(self.delta, scope_id)] * 2, self.on(self.end_block, scope_id)],
-            }[scope.voice]
-            if scope_id != ROOT and scope.voice is Voice.QUIET:
+                ScopePhase.IN_BLOCK: [*[self.on(self.delta, scope_id)] * 2, self.on(self.end_block, scope_id)],
+            }[scope.phase]
+            if scope_id != ROOT and scope.phase is ScopePhase.QUIET:
                 moves.append(self.on(self.end_scope, scope_id))
         for call_id in self.grammar.calls:
             moves += [self.on(self.output, call_id), self.on(self.give_back, call_id)]
         if len(self.grammar.scopes) < 3:
             moves.append(self.open_scope)
-        if suspend and all(scope.voice is Voice.QUIET for scope in self.grammar.scopes.values()):
+        if suspend and all(scope.phase is ScopePhase.QUIET for scope in self.grammar.scopes.values()):
             moves.append(self.ask)
         return moves
 
@@ -173,9 +173,9 @@ class Walk:
     def wind_up(self) -> None:
         """Close whatever is open, by ordinary means."""
         for scope_id in reversed(list(self.grammar.scopes)):
-            if self.grammar.scopes[scope_id].voice is Voice.IN_BLOCK:
+            if self.grammar.scopes[scope_id].phase is ScopePhase.IN_BLOCK:
                 self.end_block(scope_id)
-            if self.grammar.scopes[scope_id].voice is Voice.IN_MESSAGE:
+            if self.grammar.scopes[scope_id].phase is ScopePhase.IN_MESSAGE:
                 self.end_message(scope_id)
         for call_id in list(self.grammar.calls):
             self.give_back(call_id)
@@ -198,7 +198,7 @@ class Walk:
 
     def annotate(self, scope_id: str) -> None:
         message_id = self.grammar.scopes[scope_id].message_id
-        topic = self.chance.among(list(Topic))
+        topic = self.chance.among(list(AnnotationTopic))
         self.say(MessageAnnotated(message_id=message_id, topic=topic, content=self.chance.words()), scope_id)
 
     def end_message(self, scope_id: str) -> None:
@@ -313,7 +313,7 @@ class Walk:
 @st.composite
 def sessions(draw: Any, *, turns: int = 2, steps: int = 25, suspend: bool = True) -> list[Record]:
     """A lawful session of one or more whole turns."""
-    walk = Walk(draw)
+    walk = RandomWalk(draw)
     for _ in range(1 + walk.chance.below(turns)):
         walk.turn(walk.chance.below(steps + 1), suspend=suspend)
     return walk.records
@@ -326,6 +326,6 @@ ENGINES = (SessionCreated, InputAccepted, InputRequested, InputResolved, TurnSta
 @st.composite
 def backend_turns(draw: Any, *, steps: int = 25) -> list[Record]:
     """What a backend says in one turn without pausing, from its first word to its last."""
-    walk = Walk(draw)
+    walk = RandomWalk(draw)
     walk.turn(walk.chance.below(steps + 1), suspend=False)
     return [record for record in walk.records if not isinstance(record.event, ENGINES)]

@@ -15,7 +15,7 @@ from typing import IO
 
 import pytest
 
-from tests.simulation.neighbours import NEIGHBOURS
+from tests.simulation.external_servers import NEIGHBOURS
 from tests.support.free_ports import free_port
 
 SERVER = shutil.which("redis-server")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.support import warm_process
+from tests.support import fork_server
 from tests.support.gateway_server import PLAIN
 
 PROGRAM = [sys.executable, "-c", "from gateway.cli import main; main()"]
@@ -53,7 +53,7 @@ def running(folder: Path, *words: str, **settings: object) -> Iterator[Running]:
     file, errors = folder / "config.yaml", folder / "errors.txt"
     file.write_text(yaml.safe_dump({**PLAIN, "port": 0, **settings}))
     with errors.open("w") as told:
-        process = warm_process.Popen(
+        process = fork_server.Popen(
             [*PROGRAM, "serve", "--config", str(file), *words], stdout=subprocess.PIPE, stderr=told, text=True,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )

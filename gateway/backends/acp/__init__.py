@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gateway.backends.command import seen_from
-from gateway.backends.kind import Kind
-from gateway.model import AgentCard, Capabilities
+from gateway.backends.kinds import BackendKind
+from gateway.backends.setting_types import settings_context
+from gateway.model import AgentCapabilities, AgentCard
 from gateway.ports import Backend
 
 from .backend import AcpBackend
@@ -15,13 +15,13 @@ from .settings import AcpSettings
 
 def _make(settings: Mapping[str, Any], base: Path) -> Backend:
     home = base.resolve()
-    return AcpBackend(AcpSettings.model_validate(settings, context=seen_from(home)), home)
+    return AcpBackend(AcpSettings.model_validate(settings, context=settings_context(home)), home)
 
 
-KIND = Kind(
+KIND = BackendKind(
     make=_make,
     card=AgentCard(
-        name="acp", title="ACP agent", capabilities=Capabilities(images=("data", "http"), client_tools=False),
+        name="acp", title="ACP agent", capabilities=AgentCapabilities(images=("data", "http"), client_tools=False),
     ),
     settings=AcpSettings,
 )

@@ -10,35 +10,42 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 import structlog
+from msgspec.structs import replace
 
+from gateway.backends.tools import is_planning
+from gateway.client import AddressPolicy, BackendEvents
 from gateway.errors import BackendFailed, GatewayError, Interrupted, Unsupported
-from gateway.model import PRIVATE, Answer, SendMessage, SessionUpdated, ToolCall
+from gateway.model import (
+    PRIVATE,
+    Answer,
+    DecidePermission,
+    Permission,
+    PermissionAsk,
+    SendMessage,
+    SessionUpdated,
+    ToolCall,
+)
 from gateway.ports import Addresses, Turn
-from gateway.speech import Speech
-from gateway.upstream import AddressPolicy
 
-from .agent import Agent, Place
-from .folder import Folder
-from .hearing import STOPS, Hearing
-from .inbox import Asking, Inbox
-from .keeper import Keeper
-from .mcp import servers
-from .peer import Refused
-from .permission import ask_for, chosen, decision, settled
-from .prompt import Block, Telling, addresses_in, blocks, preface
-from .relay import McpRelay
+from .agent import AcpAgent, AcpSession
+from .decoder import STOP_REASONS, AcpDecoder
+from .json_rpc import RequestRefused
+from .mcp_relay import McpRelay, mcp_server_params
+from .process import ProcessSupervisor
+from .prompt import ContentBlock, PromptOptions, addresses_in, opening_blocks, prompt_blocks
+from .session_folder import SessionFolder
 from .settings import AcpSettings
-from .wire import Prompted
+from .update_queue import PermissionRequest, UpdateQueue
+from .wire import PermissionOption, PromptResult
 
 log = structlog.get_logger("dragoman.acp")
-
-KEPT = "acp"
+METADATA_KEY = "acp"
 """Under this name a session's private metadata tell which session of the agent's is behind it."""
 HOLD_SECONDS = 0.5
 """So long a call is held that the agent has not begun, in case that it wants a permission for it."""
 LINGER_SECONDS = 5.0
 """So much longer than to cancel it a turn may take to end, before the folder of a session that is gone is removed."""
-GONE = "The agent that asked this has stopped waiting: the server was stopped in between."
+AGENT_GONE = "The agent that asked this has stopped waiting: the server was stopped in between."
 
 
 class AcpBackend:
@@ -50,7 +57,7 @@ class AcpBackend:
             "command": str(base / command) if "/" in command else command,
         })
         self._root = base / settings.root
-        self._keeper = Keeper(lambda: Agent.start(self._settings, base), settings.starts_per_minute)
+        self._keeper = ProcessSupervisor(lambda: AcpAgent.start(self._settings, base), settings.starts_per_minute)
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._removing: set[asyncio.Task[None]] = set()
         self.confine(AddressPolicy(), trust_uploads=False)
@@ -80,14 +87,14 @@ class AcpBackend:
                 pass
         await self._close_there(session_id)
         if "root" not in self._settings.model_fields_set:  # where the operator has named it, folders are the operator's
-            await self._remove_folder(self._root / _as_name(session_id))
+            await self._remove_folder(self._root / _folder_name(session_id))
 
     async def _close_there(self, session_id: str) -> None:
         agent = self._keeper.running
         if agent is None:
             return
         try:
-            await agent.leave(session_id)
+            await agent.close_session(session_id)
         except GatewayError as error:
             log.warning("the agent did not close a session", session=session_id, why=error.message)
 
@@ -103,7 +110,7 @@ class AcpBackend:
         """One turn of a session at a time: one that was interrupted may still be saying goodbye."""
         return self._turns.setdefault(session_id, asyncio.Lock())
 
-    async def run(self, turn: Turn) -> Speech:
+    async def run(self, turn: Turn) -> BackendEvents:
         command = turn.command
         if not isinstance(command, SendMessage):
             raise Unsupported("the agent keeps its own history, which cannot be compacted from here")
@@ -111,11 +118,11 @@ class AcpBackend:
             agent = await self._keeper.ready()
             place, is_new = await self._place(turn, agent)
             if is_new:
-                yield SessionUpdated(metadata=_kept(turn.metadata, place.session_id))
-            how = Telling(images=agent.about.takes_images, refused=await self._refused(command),
+                yield SessionUpdated(metadata=_with_session_id(turn.metadata, place.session_id))
+            how = PromptOptions(images=agent.capabilities.takes_images, refused=await self._refused(command),
                           trust_uploads=self._trust_uploads)
-            said = await asyncio.to_thread(blocks, command, place.folder, how)
-            prompt = [*(preface(turn) if is_new else ()), *said]
+            said = await asyncio.to_thread(prompt_blocks, command, place.folder, how)
+            prompt = [*(opening_blocks(turn) if is_new else ()), *said]
             async with aclosing(self._follow(turn, agent, place, prompt)) as speech:
                 async for event in speech:
                     yield event
@@ -129,34 +136,36 @@ class AcpBackend:
             log.warning("an address of a message is not passed on to the agent", why=problem)
         return frozenset(refused)
 
-    async def resume(self, turn: Turn, answers: Sequence[Answer]) -> Speech:
+    async def resume(self, turn: Turn, answers: Sequence[Answer]) -> BackendEvents:
         """The agent's process was ended with the server, and what it wanted to do was never done."""
-        raise Interrupted(GONE)
+        raise Interrupted(AGENT_GONE)
         yield  # an async generator, as `run` is
 
     # -- sessions there -----------------------------------------------------------------------------------------------
 
-    async def _place(self, turn: Turn, agent: Agent) -> tuple[Place, bool]:
+    async def _place(self, turn: Turn, agent: AcpAgent) -> tuple[AcpSession, bool]:
         """The session at the agent, and whether the agent meets it for the first time."""
-        known = _recalled(turn.metadata)
-        if known is not None and (place := agent.place(known)) is not None:
+        known = _stored_session_id(turn.metadata)
+        if known is not None and (place := agent.session(known)) is not None:
             return place, False
-        folder = await asyncio.to_thread(Folder, self._root / _as_name(turn.session_id))
-        wanted = await servers(
-            turn.settings.mcp_servers, agent.about.mcp_transports, self._addresses, self._relay)
-        if known is not None and agent.about.can_load:
+        folder = await asyncio.to_thread(SessionFolder, self._root / _folder_name(turn.session_id))
+        wanted = await mcp_server_params(
+            turn.settings.mcp_servers, agent.capabilities.mcp_transports, self._addresses, self._relay)
+        if known is not None and agent.capabilities.can_load:
             try:
-                return await agent.load(known, turn.session_id, folder, wanted), False
-            except Refused as error:
+                return await agent.load_session(known, turn.session_id, folder, wanted), False
+            except RequestRefused as error:
                 log.warning("the agent does not take up its session again", session=turn.session_id, why=error.message)
-        return await agent.open(turn.session_id, folder, wanted), True
+        return await agent.new_session(turn.session_id, folder, wanted), True
 
     # -- a turn there -------------------------------------------------------------------------------------------------
 
-    async def _follow(self, turn: Turn, agent: Agent, place: Place, prompt: Sequence[Block]) -> Speech:
-        hearing = Hearing(turn.mint)
+    async def _follow(
+        self, turn: Turn, agent: AcpAgent, place: AcpSession, prompt: Sequence[ContentBlock]
+    ) -> BackendEvents:
+        hearing = AcpDecoder(turn.mint)
         inbox, over = await agent.prompt(place, prompt), False
-        asking: list[tuple[Asking, ToolCall]] = []
+        asking: list[tuple[PermissionRequest, ToolCall]] = []
         try:
             for said in hearing.begin():
                 yield said
@@ -168,14 +177,14 @@ class AcpBackend:
                     asking.clear()
                     continue
                 if hearing.holds and not await inbox.ready(HOLD_SECONDS):
-                    for said in hearing.tell_held():
+                    for said in hearing.release_held():
                         yield said
                 match await inbox.get():
-                    case Asking() as request:
-                        call, told = hearing.wanted(request.wanted.tool_call)
+                    case PermissionRequest() as request:
+                        call, told = hearing.permission_requested(request.wanted.tool_call)
                         for said in told:
                             yield said
-                        decided = settled(turn, call)
+                        decided = preset_decision(turn, call)
                         if decided is None:
                             asking.append((request, call))
                         else:
@@ -183,11 +192,11 @@ class AcpBackend:
                     case GatewayError() as error:
                         over = True
                         raise error
-                    case Prompted() as prompted:
+                    case PromptResult() as prompted:
                         over = True
                         for said in hearing.end(prompted):
                             yield said
-                        if STOPS.get(prompted.stop_reason) is STOPS["cancelled"]:
+                        if STOP_REASONS.get(prompted.stop_reason) is STOP_REASONS["cancelled"]:
                             raise Interrupted("the agent cancelled its turn")
                     case update:
                         for said in hearing.feed(update):
@@ -195,20 +204,25 @@ class AcpBackend:
         finally:
             if not over:
                 await self._leave(agent, place, inbox, [request for request, _ in asking])
-            place.inbox = None
+            place.updates = None
             inbox.close(Interrupted("the turn is over"))  # whoever still fills it must not wait for room
 
     async def _settle(
-        self, turn: Turn, agent: Agent, hearing: Hearing, inbox: Inbox, asking: Sequence[tuple[Asking, ToolCall]],
+        self,
+        turn: Turn,
+        agent: AcpAgent,
+        hearing: AcpDecoder,
+        inbox: UpdateQueue,
+        asking: Sequence[tuple[PermissionRequest, ToolCall]],
     ) -> None:
         """Put all requests before people and pass their decisions on; an agent that ends meanwhile ends the turn."""
         inbox.wait_for_people(True)
-        asks = [ask_for(call) for _, call in asking]
+        asks = [permission_ask(call) for _, call in asking]
         tasks = asyncio.create_task(turn.ask(*asks)), asyncio.create_task(inbox.closed.wait())
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if not tasks[0].done():
-                raise await _why(inbox)
+                raise await _end_reason(inbox)
             for (request, call), answer in zip(asking, tasks[0].result(), strict=True):
                 await self._decide(agent, hearing, request, call, decision(answer))
         finally:
@@ -218,22 +232,24 @@ class AcpBackend:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _decide(
-        self, agent: Agent, hearing: Hearing, request: Asking, call: ToolCall, decided: bool | None,
+        self, agent: AcpAgent, hearing: AcpDecoder, request: PermissionRequest, call: ToolCall, decided: bool | None,
     ) -> None:
         if not decided:
             hearing.denied(call)
-        await agent.permit(request.id, chosen(request.wanted.options, decided))
+        await agent.answer_permission(request.id, option_for(request.wanted.options, decided))
 
-    async def _leave(self, agent: Agent, place: Place, inbox: Inbox, asking: Sequence[Asking]) -> None:
+    async def _leave(
+        self, agent: AcpAgent, place: AcpSession, inbox: UpdateQueue, asking: Sequence[PermissionRequest]
+    ) -> None:
         """The turn here is over before the one there: cancel that, and wait a while until it has ended."""
         try:
             async with asyncio.timeout(self._settings.cancel_seconds):
                 await agent.cancel(place)
                 for request in asking:
-                    await agent.permit(request.id, None)
+                    await agent.answer_permission(request.id, None)
                 while not inbox.closed.is_set():
-                    if isinstance(item := await inbox.get(), Asking):
-                        await agent.permit(item.id, None)
+                    if isinstance(item := await inbox.get(), PermissionRequest):
+                        await agent.answer_permission(item.id, None)
         except TimeoutError:
             log.warning("the agent did not cancel its turn in time", process=agent.pid)
             agent.forget(place)
@@ -241,7 +257,7 @@ class AcpBackend:
             log.debug("the agent was not told that its turn is over", process=agent.pid, why=error.message)
 
 
-async def _why(inbox: Inbox) -> GatewayError:
+async def _end_reason(inbox: UpdateQueue) -> GatewayError:
     """Why the agent no longer waits for what it asked."""
     with suppress(TimeoutError):
         async with asyncio.timeout(1):
@@ -249,22 +265,52 @@ async def _why(inbox: Inbox) -> GatewayError:
                 item = await inbox.get()
                 if isinstance(item, GatewayError):
                     return item
-                if isinstance(item, Prompted):
+                if isinstance(item, PromptResult):
                     break
     return BackendFailed("the agent ended its turn without waiting for the permission it had asked for")
 
 
-def _as_name(session_id: str) -> str:
+def _folder_name(session_id: str) -> str:
     """A session's id, fit to be the name of a folder."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", session_id)
 
 
-def _recalled(metadata: Mapping[str, Any]) -> str | None:
-    kept = (metadata.get(PRIVATE) or {}).get(KEPT)
+def _stored_session_id(metadata: Mapping[str, Any]) -> str | None:
+    kept = (metadata.get(PRIVATE) or {}).get(METADATA_KEY)
     return kept if isinstance(kept, str) else None
 
 
-def _kept(metadata: Mapping[str, Any], session_id: str) -> dict[str, Any]:
-    return {**metadata, PRIVATE: {**(metadata.get(PRIVATE) or {}), KEPT: session_id}}
+def _with_session_id(metadata: Mapping[str, Any], session_id: str) -> dict[str, Any]:
+    return {**metadata, PRIVATE: {**(metadata.get(PRIVATE) or {}), METADATA_KEY: session_id}}
 
 
+OPTION_KINDS = {True: ("allow_once", "allow_always"), False: ("reject_once", "reject_always")}
+"""The kinds of options a yes and a no stand for, the nearest first."""
+
+
+def preset_decision(turn: Turn, call: ToolCall) -> bool | None:
+    """What the session has decided beforehand about work of this kind; None where people are to be asked."""
+    if is_planning(turn):
+        return False
+    policy = (turn.settings.tools or {}).get(call.name, Permission.ASK)
+    if policy is not Permission.ASK:
+        return policy is Permission.ALLOW
+    headless = isinstance(turn.command, SendMessage) and turn.command.headless
+    return True if headless else None
+
+
+def permission_ask(call: ToolCall) -> PermissionAsk:
+    return PermissionAsk(call=replace(call, permission=Permission.ASK), description=call.display_name or call.name)
+
+
+def decision(answer: Answer) -> bool | None:
+    """Yes, no, or None where nobody will answer."""
+    return answer.granted if isinstance(answer, DecidePermission) else None
+
+
+def option_for(options: Sequence[PermissionOption], decided: bool | None) -> str | None:
+    """The option that says what was decided; None cancels the request, as where the agent offers no such option."""
+    if decided is None:
+        return None
+    by_kind = {option.kind: option.option_id for option in reversed(options)}
+    return next((by_kind[kind] for kind in OPTION_KINDS[decided] if kind in by_kind), None)

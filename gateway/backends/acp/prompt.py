@@ -14,29 +14,29 @@ from gateway.errors import Invalid, Unsupported
 from gateway.model import (
     AnyPart,
     DataPart,
-    Entry,
     FilePart,
+    HistoryEntry,
     ImagePart,
     Role,
     SendMessage,
     TextPart,
-    harmless_name,
     parts_of,
     text_of,
+    upload_name,
 )
 from gateway.ports import Turn
 
-from .folder import Folder
+from .session_folder import SessionFolder
 
-MOST_TOLD = 100_000
+MAX_HISTORY_CHARS = 100_000
 """So many characters of an earlier conversation are told to an agent that was not there; the latest count."""
-SPEAKERS = {Role.USER: "User", Role.ASSISTANT: "Assistant", Role.TOOL: "Tool result", Role.SYSTEM: "Summary"}
+ROLE_NAMES = {Role.USER: "User", Role.ASSISTANT: "Assistant", Role.TOOL: "Tool result", Role.SYSTEM: "Summary"}
 
-Block = dict[str, Any]
+ContentBlock = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Telling:
+class PromptOptions:
     """How a message is told: whether the agent takes pictures, and what is not passed on as the client sent it."""
 
     images: bool
@@ -46,7 +46,7 @@ class Telling:
     """Whether an uploaded file keeps the name of a file that agents read as configuration."""
 
 
-def blocks(command: SendMessage, folder: Folder, how: Telling) -> list[Block]:
+def prompt_blocks(command: SendMessage, folder: SessionFolder, how: PromptOptions) -> list[ContentBlock]:
     """The message as the agent is told it; files that came with it are put into the session's folder."""
     said = [block for part in parts_of(command.content) for block in _blocks(part, folder, how)]
     if command.output_schema is not None:
@@ -61,19 +61,19 @@ def addresses_in(command: SendMessage) -> set[str]:
     return {url for url in urls if not url.startswith("data:")}
 
 
-def preface(turn: Turn) -> list[Block]:
+def opening_blocks(turn: Turn) -> list[ContentBlock]:
     """What an agent needs to know that meets a session for the first time."""
     system, before = turn.settings.system, _transcript(turn.history[:-1])
     said = [_text(system)] if system else []
     return [*said, _text(f"Earlier in this conversation:\n\n{before}")] if before else said
 
 
-def _transcript(entries: Sequence[Entry]) -> str:
-    told = (f"{SPEAKERS[entry.role]}: {text}" for entry in entries if (text := text_of(entry.content).strip()))
-    return "\n\n".join(told)[-MOST_TOLD:]
+def _transcript(entries: Sequence[HistoryEntry]) -> str:
+    told = (f"{ROLE_NAMES[entry.role]}: {text}" for entry in entries if (text := text_of(entry.content).strip()))
+    return "\n\n".join(told)[-MAX_HISTORY_CHARS:]
 
 
-def _blocks(part: AnyPart, folder: Folder, how: Telling) -> Iterator[Block]:
+def _blocks(part: AnyPart, folder: SessionFolder, how: PromptOptions) -> Iterator[ContentBlock]:
     match part:
         case ImagePart(url=url) | FilePart(url=url) if url in how.refused:
             name = part.name if isinstance(part, FilePart) else "a picture"
@@ -88,35 +88,35 @@ def _blocks(part: AnyPart, folder: Folder, how: Telling) -> Iterator[Block]:
             yield _text(f"{type}: {msgspec.json.encode(content).decode()}")
 
 
-def _text(text: str) -> Block:
+def _text(text: str) -> ContentBlock:
     return {"type": "text", "text": text}
 
 
-def _image(image: ImagePart, taken: bool) -> Block:
+def _image(image: ImagePart, taken: bool) -> ContentBlock:
     if not taken:
         raise Unsupported("the agent takes no pictures")
     if not image.url.startswith("data:"):
         return _link(image.url.rpartition("/")[2] or "image", image.url, image.media_type)
-    content, media_type = _embedded(image.url)
+    content, media_type = _decode_data_url(image.url)
     return {"type": "image", "data": base64.b64encode(content).decode(),
             "mimeType": media_type or image.media_type or "image/png"}
 
 
-def _file(file: FilePart, folder: Folder, trusted: bool) -> Block:
+def _file(file: FilePart, folder: SessionFolder, trusted: bool) -> ContentBlock:
     if file.url and file.url.startswith("data:"):
-        content, media_type = _embedded(file.url)
+        content, media_type = _decode_data_url(file.url)
         name = PurePosixPath(file.name.replace("\0", "")).name or "file"
-        name = name if trusted else harmless_name(name)
+        name = name if trusted else upload_name(name)
         return _link(file.name, folder.write(name, content).as_uri(), file.media_type or media_type, len(content))
     return _link(file.name, file.url or f"file-id:{file.file_id}", file.media_type, file.size)
 
 
-def _link(name: str, uri: str, media_type: str | None = None, size: int | None = None) -> Block:
+def _link(name: str, uri: str, media_type: str | None = None, size: int | None = None) -> ContentBlock:
     about = {"mimeType": media_type, "size": size}
     return {"type": "resource_link", "name": name, "uri": uri, **{key: it for key, it in about.items() if it}}
 
 
-def _embedded(url: str) -> tuple[bytes, str]:
+def _decode_data_url(url: str) -> tuple[bytes, str]:
     """The bytes and the media type in a `data:` address."""
     head, comma, body = url.removeprefix("data:").partition(",")
     media_type, _, encoding = head.rpartition(";") if head.endswith(";base64") else (head, "", "")

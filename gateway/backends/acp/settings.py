@@ -4,15 +4,14 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt
 
-from gateway.backends.command import Command
-from gateway.backends.secret import Secret
+from gateway.backends.setting_types import Executable, SecretSetting
 
 
 class AcpSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    env: dict[str, Secret] = {}
-    command: Command
+    env: dict[str, SecretSetting] = {}
+    command: Executable
     args: tuple[str, ...] = ()
     root: Path = Path("data/acp")
     auth_method: str | None = None

@@ -8,9 +8,9 @@ from msgspec import Raw, Struct
 
 PROTOCOL_VERSION = 1
 NOT_FOUND, INVALID, INTERNAL = -32601, -32602, -32603
-NOTHING = Raw()
+NO_JSON = Raw()
 
-Id = int | str
+RpcId = int | str
 
 
 class RpcError(Struct, frozen=True):
@@ -20,21 +20,21 @@ class RpcError(Struct, frozen=True):
     message: str = ""
 
 
-class Message(Struct, frozen=True):
+class RpcMessage(Struct, frozen=True):
     """One line: a request (method and id), a notification (method), or an answer (id)."""
 
-    id: Id | None = None
+    id: RpcId | None = None
     method: str | None = None
-    params: Raw = NOTHING
-    result: Raw = NOTHING
+    params: Raw = NO_JSON
+    result: Raw = NO_JSON
     error: RpcError | None = None
 
 
-class _Camel(Struct, frozen=True, kw_only=True, rename="camel"):
+class _CamelStruct(Struct, frozen=True, kw_only=True, rename="camel"):
     """As the protocol spells it; what may be missing may be null."""
 
 
-class Update(_Camel, frozen=True, kw_only=True):
+class SessionUpdate(_CamelStruct, frozen=True, kw_only=True):
     """What a session update tells; which fields it has depends on its kind."""
 
     session_update: str = ""
@@ -49,14 +49,14 @@ class Update(_Camel, frozen=True, kw_only=True):
     entries: list[dict[str, Any]] | None = None
 
 
-class Notice(_Camel, frozen=True, kw_only=True):
+class SessionUpdateParams(_CamelStruct, frozen=True, kw_only=True):
     """The body of `session/update`."""
 
     session_id: str
-    update: Update
+    update: SessionUpdate
 
 
-class Option(_Camel, frozen=True, kw_only=True):
+class PermissionOption(_CamelStruct, frozen=True, kw_only=True):
     """One answer a person may give to a request for permission."""
 
     option_id: str
@@ -64,15 +64,15 @@ class Option(_Camel, frozen=True, kw_only=True):
     kind: str = ""
 
 
-class Wanted(_Camel, frozen=True, kw_only=True):
+class PermissionParams(_CamelStruct, frozen=True, kw_only=True):
     """The body of `session/request_permission`."""
 
     session_id: str
-    tool_call: Update
-    options: tuple[Option, ...] = ()
+    tool_call: SessionUpdate
+    options: tuple[PermissionOption, ...] = ()
 
 
-class Reading(_Camel, frozen=True, kw_only=True):
+class ReadFileParams(_CamelStruct, frozen=True, kw_only=True):
     """The body of `fs/read_text_file`."""
 
     session_id: str
@@ -81,7 +81,7 @@ class Reading(_Camel, frozen=True, kw_only=True):
     limit: int | None = None
 
 
-class Writing(_Camel, frozen=True, kw_only=True):
+class WriteFileParams(_CamelStruct, frozen=True, kw_only=True):
     """The body of `fs/write_text_file`."""
 
     session_id: str
@@ -89,31 +89,31 @@ class Writing(_Camel, frozen=True, kw_only=True):
     content: str
 
 
-class PromptCapabilities(_Camel, frozen=True, kw_only=True):
+class PromptCapabilities(_CamelStruct, frozen=True, kw_only=True):
     image: bool | None = None
 
 
-class McpCapabilities(_Camel, frozen=True, kw_only=True):
+class McpCapabilities(_CamelStruct, frozen=True, kw_only=True):
     http: bool | None = None
     sse: bool | None = None
 
 
-class SessionCapabilities(_Camel, frozen=True, kw_only=True):
+class SessionCapabilities(_CamelStruct, frozen=True, kw_only=True):
     close: Any = None
 
 
-class Capabilities(_Camel, frozen=True, kw_only=True):
+class AcpCapabilities(_CamelStruct, frozen=True, kw_only=True):
     load_session: bool | None = None
     prompt_capabilities: PromptCapabilities | None = None
     mcp_capabilities: McpCapabilities | None = None
     session_capabilities: SessionCapabilities | None = None
 
 
-class Initialized(_Camel, frozen=True, kw_only=True):
+class InitializeResult(_CamelStruct, frozen=True, kw_only=True):
     """What an agent answers to `initialize`."""
 
     protocol_version: int = 0
-    agent_capabilities: Capabilities | None = None
+    agent_capabilities: AcpCapabilities | None = None
     auth_methods: list[dict[str, Any]] | None = None
 
     @property
@@ -137,13 +137,13 @@ class Initialized(_Camel, frozen=True, kw_only=True):
         return frozenset(name for name in ("http", "sse") if told and getattr(told, name))
 
 
-class Opened(_Camel, frozen=True, kw_only=True):
+class NewSessionResult(_CamelStruct, frozen=True, kw_only=True):
     """What an agent answers to `session/new`."""
 
     session_id: str
 
 
-class Spent(_Camel, frozen=True, kw_only=True):
+class AcpUsage(_CamelStruct, frozen=True, kw_only=True):
     input_tokens: int = 0
     output_tokens: int = 0
     thought_tokens: int | None = None
@@ -151,18 +151,18 @@ class Spent(_Camel, frozen=True, kw_only=True):
     cached_write_tokens: int | None = None
 
 
-class Prompted(_Camel, frozen=True, kw_only=True):
+class PromptResult(_CamelStruct, frozen=True, kw_only=True):
     """What an agent answers to `session/prompt`, when its turn is over."""
 
     stop_reason: str = "end_turn"
-    usage: Spent | None = None
+    usage: AcpUsage | None = None
 
 
-_decode = msgspec.json.Decoder(Message).decode
+_decode = msgspec.json.Decoder(RpcMessage).decode
 _encode = msgspec.json.Encoder().encode
 
 
-def read(line: bytes) -> Message | None:
+def decode_line(line: bytes) -> RpcMessage | None:
     """The message of a line; None where it is none."""
     try:
         message = _decode(line)
@@ -171,11 +171,11 @@ def read(line: bytes) -> Message | None:
     return message if message.method is not None or message.id is not None else None
 
 
-def written(**message: Any) -> bytes:
+def encode_line(**message: Any) -> bytes:
     return _encode({"jsonrpc": "2.0", **message}) + b"\n"
 
 
-class Lines:
+class LineSplitter:
     """Bytes in, whole lines out, wherever the bytes were cut; empty lines are nothing."""
 
     def __init__(self, longest: int) -> None:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gateway.backends.kind import Kind
-from gateway.model import AgentCard, Capabilities
+from gateway.backends.kinds import BackendKind
+from gateway.model import AgentCapabilities, AgentCard
 from gateway.ports import Backend
 
 from .backend import AguiBackend
@@ -16,9 +16,9 @@ def _make(settings: Mapping[str, Any], base: Path) -> Backend:
     return AguiBackend(AguiSettings.model_validate(settings))
 
 
-KIND = Kind(
+KIND = BackendKind(
     make=_make,
-    card=AgentCard(name="agui", title="AG-UI agent", capabilities=Capabilities(images=("data", "http"))),
+    card=AgentCard(name="agui", title="AG-UI agent", capabilities=AgentCapabilities(images=("data", "http"))),
     settings=AguiSettings,
 )
 

@@ -3,18 +3,16 @@
 from collections.abc import Sequence
 from contextlib import aclosing
 
+from gateway.client import BackendEvents, redact
 from gateway.errors import BackendFailed, Interrupted, Unsupported
 from gateway.model import Answer, SendMessage
-from gateway.ports import Said, Turn
-from gateway.speech import Speech
-from gateway.upstream import hidden
+from gateway.ports import BackendEvent, Turn
 
-from .interrupts import Resume
-from .memory import Memory
+from .interrupts import RunResume
 from .messages import open_calls, run_input
 from .settings import AguiSettings
-from .talk import Talk
-from .wire import read
+from .turn import AguiSessionState, AguiTurn
+from .wire import decode_event
 
 
 class AguiBackend:
@@ -27,30 +25,30 @@ class AguiBackend:
     async def close(self) -> None:
         await self._upstream.close()
 
-    async def run(self, turn: Turn) -> Speech:
+    async def run(self, turn: Turn) -> BackendEvents:
         if not isinstance(turn.command, SendMessage):
             raise Unsupported("the agent is sent the whole conversation, which cannot be compacted from here")
-        talk = Talk(turn, Memory.of(turn, self._settings.url))
-        async with aclosing(self._runs(talk, Resume())) as speech:
+        talk = AguiTurn(turn, AguiSessionState.of(turn, self._settings.url))
+        async with aclosing(self._runs(talk, RunResume())) as speech:
             async for said in speech:
                 yield said
 
-    async def resume(self, turn: Turn, answers: Sequence[Answer]) -> Speech:
+    async def resume(self, turn: Turn, answers: Sequence[Answer]) -> BackendEvents:
         """The turn waited here while the gateway stopped; the agent's run was over by then."""
-        talk = Talk(turn, Memory.of(turn, self._settings.url))
+        talk = AguiTurn(turn, AguiSessionState.of(turn, self._settings.url))
         if len(talk.memory.waiting) != len(turn.asked):
             raise Interrupted("What the agent waits for was forgotten while the server was stopped.")
         pending = list(zip(turn.asked, talk.memory.waiting, strict=True))
         for call in open_calls(turn.history):
-            talk.hearing.take_up(call)
+            talk.decoder.take_up(call)
         resumed = talk.settle(pending, answers)
-        for said in talk.told:
+        for said in talk.client_results:
             yield said
         async with aclosing(self._runs(talk, resumed)) as speech:
             async for said in speech:
                 yield said
 
-    async def _runs(self, talk: Talk, resume: Resume) -> Speech:
+    async def _runs(self, talk: AguiTurn, resume: RunResume) -> BackendEvents:
         for _ in range(self._settings.max_runs):
             async with aclosing(self._run(talk, resume)) as speech:
                 async for said in speech:
@@ -62,14 +60,14 @@ class AguiBackend:
                 return
             answers = await talk.turn.ask(*(ask for ask, _ in pending))
             resume = talk.settle(pending, answers)
-            for said in talk.told:
+            for said in talk.client_results:
                 yield said
         for said in talk.give_up():
             yield said
 
-    async def _run(self, talk: Talk, resume: Resume) -> Speech:
+    async def _run(self, talk: AguiTurn, resume: RunResume) -> BackendEvents:
         """One run, from its request to the end of its last message."""
-        hearing, url = talk.hearing, self._upstream.name
+        hearing, url = talk.decoder, self._upstream.name
         body = run_input(
             talk.turn, talk.entries, thread_id=talk.memory.thread_id, state=hearing.shared.state, ids=talk.ids,
             forward=self._settings.forward, resume=resume,
@@ -89,8 +87,8 @@ class AguiBackend:
         if hearing.outcome.type == "cancelled":
             raise Interrupted("the agent's run was cancelled")
 
-    def _heard(self, talk: Talk, data: str) -> list[Said]:
+    def _heard(self, talk: AguiTurn, data: str) -> list[BackendEvent]:
         try:
-            return talk.hearing.feed(read(data))
+            return talk.decoder.feed(decode_event(data))
         except BackendFailed as error:
-            raise BackendFailed(hidden(error.message, self._settings.secrets), details=error.details) from None
+            raise BackendFailed(redact(error.message, self._settings.secrets), details=error.details) from None

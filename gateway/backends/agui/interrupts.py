@@ -21,48 +21,48 @@ from gateway.model import (
     ReturnResult,
     ToolCall,
     Withdraw,
-    in_words,
+    format_answer,
     text_of,
 )
 
-from .langgraph import Action, actions_of, choices_of, value_of, words_of
-from .wire import Interrupt
+from .langgraph import ReviewedCall, actions_of, choices_of, question_text, value_of
+from .wire import RunInterrupt
 
 YES, NO = "Yes", "No"
-YESES = ("approve", "accept", "allow", "yes", "ok", "confirm", "grant")
-NOES = ("reject", "den", "no", "refuse", "decline", "cancel", "disallow")
+YES_WORDS = ("approve", "accept", "allow", "yes", "ok", "confirm", "grant")
+NO_WORDS = ("reject", "den", "no", "refuse", "decline", "cancel", "disallow")
 """How the words begin that agents offer for a yes and a no."""
-CANCELLED = "__agui_cancelled__"
+CANCELLED_FIELD = "__agui_cancelled__"
 """By this field a graph of LangGraph's sees that its question was not answered."""
 
 Schema = dict[str, Any]
-Wire = dict[str, Any]
-Settled = tuple[Interrupt, AnyAsk, Answer]
+JsonObject = dict[str, Any]
+SettledAsk = tuple[RunInterrupt, AnyAsk, Answer]
 """An interrupt, what was asked about it, and what was answered."""
 
 
-class Resume(Struct, frozen=True, kw_only=True):
+class RunResume(Struct, frozen=True, kw_only=True):
     """The answers as the agent is given them with the run that goes on."""
 
-    entries: Sequence[Wire] = ()
+    entries: Sequence[JsonObject] = ()
     """For interrupts that the outcome of the run has named."""
-    command: Wire | None = None
+    command: JsonObject | None = None
     """For interrupts that were announced by a custom event, and for several of LangGraph's."""
 
 
-def asks_for(interrupt: Interrupt, calls: dict[str, ToolCall]) -> list[AnyAsk]:
+def asks_for(interrupt: RunInterrupt, calls: dict[str, ToolCall]) -> list[AnyAsk]:
     """A permission where a call waits for it, a question otherwise; a call that is asked about leaves `calls`."""
     if actions := actions_of(interrupt):
         return [_review(action, calls) for action in actions]
-    words = words_of(interrupt)
+    words = question_text(interrupt)
     call = calls.pop(interrupt.tool_call_id or "", None)
     if call is not None:
         return [_permission(call, words)]
-    labels = _labels(_wanted(interrupt.response_schema)[1]) or choices_of(interrupt)
+    labels = _labels(_answer_field(interrupt.response_schema)[1]) or choices_of(interrupt)
     return [_question(words, labels)]
 
 
-def _review(action: Action, calls: dict[str, ToolCall]) -> AnyAsk:
+def _review(action: ReviewedCall, calls: dict[str, ToolCall]) -> AnyAsk:
     """The permission for the call that was told before, or a question where none was."""
     named = [call for call in calls.values() if call.name == action.name]
     same = next((call for call in named if call.input == action.args), named[0] if named else None)
@@ -82,36 +82,36 @@ def _question(words: str, labels: Sequence[str]) -> AnyAsk:
 
 # -- answers ----------------------------------------------------------------------------------------------------------
 
-def resume(settled: Sequence[Settled]) -> Resume:
+def run_resume(settled: Sequence[SettledAsk]) -> RunResume:
     """The answers of all asks, those about one interrupt together."""
     groups = [list(group) for _, group in groupby(settled, key=lambda one: one[0].id)]
     entries = [_entry(group) for group in groups]
     interrupts = [group[0][0] for group in groups]
     if not any(one.announced is not None for one in interrupts) and not _is_langgraphs(interrupts):
-        return Resume(entries=entries)
+        return RunResume(entries=entries)
     values = {entry["interruptId"]: _returned(entry) for entry in entries}
-    return Resume(command={"resume": values if len(values) > 1 else next(iter(values.values()))})
+    return RunResume(command={"resume": values if len(values) > 1 else next(iter(values.values()))})
 
 
-def _is_langgraphs(interrupts: Sequence[Interrupt]) -> bool:
+def _is_langgraphs(interrupts: Sequence[RunInterrupt]) -> bool:
     """LangGraph takes the answers to several interrupts by their ids, as only the command can give them."""
     return len(interrupts) > 1 and all(value_of(one) is not None for one in interrupts)
 
 
-def _returned(entry: Wire) -> Any:
+def _returned(entry: JsonObject) -> Any:
     """What `interrupt()` returns in the graph: the answer, or the mark that there is none."""
     if entry["status"] == "cancelled":
-        return {CANCELLED: True, "interrupt_id": entry["interruptId"]}
+        return {CANCELLED_FIELD: True, "interrupt_id": entry["interruptId"]}
     return entry["payload"]
 
 
-def _entry(group: Sequence[Settled]) -> Wire:
+def _entry(group: Sequence[SettledAsk]) -> JsonObject:
     interrupt, ask, answer = group[0]
-    told: Wire = {"interruptId": interrupt.id}
+    told: JsonObject = {"interruptId": interrupt.id}
     if actions_of(interrupt):
         decisions = [_decision(ask, answer) for _, ask, answer in group]
         return {**told, "status": "resolved", "payload": {"decisions": decisions}}
-    name, wanted = _wanted(interrupt.response_schema)
+    name, wanted = _answer_field(interrupt.response_schema)
     match ask, answer:
         case _, Withdraw():
             return {**told, "status": "cancelled"}
@@ -119,31 +119,31 @@ def _entry(group: Sequence[Settled]) -> Wire:
             name, value = _verdict(name, wanted, granted)
             more = {"reason": reason} if reason and name else {}
         case QuestionAsk(), AnswerQuestion():
-            value, more = _fitting(wanted, in_words(ask, answer)), {}
+            value, more = _as_schema_value(wanted, format_answer(ask, answer)), {}
         case _, ReturnResult(content=content):
-            value, more = _fitting(wanted, text_of(content)), {}
+            value, more = _as_schema_value(wanted, text_of(content)), {}
         case _:
             return {**told, "status": "cancelled"}
     return {**told, "status": "resolved", "payload": value if name is None else {name: value, **more}}
 
 
-def _decision(ask: AnyAsk, answer: Answer) -> Wire:
+def _decision(ask: AnyAsk, answer: Answer) -> JsonObject:
     """What becomes of a call that was reviewed; words that are no yes are the reason of a no."""
     match ask, answer:
         case _, DecidePermission(granted=granted, reason=reason):
             words = YES if granted else reason or ""
         case QuestionAsk(), AnswerQuestion():
-            words = in_words(ask, answer)
+            words = format_answer(ask, answer)
         case _, ReturnResult(content=content):
             words = text_of(content)
         case _:
             words = ""
-    if words.lower().startswith(YESES) and not (isinstance(answer, DecidePermission) and not answer.granted):
+    if words.lower().startswith(YES_WORDS) and not (isinstance(answer, DecidePermission) and not answer.granted):
         return {"type": "approve"}
     return {"type": "reject", **({"message": words} if words and words != NO else {})}
 
 
-def _wanted(schema: Schema | None) -> tuple[str | None, Schema]:
+def _answer_field(schema: Schema | None) -> tuple[str | None, Schema]:
     """The one field an answer is for, and its shape; no name where the answer is the payload itself."""
     if not schema:
         return None, {}
@@ -161,7 +161,7 @@ def _verdict(name: str | None, shape: Schema, granted: bool) -> tuple[str | None
         return name, granted
     offered = shape.get("enum")
     for one in offered if isinstance(offered, list) else ():
-        if str(one).lower().startswith(YESES if granted else NOES):
+        if str(one).lower().startswith(YES_WORDS if granted else NO_WORDS):
             return name, one
     return "approved", granted
 
@@ -173,7 +173,7 @@ def _labels(shape: Schema) -> list[str]:
     return [str(choice) for choice in choices] if isinstance(choices, list) else []
 
 
-def _fitting(shape: Schema, words: str) -> Any:
+def _as_schema_value(shape: Schema, words: str) -> Any:
     """The words as a value of the shape that is wanted, where they can be one."""
     match shape.get("type"):
         case "boolean":

@@ -5,34 +5,44 @@ from typing import Any
 
 import msgspec
 
-from .wire import Event, Interrupt
+from .wire import AguiEvent, RunInterrupt
 
-ANNOUNCES = "on_interrupt"
+INTERRUPT_EVENT = "on_interrupt"
 """The custom event after which a run that finishes without an outcome waits for an answer."""
-UNNAMED = "langgraph:interrupt"
+DEFAULT_REASON = "langgraph:interrupt"
 """The reason of an interrupt whose graph gives none."""
-SAYING = ("message", "question", "query", "prompt", "text", "description", "instruction", "instructions", "title")
+QUESTION_FIELDS = (
+    "message",
+    "question",
+    "query",
+    "prompt",
+    "text",
+    "description",
+    "instruction",
+    "instructions",
+    "title",
+)
 """The fields in which graphs write what they want to know, the likeliest first."""
-CHOICES = ("options", "choices")
-BESIDE = ("reason", "toolCallId", "tool_call_id", "responseSchema", "response_schema", "expiresAt", "expires_at")
+CHOICE_FIELDS = ("options", "choices")
+HIDDEN_FIELDS = ("reason", "toolCallId", "tool_call_id", "responseSchema", "response_schema", "expiresAt", "expires_at")
 """Fields that are not meant for people."""
 
 
-class Named(msgspec.Struct):
+class RawInterrupt(msgspec.Struct):
     """The part of the framework's own event that is used."""
 
     id: str = ""
     response_schema: dict[str, Any] | None = None
 
 
-def announced(event: Event) -> Interrupt:
+def interrupt_from_event(event: AguiEvent) -> RunInterrupt:
     """The interrupt that a custom event announces; its id is empty where the event does not give one."""
     value, named = _read(event.value), _named(event)
     fields = value if isinstance(value, dict) else {}
     call_id = fields.get("toolCallId") or fields.get("tool_call_id")
     schema = fields.get("responseSchema") or fields.get("response_schema") or named.response_schema
-    return Interrupt(
-        id=named.id, reason=UNNAMED, announced=value,
+    return RunInterrupt(
+        id=named.id, reason=DEFAULT_REASON, announced=value,
         tool_call_id=call_id if isinstance(call_id, str) else None,
         response_schema=schema if isinstance(schema, dict) else None,
     )
@@ -48,14 +58,14 @@ def _read(value: Any) -> Any:
         return value
 
 
-def _named(event: Event) -> Named:
+def _named(event: AguiEvent) -> RawInterrupt:
     try:
-        return msgspec.json.decode(event.raw_event, type=Named)
+        return msgspec.json.decode(event.raw_event, type=RawInterrupt)
     except (msgspec.DecodeError, RecursionError):
-        return Named()
+        return RawInterrupt()
 
 
-def value_of(interrupt: Interrupt) -> Any:
+def value_of(interrupt: RunInterrupt) -> Any:
     """The value that the graph's `interrupt()` was given, where it is known."""
     if interrupt.announced is not None:
         return interrupt.announced
@@ -63,7 +73,7 @@ def value_of(interrupt: Interrupt) -> Any:
     return told.get("raw") if isinstance(told, Mapping) else None
 
 
-def words_of(interrupt: Interrupt) -> str:
+def question_text(interrupt: RunInterrupt) -> str:
     """What people are asked: the message, or what the value says, or the reason."""
     return interrupt.message or _words(value_of(interrupt)) or interrupt.reason
 
@@ -73,23 +83,23 @@ def _words(value: Any) -> str:
         return _words(value[0])
     if not isinstance(value, dict):
         return _plain(value)
-    said = next((name for name in SAYING if isinstance(value.get(name), str) and value[name]), None)
-    rest = [f"{name}: {_plain(one)}" for name, one in value.items() if _is_shown(name, one, (said, *BESIDE))]
+    said = next((name for name in QUESTION_FIELDS if isinstance(value.get(name), str) and value[name]), None)
+    rest = [f"{name}: {_plain(one)}" for name, one in value.items() if _is_shown(name, one, (said, *HIDDEN_FIELDS))]
     return "\n".join([*([value[said]] if said is not None else []), *rest])
 
 
 def _is_shown(name: str, value: Any, hidden: Container[str | None]) -> bool:
-    return name not in hidden and value not in (None, "", [], {}) and not (name in CHOICES and _labels(value))
+    return name not in hidden and value not in (None, "", [], {}) and not (name in CHOICE_FIELDS and _labels(value))
 
 
 def _plain(value: Any) -> str:
     return "" if value is None else value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def choices_of(interrupt: Interrupt) -> list[str]:
+def choices_of(interrupt: RunInterrupt) -> list[str]:
     """The answers that the value offers."""
     value = value_of(interrupt)
-    offered = (value.get(name) for name in CHOICES) if isinstance(value, dict) else ()
+    offered = (value.get(name) for name in CHOICE_FIELDS) if isinstance(value, dict) else ()
     return next((labels for one in offered if (labels := _labels(one))), [])
 
 
@@ -100,7 +110,7 @@ def _labels(offered: Any) -> list[str]:
 
 # -- calls that must be reviewed --------------------------------------------------------------------------------------
 
-class Action(msgspec.Struct, kw_only=True):
+class ReviewedCall(msgspec.Struct, kw_only=True):
     """A call that a person must allow before it is made."""
 
     name: str
@@ -108,15 +118,15 @@ class Action(msgspec.Struct, kw_only=True):
     description: str = ""
 
 
-class Review(msgspec.Struct, kw_only=True):
+class ReviewRequest(msgspec.Struct, kw_only=True):
     """The value of an interrupt that asks for a decision about each of several calls."""
 
-    action_requests: list[Action]
+    action_requests: list[ReviewedCall]
 
 
-def actions_of(interrupt: Interrupt) -> list[Action]:
+def actions_of(interrupt: RunInterrupt) -> list[ReviewedCall]:
     """The calls that the interrupt wants a decision about, in the order in which it wants the decisions."""
     try:
-        return msgspec.convert(value_of(interrupt), Review).action_requests
+        return msgspec.convert(value_of(interrupt), ReviewRequest).action_requests
     except msgspec.ValidationError:
         return []

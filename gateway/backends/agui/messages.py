@@ -11,8 +11,8 @@ import orjson
 from gateway.model import (
     AnyPart,
     Content,
-    Entry,
     FilePart,
+    HistoryEntry,
     ImagePart,
     Role,
     SendMessage,
@@ -20,21 +20,21 @@ from gateway.model import (
     ThinkingPart,
     ToolCall,
     ToolUsePart,
-    in_markdown,
+    image_markdown,
     parts_of,
     text_of,
 )
 from gateway.ports import Turn
 
-from .interrupts import Resume
+from .interrupts import RunResume
 
-Wire = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
 def run_input(
-    turn: Turn, entries: Iterable[Entry], *, thread_id: str, state: Any, ids: Mapping[str, str],
-    forward: Mapping[str, Any], resume: Resume = Resume(),  # noqa: B008  # it is frozen
-) -> Wire:
+    turn: Turn, entries: Iterable[HistoryEntry], *, thread_id: str, state: Any, ids: Mapping[str, str],
+    forward: Mapping[str, Any], resume: RunResume = RunResume(),  # noqa: B008  # it is frozen
+) -> JsonObject:
     """The body of a request; `ids` are those under which the agent knows its own messages."""
     system = turn.settings.system
     told = [{"id": "system", "role": "system", "content": system}] if system else []
@@ -42,7 +42,7 @@ def run_input(
         "threadId": thread_id,
         "runId": turn.mint("run"),
         "state": state,
-        "messages": [*told, *(message for entry in entries for message in messages(entry, ids))],
+        "messages": [*told, *(message for entry in entries for message in entry_messages(entry, ids))],
         "tools": [
             {"name": tool.name, "description": tool.description, "parameters": tool.parameters or {"type": "object"}}
             for tool in turn.settings.client_tools
@@ -53,7 +53,7 @@ def run_input(
     }
 
 
-def _context(command: SendMessage) -> list[Wire]:
+def _context(command: SendMessage) -> list[JsonObject]:
     told = [{"description": name, "value": value if isinstance(value, str) else _json(value)}
             for name, value in command.variables.items()]
     if command.output_schema is not None:
@@ -62,12 +62,12 @@ def _context(command: SendMessage) -> list[Wire]:
     return told
 
 
-def messages(entry: Entry, ids: Mapping[str, str]) -> list[Wire]:
+def entry_messages(entry: HistoryEntry, ids: Mapping[str, str]) -> list[JsonObject]:
     """What one entry of the history is to the agent; thoughts go back only where they are signed."""
     known = ids.get(entry.message_id) or entry.message_id or f"entry-{entry.seq}"
     match entry.role:
         case Role.ASSISTANT:
-            return [*_thoughts(entry.content, known), *_said(entry.content, known)]
+            return [*_thoughts(entry.content, known), *_assistant_message(entry.content, known)]
         case Role.TOOL:
             failed = {"error": text_of(entry.content)} if entry.is_error else {}
             content = _parts(entry.content)
@@ -78,7 +78,7 @@ def messages(entry: Entry, ids: Mapping[str, str]) -> list[Wire]:
     return [{"id": known, "role": "user", "content": _parts(entry.content)}]
 
 
-def open_calls(entries: Iterable[Entry]) -> list[ToolCall]:
+def open_calls(entries: Iterable[HistoryEntry]) -> list[ToolCall]:
     """The calls of the conversation that have not come back."""
     made: dict[str, ToolCall] = {}
     for entry in entries:
@@ -88,15 +88,15 @@ def open_calls(entries: Iterable[Entry]) -> list[ToolCall]:
     return list(made.values())
 
 
-def _thoughts(content: Content, known: str) -> list[Wire]:
+def _thoughts(content: Content, known: str) -> list[JsonObject]:
     signed = [part for part in parts_of(content) if isinstance(part, ThinkingPart) and part.signature]
     return [{"id": f"{known}-thought-{number}", "role": "reasoning", "content": part.text,
              "encryptedValue": part.signature} for number, part in enumerate(signed, 1)]
 
 
-def _said(content: Content, known: str) -> list[Wire]:
+def _assistant_message(content: Content, known: str) -> list[JsonObject]:
     calls = [part.call for part in parts_of(content) if isinstance(part, ToolUsePart)]
-    text = "".join(_words(part) for part in parts_of(content))
+    text = "".join(_part_as_text(part) for part in parts_of(content))
     if not text and not calls:
         return []
     made = [{"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": _json(call.input)}}
@@ -105,18 +105,18 @@ def _said(content: Content, known: str) -> list[Wire]:
              **({"toolCalls": made} if made else {})}]
 
 
-def _words(part: AnyPart) -> str:
-    return part.text if isinstance(part, TextPart) else in_markdown(part) if isinstance(part, ImagePart) else ""
+def _part_as_text(part: AnyPart) -> str:
+    return part.text if isinstance(part, TextPart) else image_markdown(part) if isinstance(part, ImagePart) else ""
 
 
-def _parts(content: Content) -> str | list[Wire]:
+def _parts(content: Content) -> str | list[JsonObject]:
     """Words as words, and parts where there is more than words."""
     if all(isinstance(part, TextPart) for part in parts_of(content)):
         return text_of(content)
     return [told for part in parts_of(content) if (told := _part(part)) is not None]
 
 
-def _part(part: AnyPart) -> Wire | None:
+def _part(part: AnyPart) -> JsonObject | None:
     match part:
         case TextPart(text=text):
             return {"type": "text", "text": text}
@@ -129,7 +129,7 @@ def _part(part: AnyPart) -> Wire | None:
     return None
 
 
-def _source(url: str, media_type: str | None) -> Wire:
+def _source(url: str, media_type: str | None) -> JsonObject:
     if not url.startswith("data:"):
         return {"type": "url", "value": url, **({"mimeType": media_type} if media_type else {})}
     head, _, body = url.removeprefix("data:").partition(",")
@@ -138,7 +138,7 @@ def _source(url: str, media_type: str | None) -> Wire:
     return {"type": "data", "value": value, "mimeType": kind}
 
 
-def content_of(content: Any) -> Content:
+def tool_content(content: Any) -> Content:
     """What a tool gave back, as the agent tells it."""
     if isinstance(content, str):
         return content
@@ -150,7 +150,7 @@ def content_of(content: Any) -> Content:
     return tuple(parts)
 
 
-def _read(piece: Wire) -> AnyPart | None:
+def _read(piece: JsonObject) -> AnyPart | None:
     source = piece.get("source")
     if piece.get("type") == "text":
         return TextPart(text=str(piece.get("text", "")))

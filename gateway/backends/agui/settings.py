@@ -4,13 +4,12 @@ from typing import Any
 
 from pydantic import Field, PositiveInt
 
-from gateway.backends.address import AddressSettings
-from gateway.backends.secret import Secret
-from gateway.upstream import Upstream
+from gateway.backends.setting_types import SecretSetting, UpstreamSettings
+from gateway.client import HttpClient
 
 
-class AguiSettings(AddressSettings):
-    headers: dict[str, Secret] = Field(default_factory=dict)
+class AguiSettings(UpstreamSettings):
+    headers: dict[str, SecretSetting] = Field(default_factory=dict)
     forward: dict[str, Any] = Field(default_factory=dict)
     max_runs: PositiveInt = 25
 
@@ -20,9 +19,9 @@ class AguiSettings(AddressSettings):
         return (self.key.get_secret_value(), *(value.get_secret_value() for value in self.headers.values()))
 
     @property
-    def upstream(self) -> Upstream:
+    def upstream(self) -> HttpClient:
         key = self.key.get_secret_value()
         headers = {name: value.get_secret_value() for name, value in self.headers.items()}
         if key:
             headers["Authorization"] = f"Bearer {key}"
-        return Upstream(self.url, headers=headers, secrets=self.secrets, patience=self.patience)
+        return HttpClient(self.url, headers=headers, secrets=self.secrets, timeouts=self.timeouts)

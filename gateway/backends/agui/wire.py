@@ -5,11 +5,11 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
+from gateway.client import replace_lone_surrogates
 from gateway.errors import BackendFailed
-from gateway.upstream import mended
 
 
-class Spent(Struct, frozen=True, kw_only=True, rename="camel"):
+class AguiUsage(Struct, frozen=True, kw_only=True, rename="camel"):
     """Tokens of one model; the parts are contained in the totals."""
 
     input_tokens: int | None = None
@@ -19,7 +19,7 @@ class Spent(Struct, frozen=True, kw_only=True, rename="camel"):
     cache_write_input_tokens: int | None = None
 
 
-class Interrupt(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+class RunInterrupt(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """Something a run needs from outside before it can go on."""
 
     id: str
@@ -34,10 +34,10 @@ class Interrupt(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
 
 class RunOutcome(Struct, frozen=True, kw_only=True):
     type: str = "success"
-    interrupts: tuple[Interrupt, ...] = ()
+    interrupts: tuple[RunInterrupt, ...] = ()
 
 
-class Event(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
+class AguiEvent(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """What happened; which fields there are depends on the type."""
 
     type: str
@@ -65,7 +65,7 @@ class Event(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     message: str | None = None
     code: str | None = None
     outcome: RunOutcome | str | None = None
-    usage: tuple[Spent, ...] | None = None
+    usage: tuple[AguiUsage, ...] | None = None
     subagent_run_id: str | None = None
     parent_subagent_run_id: str | None = None
     parent_tool_call_id: str | None = None
@@ -77,14 +77,14 @@ class Event(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
         return self.delta if isinstance(self.delta, str) else ""
 
 
-_decode = msgspec.json.Decoder(Event).decode
+_decode = msgspec.json.Decoder(AguiEvent).decode
 
 
-def read(data: str) -> Event:
+def decode_event(data: str) -> AguiEvent:
     """One event; raises `BackendFailed` where it is none."""
     try:
         return _decode(data)
     except (msgspec.DecodeError, RecursionError) as error:
-        if (whole := mended(data)) != data:
-            return read(whole)
+        if (whole := replace_lone_surrogates(data)) != data:
+            return decode_event(whole)
         raise BackendFailed(f"the agent sent an event that cannot be read: {error}") from None

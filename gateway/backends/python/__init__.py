@@ -7,17 +7,17 @@ from typing import Any
 from gateway.model import AgentCard
 from gateway.ports import Backend
 
-from ..kind import Kind
-from .agent import load
+from ..kinds import BackendKind
+from .agent_function import load_function
 from .backend import PythonBackend
 from .settings import PythonSettings
 
 
 def _make(settings: Mapping[str, Any], base: Path) -> Backend:
     said = PythonSettings.model_validate(settings)
-    return PythonBackend(load(said, base), threads=said.threads, blocked_seconds=said.blocked_seconds)
+    return PythonBackend(load_function(said, base), threads=said.threads, blocked_seconds=said.blocked_seconds)
 
 
-KIND = Kind(make=_make, card=AgentCard(name="python", title="Python agent"), settings=PythonSettings)
+KIND = BackendKind(make=_make, card=AgentCard(name="python", title="Python agent"), settings=PythonSettings)
 
 __all__ = ["KIND", "PythonBackend", "PythonSettings"]

@@ -11,22 +11,21 @@ from typing import Any
 
 import structlog
 
+from gateway.client import BackendEvents
 from gateway.errors import GatewayError, Unsupported
 from gateway.model import Compact, GrammarError
-from gateway.ports import Said, Turn
-from gateway.speech import Speech
+from gateway.ports import BackendEvent, Turn
 
-from ..sources import Source
-from .agent import Agent
-from .pipe import AHEAD, Pause, Pipe
-from .reply import NotSayable, Reply
-from .threads import Threads
+from ..user_modules import UserModule
+from .agent_function import AgentFunction
+from .reply_writer import ReplyWriter, UnsupportedOutput
 from .turn import AgentTurn, BlockingTurn
-from .watchdog import Watchdog, innermost
+from .watchdog import LoopWatchdog, frame_location
+from .worker import MAX_AHEAD, AskRequest, Pipe, ThreadRunner
 
 log = structlog.get_logger("dragoman.python")
 
-PATIENCE = 2.0
+CANCEL_SECONDS = 2.0
 """Seconds that a function may take to let go after its turn is over, before the journal says that it does not."""
 
 
@@ -34,28 +33,33 @@ class PythonBackend:
     """Runs its function once a turn."""
 
     def __init__(
-        self, agent: Agent, *, threads: int = 64, blocked_seconds: float = 2.0, patience: float = PATIENCE,
+        self,
+        agent: AgentFunction,
+        *,
+        threads: int = 64,
+        blocked_seconds: float = 2.0,
+        patience: float = CANCEL_SECONDS,
     ) -> None:
         self._agent, self._patience = agent, patience
-        self._threads, self._watchdog = Threads(threads), Watchdog(blocked_seconds)
+        self._threads, self._watchdog = ThreadRunner(threads), LoopWatchdog(blocked_seconds)
         self._hanging: set[asyncio.Task[None]] = set()
 
     @property
-    def source(self) -> Source:
+    def source(self) -> UserModule:
         """Where the function comes from."""
         return self._agent.source
 
-    async def run(self, turn: Turn) -> Speech:
+    async def run(self, turn: Turn) -> BackendEvents:
         if isinstance(turn.command, Compact):
             raise Unsupported(f"The agent '{turn.agent.name}' cannot compact its history.")
         pipe = Pipe()
-        performance = Performance(self._agent, turn, pipe, self._threads)
+        performance = FunctionRun(self._agent, turn, pipe, self._threads)
         task = asyncio.create_task(self._perform(performance), name=performance.name)
         try:
             while (batches := await pipe.take()) is not None:
                 for batch in batches:
-                    if isinstance(batch, Pause):
-                        await _pause(turn, batch)
+                    if isinstance(batch, AskRequest):
+                        await _ask_people(turn, batch)
                         continue
                     for said in batch:
                         yield said
@@ -69,9 +73,9 @@ class PythonBackend:
         if self._hanging:
             await asyncio.wait(self._hanging, timeout=self._patience)
 
-    async def _perform(self, performance: "Performance") -> None:
+    async def _perform(self, performance: "FunctionRun") -> None:
         with self._watchdog.over(performance.agent_name, self._agent):
-            await performance.give()
+            await performance.run()
 
     async def _let_go(self, task: asyncio.Task[None], turn: Turn) -> None:
         task.cancel()
@@ -80,12 +84,16 @@ class PythonBackend:
             self._hanging.add(task)
             task.add_done_callback(self._hanging.discard)
             log.warning(
-                "the turn is over, and the agent goes on", agent=turn.agent.name, turn=turn.turn_id,
-                function=self._agent.word, at=_whereabouts(task.get_name(), self._agent), seconds=self._patience,
+                "the turn is over, and the agent goes on",
+                agent=turn.agent.name,
+                turn=turn.turn_id,
+                function=self._agent.reference,
+                at=_thread_location(task.get_name(), self._agent),
+                seconds=self._patience,
             )
 
 
-async def _pause(turn: Turn, pause: Pause) -> None:
+async def _ask_people(turn: Turn, pause: AskRequest) -> None:
     """Ask on behalf of the function; what cannot be asked is the function's to hear."""
     try:
         answers = await turn.ask(*pause.asks, scope_id=pause.scope_id)
@@ -97,16 +105,16 @@ async def _pause(turn: Turn, pause: Pause) -> None:
             pause.answers.set_result(answers)
 
 
-class Performance:
+class FunctionRun:
     """One run of the function, from its call to its last word."""
 
-    def __init__(self, agent: Agent, turn: Turn, pipe: Pipe, threads: Threads) -> None:
+    def __init__(self, agent: AgentFunction, turn: Turn, pipe: Pipe, threads: ThreadRunner) -> None:
         self.agent_name, self.name = turn.agent.name, f"agent {turn.agent.name} {turn.turn_id}"
         self._agent, self._pipe, self._threads = agent, pipe, threads
-        self._reply = Reply(turn)
+        self._reply = ReplyWriter(turn)
         self._turn = AgentTurn(turn, pipe, self._reply)
 
-    async def give(self) -> None:
+    async def run(self) -> None:
         with self._pipe:
             if self._agent.is_async:
                 made = self._agent.call(self._turn)
@@ -115,14 +123,16 @@ class Performance:
             if hasattr(made, "__aiter__"):
                 await self._listen(made)
             elif inspect.isawaitable(made):
-                await self._pipe.put(self._reply_with(await made), AHEAD)
-            await self._pipe.put(self._reply.close(), AHEAD)
+                await self._pipe.put(self._reply_with(await made), MAX_AHEAD)
+            await self._pipe.put(self._reply.close(), MAX_AHEAD)
 
     async def _listen(self, made: AsyncIterator[Any]) -> None:
         closed: AbstractAsyncContextManager[Any] = aclosing(made) if inspect.isasyncgen(made) else nullcontext()
         async with closed:
             async for item in made:
-                await self._pipe.put(self._said(item, _frame_of(made)), AHEAD if isinstance(item, str) else 0)
+                await self._pipe.put(
+                    self._said(item, _generator_frame(made)), MAX_AHEAD if isinstance(item, str) else 0
+                )
 
     # -- in a thread ----------------------------------------------------------------------------------------------
 
@@ -134,39 +144,41 @@ class Performance:
         if isinstance(made, Iterator):
             self._listen_in_thread(made)
         else:
-            self._pipe.put_from_thread(self._reply_with(made), AHEAD)
+            self._pipe.put_from_thread(self._reply_with(made), MAX_AHEAD)
         return None
 
     def _listen_in_thread(self, made: Iterator[Any]) -> None:
         closed: AbstractContextManager[Any] = closing(made) if inspect.isgenerator(made) else nullcontext()
         with closed:
             for item in made:
-                self._pipe.put_from_thread(self._said(item, _frame_of(made)), AHEAD if isinstance(item, str) else 0)
+                self._pipe.put_from_thread(
+                    self._said(item, _generator_frame(made)), MAX_AHEAD if isinstance(item, str) else 0
+                )
 
     # -- what was said --------------------------------------------------------------------------------------------
 
-    def _reply_with(self, value: Any) -> list[Said]:
+    def _reply_with(self, value: Any) -> list[BackendEvent]:
         """What a function returned; nothing is fine where something was said before."""
         return [] if value is None and self._reply.has_begun else self._said(value)
 
-    def _said(self, item: Any, frame: FrameType | None = None) -> list[Said]:
+    def _said(self, item: Any, frame: FrameType | None = None) -> list[BackendEvent]:
         try:
             return self._reply.take(item)
-        except NotSayable:
+        except UnsupportedOutput:
             log.error(
-                "the agent said what cannot be said", agent=self.agent_name, function=self._agent.word,
-                type=type(item).__name__, at=innermost(frame) or str(self._agent.place),
+                "the agent said what cannot be said", agent=self.agent_name, function=self._agent.reference,
+                type=type(item).__name__, at=frame_location(frame) or str(self._agent.location),
             )
             raise
 
 
-def _frame_of(made: Any) -> FrameType | None:
+def _generator_frame(made: Any) -> FrameType | None:
     """Where a generator stands."""
     return getattr(made, "ag_frame", None) or getattr(made, "gi_frame", None)
 
 
-def _whereabouts(name: str, agent: Agent) -> str | None:
+def _thread_location(name: str, agent: AgentFunction) -> str | None:
     """Where the thread of that name stands; a task that does not end cannot be looked into."""
     ident = next((thread.ident for thread in threading.enumerate() if thread.name == name), None)
     frame = sys._current_frames().get(ident) if ident else None
-    return innermost(frame, {str(file) for file in agent.source.files}) or innermost(frame)
+    return frame_location(frame, {str(file) for file in agent.source.files}) or frame_location(frame)

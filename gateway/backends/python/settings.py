@@ -28,7 +28,7 @@ class PythonSettings(BaseModel):
     )
 
 
-def mistake(message: str, *at: str, value: Any) -> ValidationError:
+def settings_error(message: str, *at: str, value: Any) -> ValidationError:
     """Something wrong with one setting that only shows when the function is looked at."""
     error = PydanticCustomError("agent", "{told}", {"told": message})
     return ValidationError.from_exception_data("PythonSettings", [InitErrorDetails(type=error, loc=at, input=value)])

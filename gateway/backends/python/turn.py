@@ -11,7 +11,7 @@ from gateway.model import (
     AnyAsk,
     Choice,
     Compact,
-    Entry,
+    HistoryEntry,
     Permission,
     Question,
     QuestionAsk,
@@ -23,15 +23,15 @@ from gateway.model import (
     ToolSpec,
     ToolStatus,
     ToolStatusChanged,
-    in_words,
+    format_answer,
     text_of,
 )
 from gateway.ports import Turn
 
-from ..round import Round
-from ..tools import Result, Tool, enabled
-from .pipe import AHEAD, Pause, Pipe
-from .reply import Reply
+from ..tool_executor import ToolExecutor
+from ..tools import Tool, ToolCallResult, enabled_tools
+from .reply_writer import ReplyWriter
+from .worker import MAX_AHEAD, AskRequest, Pipe
 
 QUESTION = "AskUserQuestion"
 """The tool is known by this name and this input far beyond this house."""
@@ -68,7 +68,7 @@ class TurnView:
         return self._turn.command
 
     @property
-    def history(self) -> Sequence[Entry]:
+    def history(self) -> Sequence[HistoryEntry]:
         return self._turn.history
 
     @property
@@ -82,20 +82,20 @@ class TurnView:
 class AgentTurn(TurnView):
     """For async functions; asking ends the message that strings have opened."""
 
-    def __init__(self, turn: Turn, pipe: Pipe, reply: Reply) -> None:
+    def __init__(self, turn: Turn, pipe: Pipe, reply: ReplyWriter) -> None:
         super().__init__(turn)
         self._pipe, self._reply = pipe, reply
 
     async def say(self, *items: Any) -> None:
         """What could be yielded, for functions that do not yield."""
         for item in items:
-            await self._pipe.put(self._reply.take(item), AHEAD if isinstance(item, str) else 0)
+            await self._pipe.put(self._reply.take(item), MAX_AHEAD if isinstance(item, str) else 0)
 
     async def ask(self, *asks: AnyAsk, scope_id: str = ROOT) -> list[Answer]:
         """Suspend the turn until every ask is settled."""
-        pause = Pause(asks, scope_id)
-        await self._pipe.put(self._reply.close(StopReason.NEEDS_INPUT), AHEAD)
-        await self._pipe.put(pause, AHEAD)
+        pause = AskRequest(asks, scope_id)
+        await self._pipe.put(self._reply.close(StopReason.NEEDS_INPUT), MAX_AHEAD)
+        await self._pipe.put(pause, MAX_AHEAD)
         return await pause.answers
 
     async def ask_user(
@@ -118,13 +118,13 @@ class AgentTurn(TurnView):
 
     async def permission(self, name: str, input: dict[str, Any] | None = None, *, title: str | None = None) -> bool:
         """Whether a tool of that name may be used: as the session says, and otherwise as the person does."""
-        permission = enabled(self).get(name, Permission.ASK)
+        permission = enabled_tools(self).get(name, Permission.ASK)
         await self._pipe.put(self._reply.call(name, input or {}, permission, title))
         call = self._reply.called
-        round = Round(self, self._reply.pen, {name: Tool(ToolSpec(name=name), _granted)})
+        round = ToolExecutor(self, self._reply.pen, {name: Tool(ToolSpec(name=name), _granted)})
         async for said in round.run([call]):
             await self.say(said)
-        return not round.returned[call.call_id].is_error
+        return not round.results[call.call_id].is_error
 
 
 class BlockingTurn(TurnView):
@@ -160,9 +160,9 @@ def _input(asked: Question) -> dict[str, Any]:
 def _words(ask: QuestionAsk, answer: Answer) -> str | None:
     """What was answered; None if nobody did."""
     if isinstance(answer, AnswerQuestion):
-        return in_words(ask, answer)
+        return format_answer(ask, answer)
     return text_of(answer.content) if isinstance(answer, ReturnResult) and not answer.is_error else None
 
 
-async def _granted(input: dict[str, Any], out: object) -> Result:
-    return Result(content="Permission granted")
+async def _granted(input: dict[str, Any], out: object) -> ToolCallResult:
+    return ToolCallResult(content="Permission granted")

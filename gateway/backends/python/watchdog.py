@@ -10,27 +10,27 @@ from types import FrameType
 
 import structlog
 
-from .agent import Agent
+from .agent_function import AgentFunction
 
 log = structlog.get_logger("dragoman.python")
 
 Loop = asyncio.AbstractEventLoop
 
 
-LONGEST_REST = 1.0
+MAX_SLEEP_SECONDS = 1.0
 """Seconds at most between two looks; the thread ends at the first look that finds nobody at work."""
 
 
-class Watchdog:
+class LoopWatchdog:
     """Watches as long as somebody runs: now and then it asks the loop to answer, which costs no event anything."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._running: dict[asyncio.Task[object], tuple[str, Agent]] = {}
+        self._running: dict[asyncio.Task[object], tuple[str, AgentFunction]] = {}
         self._lock, self._is_awake = threading.Lock(), False
 
     @contextmanager
-    def over(self, name: str, agent: Agent) -> Iterator[None]:
+    def over(self, name: str, agent: AgentFunction) -> Iterator[None]:
         """Watch the current task, which runs the agent of that name."""
         task = asyncio.current_task()
         assert task is not None, "only a task is watched"
@@ -57,7 +57,7 @@ class Watchdog:
                 self._tell(loop, ident)
                 while not turned.wait(self._seconds) and not loop.is_closed():
                     pass  # it was told once
-            time.sleep(min(self._seconds / 4, LONGEST_REST))
+            time.sleep(min(self._seconds / 4, MAX_SLEEP_SECONDS))
 
     def _is_needed(self, loop: Loop) -> bool:
         with self._lock:
@@ -71,15 +71,15 @@ class Watchdog:
         known = self._running.get(task) if task is not None else None
         for name, agent in [known] if known else list(self._running.values()):
             files = {str(file) for file in agent.source.files}
-            if (at := innermost(frame, files)) or known:
+            if (at := frame_location(frame, files)) or known:
                 log.warning(
-                    "the agent blocks the event loop, and nobody is served", agent=name, function=agent.word,
-                    at=at or innermost(frame), inside=innermost(frame), seconds=self._seconds,
+                    "the agent blocks the event loop, and nobody is served", agent=name, function=agent.reference,
+                    at=at or frame_location(frame), inside=frame_location(frame), seconds=self._seconds,
                 )
                 return
 
 
-def innermost(frame: FrameType | None, files: set[str] | None = None) -> str | None:
+def frame_location(frame: FrameType | None, files: set[str] | None = None) -> str | None:
     """`file:line in function` of where it stands, or of where it stands in one of these files."""
     while frame is not None and files is not None and frame.f_code.co_filename not in files:
         frame = frame.f_back

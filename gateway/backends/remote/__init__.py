@@ -4,24 +4,30 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gateway.backends.kind import Kind
-from gateway.model import AgentCard, Capabilities
+from gateway.backends.kinds import BackendKind
+from gateway.model import AgentCapabilities, AgentCard
 from gateway.ports import Backend
 
 from .backend import RemoteBackend
-from .dialling import dialect, dialled, speakers
-from .settings import RemoteSettings
+from .settings import RemoteSettings, client_dialects, find_dialect, open_remote
 
 
 def _make(settings: Mapping[str, Any], base: Path) -> Backend:
     wanted = RemoteSettings.model_validate(settings)
-    return RemoteBackend(dialled(wanted.dialect, wanted.address), wanted.dialect, wanted.url)
+    return RemoteBackend(open_remote(wanted.dialect, wanted.address), wanted.dialect, wanted.url)
 
 
-KIND = Kind(
+KIND = BackendKind(
     make=_make,
-    card=AgentCard(name="remote", title="Remote agent", capabilities=Capabilities(images=("http", "data"))),
+    card=AgentCard(name="remote", title="Remote agent", capabilities=AgentCapabilities(images=("http", "data"))),
     settings=RemoteSettings,
 )
 
-__all__ = ["KIND", "RemoteBackend", "RemoteSettings", "dialect", "dialled", "speakers"]
+__all__ = [
+    "KIND",
+    "RemoteBackend",
+    "RemoteSettings",
+    "client_dialects",
+    "find_dialect",
+    "open_remote",
+]

@@ -1,12 +1,19 @@
 """One Redis server that many of ours share."""
 
-from .address import Address
-from .line import Command, Line, Refusal
-from .listener import Listener
-from .reaching import Unreachable
-from .store import LEASE, Redis, Reset
-from .tokens import RedisTokens
+from .address import RedisAddress, RedisUnreachable
+from .client import DEFAULT_LEASE_SECONDS, RedisClient, RedisDataLost, RedisTokenBuckets
+from .connection import Command, CommandRefused, RedisConnection
+from .pubsub import RedisPubSub
 
 __all__ = [
-    "LEASE", "Address", "Command", "Line", "Listener", "Redis", "RedisTokens", "Refusal", "Reset", "Unreachable",
+    "DEFAULT_LEASE_SECONDS",
+    "Command",
+    "CommandRefused",
+    "RedisAddress",
+    "RedisClient",
+    "RedisConnection",
+    "RedisDataLost",
+    "RedisPubSub",
+    "RedisTokenBuckets",
+    "RedisUnreachable",
 ]

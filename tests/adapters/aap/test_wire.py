@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from adapters.aap.wire import AapSettings, ImageBlock, NewSession, NewTurn, ServerToolRef, ToolSpecIn, ToolUseBlock
+from adapters.aap.wire import AapSettings, ImageBlock, NewSession, NewTurn, ServerToolRef, ToolDeclaration, ToolUseBlock
 
 SESSION: dict[str, Any] = {
     "agent": {"name": "demo", "tools": [{"name": "clock", "trust": True}], "options": {"mood": "plain"}},
@@ -142,4 +142,4 @@ def test_what_cannot_be_the_address_of_a_picture_is_refused(url: str) -> None:
 ])
 def test_what_is_not_a_json_schema_is_refused(parameters: Any) -> None:
     with pytest.raises(ValidationError, match="expected a JSON Schema: "):
-        ToolSpecIn.model_validate({"name": "mine", "description": "x", "parameters": parameters})
+        ToolDeclaration.model_validate({"name": "mine", "description": "x", "parameters": parameters})

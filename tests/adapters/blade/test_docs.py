@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from adapters.blade.wire import BladeSettings
-from tests.support.adapters.blade_client import blade
+from tests.support.dialects.blade.client import blade
 
 PAGE = (Path(__file__).parents[3] / "docs/blade.md").read_text()
 OURS = "http://127.0.0.1:18900"

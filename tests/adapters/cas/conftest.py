@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.adapters.cas_client import Client
+from tests.support.dialects.cas.client import Client
 from tests.support.gateway_server import serving
 
 

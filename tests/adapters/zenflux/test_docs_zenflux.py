@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.adapters.zenflux_client import talking
+from tests.support.dialects.zenflux.client import talking
 from tests.test_docs import ROOT, blocks
 
 PAGE = ROOT / "docs/zenflux.md"

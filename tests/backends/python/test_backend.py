@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from gateway import journal
+from gateway import logging
+from gateway.client import EventWriter
 from gateway.errors import RateLimited, Unsupported
 from gateway.model import (
     BlockDelta,
@@ -25,8 +26,7 @@ from gateway.model import (
     SessionUpdated,
     StopReason,
 )
-from gateway.speech import Pen
-from tests.support.backends.function_agents import PATIENCE, Play, acting
+from tests.support.backends.function_backends import PATIENCE, FunctionTurns, function_backend
 from tests.support.backends.turn_driver import FakeTurn, play, tell
 from tests.support.gateway_server import until
 
@@ -78,17 +78,17 @@ def decorated(kind: Any) -> Any:
     saying_in_a_thread, decorated(async_generator), decorated(coroutine),
 ])
 async def test_every_shape_answers(agent: Any) -> None:
-    assert (await tell("one two", backend=acting(agent))).text == "ONETWO"
+    assert (await tell("one two", backend=function_backend(agent))).text == "ONETWO"
 
 
 async def test_strings_stream() -> None:
-    turn = await tell("one two", backend=acting(async_generator))
+    turn = await tell("one two", backend=function_backend(async_generator))
     assert [event.delta for event in turn.all(BlockDelta)] == ["ONE", "TWO"]
     assert turn.stops == [StopReason.END_TURN]
 
 
 async def test_the_message_names_the_model_of_the_card() -> None:
-    turn = await tell("one", backend=acting(function))
+    turn = await tell("one", backend=function_backend(function))
     assert turn.all(MessageStarted)[0].model == turn.agent.model
 
 
@@ -102,8 +102,8 @@ async def test_more_strings_than_may_be_on_the_way() -> None:
             yield f"{number} "
 
     expected = "".join(many())
-    assert (await tell("go", backend=acting(many))).text == expected
-    assert (await tell("go", backend=acting(many_async))).text == expected
+    assert (await tell("go", backend=function_backend(many))).text == expected
+    assert (await tell("go", backend=function_backend(many_async))).text == expected
 
 
 async def test_after_an_event_the_function_goes_on_when_it_is_said() -> None:
@@ -114,14 +114,14 @@ async def test_after_an_event_the_function_goes_on_when_it_is_said() -> None:
         yield SessionUpdated(metadata={"colour": "red"})
         seen.append(dict(turn.metadata))
 
-    async with Play(acting(rename)) as turn:
+    async with FunctionTurns(function_backend(rename)) as turn:
         assert (await turn.end()).outcome is Outcome.COMPLETED
     assert seen == [{"colour": "red"}]
 
 
 async def test_history_is_not_compacted_behind_the_functions_back() -> None:
     with pytest.raises(Unsupported, match="'demo' cannot compact"):
-        await play(acting(function), FakeTurn(Compact()))
+        await play(function_backend(function), FakeTurn(Compact()))
 
 
 # -- blocking, and not ending -----------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ async def test_a_plain_function_that_blocks_blocks_nobody() -> None:
         assert may_go.wait(60)
         return "done"
 
-    async with Play(acting(slow)) as turn:
+    async with FunctionTurns(function_backend(slow)) as turn:
         await until(entered.is_set)
         await asyncio.sleep(0)  # the loop turns
         may_go.set()
@@ -154,7 +154,7 @@ async def test_an_interrupted_generator_is_stopped_at_its_next_yield() -> None:
         finally:
             closed.set()
 
-    async with Play(acting(chatty)) as turn:
+    async with FunctionTurns(function_backend(chatty)) as turn:
         await until(entered.is_set)
         turn.session.submit([Interrupt()])
         assert (await turn.end()).outcome is Outcome.INTERRUPTED
@@ -172,8 +172,8 @@ async def test_a_function_that_hangs_is_not_waited_for_and_told() -> None:
         ended.set()
         return "too late"
 
-    backend = acting(hanging, patience=PATIENCE)
-    async with Play(backend) as turn:
+    backend = function_backend(hanging, patience=PATIENCE)
+    async with FunctionTurns(backend) as turn:
         await until(entered.is_set)
         turn.session.submit([Interrupt()])
         assert (await turn.end()).outcome is Outcome.INTERRUPTED
@@ -200,7 +200,7 @@ async def test_a_task_that_will_not_be_cancelled_is_told() -> None:
         ended.set()
         return "fine"
 
-    async with Play(acting(stubborn, patience=PATIENCE)) as turn:
+    async with FunctionTurns(function_backend(stubborn, patience=PATIENCE)) as turn:
         await until(entered.is_set)
         turn.session.submit([Interrupt()])
         assert (await turn.end()).outcome is Outcome.INTERRUPTED
@@ -215,14 +215,14 @@ async def never() -> AsyncIterator[str]:
 
 
 async def test_one_that_never_yields_is_interrupted_at_once() -> None:
-    async with Play(acting(never)) as turn:
+    async with FunctionTurns(function_backend(never)) as turn:
         turn.session.submit([Interrupt()])
         assert turn.session.run is None, "without waiting for anything"
         assert (await turn.end()).outcome is Outcome.INTERRUPTED
 
 
 async def test_one_that_never_yields_is_ended_by_the_limit() -> None:
-    async with Play(acting(never), turn_seconds=0.05) as turn:
+    async with FunctionTurns(function_backend(never), turn_seconds=0.05) as turn:
         ended = await turn.end()
     assert (ended.outcome, ended.stop_reason) == (Outcome.FAILED, StopReason.TIMEOUT)
 
@@ -235,7 +235,7 @@ async def test_threads_are_bounded() -> None:
         may_go.wait(60)
         return "done"
 
-    backend = acting(working, threads=2)
+    backend = function_backend(working, threads=2)
     turns = asyncio.gather(*(tell("go", backend=backend) for _ in range(8)))
     await until(lambda: len(at_work) >= 2 and len(backend._threads._free._waiters or ()) == 6)
     assert len(at_work) == 2, "the others wait for a place"
@@ -272,7 +272,7 @@ RAISING = [
 async def test_one_that_raises_is_named_and_its_traceback_is_nobodys_to_read(
     agent: Any, error: str, after: int,
 ) -> None:
-    async with Play(acting(agent)) as turn:
+    async with FunctionTurns(function_backend(agent)) as turn:
         ended = await turn.end()
         records = await turn.records()
     assert ended.fault is not None
@@ -287,8 +287,8 @@ async def test_the_journal_has_the_line_that_raised(
     journal_for_a_while: None, agent: Any, error: str, after: int,
 ) -> None:
     stream = io.StringIO()
-    journal.configure("json", "info", stream)
-    async with Play(acting(agent), captured=False) as turn:
+    logging.configure_logging("json", "info", stream)
+    async with FunctionTurns(function_backend(agent), captured=False) as turn:
         await turn.end()
     line = next(line for line in stream.getvalue().splitlines() if "the agent failed" in line)
     entry, code = json.loads(line), agent.__code__
@@ -301,7 +301,7 @@ async def test_a_fault_of_ones_choice_is_told_as_it_is() -> None:
     def limited() -> str:
         raise RateLimited("Come again tomorrow.")
 
-    async with Play(acting(limited)) as turn:
+    async with FunctionTurns(function_backend(limited)) as turn:
         ended = await turn.end()
     assert ended.fault is not None
     assert (ended.fault.code, ended.fault.message) == (FaultCode.RATE_LIMITED, "Come again tomorrow.")
@@ -330,7 +330,7 @@ def returning_a_number() -> int:
     (returning_a_number, "int", 0),
 ])
 async def test_nonsense_is_told_with_its_type_and_the_agent(agent: Any, kind: str, after: int) -> None:
-    async with Play(acting(agent)) as turn:
+    async with FunctionTurns(function_backend(agent)) as turn:
         ended = await turn.end()
         [line] = turn.of("the agent said what cannot be said")
     assert ended.fault is not None
@@ -342,11 +342,11 @@ async def test_nonsense_is_told_with_its_type_and_the_agent(agent: Any, kind: st
 
 async def test_an_event_that_breaks_a_law_is_a_fault() -> None:
     async def unlawful(turn: Any) -> AsyncIterator[Any]:
-        pen = Pen(turn)
+        pen = EventWriter(turn)
         yield [pen.start_message(), pen.start(), pen.delta("x")]
         yield MessageStarted(message_id="another")
 
-    async with Play(acting(unlawful)) as turn:
+    async with FunctionTurns(function_backend(unlawful)) as turn:
         ended = await turn.end()
     assert ended.fault is not None
     assert "broke the laws" in ended.fault.message
@@ -354,12 +354,12 @@ async def test_an_event_that_breaks_a_law_is_a_fault() -> None:
 
 async def test_to_ask_within_a_message_of_ones_own_is_told() -> None:
     async def hasty(turn: Any) -> AsyncIterator[Any]:
-        yield Pen(turn).start_message()
+        yield EventWriter(turn).start_message()
         with pytest.raises(GrammarError, match="must be ended before anybody is asked"):
             await turn.ask_user("Now?")
         raise RateLimited("seen")
 
-    async with Play(acting(hasty)) as turn:
+    async with FunctionTurns(function_backend(hasty)) as turn:
         ended = await turn.end()
     assert ended.fault is not None
     assert ended.fault.message == "seen"

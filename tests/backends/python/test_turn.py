@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.backends import Result, Round, Tool
+from gateway.backends import Tool, ToolCallResult, ToolExecutor
+from gateway.client import EventWriter
 from gateway.model import (
     Answer,
     AnswerQuestion,
@@ -21,8 +22,7 @@ from gateway.model import (
     ToolSpec,
     Withdraw,
 )
-from gateway.speech import Pen
-from tests.support.backends.function_agents import acting
+from tests.support.backends.function_backends import function_backend
 from tests.support.backends.turn_driver import FakeTurn, play, tell
 
 
@@ -50,7 +50,7 @@ def answering(make: Callable[[str], Answer]) -> Callable[[AnyAsk, str], Answer]:
     (lambda id: Withdraw(request_id=id), "", "Tool call cancelled"),
 ])
 async def test_a_question_is_answered_in_words(agent: Any, answer: Any, words: str, result: str) -> None:
-    turn = await tell("go", backend=acting(agent), answering=answering(answer))
+    turn = await tell("go", backend=function_backend(agent), answering=answering(answer))
     assert turn.text == f"Hm. You like {words!r}."
     assert turn.stops == [StopReason.TOOL_USE, StopReason.END_TURN], "the message was ended before anybody was asked"
     assert turn.results == [result]
@@ -65,7 +65,7 @@ async def test_any_ask_ends_the_message_first() -> None:
         [answer] = await turn.ask(ContinuationAsk(turn=1, message="Go on?"))
         yield str(answer.proceed)
 
-    turn = await tell("go", backend=acting(going_on))
+    turn = await tell("go", backend=function_backend(going_on))
     assert turn.stops == [StopReason.NEEDS_INPUT, StopReason.END_TURN]
     assert turn.text == "So far. True"
 
@@ -81,7 +81,7 @@ def permitted_plainly(turn: Any) -> str:
 @pytest.mark.parametrize("agent", [permitted, permitted_plainly])
 @pytest.mark.parametrize("granted", [True, False])
 async def test_a_person_permits_or_does_not(agent: Any, granted: bool) -> None:
-    turn = await tell("go", backend=acting(agent), answering=answering(
+    turn = await tell("go", backend=function_backend(agent), answering=answering(
         lambda id: DecidePermission(request_id=id, granted=granted, reason=None if granted else "no mail today")))
     assert turn.text == ("yes" if granted else "no")
     [back] = turn.all(ToolReturned)
@@ -90,33 +90,33 @@ async def test_a_person_permits_or_does_not(agent: Any, granted: bool) -> None:
 
 @pytest.mark.parametrize(("permission", "text"), [(Permission.ALLOW, "yes"), (Permission.DENY, "no")])
 async def test_what_the_session_has_settled_is_not_asked(permission: Permission, text: str) -> None:
-    turn = await tell("go", backend=acting(permitted), settings=Settings(tools={"send_mail": permission}))
+    turn = await tell("go", backend=function_backend(permitted), settings=Settings(tools={"send_mail": permission}))
     assert (turn.text, turn.asks) == (text, [])
 
 
 async def test_where_nobody_is_there_nobody_is_asked() -> None:
-    turn = await tell(SendMessage(content="go", headless=True), backend=acting(permitted))
+    turn = await tell(SendMessage(content="go", headless=True), backend=function_backend(permitted))
     assert (turn.text, turn.asks) == ("yes", [])
-    turn = await tell(SendMessage(content="go", mode="planning"), backend=acting(permitted))
+    turn = await tell(SendMessage(content="go", mode="planning"), backend=function_backend(permitted))
     assert (turn.text, turn.asks) == ("no", [])
 
 
 async def test_a_tool_round_works_beside_strings() -> None:
-    async def measure(input: dict[str, Any], out: Any) -> Result:
-        return Result(content=str(len(input["text"])))
+    async def measure(input: dict[str, Any], out: Any) -> ToolCallResult:
+        return ToolCallResult(content=str(len(input["text"])))
 
     async def surveying(text: str, turn: Any) -> AsyncIterator[Any]:
-        tools, pen = {"measure": Tool(ToolSpec(name="measure"), measure)}, Pen(turn)
+        tools, pen = {"measure": Tool(ToolSpec(name="measure"), measure)}, EventWriter(turn)
         yield "Let me see. "
         yield [pen.start_message(), *pen.call("measure", {"text": text}, permission=Permission.ASK)]
         yield pen.end_message(stop_reason=StopReason.TOOL_USE)
-        round = Round(turn, pen, tools)
+        round = ToolExecutor(turn, pen, tools)
         async for said in round.run():
             yield said
-        [back] = round.returned.values()
+        [back] = round.results.values()
         yield f"It has {back.content} characters."
 
-    turn = await tell("seven", backend=acting(surveying))
+    turn = await tell("seven", backend=function_backend(surveying))
     assert turn.text == "Let me see. It has 5 characters."
     assert turn.stops == [StopReason.END_TURN, StopReason.TOOL_USE, StopReason.END_TURN]
     assert len(turn.asks) == 1
@@ -127,7 +127,7 @@ async def test_all_that_a_turn_has_can_be_read() -> None:
         return f"{turn.session_id} {turn.turn_id} {turn.agent.name} {turn.command.content} {len(turn.history)}"
 
     turn = FakeTurn(SendMessage(content="go"))
-    assert (await play(acting(reading), turn)).text == "sess_1 turn_1 demo go 0"
+    assert (await play(function_backend(reading), turn)).text == "sess_1 turn_1 demo go 0"
 
 
 async def test_ids_come_in_the_order_of_the_code() -> None:
@@ -141,4 +141,4 @@ async def test_ids_come_in_the_order_of_the_code() -> None:
         yield turn.mint("x")
 
     for agent in (minting, minting_plainly):
-        assert (await tell("go", backend=acting(agent))).text == "ax_3"
+        assert (await tell("go", backend=function_backend(agent))).text == "ax_3"

@@ -10,9 +10,9 @@ import pytest
 
 from gateway.backends.python import watchdog
 from gateway.backends.python.backend import PythonBackend
-from gateway.backends.python.watchdog import Watchdog
+from gateway.backends.python.watchdog import LoopWatchdog
 from gateway.model import Interrupt, Outcome
-from tests.support.backends.function_agents import Play, acting, loaded, written
+from tests.support.backends.function_backends import FunctionTurns, function_backend, loaded, write_module
 from tests.support.gateway_server import until
 
 BLOCKS = "the agent blocks the event loop, and nobody is served"
@@ -48,7 +48,7 @@ async def test_one_that_blocks_the_loop_is_named() -> None:
         block_the_loop()
         yield "b"
 
-    async with Play(acting(blocking, blocked_seconds=0.1)) as turn:
+    async with FunctionTurns(function_backend(blocking, blocked_seconds=0.1)) as turn:
         assert (await turn.end()).outcome is Outcome.COMPLETED, "it is named, not stopped"
         [line] = turn.of(BLOCKS)
     code = blocking.__code__
@@ -65,7 +65,7 @@ async def test_a_task_that_the_agent_started_is_named_after_it() -> None:
         await asyncio.create_task(child())
         return "done"
 
-    async with Play(acting(parent, blocked_seconds=0.1)) as turn:
+    async with FunctionTurns(function_backend(parent, blocked_seconds=0.1)) as turn:
         assert (await turn.end()).outcome is Outcome.COMPLETED
         [line] = turn.of(BLOCKS)
     assert line["function"] == "test:parent"
@@ -78,7 +78,7 @@ async def test_nobody_is_named_while_the_loop_turns() -> None:
         await may_go.wait()
         return "done"
 
-    async with Play(acting(patient, blocked_seconds=3600)) as turn:
+    async with FunctionTurns(function_backend(patient, blocked_seconds=3600)) as turn:
         await until(lambda: any(thread.name == "watchdog of agents" for thread in threading.enumerate()))
         may_go.set()
         assert (await turn.end()).outcome is Outcome.COMPLETED
@@ -86,7 +86,7 @@ async def test_nobody_is_named_while_the_loop_turns() -> None:
     await until(lambda: not any(thread.name == "watchdog of agents" for thread in threading.enumerate()))
 
 
-class Looking(Watchdog):
+class Looking(LoopWatchdog):
     """One that lets a test wait until it has looked."""
 
     def __init__(self, seconds: float) -> None:
@@ -99,10 +99,10 @@ class Looking(Watchdog):
 
 
 async def test_somebody_else_who_blocks_is_not_blamed_on_the_agent(tmp_path: Path) -> None:
-    name = written(tmp_path, "import asyncio\n\nasync def reply():\n    await asyncio.sleep(3600)\n")
+    name = write_module(tmp_path, "import asyncio\n\nasync def reply():\n    await asyncio.sleep(3600)\n")
     backend, looking = PythonBackend(loaded(tmp_path, f"{name}:reply")), Looking(0.05)
     backend._watchdog = looking
-    async with Play(backend) as turn:
+    async with FunctionTurns(backend) as turn:
         await until(lambda: looking._running)
         assert looking.looked.wait(60), "it has looked, while the test itself blocked the loop"
         assert not turn.of(BLOCKS)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gateway.backends.remote import speakers
-from gateway.backends.remote.backend import SESSION
+from gateway.backends.remote import client_dialects
+from gateway.backends.remote.backend import SESSION_KEY
 from gateway.model import (
     AnswerQuestion,
     AnyCommand,
@@ -67,7 +67,7 @@ async def say(served: Served, view: SessionView, text: str) -> None:
 
 
 async def ended(served: Served, view: SessionView) -> list[TurnEnded]:
-    await served.gateway.house.log.settled(view.session_id, view.head)
+    await served.gateway.runtime.log.wait_stored(view.session_id, view.head)
     records = await served.gateway.sessions.records(OWNER, view.session_id)
     return [record.event for record in records if isinstance(record.event, TurnEnded)]
 
@@ -84,13 +84,13 @@ async def test_it_talks_on_in_the_same_session_after_a_restart(tmp_path: Path, d
             view = await here.gateway.sessions.create(OWNER, "demo", metadata={"mine": "yes"})
             await say(here, view, "one")
             assert words(view) == "You said: one"
-            theirs = view.metadata[SESSION]
+            theirs = view.metadata[SESSION_KEY]
             assert view.metadata["mine"] == "yes"
         async with near(tmp_path, dialect, url) as here:
             view = await here.gateway.sessions.get(OWNER, view.session_id)
             await say(here, view, "two")
             assert words(view) == "You said: two"
-            assert view.metadata[SESSION] == theirs
+            assert view.metadata[SESSION_KEY] == theirs
         heads = await there.gateway.sessions.heads("", limit=10)
         assert len(heads) == 1
 
@@ -138,7 +138,7 @@ async def test_so_is_what_is_not_about_a_call(tmp_path: Path, dialect: str, word
             view = await here.gateway.sessions.create(OWNER, "demo")
             await say(here, view, f"{words} and so on")
             assert view.status is SessionStatus.SUSPENDED
-            theirs = await there.gateway.sessions.get("", view.metadata[SESSION])
+            theirs = await there.gateway.sessions.get("", view.metadata[SESSION_KEY])
         assert theirs.status is SessionStatus.SUSPENDED
         async with near(tmp_path, dialect, url) as here:
             view = await here.gateway.sessions.get(OWNER, view.session_id)
@@ -201,8 +201,8 @@ async def test_an_interrupt_is_carried_on(tmp_path: Path) -> None:
     async with far(tmp_path) as there, near(tmp_path, "cas", where(there, "cas")) as here:
         view = await here.gateway.sessions.create(OWNER, "demo")
         await here.gateway.sessions.submit(OWNER, view.session_id, [SendMessage(content="/slow 1000")])
-        await until(lambda: view.metadata.get(SESSION) and view.head > 8)
-        theirs = await there.gateway.sessions.get("", view.metadata[SESSION])
+        await until(lambda: view.metadata.get(SESSION_KEY) and view.head > 8)
+        theirs = await there.gateway.sessions.get("", view.metadata[SESSION_KEY])
         assert theirs.status is SessionStatus.RUNNING
         await here.gateway.sessions.submit(OWNER, view.session_id, [Interrupt()])
         await until(lambda: theirs.status is SessionStatus.IDLE)
@@ -223,7 +223,7 @@ async def test_a_server_that_is_not_there_is_a_fault_in_clear_words(tmp_path: Pa
 
 
 def test_whoever_is_spoken_has_both_ears_and_a_mouth() -> None:
-    assert list(speakers()) == DIALECTS
+    assert list(client_dialects()) == DIALECTS
 
 
 async def test_results_for_the_first_messages_go_on_to_a_server_that_takes_them(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ async def test_results_for_the_first_messages_go_on_to_a_server_that_takes_them(
         view = await here.gateway.sessions.create(OWNER, "demo", history=seed)
         await here.gateway.sessions.submit(OWNER, view.session_id, [command])
         await until(lambda: view.status is SessionStatus.IDLE)
-        theirs = await there.gateway.sessions.get("", view.metadata[SESSION])
+        theirs = await there.gateway.sessions.get("", view.metadata[SESSION_KEY])
     assert words(view) == "You said: weather returned sunny"
     for one in (view, theirs):
         assert [(entry.role, entry.call_id) for entry in one.entries] == [

@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 import trustme
 
-from gateway.backends import kind_of
+from gateway.backends.kinds import kind_of
 from gateway.errors import BackendFailed, GatewayError, TimedOut
 from gateway.model import FaultCode
-from gateway.upstream import Patience
-from tests.adapters.aap import test_remote_stream as aap
-from tests.adapters.blade import test_remote_socket as blade
-from tests.adapters.cas import test_remote_strangers as cas
-from tests.adapters.zenflux import test_remote_talk as zenflux
-from tests.support.adapters.zenflux_cut_lines import remote, stranger
+from gateway.ports.remote import Timeouts
+from tests.adapters.aap.client import test_turn_stream as aap
+from tests.adapters.blade.client import test_socketio as blade
+from tests.adapters.cas.client import test_foreign_servers as cas
+from tests.adapters.zenflux.client import test_remote_run as zenflux
 from tests.support.backends.agui_server import Turn
 from tests.support.backends.turn_driver import play
+from tests.support.client.byte_server import ReceivedRequest, Server, chunk, hangs, head, says, serving
 from tests.support.dialect_tables import DIALECTS
-from tests.support.upstream.byte_server import Asked, Server, chunk, hangs, head, says, serving
+from tests.support.dialects.zenflux.cutting_proxy import remote, scripted_server
 
 
 @pytest.fixture(params=DIALECTS)
@@ -74,10 +74,10 @@ async def test_one_that_hangs_before_its_first_byte(dialect: str) -> None:
 
 # -- a line of a hundred megabytes ------------------------------------------------------------------------------------
 
-PATIENT = Patience(connect=30, first_byte=30, idle=30, total=60, attempts=1)
+PATIENT = Timeouts(connect=30, first_byte=30, idle=30, total=60, attempts=1)
 
 
-async def endless(writer: asyncio.StreamWriter, asked: Asked) -> None:
+async def endless(writer: asyncio.StreamWriter, asked: ReceivedRequest) -> None:
     """A stream with a line that does not end."""
     writer.write(head() + chunk(b"data: "))
     for _ in range(100):
@@ -91,7 +91,7 @@ async def from_aap() -> None:
 
 
 async def from_cas() -> None:
-    raise await cas.failure(cas.Stranger(stream=[endless]), PATIENT)
+    raise await cas.failure(cas.ScriptedServer(stream=[endless]), PATIENT)
 
 
 async def from_blade() -> None:
@@ -100,8 +100,8 @@ async def from_blade() -> None:
 
 async def from_zenflux() -> None:
     script = zenflux.saying(zenflux.event("message_start"), zenflux.raw("x" * 100_000_000))
-    async with stranger(script) as server, remote(server.address, PATIENT) as there:
-        async for _ in there.say("conversation", zenflux.HELLO):
+    async with scripted_server(script) as server, remote(server.address, PATIENT) as there:
+        async for _ in there.start_turn("conversation", zenflux.HELLO):
             pass
 
 

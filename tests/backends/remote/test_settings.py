@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from gateway.backends.remote import RemoteSettings
-from gateway.backends.remote.dialling import dialect
+from gateway.backends.remote.settings import find_dialect
+from gateway.composition import load_components
 from gateway.config import load_config
-from gateway.marks import Problems
-from gateway.parts import load_parts
+from gateway.yaml_positions import Problems
 from tests.support.dialect_tables import DIALECTS
 
 
@@ -32,10 +32,10 @@ def test_mistakes_are_told_with_their_places(tmp_path: Path, settings: str, told
     file = tmp_path / "config.yaml"
     file.write_text(f"dialects: {{aap: }}\nagents:\n  far:\n    backend: remote\n    settings: {settings}\n")
     with pytest.raises(Problems) as caught:
-        load_parts(load_config(file))
+        load_components(load_config(file))
     assert f"{file.name}:5:" in str(caught.value) and told in str(caught.value)
 
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_dialects_are_found_by_name(name: str) -> None:
-    assert dialect(name).name == name
+    assert find_dialect(name).name == name

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.prove.crash.deaths import run
+from tests.prove.crash.kill_runs import run
 
 
 def main() -> int:

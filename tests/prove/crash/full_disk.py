@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import aiohttp
 import socketio
 
-from gateway.log.verify import verify
 from gateway.model import FaultCode, Record, TurnEnded
-from tests.prove.crash.conversation import PATIENCE, blocks
+from gateway.storage.log.verification import verify_log
+from tests.prove.crash.client_base import PATIENCE, blocks
 from tests.prove.crash.history import times_there
 
 WORDS = "nothing can be stored just now"
@@ -19,7 +19,7 @@ Spoil = Callable[[], Callable[[], None]]
 """Fills the disk; gives back how to free it again."""
 
 
-class Stored(Protocol):
+class StoredServer(Protocol):
     """A server whose file can be looked at."""
 
     @property
@@ -30,7 +30,7 @@ class Stored(Protocol):
         """What is stored of these sessions."""
 
 
-class Talk:
+class DialectConversation:
     """One session of one dialect: how something is said in it, how a refusal looks, and what can be read."""
 
     def __init__(self, http: aiohttp.ClientSession, address: str) -> None:
@@ -43,7 +43,7 @@ class Talk:
             return answer.status, await answer.json(content_type=None)
 
 
-class Aap(Talk):
+class Aap(DialectConversation):
     async def create(self) -> None:
         self.session = (await self.call("POST", "/aap/sessions", {"agent": {"name": "demo"}}))[1]["sessionId"]
 
@@ -57,7 +57,7 @@ class Aap(Talk):
         return WORDS in told["error"]
 
 
-class Cas(Talk):
+class Cas(DialectConversation):
     async def create(self) -> None:
         body = {"agent": "agent_demo", "environment": {"config": {"type": "cloud"}}}
         self.session = (await self.call("POST", "/api/v1/cloud/sessions", body))[1]["id"]
@@ -72,7 +72,7 @@ class Cas(Talk):
         return told["error"]["type"] == "overloaded_error" and WORDS in told["error"]["message"]
 
 
-class Blade(Talk):
+class Blade(DialectConversation):
     async def create(self) -> None:
         self.session = (await self.call("POST", "/api/sessions", {"intent": "full"}))[1]["session_id"]
 
@@ -92,7 +92,7 @@ class Blade(Talk):
         return told["status"] == "error" and WORDS in str(told)
 
 
-class Zenflux(Talk):
+class Zenflux(DialectConversation):
     async def create(self) -> None:
         self.session = (await self.call("POST", "/api/v1/conversations?user_id=local"))[1]["data"]["id"]
 
@@ -109,7 +109,7 @@ class Zenflux(Talk):
 TALKS = (Aap, Cas, Blade, Zenflux)
 
 
-async def _refused(talk: Talk) -> list[str]:
+async def _refused(talk: DialectConversation) -> list[str]:
     """In a while, and in the dialect's own words; until trouble is noticed something may still be taken.
 
     What was said and answered with 503.
@@ -125,7 +125,7 @@ async def _refused(talk: Talk) -> list[str]:
     raise AssertionError("the timeout is raised before")
 
 
-async def _works(talk: Talk) -> None:
+async def _works(talk: DialectConversation) -> None:
     async with asyncio.timeout(PATIENCE):
         while True:
             status, _ = await talk.say("hello")
@@ -134,7 +134,7 @@ async def _works(talk: Talk) -> None:
             await asyncio.sleep(0.1)
 
 
-async def survives(server: Stored, spoil: Spoil) -> None:
+async def survives(server: StoredServer, spoil: Spoil) -> None:
     """The disk is filled while clients of all dialects talk, and freed again: nothing is harmed."""
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60)) as http:
         talks = [kind(http, server.address) for kind in TALKS]
@@ -170,4 +170,4 @@ async def survives(server: Stored, spoil: Spoil) -> None:
         assert [times_there(words, logs[session]) for words in refused[session]] == [0] * len(refused[session])
     ends = [record.event for record in logs[watcher.session] if isinstance(record.event, TurnEnded)]
     assert [end.fault.code if end.fault else None for end in ends] == [FaultCode.OVERLOADED, None]
-    assert verify(server.database).problems == []
+    assert verify_log(server.database).problems == []

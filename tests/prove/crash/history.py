@@ -1,6 +1,6 @@
 """A judge of histories: what clients saw against what the log has, as plain data; every broken promise is named.
 
-Whoever runs servers and clients fills a `History`: what each connection heard, what was said and answered, and the
+Whoever runs servers and clients fills a `EventHistory`: what each connection heard, what was said and answered, and the
 records of each session. What the log tells a client is a `telling`: the things that a reader of the whole stream would
 have heard, in order. Things are strings; two are the same thing if they are equal.
 """
@@ -56,7 +56,7 @@ class Violation(NamedTuple):
         return f"{self.kind}: {self.session}: {self.words}"
 
 
-class Hearing(NamedTuple):
+class ConnectionHistory(NamedTuple):
     """What one connection got, in order; `stream` says which telling of the session it is a piece of."""
 
     client: str
@@ -69,7 +69,7 @@ class Hearing(NamedTuple):
     """Whether the stream came to its own end, so that nothing may be missing."""
 
 
-class Said(NamedTuple):
+class SentMessage(NamedTuple):
     """A message with words that nobody else says; `taken` if the client was told that it was accepted."""
 
     client: str
@@ -80,7 +80,7 @@ class Said(NamedTuple):
     """When, by a clock that does not go back."""
 
 
-class Answered(NamedTuple):
+class GivenAnswer(NamedTuple):
     """An answer to an ask; `taken` if the client was told that it was accepted."""
 
     client: str
@@ -94,10 +94,10 @@ class Answered(NamedTuple):
 class History:
     """All that is known of a run, once it is over."""
 
-    hearings: list[Hearing] = field(default_factory=list)
-    said: list[Said] = field(default_factory=list)
-    answered: list[Answered] = field(default_factory=list)
-    refused: list[Said] = field(default_factory=list)
+    hearings: list[ConnectionHistory] = field(default_factory=list)
+    said: list[SentMessage] = field(default_factory=list)
+    answered: list[GivenAnswer] = field(default_factory=list)
+    refused: list[SentMessage] = field(default_factory=list)
     """Messages that were answered with 503, which says that nothing has happened."""
     logs: dict[str, Sequence[Record]] = field(default_factory=dict)
     tellings: dict[tuple[str, str], Sequence[str]] = field(default_factory=dict)
@@ -122,7 +122,7 @@ def judge(history: History) -> list[Violation]:
 
 # -- what was heard ---------------------------------------------------------------------------------------------------
 
-def of_hearing(hearing: Hearing, telling: Sequence[str]) -> Iterator[Violation]:
+def of_hearing(hearing: ConnectionHistory, telling: Sequence[str]) -> Iterator[Violation]:
     """What was heard is a piece of what is told: from the cursor on, without a gap, in order, once."""
     at = _start(hearing, telling)
     if at is None:
@@ -149,7 +149,7 @@ def of_hearing(hearing: Hearing, telling: Sequence[str]) -> Iterator[Violation]:
         yield _told(Kind.GAP, hearing, f"the stream ended before {telling[at]!r}")
 
 
-def _start(hearing: Hearing, telling: Sequence[str]) -> int | None:
+def _start(hearing: ConnectionHistory, telling: Sequence[str]) -> int | None:
     if hearing.after is None:
         return 0
     if hearing.after == NOW:
@@ -162,7 +162,7 @@ def _index(telling: Sequence[str], thing: str, start: int) -> int | None:
     return next((place for place in range(start, len(telling)) if telling[place] == thing), None)
 
 
-def _told(kind: Kind, hearing: Hearing, words: str) -> Violation:
+def _told(kind: Kind, hearing: ConnectionHistory, words: str) -> Violation:
     return Violation(kind, hearing.session, f"{hearing.client} ({hearing.stream}): {words}")
 
 
@@ -211,7 +211,7 @@ def _waiting(session: str, records: Sequence[Record]) -> str | None:
 
 # -- what was said and answered ---------------------------------------------------------------------------------------
 
-def of_said(said: Said, records: Sequence[Record]) -> Iterator[Violation]:
+def of_said(said: SentMessage, records: Sequence[Record]) -> Iterator[Violation]:
     """What was taken is there once; what may have been taken is not there twice."""
     times = times_there(said.words, records)
     if times > 1:
@@ -220,7 +220,7 @@ def of_said(said: Said, records: Sequence[Record]) -> Iterator[Violation]:
         yield Violation(Kind.LOST, said.session, f"{said.client} was told that {said.words!r} was taken")
 
 
-def of_refused(said: Said, records: Sequence[Record]) -> Iterator[Violation]:
+def of_refused(said: SentMessage, records: Sequence[Record]) -> Iterator[Violation]:
     """What was refused is not there."""
     if times_there(said.words, records):
         yield Violation(Kind.REFUSED, said.session, f"{said.client} was told that {said.words!r} was refused")
@@ -239,7 +239,7 @@ def _says(record: Record, words: str) -> bool:
     )
 
 
-def of_answer(answered: Answered, records: Sequence[Record]) -> Iterator[Violation]:
+def of_answer(answered: GivenAnswer, records: Sequence[Record]) -> Iterator[Violation]:
     """An ask that was answered is settled, once."""
     times = times_settled(answered.request_id, records)
     if times > 1:

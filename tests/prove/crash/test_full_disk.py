@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.prove.crash.full_disk import Spoil, survives
-from tests.prove.crash.mortal_server import Server, server
+from tests.prove.crash.killable_server import KillableProcess, server
 
 
-def limit(served: Server) -> Callable[[], None]:
+def limit(served: KillableProcess) -> Callable[[], None]:
     """The system lets the process make no file larger than its log is now; gives back how to lift that."""
     size = served.database.with_name(f"{served.database.name}-wal").stat().st_size
     before = resource.prlimit(served.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
@@ -25,7 +25,7 @@ def limit(served: Server) -> Callable[[], None]:
     return lift
 
 
-def fill(served: Server) -> Callable[[], None]:
+def fill(served: KillableProcess) -> Callable[[], None]:
     """Somebody else takes the rest of the disk."""
     filler = served.database.parent / "filler"
     with filler.open("wb", buffering=0) as target:
@@ -64,7 +64,7 @@ WAYS = {"limit": (any_disk, limit), **({"disk": (small_disk, fill)} if _may_moun
 
 
 @pytest.fixture(params=WAYS)
-async def served(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[tuple[Server, Spoil]]:
+async def served(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[tuple[KillableProcess, Spoil]]:
     disk, spoil = WAYS[request.param]
     with disk(tmp_path) as folder, server(folder) as served:
         await served.start()
@@ -73,5 +73,5 @@ async def served(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 
 
 @pytest.mark.timeout(300)
-async def test_a_full_disk_harms_nothing_and_is_survived(served: tuple[Server, Spoil]) -> None:
+async def test_a_full_disk_harms_nothing_and_is_survived(served: tuple[KillableProcess, Spoil]) -> None:
     await survives(*served)

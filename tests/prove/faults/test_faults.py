@@ -6,8 +6,8 @@ import pytest
 
 from conformance.kit.suite import load_suite
 from conformance.kit.verdict import Verdict
+from tests.support.conformance.allowed_variations import combined
 from tests.support.conformance.examinations import examine_server, made, stumbles
-from tests.support.conformance.liberties import combined
 from tests.support.conformance.wrong_servers import FAULTS, PATIENCE, RECORDED, assert_caught
 
 EACH = [(dialect, name) for dialect, faults in FAULTS.items() for name in faults]

@@ -9,14 +9,14 @@ from random import Random
 
 import aiohttp
 
-from gateway.model import Record, decode
-from tests.prove.crash.clients import CLIENTS, Client, Watcher, World
+from gateway.model import Record, decode_record
+from tests.prove.crash.clients import CLIENTS, CrashRun, DialectClient, Watcher
+from tests.prove.crash.expected_streams import expected_stream
 from tests.prove.crash.history import Violation, judge, times_settled, times_there
-from tests.prove.crash.mortal_server import Server
-from tests.prove.crash.projections import telling
-from tests.prove.fleet.excuses import unexcused
-from tests.support.cluster.cut_lines import InTurn, Wire
+from tests.prove.crash.killable_server import KillableProcess
+from tests.prove.fleet.allowed_refusals import unexplained_refusals
 from tests.support.cluster.fleet_in_loop import FleetInLoop
+from tests.support.cluster.tcp_forwarder import RoundRobinForwarder, TcpForwarder
 from tests.support.redis_server import RedisServer
 
 LEASE = 1.5
@@ -24,7 +24,7 @@ PATIENCE = 120.0
 """Seconds that only a hang takes."""
 
 
-async def server_says(server: Server, words: str) -> None:
+async def server_says(server: KillableProcess, words: str) -> None:
     """Wait until the journal of a server, which is another process, has these words."""
     tail = await asyncio.create_subprocess_exec("tail", "-n", "+1", "-F", server.errors, stdout=asyncio.subprocess.PIPE)
     assert tail.stdout
@@ -44,22 +44,22 @@ class Fleet:
         self.folder = folder
         self.lease = lease
         self.redis = RedisServer(folder / "redis")
-        self.servers: list[Server] = []
-        self.wires: list[Wire] = []
+        self.servers: list[KillableProcess] = []
+        self.wires: list[TcpForwarder] = []
         self.out: set[int] = set()
         """Servers that the balancer does not choose."""
-        self.front = InTurn(lambda: [one.port for n, one in enumerate(self.servers) if n not in self.out])
+        self.front = RoundRobinForwarder(lambda: [one.port for n, one in enumerate(self.servers) if n not in self.out])
 
     async def start(self, number: int, **settings: object) -> None:
         await asyncio.to_thread(self.redis.start)
         await self.front.start()
         for n in range(number):
-            wire = Wire(lambda: [self.redis.port])
+            wire = TcpForwarder(lambda: [self.redis.port])
             await wire.start()
             home = self.folder / f"server{n}"
             home.mkdir()
             self.wires.append(wire)
-            self.servers.append(Server(
+            self.servers.append(KillableProcess(
                 home, log=f"redis://127.0.0.1:{wire.port}/0", data=str(self.folder / "shared"),
                 limits={"lease_seconds": self.lease, "drain_seconds": 0.5}, **settings,
             ))
@@ -117,13 +117,13 @@ def calling() -> aiohttp.ClientSession:
     return aiohttp.ClientSession(timeout=timeout, connector=aiohttp.TCPConnector(force_close=True))
 
 
-class Talk:
+class FleetConversation:
     """Clients of all dialects talk for a while; afterwards the judge reads everything."""
 
     def __init__(self, fleet: Fleet | FleetInLoop, http: aiohttp.ClientSession, seed: int, each: int = 1) -> None:
         self.fleet = fleet
-        self.world = World(fleet.address, Random(seed), http)
-        self.clients: list[Client] = [kind(self.world, n) for n in range(each) for kind in CLIENTS]
+        self.world = CrashRun(fleet.address, Random(seed), http)
+        self.clients: list[DialectClient] = [kind(self.world, n) for n in range(each) for kind in CLIENTS]
         self.watchers = [Watcher(self.world, "cas"), Watcher(self.world, "blade")]
         self.tried_seconds = 2 * (2 * fleet.lease + 2)
         """Twice as long as a server tries to pass a command on: what has not come by then does not come any more."""
@@ -136,7 +136,7 @@ class Talk:
         self._tasks = [asyncio.create_task(self._on(client)) for client in self.clients]
         self._tasks += [asyncio.create_task(self._watch(watcher, sessions)) for watcher in self.watchers]
 
-    async def _on(self, client: Client) -> None:
+    async def _on(self, client: DialectClient) -> None:
         while True:
             await client.live()
             await asyncio.sleep(0.05)
@@ -197,7 +197,7 @@ class Talk:
             task.cancel()
         await asyncio.wait(listening)
         judged = await self.judged()
-        return [*unexcused(refusals, self.world.history), *self.world.found, *judged]
+        return [*unexplained_refusals(refusals, self.world.history), *self.world.found, *judged]
 
     async def judged(self) -> list[Violation]:
         """What the judge says of all that was said and heard."""
@@ -205,10 +205,10 @@ class Talk:
         for client in self.clients:
             history.logs[client.session] = await self.records(client.session)
         for session, stream in {(hearing.session, hearing.stream) for hearing in history.hearings}:
-            history.tellings[session, stream] = telling(history.logs.get(session, ()), stream)
+            history.tellings[session, stream] = expected_stream(history.logs.get(session, ()), stream)
         return judge(history)
 
     async def records(self, session: str) -> list[Record]:
         async with self.world.http.get(self.world.url(f"/replay/{session}")) as answer:
             assert answer.status == 200, await answer.text()
-            return [decode(line) for line in (await answer.read()).splitlines()]
+            return [decode_record(line) for line in (await answer.read()).splitlines()]

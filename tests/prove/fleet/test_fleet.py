@@ -11,10 +11,10 @@ from typing import Any
 import aiohttp
 import pytest
 
-from gateway.model import TurnEnded, decode
-from tests.prove.crash.conversation import blocks
-from tests.prove.fleet.gateways import LEASE, PATIENCE, Fleet, Talk, calling, fleet, server_says
-from tests.support.engine_stage import lawful
+from gateway.model import TurnEnded, decode_record
+from tests.prove.crash.client_base import blocks
+from tests.prove.fleet.gateways import LEASE, PATIENCE, Fleet, FleetConversation, calling, fleet, server_says
+from tests.support.engine.engine_fixture import lawful
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ async def http() -> AsyncIterator[aiohttp.ClientSession]:
 
 @pytest.mark.timeout(600)
 async def test_any_server_takes_any_command_and_tells_any_session(three: Fleet, http: aiohttp.ClientSession) -> None:
-    talk = Talk(three, http, seed=1)
+    talk = FleetConversation(three, http, seed=1)
     await talk.begin()
     await talk.until_heard(600)
     assert await talk.verdict() == [], three.errors()
@@ -99,7 +99,7 @@ async def test_who_listened_to_a_server_that_slept_hears_from_it_how_the_turn_en
         assert b"event: turn_stop" in await turn.read()
     assert "session.error" in [event["type"] for event in told]
     async with http.get(f"{other.address}/replay/{session}") as answer:
-        records = [decode(line) for line in (await answer.read()).splitlines()]
+        records = [decode_record(line) for line in (await answer.read()).splitlines()]
     lawful(records)
     ends = [record.event for record in records if isinstance(record.event, TurnEnded)]
     assert [end.fault.code for end in ends if end.fault] == ["interrupted"]
@@ -107,7 +107,7 @@ async def test_who_listened_to_a_server_that_slept_hears_from_it_how_the_turn_en
 
 @pytest.mark.timeout(600)
 async def test_servers_are_killed_in_the_middle_of_turns(three: Fleet, http: aiohttp.ClientSession) -> None:
-    talk = Talk(three, http, seed=2)
+    talk = FleetConversation(three, http, seed=2)
     await talk.begin()
     for number in (0, 1, 2):
         await talk.until_heard(100)
@@ -120,7 +120,7 @@ async def test_servers_are_killed_in_the_middle_of_turns(three: Fleet, http: aio
 
 @pytest.mark.timeout(600)
 async def test_a_server_sleeps_past_its_lease_and_comes_back(three: Fleet, http: aiohttp.ClientSession) -> None:
-    talk = Talk(three, http, seed=3)
+    talk = FleetConversation(three, http, seed=3)
     await talk.begin()
     for number in (0, 1, 2):
         await talk.until_heard(100)
@@ -132,7 +132,7 @@ async def test_a_server_sleeps_past_its_lease_and_comes_back(three: Fleet, http:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("how", ["cut", "hush"])
 async def test_the_network_to_one_server_is_cut(three: Fleet, http: aiohttp.ClientSession, how: str) -> None:
-    talk = Talk(three, http, seed=4)
+    talk = FleetConversation(three, http, seed=4)
     await talk.begin()
     for number in (0, 1):
         await talk.until_heard(100)
@@ -146,7 +146,7 @@ async def test_the_network_to_one_server_is_cut(three: Fleet, http: aiohttp.Clie
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("kill", [False, True])
 async def test_redis_comes_back_with_its_data(three: Fleet, http: aiohttp.ClientSession, kill: bool) -> None:
-    talk = Talk(three, http, seed=5)
+    talk = FleetConversation(three, http, seed=5)
     await talk.begin()
     for _ in range(2):
         await talk.until_heard(100)
@@ -159,7 +159,7 @@ async def test_redis_comes_back_with_its_data(three: Fleet, http: aiohttp.Client
 
 @pytest.mark.timeout(600)
 async def test_a_server_that_is_told_to_stop_hands_its_sessions_over(three: Fleet, http: aiohttp.ClientSession) -> None:
-    talk = Talk(three, http, seed=6)
+    talk = FleetConversation(three, http, seed=6)
     await talk.begin()
     for number in (0, 1, 2):
         await talk.until_heard(100)
@@ -172,7 +172,7 @@ async def test_a_server_that_is_told_to_stop_hands_its_sessions_over(three: Flee
 @pytest.mark.timeout(600)
 async def test_redis_comes_back_without_its_data(three: Fleet, http: aiohttp.ClientSession) -> None:
     """Whoever watches is cut, every server has forgotten every session, says so, and goes on with new ones."""
-    talk = Talk(three, http, seed=7)
+    talk = FleetConversation(three, http, seed=7)
     session = await talk.clients[0].create()
     watching = [asyncio.create_task(_watched(http, f"{one.address}/api/v1/cloud/sessions/{session}/events/stream"))
                 for one in three.servers]

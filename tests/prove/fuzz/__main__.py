@@ -17,11 +17,11 @@ import aiohttp
 from adapters.blade import wire as blade
 from adapters.zenflux import wire as zenflux
 
-from .attack import Attack
-from .frames import Frames, methods_of
-from .requests import Requests, routes_of
+from .attack import FuzzClient
+from .frames import FrameMaker, methods_of
+from .requests import RequestMaker, routes_of
 from .target import MIB, STALL, Target, growth
-from .values import Known
+from .values import KnownIds
 
 CHAT = [model.model_json_schema() for model in (zenflux.ChatSend, zenflux.ChatAbort, zenflux.SessionResume)]
 EVENTS = [model.model_json_schema() for model in (blade.ChatSend, blade.Subscribe)]
@@ -35,12 +35,12 @@ class Run:
 
     def __init__(self, target: Target, options: argparse.Namespace) -> None:
         self._target, self._options = target, options
-        known, routes = Known(), routes_of(target.application())
+        known, routes = KnownIds(), routes_of(target.application())
         self._routes = routes
         events = [name for name in methods_of("blade") if ":" in name]
-        self._attack = Attack(
-            target.port, options.seed, Requests(routes, known), Frames(CHAT, known, methods_of("zenflux")),
-            Frames(EVENTS, known, events), known,
+        self._attack = FuzzClient(
+            target.port, options.seed, RequestMaker(routes, known), FrameMaker(CHAT, known, methods_of("zenflux")),
+            FrameMaker(EVENTS, known, events), known,
         )
         self._looks: list[tuple[float, float]] = []
         self._complaints = self._told = 0

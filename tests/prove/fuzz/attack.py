@@ -9,9 +9,9 @@ from random import Random
 import aiohttp
 from yarl import URL
 
-from .frames import Frames, raw
-from .requests import Request, Requests
-from .values import Known
+from .frames import FrameMaker, raw
+from .requests import Request, RequestMaker
+from .values import KnownIds
 
 HANG = 60.0
 """Seconds after which an answer does not come any more."""
@@ -23,11 +23,11 @@ ID = re.compile(rb'"\w*(?:id|Id|name|path|page|cursor|token)": ?"?([^",{}\[\]]{1
 SHARES = (("http", 86), ("raw", 4), ("json socket", 4), ("socket.io", 4), ("polling", 2))
 
 
-class Attack:
+class FuzzClient:
     """Everything that is sent to one server: input `n` of a seed is always made by the same chance."""
 
     def __init__(
-        self, port: int, seed: int, requests: Requests, chat: Frames, events: Frames, known: Known,
+        self, port: int, seed: int, requests: RequestMaker, chat: FrameMaker, events: FrameMaker, known: KnownIds,
     ) -> None:
         self._port, self._seed = port, seed
         self._requests, self._chat, self._events = requests, chat, events

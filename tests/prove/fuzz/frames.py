@@ -8,7 +8,7 @@ from typing import Any
 
 import adapters
 
-from .values import Known, Values
+from .values import KnownIds, ValueMaker
 
 METHOD = re.compile(r'"((?:chat|session|turn|tool|agent|terminal|user|fork|answer)[.:][a-z_.:]+)"')
 
@@ -19,17 +19,17 @@ def methods_of(dialect: str) -> list[str]:
     return sorted({word for file in files for word in METHOD.findall(file.read_text())})
 
 
-class Frames:
+class FrameMaker:
     """Makes the frame of each number: JSON with a method, or a packet of Socket.IO with an event."""
 
-    def __init__(self, schemas: Sequence[dict[str, Any]], known: Known, methods: Sequence[str]) -> None:
+    def __init__(self, schemas: Sequence[dict[str, Any]], known: KnownIds, methods: Sequence[str]) -> None:
         self._schemas = schemas
         self._known = known
         self._methods = methods
 
     def request(self, chance: Random) -> bytes:
         """A frame of a socket that takes JSON."""
-        values = Values(chance, self._known)
+        values = ValueMaker(chance, self._known)
         frame: Any = {"type": "req", "id": values.word()[:50], "method": chance.choice(self._methods),
                       "params": self._params(values)}
         if chance.random() < 0.3:
@@ -38,7 +38,7 @@ class Frames:
 
     def packet(self, chance: Random) -> str | bytes:
         """A packet of Engine.IO, most of them events."""
-        values, kind = Values(chance, self._known), chance.random()
+        values, kind = ValueMaker(chance, self._known), chance.random()
         if kind < 0.75:
             number = chance.choice(("", "", "7", "9" * 120, "²"))
             place = chance.choice(("", "", "", "/other,", "/,", "/?a=b,"))
@@ -55,7 +55,7 @@ class Frames:
             ))
         return chance.randbytes(chance.randrange(200))
 
-    def _params(self, values: Values) -> Any:
+    def _params(self, values: ValueMaker) -> Any:
         made = values.of(values.chance.choice(self._schemas))
         return values.spoiled(made) if values.chance.random() < 0.4 else made
 

@@ -20,7 +20,7 @@ from pydantic import BaseModel, PydanticUserError
 
 import adapters
 
-from .values import Known, Values
+from .values import KnownIds, ValueMaker
 
 HOLE = re.compile(r"\{[^}]+\}")
 LITERAL = re.compile(r'"([a-z][a-z_]{1,24}(?:\[[a-z]+\])?)"')
@@ -98,16 +98,16 @@ def query_words(module: str) -> list[str]:
     return sorted({word for line in lines if "query" in line or "request, " in line for word in LITERAL.findall(line)})
 
 
-class Requests:
+class RequestMaker:
     """Makes the request of each number."""
 
-    def __init__(self, routes: Sequence[Sequence[Route]], known: Known) -> None:
+    def __init__(self, routes: Sequence[Sequence[Route]], known: KnownIds) -> None:
         self._routes = routes
         self._known = known
         self._corpus = [(given, _place(given, routes)) for given in CORPUS]
 
     def make(self, chance: Random) -> Request:
-        values = Values(chance, self._known)
+        values = ValueMaker(chance, self._known)
         if chance.random() < CORPUS_SHARE:
             return self._taken(*chance.choice(self._corpus), values)
         route = chance.choice(chance.choice(self._routes))
@@ -126,7 +126,7 @@ class Requests:
             body = gzip.compress(body)
         return Request(method, path, headers, body, route.name)
 
-    def _taken(self, given: dict[str, Any], place: str, values: Values) -> Request:
+    def _taken(self, given: dict[str, Any], place: str, values: ValueMaker) -> Request:
         """One of the corpus, two times of five as it is."""
         path = HOLE.sub(lambda hole: quote(values.id_of(hole[0].strip("{}")), safe="") or "x", given["path"])
         body, spoils = given.get("body"), values.chance.choice((0, 0, 1, 1, 2))
@@ -137,23 +137,23 @@ class Requests:
         encoded = values.encoded(body) if spoils else orjson.dumps(body)
         return Request(given["method"], path, (("Content-Type", "application/json"),), encoded, place)
 
-    def _values(self, count: int, values: Values) -> str:
+    def _values(self, count: int, values: ValueMaker) -> str:
         """Something said twice in a query is said otherwise."""
         return "".join(f"&{values.chance.choice(TIMES)}={quote(values.word()[:6000], safe='', errors='replace')}"
                        for _ in range(count))
 
-    def _segment(self, values: Values, before: str) -> str:
+    def _segment(self, values: ValueMaker, before: str) -> str:
         words = [word for word in before.split("/") if word and "{" not in word]
         return quote(values.id_of(words[-1] if words else "")[:2000].encode("utf-8", "surrogatepass"), safe="") or "x"
 
-    def _pair(self, route: Route, values: Values) -> str:
+    def _pair(self, route: Route, values: ValueMaker) -> str:
         name = values.chance.choice(route.words or ("limit", "after"))
         said = values.word()[:6000].encode("utf-8", "surrogatepass")
         if values.chance.random() < 0.05:
             said += bytes([values.chance.randrange(256)])
         return f"{name}={quote_from_bytes(said, safe='')}"
 
-    def _body(self, route: Route, values: Values) -> bytes:
+    def _body(self, route: Route, values: ValueMaker) -> bytes:
         if values.chance.random() < (0.6 if FORMS.search(route.path) else 0.03):
             return _form(values)
         made = values.of(values.chance.choice(route.models)) if route.models else values.anything()
@@ -169,7 +169,7 @@ def _place(given: dict[str, Any], routes: Sequence[Sequence[Route]]) -> str:
                 if route.method == method and re.fullmatch(HOLE.sub("[^?]+", route.path), path))
 
 
-def _form(values: Values) -> bytes:
+def _form(values: ValueMaker) -> bytes:
     """A form with a file in it, now and then cut off."""
     name = values.chance.choice(("file", "file", "files", "files", "paths", "name", ""))
     said = values.word()[:500].encode("utf-8", "surrogatepass").replace(b"\r\n", b"")

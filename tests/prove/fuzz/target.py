@@ -10,13 +10,13 @@ from pathlib import Path
 
 from aiohttp import web
 
-from bench.client import ask
-from bench.measure import Broken, rss_bytes
+from bench.client import fetch
+from bench.measure import BenchFailure, rss_bytes
 from bench.servers import READYZ, ROOT, free_port
 from bench.soak import slope
 from gateway.app import Gateway
+from gateway.composition import load_components
 from gateway.config import load_config
-from gateway.parts import load_parts
 
 HANG = 120.0
 """Only a server that hangs takes so many seconds to start or to stop."""
@@ -55,19 +55,19 @@ class Target:
 
     def application(self) -> web.Application:
         """The same application here, to be looked at: which routes it has, and what their handlers read."""
-        return Gateway(load_parts(load_config(self._settings))).web
+        return Gateway(load_components(load_config(self._settings))).web
 
     def _await_ready(self) -> None:
         end = time.monotonic() + HANG
         while time.monotonic() < end:
             if self.process.poll() is not None:
-                raise Broken(f"the server ended with code {self.process.returncode}: {self._journal.read_text()}")
+                raise BenchFailure(f"the server ended with code {self.process.returncode}: {self._journal.read_text()}")
             try:
-                if ask(self.port, READYZ).status == 200:
+                if fetch(self.port, READYZ).status == 200:
                     return
-            except (OSError, Broken):
+            except (OSError, BenchFailure):
                 time.sleep(0.05)
-        raise Broken(f"the server was not ready after {HANG:.0f} seconds")
+        raise BenchFailure(f"the server was not ready after {HANG:.0f} seconds")
 
     def complaints(self) -> list[str]:
         """Lines of the journal since the last look that tell of a mistake of the server."""
@@ -84,12 +84,12 @@ class Target:
     @property
     def rss(self) -> int:
         if self.process.poll() is not None:
-            raise Broken(f"the server ended with code {self.process.returncode}")
+            raise BenchFailure(f"the server ended with code {self.process.returncode}")
         return rss_bytes(self.process.pid)
 
     def late(self) -> int:
         """How often the loop was later than it may be."""
-        page = ask(self.port, b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").body().decode()
+        page = fetch(self.port, b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").body().decode()
         found = {bucket or "count": int(count) for bucket, count in LATE.findall(page)}
         return found["count"] - found[STALL]
 

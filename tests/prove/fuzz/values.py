@@ -35,7 +35,7 @@ ALIKE = {"conv": "sess", "turn": "sess", "repl": "sess"}
 DEPTH = 6
 
 
-class Known:
+class KnownIds:
     """Ids that the server has given, by the words of the paths at which it gave them."""
 
     def __init__(self, most: int = 40) -> None:
@@ -56,10 +56,10 @@ class Known:
         return chance.choice(self._by_word.get(start) or self._all)
 
 
-class Values:
+class ValueMaker:
     """Makes values of one chance; `known` are ids that the server has given."""
 
-    def __init__(self, chance: Random, known: Known) -> None:
+    def __init__(self, chance: Random, known: KnownIds) -> None:
         self.chance = chance
         self._known = known
 

@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from tests.prove.hops.tracer import ELSEWHERE
-from tests.support.adapters import aap_client, blade_client, cas_client, zenflux_client
-from tests.support.adapters.aap_reader import events
 from tests.support.backends.model_services import DONE, chunk
+from tests.support.client import byte_server
+from tests.support.dialects.aap import client as aap_client
+from tests.support.dialects.aap.reader import events
+from tests.support.dialects.blade import client
+from tests.support.dialects.cas import client as cas_client
+from tests.support.dialects.zenflux import client as zenflux_client
 from tests.support.gateway_server import Served, serving
-from tests.support.upstream import byte_server
 
 PAUSE = 0.05
 """Simulated seconds between the deltas of the demo agent's /slow; the model service keeps the same pace."""
@@ -60,7 +63,7 @@ async def zenflux(served: Served) -> AsyncIterator[Say]:
 
 @asynccontextmanager
 async def blade(served: Served) -> AsyncIterator[Say]:
-    async with blade_client.talking(served, transports=["websocket"]) as talker:
+    async with client.connect(served, transports=["websocket"]) as talker:
         session = await talker.session()
         await talker.subscribe(session)
 
@@ -98,7 +101,7 @@ async def openai(folder: Path) -> AsyncIterator[dict[str, Any]]:
         yield {"backend": "openai", "settings": {"url": service.url, "model": "m", "key": "sk-none"}}
 
 
-async def _complete(writer: asyncio.StreamWriter, asked: byte_server.Asked) -> None:
+async def _complete(writer: asyncio.StreamWriter, asked: byte_server.ReceivedRequest) -> None:
     text = str(asked.json["messages"][-1]["content"])
     pace, _, number = text.partition(" ")
     count = int(number) if pace in ("/slow", "/burst") else len((*PREFIX, *text.split()))

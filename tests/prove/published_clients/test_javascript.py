@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.adapters.blade_npm_client import ask_three_times, chat
+from tests.support.dialects.blade.npm_client import ask_three_times, chat
 from tests.support.gateway_server import serving
 
 

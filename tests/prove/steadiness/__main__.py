@@ -22,7 +22,7 @@ from pathlib import Path
 from shutil import which
 from tempfile import TemporaryDirectory
 
-from tests.support.commands import Command
+from tests.support.child_commands import ChildCommand
 
 ROOT = Path(__file__).resolve().parents[3]
 LOGS = Path(".prove/steadiness")
@@ -148,7 +148,7 @@ class Steadiness:
 
     @staticmethod
     def _run(tree: Tree, target: str, log: Path) -> tuple[bool, float]:
-        with Command(tree.make(target), cwd=tree.folder, log=log) as command:
+        with ChildCommand(tree.make(target), cwd=tree.folder, log=log) as command:
             command.wait(HANG)
             ended = command.end()
         if ended.code != 0:

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from tests.support import warm_process
+from tests.support import fork_server
 from tests.support.server_process import PROGRAM, Running
 
 ROOT = Path(__file__).parents[3]
@@ -30,7 +30,7 @@ def example_served(folder: Path) -> Iterator[Running]:
     """The folder of the example as it is, but for the port and where data goes."""
     words = ["--config", str(ROOT / "examples/python/config.yaml"), "--port", "0", "--data", str(folder / "data")]
     errors = folder / "errors.txt"
-    with errors.open("w") as told, warm_process.Popen(
+    with errors.open("w") as told, fork_server.Popen(
         [*PROGRAM, "serve", *words], stdout=subprocess.PIPE, stderr=told, text=True,
         env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"},
     ) as process:

@@ -4,8 +4,8 @@ from typing import Any
 
 import orjson
 
-from tests.support.upstream.byte_server import Answer, stream
-from tests.support.upstream.byte_server import says as answers_with
+from tests.support.client.byte_server import Answer, stream
+from tests.support.client.byte_server import says as answers_with
 
 
 def event(kind: str, **body: Any) -> bytes:

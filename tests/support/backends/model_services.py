@@ -9,12 +9,12 @@ from typing import Any
 
 import orjson
 
-from gateway.backends import kind_of
-from gateway.backends.loop import ModelBackend
-from gateway.model import AgentCard, Entry, Role, SendMessage, Settings
+from gateway.backends.kinds import kind_of
+from gateway.backends.llm.backend import LlmBackend
+from gateway.model import AgentCard, HistoryEntry, Role, SendMessage, Settings
 from tests.support.backends.turn_driver import FakeTurn, kindly, play
-from tests.support.upstream.byte_server import Answer, Server, serving, stream
-from tests.support.upstream.byte_server import says as answers_with
+from tests.support.client.byte_server import Answer, Server, serving, stream
+from tests.support.client.byte_server import says as answers_with
 
 KEY = "sk-a-key-that-nobody-may-see"
 
@@ -74,18 +74,18 @@ def calls(name: str, arguments: str = "{}", id: str = "call_a") -> Answer:
 
 # -- turns ------------------------------------------------------------------------------------------------------------
 
-def made(kind: str, url: str, **settings: Any) -> ModelBackend:
+def made(kind: str, url: str, **settings: Any) -> LlmBackend:
     given = {"url": url, "key": KEY, "model": "m", "retries": 0, "first_byte_seconds": 20, "idle_seconds": 20}
     backend = kind_of(kind, Path()).make(given | settings, Path())
-    assert isinstance(backend, ModelBackend)
+    assert isinstance(backend, LlmBackend)
     return backend
 
 
-def user(text: Any) -> Entry:
-    return Entry(role=Role.USER, content=text, seq=1, at=1.0, turn_id="turn_1")
+def user(text: Any) -> HistoryEntry:
+    return HistoryEntry(role=Role.USER, content=text, seq=1, at=1.0, turn_id="turn_1")
 
 
-def turn_of(message: Any = "Hi", *, history: Sequence[Entry] = (), settings: Settings | None = None,
+def turn_of(message: Any = "Hi", *, history: Sequence[HistoryEntry] = (), settings: Settings | None = None,
             answering: Any = kindly, agent: AgentCard | None = None, **command: Any) -> FakeTurn:
     return FakeTurn(
         SendMessage(content=message, **command), history=(*history, user(message)), settings=settings,
@@ -103,7 +103,7 @@ async def talked(
 
 
 @asynccontextmanager
-async def backend_at(kind: str, server: Server, **settings: Any) -> AsyncIterator[ModelBackend]:
+async def backend_at(kind: str, server: Server, **settings: Any) -> AsyncIterator[LlmBackend]:
     backend = made(kind, server.url, **settings)
     try:
         yield backend

@@ -5,6 +5,7 @@ from itertools import count
 from typing import Any
 
 from gateway.backends import DEMO_CARD, DemoBackend
+from gateway.client import events_of
 from gateway.model import (
     BACKEND_EVENTS,
     ROOT,
@@ -18,9 +19,9 @@ from gateway.model import (
     ContinuationAsk,
     ContinueTurn,
     DecidePermission,
-    Entry,
     Event,
     Grammar,
+    HistoryEntry,
     InputRequested,
     InputResolved,
     MessageEnded,
@@ -41,12 +42,11 @@ from gateway.model import (
     TurnStarted,
     TurnSuspended,
     call_of,
-    decode,
-    encode,
+    decode_record,
+    encode_record,
     fold,
 )
-from gateway.ports import Backend, Scoped
-from gateway.speech import each
+from gateway.ports import Backend, ScopedEvent
 
 Answering = Callable[[AnyAsk, str], Answer]
 
@@ -72,7 +72,7 @@ class FakeTurn:
 
     def __init__(
         self, command: SendMessage | Compact, *, settings: Settings | None = None, agent: AgentCard = DEMO_CARD,
-        history: Sequence[Entry] = (), answering: Answering = kindly,
+        history: Sequence[HistoryEntry] = (), answering: Answering = kindly,
     ) -> None:
         self.command, self.agent, self.history = command, agent, history
         self.settings = settings or Settings()
@@ -89,7 +89,9 @@ class FakeTurn:
             scope_id=scope_id, event=event,  # type: ignore[arg-type]
         )
         if not event.name.endswith(".delta"):
-            assert decode(encode(record)) == record, "what is said can be written to the log and read back"
+            assert decode_record(encode_record(record)) == record, (
+                "what is said can be written to the log and read back"
+            )
         self.records.append(record)
 
     def mint(self, prefix: str) -> str:
@@ -145,8 +147,8 @@ class FakeTurn:
 async def play(backend: Backend, turn: FakeTurn) -> FakeTurn:
     """Run the backend to its end; the turn must then be fit to be ended."""
     async for telling in backend.run(turn):
-        for said in each(telling):
-            event, scope_id = (said.event, said.scope_id) if isinstance(said, Scoped) else (said, ROOT)
+        for said in events_of(telling):
+            event, scope_id = (said.event, said.scope_id) if isinstance(said, ScopedEvent) else (said, ROOT)
             assert type(event) in BACKEND_EVENTS
             turn.record(event, scope_id)
     turn.record(TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN))

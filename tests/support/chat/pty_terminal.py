@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from tests.support import warm_process
+from tests.support import fork_server
 
 PATIENCE = 150.0
 """Seconds that only a program that hangs would need."""
@@ -73,7 +73,7 @@ def terminal(*words: str) -> Iterator[Terminal]:
     """`dragoman` with these words, at a terminal of its own."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200", "LINES": "50", "PYTHONUNBUFFERED": "1"}
-    process = warm_process.Popen(
+    process = fork_server.Popen(
         program(words), stdin=theirs, stdout=theirs, stderr=theirs, env=environment, start_new_session=True,
     )
     os.close(theirs)

@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 
-from gateway.chat.bell import Rung
+from gateway.chat.terminal_input import InterruptPressed
 from gateway.errors import GatewayError
 from gateway.model import AgentCard, Answer, Compact, Outcome, SendMessage, Settings, StopReason
-from gateway.upstream import Asked, Ended, Heard, Opening, RemoteSession
+from gateway.ports.remote import DecodedItem, NewRemoteSession, RemoteAsk, RemoteSession, RemoteTurnEnd
 
-Step = Heard | GatewayError | Callable[[], None] | None
+Step = DecodedItem | GatewayError | Callable[[], None] | None
 
 
 class ScriptedRemote:
@@ -17,13 +17,13 @@ class ScriptedRemote:
     A function in a script is called when its turn comes.
     """
 
-    tells_permissions = True
+    supports_permissions = True
 
     def __init__(self, *scripts: Sequence[Step], deaf: bool = False) -> None:
         self.scripts = list(scripts)
         self.deaf = deaf
         """Whether nothing comes of an interruption."""
-        self.openings: list[Opening] = []
+        self.openings: list[NewRemoteSession] = []
         self.said: list[SendMessage | Compact] = []
         self.settings: list[Settings | None] = []
         """What came with each message."""
@@ -36,7 +36,7 @@ class ScriptedRemote:
     async def about(self) -> AgentCard:
         return AgentCard(name="scripted")
 
-    async def open(self, opening: Opening) -> str:
+    async def open(self, opening: NewRemoteSession) -> str:
         self.openings.append(opening)
         return f"sess_{len(self.openings)}"
 
@@ -46,17 +46,17 @@ class ScriptedRemote:
     async def join(self, session_id: str) -> RemoteSession:
         return RemoteSession(session_id=session_id)
 
-    async def say(
+    async def start_turn(
         self, session_id: str, command: SendMessage | Compact, settings: Settings | None = None,
-    ) -> AsyncGenerator[Heard, None]:
+    ) -> AsyncGenerator[DecodedItem, None]:
         self.said.append(command)
         self.settings.append(settings)
         async for heard in self._perform():
             yield heard
 
     async def answer(
-        self, session_id: str, answers: Sequence[tuple[Asked, Answer]],
-    ) -> AsyncGenerator[Heard, None]:
+        self, session_id: str, answers: Sequence[tuple[RemoteAsk, Answer]],
+    ) -> AsyncGenerator[DecodedItem, None]:
         self.answers += [answer for _, answer in answers]
         async for heard in self._perform():
             yield heard
@@ -71,21 +71,21 @@ class ScriptedRemote:
     async def close(self) -> None:
         self.closed = True
 
-    async def _perform(self) -> AsyncGenerator[Heard, None]:
+    async def _perform(self) -> AsyncGenerator[DecodedItem, None]:
         for step in self.scripts.pop(0):
             if isinstance(step, GatewayError):
                 raise step
             if step is None:
                 async with asyncio.timeout(60):
                     await self._stop.wait()
-                yield Ended(stop_reason=StopReason.INTERRUPTED, outcome=Outcome.INTERRUPTED)
+                yield RemoteTurnEnd(stop_reason=StopReason.INTERRUPTED, outcome=Outcome.INTERRUPTED)
             elif callable(step):
                 step()
             else:
                 yield step
 
 
-class Person:
+class ScriptedUser:
     """Types these lines, and presses Ctrl-C where there is a None; then there is nobody any more."""
 
     def __init__(self, *lines: str | None) -> None:
@@ -98,32 +98,32 @@ class Person:
             raise EOFError
         line = self.lines.pop(0)
         if line is None:
-            raise Rung
+            raise InterruptPressed
         return line
 
 
-class Board:
+class RecordingScreen:
     """A screen that keeps what it is told to show."""
 
     def __init__(self) -> None:
         self.is_raw = False
         self.shown: list[str] = []
-        self.things: list[Heard] = []
+        self.things: list[DecodedItem] = []
 
     def note(self, text: str) -> None:
         self.shown.append(text)
 
-    def trouble(self, text: str) -> None:
+    def error(self, text: str) -> None:
         self.shown.append(f"! {text}")
 
     def ask(self, text: str) -> None:
         self.shown.append(text)
 
-    def begin(self) -> None:
+    def begin_turn(self) -> None:
         self.shown.append("-")
 
-    def heard(self, heard: Heard) -> None:
+    def show(self, heard: DecodedItem) -> None:
         self.things.append(heard)
 
-    def rest(self) -> None:
+    def end_output(self) -> None:
         """Nothing flows here."""

@@ -4,23 +4,23 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 from gateway.model import Choice, NoticePosted, Question, QuestionAsk, SendMessage, SessionStatus
-from gateway.ports import Said, Turn
+from gateway.ports import BackendEvent, Turn
 from tests.support.cluster.replicas import LEASE, Replica
 
 HELLO = SendMessage(content="hello")
 
 
-async def quick(turn: Turn) -> AsyncGenerator[Said, None]:
+async def quick(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
     yield NoticePosted(topic="t", title="done")
 
 
-async def endless(turn: Turn) -> AsyncGenerator[Said, None]:
+async def endless(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
     while True:
         yield NoticePosted(topic="t", title="tick")
         await asyncio.sleep(LEASE / 20)
 
 
-async def asking(turn: Turn) -> AsyncGenerator[Said, None]:
+async def asking(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
     question = Question(question="which?", options=(Choice(label="a"), Choice(label="b")))
     answers = await turn.ask(QuestionAsk(questions=(question,)))
     yield NoticePosted(topic="t", title=type(answers[0]).__name__)

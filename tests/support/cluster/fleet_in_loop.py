@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from gateway.storage.redis import Redis
-from tests.support.cluster.cut_lines import InTurn, Wire
+from gateway.storage.redis import RedisClient
+from tests.support.cluster.tcp_forwarder import RoundRobinForwarder, TcpForwarder
 from tests.support.dialect_tables import DIALECTS
 from tests.support.gateway_server import Served, serving, simulation
 from tests.support.redis_server import redis_of_this_run
@@ -36,7 +36,7 @@ class ServerInLoop:
         return f"http://127.0.0.1:{self.port}"
 
     async def start(self) -> None:
-        self.wire, self._life = Wire(lambda: [redis_of_this_run().port]), AsyncExitStack()
+        self.wire, self._life = TcpForwarder(lambda: [redis_of_this_run().port]), AsyncExitStack()
         await self.wire.start()
         self._life.push_async_callback(self.wire.close)
         log = f"redis://127.0.0.1:{self.wire.port}/0?prefix={self._prefix}"
@@ -68,14 +68,14 @@ class FleetInLoop:
         self.servers = [
             ServerInLoop(folder / f"server{n}", folder / "shared", folder.name, lease, settings)
             for n in range(number)]
-        self.front = InTurn(lambda: [one.port for one in self.servers])
+        self.front = RoundRobinForwarder(lambda: [one.port for one in self.servers])
 
     @property
     def address(self) -> str:
         return f"http://127.0.0.1:{self.front.port}"
 
     @property
-    def wires(self) -> list[Wire]:
+    def wires(self) -> list[TcpForwarder]:
         return [one.wire for one in self.servers]
 
     def errors(self) -> str:
@@ -90,7 +90,7 @@ async def fleet_in_loop(
     redis_of_this_run().forget()
     made = FleetInLoop(folder, number, lease, settings or {})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(Redis.__init__.__kwdefaults__, "clock", simulation().time)  # type: ignore[arg-type]
+        patch.setitem(RedisClient.__init__.__kwdefaults__, "clock", simulation().time)  # type: ignore[arg-type]
         await made.front.start()
         for server in made.servers:
             await server.start()

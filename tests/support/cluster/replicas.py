@@ -5,15 +5,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from uuid import uuid4
 
-from gateway.cluster import ClusterSessions
-from gateway.config import Limits
-from gateway.engine import House, Hub
-from gateway.ids import minting
-from gateway.log.redis import RedisLog
+from gateway.cluster import ClusterSessionService
+from gateway.config import LimitSettings
+from gateway.engine import Hub, Runtime
+from gateway.ids import make_mint
 from gateway.ports import Chunk, Subscription
 from gateway.storage import UNSEALED, Seal
-from gateway.storage.redis import Address, Redis
-from tests.support.engine_stage import CARD, Acting, Plain, Play, Watchman
+from gateway.storage.log.redis import RedisLog
+from gateway.storage.redis import RedisAddress, RedisClient
+from tests.support.engine.engine_fixture import CARD, CountingMetrics, FunctionBackend, PlainProjector, Play
 from tests.support.gateway_server import simulation
 from tests.support.redis_server import redis_of_this_run
 
@@ -25,20 +25,20 @@ class Replica:
 
     def __init__(self, prefix: str, play: Play, seal: Seal = UNSEALED, **limits: float) -> None:
         loop = simulation()
-        address = Address.read(f"{redis_of_this_run().url}?prefix={prefix}")
-        self.redis = Redis(address, lease=LEASE, clock=loop.time)
+        address = RedisAddress.read(f"{redis_of_this_run().url}?prefix={prefix}")
+        self.redis = RedisClient(address, lease=LEASE, clock=loop.time)
         self.log = RedisLog(self.redis, seal=seal)
-        self.watchman = Watchman()
-        made = Limits().model_copy(update=limits)
-        self.house = House(
-            log=self.log, clock=loop.wall_clock, mint=minting(), limits=made, agents={"agent": CARD},
-            backends={"agent": Acting(play)}, observer=self.watchman,
+        self.watchman = CountingMetrics()
+        made = LimitSettings().model_copy(update=limits)
+        self.house = Runtime(
+            log=self.log, clock=loop.wall_clock, mint=make_mint(), limits=made, agents={"agent": CARD},
+            backends={"agent": FunctionBackend(play)}, observer=self.watchman,
         )
         self.hub = Hub(
-            log=self.log, projector=lambda dialect, options: Plain(), clock=loop.wall_clock,
-            start_of=lambda session, dialect, cursor: 0, watching=self.watchman, max_lag=lambda: made.max_lag_events,
+            log=self.log, projector=lambda dialect, options: PlainProjector(), clock=loop.wall_clock,
+            start_of=lambda session, dialect, cursor: 0, observer=self.watchman, max_lag=lambda: made.max_lag_events,
         )
-        self.sessions = ClusterSessions(self.house, self.hub, self.log)
+        self.sessions = ClusterSessionService(self.house, self.hub, self.log)
 
     async def open(self) -> None:
         await self.log.open()
@@ -95,9 +95,9 @@ async def heard(subscription: Subscription, last: str) -> list[str]:
         while not any(line.endswith(last) for line in lines):
             chunks = await subscription.chunks()
             assert chunks, f"the stream ended before {last}: {lines}"
-            lines += told(*chunks)
+            lines += texts_of(*chunks)
     return lines
 
 
-def told(*chunks: Chunk) -> list[str]:
+def texts_of(*chunks: Chunk) -> list[str]:
     return [frame.decode().strip() for chunk in chunks for frame in chunk.frames]

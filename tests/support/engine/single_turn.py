@@ -9,11 +9,11 @@ from gateway.model import (
     MessageStarted,
     Record,
     SendMessage,
-    Turn,
     TurnEnded,
+    TurnPhase,
     Usage,
 )
-from tests.support.engine_stage import Stage, lawful, names
+from tests.support.engine.engine_fixture import EngineFixture, lawful, names
 
 HELLO = [
     MessageStarted(message_id="m1"),
@@ -28,12 +28,12 @@ HELLO = [
 
 async def played(play: object, **limits: float) -> list[Record]:
     """The records of one turn of a backend."""
-    stage = Stage(play, **limits)  # type: ignore[arg-type]
+    stage = EngineFixture(play, **limits)  # type: ignore[arg-type]
     session = await stage.session()
     session.submit([SendMessage(content="go")])
     await stage.until(session, TurnEnded)
     records = await stage.records(session)
-    assert lawful(records).turn is Turn.IDLE
+    assert lawful(records).turn is TurnPhase.IDLE
     assert names(records).count("turn.ended") == 1
     assert stage.watchman.ended == [records[-1].event.outcome]
     return records

@@ -8,8 +8,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from mappings.language import Level, Table
-from tests.support.pairs.facts import Facts, Tally
+from mappings.language import SupportLevel, Table
+from tests.support.pairs.facts import FactCounter, Facts
 from tests.support.pairs.reader import at_once
 
 NOT_TOLD = ("images_in", "files", "history_seed", "structured_output")
@@ -19,7 +19,7 @@ Groups = list[tuple[str, ...]]
 """Words to look for: one of each group."""
 
 
-class Arrived(Protocol):
+class ReceivedFacts(Protocol):
     """What came out at the other end: read from the wire, or from a log."""
 
     calls: dict[str, tuple[str, Any]]
@@ -32,7 +32,11 @@ class Comparison:
     """One turn as it was, and as it arrived over dialects that carry each feature so well."""
 
     def __init__(
-        self, original: Tally, arrived: Arrived, levels: Mapping[str, set[Level]], spelling: Table | None,
+        self,
+        original: FactCounter,
+        arrived: ReceivedFacts,
+        levels: Mapping[str, set[SupportLevel]],
+        spelling: Table | None,
     ) -> None:
         self.original, self.was = original, original.facts()
         self.arrived, self.now = arrived, arrived.facts()
@@ -49,7 +53,7 @@ class Comparison:
                 yield name, self.was[name], self.now[name]
 
     def _full(self, name: str) -> bool:
-        return self.levels[name] == {Level.FULL}
+        return self.levels[name] == {SupportLevel.FULL}
 
     def _kept(self, name: str) -> bool:
         was, now = self.was[name], self.now[name]
@@ -57,7 +61,7 @@ class Comparison:
             case "text":
                 return now in (was, *([] if self._full("images_out") else [self.original.words]))
             case "usage":
-                return now in (was, *([self._own_usage()] if Level.DROPPED in self.levels["subagents"] else []))
+                return now in (was, *([self._own_usage()] if SupportLevel.DROPPED in self.levels["subagents"] else []))
             case "tool_calls":
                 return [call for key, call in self.arrived.calls.items() if key not in self.extra_calls] == was
             case "parallel_tools":

@@ -37,7 +37,7 @@ from gateway.model import (
     ToolReturned,
     TurnEnded,
     Usage,
-    in_markdown,
+    image_markdown,
     text_of,
 )
 from tests.support.pairs.reader import at_once
@@ -45,7 +45,7 @@ from tests.support.pairs.reader import at_once
 Facts = dict[str, Any]
 
 
-class Tally:
+class FactCounter:
     """Counts up one turn."""
 
     def __init__(self) -> None:
@@ -124,7 +124,7 @@ class Tally:
             self.calls[event.call.call_id] = (event.call.name, event.call.input)
         elif event.image is not None:
             self.images.append(event.image.url)
-            self.illustrated.append(in_markdown(event.image))
+            self.illustrated.append(image_markdown(event.image))
         elif event.data is not None:
             self.data.append((event.data.type, event.data.content))
         elif event.kind is BlockKind.THINKING:
@@ -199,9 +199,9 @@ def of_log(records: Iterable[Record], turn_id: str) -> Facts:
     return counted(records, turn_id).facts()
 
 
-def counted(records: Iterable[Record], turn_id: str) -> Tally:
+def counted(records: Iterable[Record], turn_id: str) -> FactCounter:
     """The same, with what cannot be told feature by feature."""
-    tally = Tally()
+    tally = FactCounter()
     for record in records:
         if record.turn_id != turn_id:
             continue

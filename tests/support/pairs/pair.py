@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import Any
 
 from gateway.model import ContinueTurn, DecidePermission, InputAccepted, Record, ReturnResult, RollBack, text_of
-from mappings.language import FEATURES, Level, Table
+from mappings.language import FEATURES, SupportLevel, Table
 from tests.support.dialect_tables import table
+from tests.support.dialects.aap.pair_client import AapPairClient
+from tests.support.dialects.blade.pair_client import BladePairClient
+from tests.support.dialects.cas.pair_client import CasPairClient
+from tests.support.dialects.zenflux.pair_client import ZenfluxPairClient
 from tests.support.gateway_server import Served
-from tests.support.pairs.aap_client import AapTalk
-from tests.support.pairs.blade_client import BladeTalk
-from tests.support.pairs.cas_client import CasTalk
-from tests.support.pairs.client_words import PAINT, PAINTED
+from tests.support.pairs.answer_texts import PAINT, PAINTED
 from tests.support.pairs.comparison import NOT_TOLD, Comparison
-from tests.support.pairs.facts import Tally, counted
-from tests.support.pairs.reader import Reading
-from tests.support.pairs.two_gateways import Row, in_a_row
-from tests.support.pairs.zenflux_client import ZenfluxTalk
+from tests.support.pairs.facts import FactCounter, counted
+from tests.support.pairs.reader import TurnReader
+from tests.support.pairs.two_gateways import GatewayChain, gateway_chain
 
 TALKS: dict[str, Callable[[Served], Any]] = {
-    "aap": AapTalk, "blade": BladeTalk, "cas": CasTalk, "zenflux": ZenfluxTalk,
+    "aap": AapPairClient, "blade": BladePairClient, "cas": CasPairClient, "zenflux": ZenfluxPairClient,
 }
 PATIENCE = 50.0
 DIRECTIVES = [
@@ -44,11 +44,11 @@ AT_ONCE = 7
 class Pair:
     """Two dialects in a row, and what is found lost on the way, each with the directives where it was and why."""
 
-    def __init__(self, row: Row, first: str, second: str) -> None:
+    def __init__(self, row: GatewayChain, first: str, second: str) -> None:
         self.row, self.first, self.second = row, table(first), table(second)
         self.name, self.talk = second, TALKS[second](row.second)
-        self.levels = {name: {self.first.heard[name], self.second.support[name]} for name in FEATURES}
-        self.halfway = {name: {self.first.heard[name]} for name in FEATURES}
+        self.levels = {name: {self.first.client_support[name], self.second.support[name]} for name in FEATURES}
+        self.halfway = {name: {self.first.client_support[name]} for name in FEATURES}
         self.found: dict[str, list[str]] = {}
         self.unheard: dict[str, list[str]] = {}
         self.seen: set[str] = set()
@@ -86,7 +86,7 @@ class Pair:
     def _lose(self, feature: str, words: str) -> None:
         self.found.setdefault(feature, []).append(words)
 
-    def _compare(self, text: str, original: Tally, between: Tally, reading: Reading) -> None:
+    def _compare(self, text: str, original: FactCounter, between: FactCounter, reading: TurnReader) -> None:
         whole = Comparison(original, reading, self.levels, self.second)
         self.seen |= {feature for feature, was in original.facts().items() if was}
         for feature, was, now in whole.lost():
@@ -97,12 +97,16 @@ class Pair:
         for feature, level in self.second.support.items():
             if feature in NOT_TOLD:
                 continue
-            if level is Level.DROPPED and whole.leaked(feature):
+            if level is SupportLevel.DROPPED and whole.leaked(feature):
                 self.wrong.append(f"{text}: {feature} is declared dropped and is told")
-            if level is Level.FALLBACK and self.first.heard[feature] is Level.FULL and whole.untold(raw, feature):
+            if (
+                level is SupportLevel.FALLBACK
+                and self.first.client_support[feature] is SupportLevel.FULL
+                and whole.untold(raw, feature)
+            ):
                 self.wrong.append(f"{text}: {feature} is declared to be told in another form, and is not told at all")
 
-    def _stopped(self, text: str, original: Tally, reading: Reading) -> None:
+    def _stopped(self, text: str, original: FactCounter, reading: TurnReader) -> None:
         """The agent has to stop, and the client has to be told so."""
         told, was = reading.facts(), original.facts()
         if not (told["interrupts"] and was["interrupts"]):
@@ -137,23 +141,23 @@ def short(value: object) -> str:
 
 def declared(first: Table, second: Table) -> set[str]:
     """What the tables of the two say is lost on the way."""
-    return lesser(first.heard) | lesser(second.support)
+    return lesser(first.client_support) | lesser(second.support)
 
 
-def lesser(levels: Mapping[str, Level]) -> set[str]:
-    return {name for name, level in levels.items() if level is not Level.FULL}
+def lesser(levels: Mapping[str, SupportLevel]) -> set[str]:
+    return {name for name, level in levels.items() if level is not SupportLevel.FULL}
 
 
 async def misdeclared(folder: Path, first: str, second: str) -> dict[str, Any]:
     """What the tables of the two do not say as it is: nothing is lost but what is declared, and all of that."""
-    async with in_a_row(folder, first) as row:
+    async with gateway_chain(folder, first) as row:
         pair = Pair(row, first, second)
         await pair.try_all()
     between, heard = f"between {first} and {second}", f"where {first} is heard"
-    cannot = {"client_tools"} if table(second).support["client_tools"] is not Level.FULL else set()
+    cannot = {"client_tools"} if table(second).support["client_tools"] is not SupportLevel.FULL else set()
     found = {"told as it must not be": pair.wrong}
     found |= _misdeclared(pair.found, declared(table(first), table(second)), set(), between)
-    found |= _misdeclared(pair.unheard, lesser(table(first).heard), cannot, heard)
+    found |= _misdeclared(pair.unheard, lesser(table(first).client_support), cannot, heard)
     return {name: words for name, words in found.items() if words}
 
 

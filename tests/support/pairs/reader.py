@@ -18,7 +18,7 @@ def at_once(trace: Iterable[tuple[str, bool]], without: Collection[str] = ()) ->
     return most if most > 1 else 0
 
 
-class Reading:
+class TurnReader:
     """Adds up one turn as a client sees it; knows nothing of any gateway.
 
     `own` are the names of the tools that the client carries out itself.

@@ -16,7 +16,7 @@ PLACES: WeakKeyDictionary[Gateway, dict[str, tuple[str, str]]] = WeakKeyDictiona
 
 
 @dataclass(frozen=True)
-class Row:
+class GatewayChain:
     """Both gateways, and where each serves which dialect."""
 
     first: Served
@@ -70,7 +70,7 @@ def address(served: Served, dialect: str) -> str:
 
 
 @asynccontextmanager
-async def in_a_row(folder: Path, dialect: str) -> AsyncIterator[Row]:
+async def gateway_chain(folder: Path, dialect: str) -> AsyncIterator[GatewayChain]:
     """The first gateway is heard by the second in this dialect; the second serves all."""
     dialects: dict[str, dict[str, object]] = {name: {} for name in DIALECTS}
     async with AsyncExitStack() as stack:
@@ -82,7 +82,7 @@ async def in_a_row(folder: Path, dialect: str) -> AsyncIterator[Row]:
         remote = {"backend": "remote", "settings": {"dialect": dialect, "url": address(first, dialect)}}
         agents = {"demo": {**remote, "tools": TOOLS}}
         second = await stack.enter_async_context(serving(folder / "second", agents=agents, **common))
-        yield Row(first, second)
+        yield GatewayChain(first, second)
 
 
 TOOLS = [

@@ -20,7 +20,7 @@ from gateway.model import (
     Settings,
     ToolSpec,
 )
-from gateway.upstream import Asked, Ended, Heard, Opening, Remote
+from gateway.ports.remote import DecodedItem, NewRemoteSession, Remote, RemoteAsk, RemoteTurnEnd
 
 PAINT = ToolSpec(
     name="paint", description="Paints.",
@@ -32,22 +32,22 @@ SETTINGS = Settings(
 PATIENCE = 60.0
 
 
-async def converse(remote: Remote, text: str, *, settings: Settings = SETTINGS) -> list[Heard]:
+async def converse(remote: Remote, text: str, *, settings: Settings = SETTINGS) -> list[DecodedItem]:
     """All that was heard of one turn."""
     async with asyncio.timeout(PATIENCE):
-        session_id, heard = await remote.open(Opening(settings=settings)), list[Heard]()
-        stream = remote.say(session_id, SendMessage(content=text), settings)
+        session_id, heard = await remote.open(NewRemoteSession(settings=settings)), list[DecodedItem]()
+        stream = remote.start_turn(session_id, SendMessage(content=text), settings)
         while True:
             async with aclosing(stream):
                 said = [one async for one in stream]
             heard += said
-            asked = [one for one in said if isinstance(one, Asked)]
-            if not asked or isinstance(heard[-1], Ended):
+            asked = [one for one in said if isinstance(one, RemoteAsk)]
+            if not asked or isinstance(heard[-1], RemoteTurnEnd):
                 return heard
             stream = remote.answer(session_id, [(one, answer(one)) for one in asked])
 
 
-def answer(asked: Asked) -> Answer:
+def answer(asked: RemoteAsk) -> Answer:
     """The first choice of each, and yes to everything else."""
     ask = asked.ask
     match ask:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gateway.ids import minting
+from gateway.ids import make_mint
 from gateway.model import (
     AnswerQuestion,
     AnyCommand,
@@ -23,7 +23,7 @@ from gateway.model import (
     Settings,
     ToolSpec,
 )
-from gateway.translate import DialectWriting, Losses, RecordWriting, Translation
+from gateway.translate import DialectWriter, LossCounter, RecordWriter, Translation
 from tests.support.dialect_tables import dialect, table
 from tests.support.gateway_server import Served, until
 
@@ -70,15 +70,15 @@ def answer(asked: OpenAsk) -> AnyCommand:
 
 def told(records: Sequence[Record], name: str) -> bytes:
     """What a client of this dialect would have got of these records."""
-    writing = DialectWriting(dialect(name), table(name), Losses(None, table(name)))
+    writing = DialectWriter(dialect(name), table(name), LossCounter(None, table(name)))
     return b"".join([*map(writing.take, records), writing.flush()])
 
 
-def translated(stream: bytes, source: str | None, target: str | None) -> tuple[bytes, Translation, Losses]:
+def translated(stream: bytes, source: str | None, target: str | None) -> tuple[bytes, Translation, LossCounter]:
     tables = [None if name is None else table(name) for name in (source, target)]
-    losses = Losses(*tables)
-    writing = RecordWriting() if target is None else DialectWriting(dialect(target), table(target), losses)
+    losses = LossCounter(*tables)
+    writing = RecordWriter() if target is None else DialectWriter(dialect(target), table(target), losses)
     spoken = None if source is None else dialect(source)
-    translation = Translation(spoken, tables[0], writing, clock=lambda: 1_700_000_000.0, mint=minting("x"))
+    translation = Translation(spoken, tables[0], writing, clock=lambda: 1_700_000_000.0, mint=make_mint("x"))
     out = b"".join([*translation.feed(stream), *translation.end()])
     return out, translation, losses

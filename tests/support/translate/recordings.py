@@ -8,9 +8,9 @@ from yarl import URL
 from conformance.kit.secrets import Redactor
 from conformance.recording.relay import relaying
 from conformance.recording.writing import Recorder
-from gateway.backends.remote.dialling import dialled
+from gateway.backends.remote.settings import open_remote
 from gateway.model import Settings
-from gateway.upstream import RemoteAddress
+from gateway.ports.remote import RemoteAddress
 from tests.support.dialect_tables import dialect
 from tests.support.gateway_server import Served
 from tests.support.translate.client import SETTINGS, converse
@@ -22,7 +22,7 @@ async def recorded(served: Served, name: str, *directives: str, settings: Settin
     target = URL(served.url(dialect(name).mount))
     recorder = Recorder(file, name, target, Redactor([]))
     async with relaying(target, recorder, "127.0.0.1", 0) as address:
-        remote = dialled(name, RemoteAddress(url=str(address)))
+        remote = open_remote(name, RemoteAddress(url=str(address)))
         try:
             for words in directives:
                 await converse(remote, words, settings=settings)

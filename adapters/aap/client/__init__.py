@@ -1,0 +1,9 @@
+"""AAP as a client: frames of a server become events, and the server is called in AAP."""
+
+from .decoder import Decoder
+from .remote import Remote
+
+__all__ = [
+    "Decoder",
+    "Remote",
+]

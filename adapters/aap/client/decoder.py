@@ -1,0 +1,251 @@
+"""AAP, heard: the frames of a server in, words of the house out. No clock, no socket."""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from adapters.aap.asks import WireAnswer, wire_answer
+from gateway.client import StreamAssembler
+from gateway.ids import Mint
+from gateway.model import (
+    AgentCard,
+    AgentTool,
+    Answer,
+    AnyAsk,
+    BlockKind,
+    Fault,
+    FaultCode,
+    ImagePart,
+    Outcome,
+    Settings,
+    StopReason,
+    ToolCall,
+    ToolOrigin,
+    ToolSpec,
+    ToolStatus,
+    call_of,
+)
+from gateway.ports import BackendEvent, DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd
+from gateway.ports import Decoder as DecoderPort
+
+from .ask_readers import NO_TOOLS_KNOWN, SessionTools, session_tools_of
+from .readers import (
+    CallFrame,
+    DeltaFrame,
+    ResultFrame,
+    StopFrame,
+    TextFrame,
+    ThinkingFrame,
+    media_type_of,
+    read_body,
+    read_content,
+    stop_reasons,
+)
+
+IMAGE_MARKDOWN = re.compile(r"!\[image\]\((https?://[^\s()]+|data:image/[^\s()]+)\)")
+"""How a picture is told; a piece of text that is nothing but this is one."""
+
+
+class Decoder(DecoderPort):
+    """One session's stream. AAP has no messages on it: one goes on until a result comes back, or the turn stops.
+
+    What was answered (`settle`) is told as the result of the call it was about: at once where the client has carried
+    it out, for the server says nothing of that; otherwise when the server goes on without having told a result itself.
+    """
+
+    def __init__(self, mint: Mint, toolbox: SessionTools = NO_TOOLS_KNOWN) -> None:
+        self._toolbox = toolbox
+        self._assembler = StreamAssembler(mint)
+        self._words: BlockKind | None = None
+        self._loose: dict[str, AnyAsk] = {}
+        self._given: dict[str, WireAnswer] = {}
+        self._over = False
+        self._paused = False
+
+    @property
+    def paused(self) -> bool:
+        return self._paused
+
+    def feed(self, frame: ParsedFrame) -> list[DecodedItem]:
+        name = frame_name(frame)
+        if name == "turn_start":
+            return [*self._start()]
+        hear = FRAME_HANDLERS.get(name)
+        return [] if hear is None or self._over else hear(self, frame.body)
+
+    def end(
+        self, stop_reason: StopReason = StopReason.ERROR, outcome: Outcome = Outcome.FAILED,
+    ) -> list[DecodedItem]:
+        self._over = True
+        self._words = None
+        return [*self._assembler.finish(stop_reason, outcome=outcome)]
+
+    def on_answer(self, asked: RemoteAsk, answer: Answer) -> None:
+        call = call_of(asked.ask)
+        if call is not None:
+            self.recall([call])
+            self._given[call.call_id] = wire_answer(asked.ask, answer)
+
+    def configure(self, settings: Settings) -> None:
+        """What the client has chosen and declared, where that is all that is known of the tools."""
+        self._toolbox = session_tools_of(AgentCard(name="", tools=tuple(
+            AgentTool(spec=ToolSpec(name=name), permission=permission)
+            for name, permission in (settings.tools or {}).items()
+        )), settings)
+
+    def recall(self, calls: Iterable[ToolCall]) -> None:
+        """Calls that were made before this hearing began, and have not come back."""
+        for call in calls:
+            self._assembler.open_calls.setdefault(call.call_id, call)
+
+    # -- the turn -------------------------------------------------------------------------------------------------
+
+    def _start(self) -> list[BackendEvent]:
+        self._over = self._paused = False
+        self._loose.clear()
+        calls = self._assembler.open_calls
+        return self._give_back(
+            call_id for call_id in self._given if call_id in calls and calls[call_id].origin is ToolOrigin.CLIENT
+        )
+
+    def _stop(self, body: Any) -> list[DecodedItem]:
+        word = read_body(StopFrame, body, "a turn_stop").stop_reason
+        reason = stop_reasons().get(word)
+        if reason is StopReason.TOOL_USE:
+            return self._wait()
+        if reason is None or reason is StopReason.ERROR:
+            unknown = f" ({word[:40]!r} is no reason that AAP knows)" if reason is None else ""
+            return self._fail(f"The server ended the turn with an error and did not say which{unknown}; its log may.")
+        said = [*self._go_on(), *self._end_words(), *self._assembler.finish(reason)]
+        self._forget()
+        return [*said, RemoteTurnEnd(stop_reason=reason)]
+
+    def _fail(self, why: str) -> list[DecodedItem]:
+        said = [*self._go_on(), *self._end_words()]
+        said += self._assembler.finish(StopReason.ERROR, outcome=Outcome.FAILED)
+        self._forget()
+        fault = Fault(code=FaultCode.BACKEND, message=why)
+        return [*said, RemoteTurnEnd(stop_reason=StopReason.ERROR, outcome=Outcome.FAILED, fault=fault)]
+
+    def _wait(self) -> list[DecodedItem]:
+        """The server waits for the calls it left open, and was not answered yet."""
+        said = self._go_on()
+        left = [call for call in self._assembler.open_calls.values() if call.call_id not in self._given]
+        asks = self._toolbox.asks(left, is_all=not self._loose)
+        asked = [RemoteAsk(ask=ask, ref=call.call_id) for call, ask in asks]
+        asked += [RemoteAsk(ask=ask, ref=ref) for ref, ask in self._loose.items()]
+        if not asked:
+            return [*said, *self._fail("The server waits for the result of a tool, and has called none.")]
+        self._over = self._paused = True
+        said += [*self._end_words(), *self._assembler.finish(StopReason.TOOL_USE if asks else StopReason.NEEDS_INPUT)]
+        for call, _ in asks:
+            said += self._assembler.status(call.call_id, ToolStatus.AWAITING_INPUT)
+        return [*said, *asked]
+
+    def _forget(self) -> None:
+        """Nothing of a turn that is over can come back."""
+        self._over, self._paused = True, False
+        self._assembler.open_calls.clear()
+        self._loose.clear()
+        self._given.clear()
+
+    # -- words ----------------------------------------------------------------------------------------------------
+
+    def _text_delta(self, body: Any) -> list[DecodedItem]:
+        return self._text(read_body(DeltaFrame, body, "a text_delta").delta)
+
+    def _thinking_delta(self, body: Any) -> list[DecodedItem]:
+        return self._grow(BlockKind.THINKING, read_body(DeltaFrame, body, "a thinking_delta").delta)
+
+    def _whole_text(self, body: Any) -> list[DecodedItem]:
+        text = read_body(TextFrame, body, "a text").text
+        return [*self._end_words(), *self._text(text), *self._end_words()]
+
+    def _whole_thinking(self, body: Any) -> list[DecodedItem]:
+        text = read_body(ThinkingFrame, body, "a thinking").thinking
+        return [*self._end_words(), *self._grow(BlockKind.THINKING, text), *self._end_words()]
+
+    def _text(self, delta: str) -> list[DecodedItem]:
+        found = IMAGE_MARKDOWN.fullmatch(delta)
+        if found is None:
+            return self._grow(BlockKind.TEXT, delta)
+        image = ImagePart(url=found[1], media_type=media_type_of(found[1]))
+        return [*self._go_on(), *self._end_words(), *self._assembler.image(image)]
+
+    def _grow(self, kind: BlockKind, delta: str) -> list[DecodedItem]:
+        if not delta:
+            return []
+        said = [*self._go_on(), *(self._end_words() if self._words is not kind else [])]
+        self._words = kind
+        return [*said, *self._assembler.text_delta(kind, delta, kind)]
+
+    def _end_words(self) -> list[BackendEvent]:
+        self._words = None
+        return self._assembler.end_texts()
+
+    # -- calls ----------------------------------------------------------------------------------------------------
+
+    def _call(self, body: Any) -> list[DecodedItem]:
+        said = read_body(CallFrame, body, "a tool_call")
+        if said.tool_call_id in self._assembler.open_calls or said.tool_call_id in self._loose:
+            return self._fail("The server made two calls with one id, and answers could not be told apart.")
+        ask = self._toolbox.ask_without_call(said)
+        if ask is not None:
+            self._loose[said.tool_call_id] = ask
+            return []
+        call = self._toolbox.call(said)
+        return [*self._go_on(), *self._end_words(), *self._assembler.whole_call(said.tool_call_id, call)]
+
+    def _result(self, body: Any) -> list[DecodedItem]:
+        result = read_body(ResultFrame, body, "a tool_result")
+        call_id = result.tool_call_id
+        self._loose.pop(call_id, None)
+        if call_id not in self._assembler.open_calls:
+            return []
+        given = self._given.pop(call_id, None)
+        is_error = given is not None and given.is_error
+        return [
+            *self._rest(), *self._assembler.returned(call_id, read_content(result.content), is_error=is_error),
+        ]
+
+    def _rest(self) -> list[BackendEvent]:
+        """A message is over when the result of a call comes back."""
+        ends = self._end_words()
+        return [
+            *ends,
+            *self._assembler.finish(StopReason.TOOL_USE if self._assembler.writer.calls else StopReason.END_TURN),
+        ]
+
+    def _go_on(self) -> list[BackendEvent]:
+        """The server says something else: what it was told of a call is what came of it."""
+        if not self._given:
+            return []
+        return self._give_back(call_id for call_id, given in self._given.items() if given.granted is not True)
+
+    def _give_back(self, call_ids: Iterable[str]) -> list[BackendEvent]:
+        said: list[BackendEvent] = []
+        for call_id in list(call_ids):
+            given = self._given.pop(call_id)
+            said += self._rest()
+            said += self._assembler.returned(call_id, given.content, is_error=given.is_error)
+        return said
+
+
+FRAME_HANDLERS: dict[str, Callable[[Decoder, Any], list[DecodedItem]]] = {
+    "text_delta": Decoder._text_delta,
+    "thinking_delta": Decoder._thinking_delta,
+    "text": Decoder._whole_text,
+    "thinking": Decoder._whole_thinking,
+    "tool_call": Decoder._call,
+    "tool_result": Decoder._result,
+    "turn_stop": Decoder._stop,
+}
+"""Every frame there is beside `turn_start`."""
+
+
+def frame_name(frame: ParsedFrame) -> str:
+    """What a frame is called; some servers say it inside of the frame."""
+    if frame.name in FRAME_HANDLERS or not isinstance(frame.body, dict):
+        return frame.name
+    inside = frame.body.get("event")
+    return inside if isinstance(inside, str) and frame.name in ("", "message") else frame.name

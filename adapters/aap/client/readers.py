@@ -1,0 +1,274 @@
+"""What AAP servers say, in AAP's own spelling: members nobody knows are passed over, what is optional may be absent.
+
+AAP's words read back: the table from right to left.
+What an AAP server tells of its agents, as the house knows agents.
+"""
+
+from functools import cache
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from adapters.aap.wire import SECRET_MASK, TRUST_CAPABILITY
+from gateway.errors import BackendFailed
+from gateway.field_errors import describe_struct_error
+from gateway.model import (
+    AgentCapabilities,
+    AgentCard,
+    AgentOption,
+    AgentTool,
+    AnyPart,
+    Content,
+    ImagePart,
+    OptionKind,
+    Permission,
+    StopReason,
+    TextPart,
+    ThinkingPart,
+    ToolCall,
+    ToolSpec,
+    ToolUsePart,
+)
+from mappings.language import Table, builtin_table
+
+Id = Annotated[str, msgspec.Meta(min_length=1)]
+PathId = Annotated[str, msgspec.Meta(pattern=r"^(?!\.{1,2}$)[^/%?#\s]+$")]
+"""An id that is to be part of an address."""
+RawContent = str | list[dict[str, Any]] | None
+"""Content as it comes: words, or blocks."""
+
+
+class ServerBody(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Something a server said; its names are ours, its spelling is AAP's."""
+
+
+# -- the stream -------------------------------------------------------------------------------------------------------
+class DeltaFrame(ServerBody, frozen=True, kw_only=True, rename="camel"):
+    delta: str
+
+
+class TextFrame(ServerBody, frozen=True, kw_only=True, rename="camel"):
+    text: str
+
+
+class ThinkingFrame(ServerBody, frozen=True, kw_only=True, rename="camel"):
+    thinking: str
+
+
+class CallFrame(ServerBody, frozen=True, kw_only=True, rename="camel"):
+    tool_call_id: Id
+    name: Id
+    input: dict[str, Any] | None = None
+
+
+class ResultFrame(ServerBody, frozen=True, kw_only=True, rename="camel"):
+    tool_call_id: Id
+    content: RawContent = None
+
+
+class StopFrame(ServerBody, frozen=True, kw_only=True, rename="camel"):
+    stop_reason: str
+
+
+# -- bodies -----------------------------------------------------------------------------------------------------------
+class MessageBody(ServerBody, frozen=True, kw_only=True, rename="camel"):
+    role: str
+    content: RawContent = None
+    tool_call_id: str | None = None
+
+
+class TurnBody(ServerBody, frozen=True, kw_only=True, rename="camel"):
+    """A turn that was not streamed."""
+
+    stop_reason: str
+    messages: list[MessageBody] = []
+
+
+class ToolBody(ServerBody, frozen=True, kw_only=True, rename="camel"):
+    name: Id
+    title: str | None = None
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class OptionBody(ServerBody, frozen=True, kw_only=True, rename="camel"):
+    type: str
+    name: Id
+    title: str | None = None
+    description: str | None = None
+    default: str | None = None
+    options: list[str] | None = None
+
+
+class AgentBody(ServerBody, frozen=True, kw_only=True, rename="camel"):
+    name: Id
+    version: str | None = None
+    title: str | None = None
+    description: str | None = None
+    tools: list[ToolBody] | None = None
+    options: list[OptionBody] | None = None
+    capabilities: dict[str, dict[str, Any] | None] | None = None
+
+
+class MetaBody(ServerBody, frozen=True, kw_only=True, rename="camel"):
+    version: int
+    agents: list[AgentBody]
+
+
+class ServerToolBody(ServerBody, frozen=True, kw_only=True, rename="camel"):
+    name: str
+    trust: bool | None = None
+
+
+class SessionAgentBody(ServerBody, frozen=True, kw_only=True, rename="camel"):
+    """What a session has chosen of its agent."""
+
+    name: str
+    tools: list[ServerToolBody] | None = None
+
+
+class SessionBody(ServerBody, frozen=True, kw_only=True, rename="camel"):
+    agent: SessionAgentBody
+    tools: list[ToolBody] | None = None
+
+
+class SessionListItem(ServerBody, frozen=True, kw_only=True, rename="camel"):
+    session_id: PathId
+    agent: SessionAgentBody
+
+
+class SessionsBody(ServerBody, frozen=True, kw_only=True, rename="camel"):
+    sessions: list[SessionListItem]
+    next: str | None = None
+
+
+class CreatedBody(ServerBody, frozen=True, kw_only=True, rename="camel"):
+    session_id: PathId
+
+
+class HistoriesBody(ServerBody, frozen=True, kw_only=True, rename="camel"):
+    full: list[MessageBody] | None = None
+    compacted: list[MessageBody] | None = None
+
+
+class HistoryBody(ServerBody, frozen=True, kw_only=True, rename="camel"):
+    history: HistoriesBody
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+Body = TypeVar("Body", bound=ServerBody)
+
+
+def read_body(kind: type[Body], body: Any, what: str) -> Body:
+    """The body as what it should be; `what` names it where it cannot be that."""
+    try:
+        return msgspec.convert(body, kind)
+    except msgspec.ValidationError as error:
+        raise BackendFailed(f"{what} of the server cannot be understood: {describe_struct_error(error)}") from None
+
+
+def read_content(said: RawContent) -> Content:
+    """Content in words of the house; a bare string stays one, blocks of a kind nobody knows are passed over."""
+    if said is None or isinstance(said, str):
+        return said or ""
+    return tuple(part for block in said if (part := read_part(block)) is not None)
+
+
+def read_part(block: dict[str, Any]) -> AnyPart | None:
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return TextPart(text=text)
+        case {"type": "thinking", "thinking": str(text)}:
+            return ThinkingPart(text=text)
+        case {"type": "image", "url": str(url)}:
+            return ImagePart(url=url, media_type=media_type_of(url))
+        case {"type": "tool_use"}:
+            call = read_body(CallFrame, block, "a tool_use block")
+            return ToolUsePart(call=ToolCall(call_id=call.tool_call_id, name=call.name, input=call.input or {}))
+    return None
+
+
+def media_type_of(url: str) -> str | None:
+    """What a `data:` address says it holds."""
+    head = url.partition(",")[0].partition(";")[0]
+    return head.removeprefix("data:") or None if url.startswith("data:") else None
+
+
+@cache
+def builtin_aap_table() -> Table:
+    """The dialect as it comes with the house, whatever this deployment calls things: a server knows nothing of that."""
+    from adapters.aap import DIALECT  # the dialect has its hearing, so it cannot be imported before
+    return builtin_table(DIALECT)
+
+
+@cache
+def stop_reasons() -> dict[str, StopReason]:
+    """What each word for the end of a turn stands for."""
+    return builtin_aap_table().meanings("stop_reason", StopReason)
+
+
+VERSION = 3
+STREAM_MODES = ("delta", "message", "none")
+"""How a turn may be told, the best first."""
+
+
+def read_agent_card(body: Any, server: str, wanted: str | None) -> AgentCard:
+    """The card of the agent wanted, or of the first there is."""
+    meta = read_body(MetaBody, body, "the description")
+    if meta.version != VERSION:
+        raise BackendFailed(f"{server} speaks version {meta.version} of AAP; version {VERSION} is understood here")
+    agent = next((agent for agent in meta.agents if wanted in (None, agent.name)), None)
+    if agent is not None:
+        return _agent_card(agent)
+    known = ", ".join(f"'{agent.name[:64]}'" for agent in meta.agents) or "none"
+    raise BackendFailed(f"{server} has no agent{f' {wanted!r}' if wanted else ''}; it has {known}")
+
+
+def best_stream_mode(card: AgentCard) -> str:
+    """The best way in which the agent can be heard; one that declares nothing is heard when it is done."""
+    return next((mode for mode in STREAM_MODES if mode in card.capabilities.streaming), STREAM_MODES[-1])
+
+
+def read_tool_spec(tool: ToolBody) -> ToolSpec:
+    return ToolSpec(
+        name=tool.name, title=tool.title, description=tool.description or "", parameters=tool.parameters or {},
+    )
+
+
+def _agent_card(agent: AgentBody) -> AgentCard:
+    """AAP does not tell which tools its operator would have asked about: all but those that our own servers name."""
+    trusted = (agent.capabilities or {}).get(TRUST_CAPABILITY) or {}
+    return AgentCard(
+        name=agent.name,
+        version=agent.version or "1.0.0",
+        title=agent.title,
+        description=agent.description,
+        tools=tuple(
+            AgentTool(
+                spec=read_tool_spec(tool), permission=Permission.ALLOW if tool.name in trusted else Permission.ASK
+            )
+            for tool in agent.tools or ()
+        ),
+        options=tuple(_option(option) for option in agent.options or () if option.type in set(OptionKind)),
+        capabilities=_capabilities(agent.capabilities or {}),
+    )
+
+
+def _option(option: OptionBody) -> AgentOption:
+    """A secret that is there already is not shown, and what is shown in its place is not to be sent back."""
+    kind, default = OptionKind(option.type), option.default or ""
+    return AgentOption(
+        name=option.name, kind=kind, title=option.title, description=option.description,
+        default="" if kind is OptionKind.SECRET and default == SECRET_MASK else default,
+        choices=tuple(option.options or ()),
+    )
+
+
+def _capabilities(told: dict[str, dict[str, Any] | None]) -> AgentCapabilities:
+    """A word that is missing is not supported; a server that says nothing of streams gives whole turns."""
+    words = {group: tuple(leaves or ()) for group, leaves in told.items()}
+    return AgentCapabilities(
+        streaming=words.get("stream") or (STREAM_MODES[-1],), history=words.get("history", ()),
+        images=words.get("image", ()), client_tools="tools" in words.get("application", ()),
+    )

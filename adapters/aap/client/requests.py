@@ -1,0 +1,143 @@
+"""What is said to an AAP server: sessions, turns and answers, spelled by the dialect's own table."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from adapters.aap.asks import wire_answer
+from gateway.model import (
+    AgentCard,
+    Answer,
+    Content,
+    ImagePart,
+    OptionKind,
+    Permission,
+    PermissionAsk,
+    Role,
+    SeedMessage,
+    SendMessage,
+    Settings,
+    TextPart,
+    image_markdown,
+)
+from gateway.ports import NewRemoteSession, RemoteAsk
+
+from .readers import builtin_aap_table
+
+IMAGE_SCHEMES = ("https://", "data:")
+"""Where a picture may be, to be sent as one."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SentSettings:
+    """Settings as far as AAP can say them; values of secrets are among the options, so it is never printed."""
+
+    tools: list[Any]
+    options: dict[str, str]
+    client_tools: list[Any]
+
+
+def settings_to_send(card: AgentCard, settings: Settings) -> SentSettings:
+    """Where nobody said anything about tools, the agent has all of its own, trusted as its card says."""
+    tools = {tool.spec.name: tool.permission for tool in card.tools} if settings.tools is None else settings.tools
+    return SentSettings(
+        tools=[
+            builtin_aap_table().object("server_tool", name=name, trust=permission is Permission.ALLOW)
+            for name, permission in tools.items() if permission is not Permission.DENY and card.tool(name) is not None
+        ],
+        options={name: value for name, value in (settings.options | settings.secrets).items() if card.option(name)},
+        client_tools=[
+            builtin_aap_table().object(
+                "tool", name=spec.name, title=spec.title, description=spec.description,
+                parameters=spec.parameters or {"type": "object"},
+            ) for spec in settings.client_tools
+        ] if card.capabilities.client_tools else [],
+    )
+
+
+# -- sessions ---------------------------------------------------------------------------------------------------------
+
+def new_session(card: AgentCard, opening: NewRemoteSession) -> dict[str, Any]:
+    settings = settings_to_send(card, opening.settings)
+    agent: dict[str, Any] = {"name": card.name, "tools": settings.tools}
+    if options := _changed_options(card, {}, settings.options):
+        agent["options"] = options
+    body: dict[str, Any] = {"agent": agent}
+    if seed := [*_system(opening.settings), *opening.history]:
+        body["messages"] = [_seed_message(card, message) for message in seed]
+    return body | ({"tools": settings.client_tools} if settings.client_tools else {})
+
+
+def _system(settings: Settings) -> list[SeedMessage]:
+    return [SeedMessage(role=Role.SYSTEM, content=settings.system)] if settings.system else []
+
+
+def _seed_message(card: AgentCard, message: SeedMessage) -> Any:
+    content = with_supported_images(card, message.content)
+    if message.role is Role.TOOL:
+        return builtin_aap_table().object("message.tool", call_id=message.call_id or "", content=content)
+    return builtin_aap_table().object(f"message.{message.role}", content=content)
+
+
+# -- turns ------------------------------------------------------------------------------------------------------------
+
+def new_turn(messages: Sequence[Any], mode: str, changes: dict[str, Any]) -> dict[str, Any]:
+    return {"messages": list(messages), "stream": mode, **changes}
+
+
+def changed_settings(card: AgentCard, before: SentSettings | None, now: SentSettings) -> dict[str, Any]:
+    """What a turn has to say of settings that have changed; all of them where nobody knows how they were."""
+    agent: dict[str, Any] = {}
+    if before is None or before.tools != now.tools:
+        agent["tools"] = now.tools
+    if options := _changed_options(card, before.options if before else {}, now.options):
+        agent["options"] = options
+    said: dict[str, Any] = {"agent": agent} if agent else {}
+    if before is None or before.client_tools != now.client_tools:
+        said["tools"] = now.client_tools
+    return said
+
+
+def _changed_options(card: AgentCard, before: dict[str, str], now: dict[str, str]) -> dict[str, str]:
+    """Options that are not as they were; one that nobody sets any more has its default again, unless it is secret."""
+    defaults = {option.name: option.default for option in card.options}
+    back = {option.name: option.default for option in card.options
+            if option.name in before and option.name not in now and option.kind is not OptionKind.SECRET}
+    return {name: value for name, value in (back | now).items() if value != before.get(name, defaults[name])}
+
+
+def turn_messages(card: AgentCard, command: SendMessage) -> list[Any]:
+    """One message of a person, or the results of calls of the history that the session began with."""
+    if command.results:
+        return [_seed_message(card, result) for result in command.results]
+    return [builtin_aap_table().object("message.user", content=with_supported_images(card, command.content))]
+
+
+def answer_messages(card: AgentCard, answers: Iterable[tuple[RemoteAsk, Answer]]) -> list[Any]:
+    return [_answer_message(card, asked, answer) for asked, answer in answers]
+
+
+def _answer_message(card: AgentCard, asked: RemoteAsk, answer: Answer) -> Any:
+    given = wire_answer(asked.ask, answer)
+    if isinstance(asked.ask, PermissionAsk):
+        said = {"role": "tool_permission", "toolCallId": asked.ref, "granted": bool(given.granted)}
+        return said | ({"reason": given.reason} if given.reason else {})
+    return builtin_aap_table().object(
+        "message.tool", call_id=asked.ref, content=with_supported_images(card, given.content)
+    )
+
+
+def with_supported_images(card: AgentCard, content: Content) -> Content:
+    """The content, with words in the place of pictures that the agent does not take."""
+    if isinstance(content, str):
+        return content
+    return tuple(
+        TextPart(text=image_markdown(part))
+        if isinstance(part, ImagePart) and not _is_supported_image(card, part)
+        else part
+        for part in content
+    )
+
+
+def _is_supported_image(card: AgentCard, image: ImagePart) -> bool:
+    return image.url.startswith(IMAGE_SCHEMES) and card.takes_image(image.url)

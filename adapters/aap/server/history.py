@@ -1,0 +1,209 @@
+"""AAP's history: what was said, what the client was asked, and what it returned, in the order in which it happened.
+
+A message that stands in history stays in its place and stays as it is; only the message that is being written grows.
+"""
+
+from collections import deque
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from adapters.aap.asks import CANCELLED, wire_answer
+from gateway.http import encode_array
+from gateway.model import (
+    ROOT,
+    AnswerQuestion,
+    AnyAsk,
+    AnyPart,
+    AskRecord,
+    Content,
+    ContinueTurn,
+    DataPart,
+    FilePart,
+    HistoryEntry,
+    ImagePart,
+    QuestionAsk,
+    ReturnResult,
+    Role,
+    RollBack,
+    SessionView,
+    TextPart,
+    ToolOrigin,
+    ToolUsePart,
+    Withdraw,
+    call_of,
+    image_markdown,
+    question_call,
+)
+from mappings.language import Table
+
+
+async def history_body(table: Table, kind: str, view: SessionView) -> Any:
+    """What was said, and last what waits for the client: it must be able to go on from this alone."""
+    entries = view.entries if kind == "full" else view.compacted
+    archived = view.entries[:view.compacted_to] if kind != "full" and view.compaction is not None else []
+    since = archived[-1].seq if archived else 0
+    asks = [past for past in view.past_asks.values() if past.asked.seq > since]
+    told = {past.asked.call_id for past in asks if past.asked.scope_id != ROOT and past.asked.call_id}
+    returned = {past.asked.call_id for past in asks if past.asked.call_id and returned_by_client(past) is not None}
+    spoken = _visible_entries(entries, told, returned)
+    merged = _merged(table, spoken, sorted(_ask_items(table, asks), key=lambda item: item[0]))
+    return table.object(f"history.{kind}", messages=await encode_array(merged))
+
+
+HistoryItem = tuple[int, Any, bool]
+"""The number of a record, what stands in history for it, and whether that is a call, not yet a message."""
+
+
+def _merged(table: Table, entries: Iterable[HistoryEntry], asked: Iterable[HistoryItem]) -> Iterator[Any]:
+    """Entries and asks in the order of their records; calls that were asked together are one message."""
+    calls: list[Any] = []
+    queue = deque(asked)
+
+    def tell(message: Any) -> Iterator[Any]:
+        yield from pending_calls_message(table, calls)
+        calls.clear()
+        yield message
+
+    def take_asks(before: float) -> Iterator[Any]:
+        while queue and queue[0][0] < before:
+            _, said, is_call = queue.popleft()
+            if is_call:
+                calls.append(said)
+            else:
+                yield from tell(said)
+
+    for entry in entries:
+        yield from take_asks(entry.seq)
+        for message in _messages(table, entry):
+            yield from tell(message)
+    yield from take_asks(float("inf"))
+    yield from pending_calls_message(table, calls)
+
+
+# -- asks -------------------------------------------------------------------------------------------------------------
+
+def _ask_items(table: Table, asks: Iterable[AskRecord]) -> Iterable[HistoryItem]:
+    """The calls that asks are told as, and what the client returned."""
+    for past in asks:
+        one = past.asked
+        calls = ask_as_calls(table, one.request_id, one.ask, one.scope_id)
+        yield from ((one.seq, call, True) for call in calls)
+        result = returned_by_client(past)
+        if result is None and past.settled and call_of(one.ask) is None:
+            result = _settled_content(past)
+        if result is not None:
+            call_id = one.call_id or one.request_id
+            yield past.settled, table.object("message.tool", call_id=call_id, content=result), False
+
+
+def ask_as_calls(table: Table, request_id: str, ask: AnyAsk, scope_id: str) -> list[Any]:
+    """An ask as the call that the stream tells it as; none if it is about one of the agent's own, which is told."""
+    call, is_told = call_of(ask), scope_id == ROOT
+    if call is None and isinstance(ask, QuestionAsk):
+        call, is_told = question_call(ask, request_id), False
+    if call is None:
+        return [table.object(f"asked.{ask.kind}", request_id=request_id, ask=ask)]
+    return [] if is_told else [table.object("asked.call", call=call)]
+
+
+def pending_calls_message(table: Table, calls: Sequence[Any]) -> list[Any]:
+    """One message of such calls, if there are any."""
+    return [table.object("message.asked", calls=list(calls))] if calls else []
+
+
+def returned_by_client(past: AskRecord) -> Content | None:
+    """What a client has returned for the call of an ask, as it was sent; None if it has returned nothing."""
+    match past.answer:
+        case ReturnResult(content=content):
+            return content
+        case AnswerQuestion(said=said) | ContinueTurn(said=said) | RollBack(said=said) if said:
+            return said
+    return None
+
+
+def _settled_content(past: AskRecord) -> Content:
+    """What came of an ask without a call that no result was returned for."""
+    answer = past.answer
+    return CANCELLED if answer is None or isinstance(answer, Withdraw) else wire_answer(past.asked.ask, answer).content
+
+
+# -- messages ---------------------------------------------------------------------------------------------------------
+
+def agent_messages(
+    table: Table,
+    entries: Iterable[HistoryEntry],
+    told: Container[str | None] = (),
+    returned: Container[str | None] = (),
+) -> list[Any]:
+    """What the agent and its tools said, without what the client itself has said or returned."""
+    own = [entry for entry in _visible_entries(entries, told, returned) if not _by_client(entry)]
+    return [message for entry in own for message in _messages(table, entry)]
+
+
+def _visible_entries(
+    entries: Iterable[HistoryEntry], told: Container[str | None], returned: Container[str | None],
+) -> list[HistoryEntry]:
+    """The agent's own voice and what was said to it, and the results of calls of sub-agents that the client was told.
+
+    Results that the client returned are left out: they have their place where they were returned.
+    """
+    return _results_first(
+        entry for entry in entries
+        if (entry.scope_id == ROOT or (entry.role is Role.TOOL and entry.call_id in told))
+        and (entry.role is not Role.TOOL or entry.call_id not in returned)
+    )
+
+
+def _results_first(entries: Iterable[HistoryEntry]) -> list[HistoryEntry]:
+    """Results follow their calls: those of calls that a message gave up stand before that message."""
+    ordered: list[HistoryEntry] = []
+    for entry in entries:
+        place = len(ordered)
+        while entry.role is Role.TOOL and place and _is_later(ordered[place - 1], entry):
+            place -= 1
+        ordered.insert(place, entry)
+    return ordered
+
+
+def _is_later(said: HistoryEntry, result: HistoryEntry) -> bool:
+    return said.role is Role.USER and said.turn_id != result.turn_id
+
+
+def _is_seed(entry: HistoryEntry) -> bool:
+    return entry.turn_id is None
+
+
+def _by_client(entry: HistoryEntry) -> bool:
+    return entry.role is Role.USER or entry.origin is ToolOrigin.CLIENT
+
+
+def _messages(table: Table, entry: HistoryEntry) -> list[Any]:
+    """The entry as a message; none if an agent has said nothing that AAP can tell."""
+    content = _visible_content(entry)
+    if entry.role is Role.TOOL:
+        return [table.object("message.tool", call_id=entry.call_id, content=content)]
+    if not content and entry.role is Role.ASSISTANT and not _is_seed(entry):
+        return []
+    return [table.object(f"message.{entry.role}", content=content)]
+
+
+def _visible_content(entry: HistoryEntry) -> Content:
+    """What an agent shows becomes words, as it does on the stream; what a client sent stays as it was."""
+    if isinstance(entry.content, str):
+        return entry.content
+    if entry.role is not Role.ASSISTANT or _is_seed(entry):
+        return tuple(map(_as_sent, entry.content))
+    return tuple(_image_as_text(part) for part in entry.content if not isinstance(part, DataPart | FilePart))
+
+
+def _as_sent(part: AnyPart) -> AnyPart:
+    """Nothing is added to a call that a client sent."""
+    if isinstance(part, ToolUsePart):
+        return replace(part, call=replace(part.call, origin=ToolOrigin.CLIENT))
+    return part
+
+
+def _image_as_text(part: AnyPart) -> AnyPart:
+    return TextPart(text=image_markdown(part)) if isinstance(part, ImagePart) else part

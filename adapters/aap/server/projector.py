@@ -1,0 +1,201 @@
+"""AAP, outward: records in, frames out. No clock, no socket."""
+
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from gateway.model import (
+    ROOT,
+    AnswerQuestion,
+    BlockDelta,
+    BlockEnded,
+    BlockKind,
+    Event,
+    ImagePart,
+    InputAccepted,
+    InputRequested,
+    QuestionAsk,
+    Record,
+    ReturnResult,
+    SessionView,
+    StopReason,
+    ToolReturned,
+    TurnEnded,
+    TurnResumed,
+    TurnStarted,
+    TurnSuspended,
+    call_of,
+    image_markdown,
+    question_call,
+)
+from gateway.ports import Projector
+from mappings.language import NO_BINDINGS, Table
+
+from .history import agent_messages, ask_as_calls, pending_calls_message
+from .stream_options import IDS
+
+CUES = {
+    "whole.text": ("text",),
+    "whole.thinking": ("text",),
+    "image.delta": ("text",),
+    "image.whole": ("text",),
+    "turn.waiting": (),
+    "child.asked": ("call",),
+}
+
+Frames = tuple[bytes, ...]
+NO_FRAMES: Frames = ()
+
+
+
+
+def make_projector(table: Table, options: str) -> Projector:
+    """A fresh projector for one of AAP's stream modes; `ids` beside the mode gives each event an id."""
+    mode, _, ids = options.partition(" ")
+    outbound = PROJECTORS[mode](table)
+    return NumberedProjector(outbound) if ids == IDS else outbound
+
+
+class _Immediate:
+    """A projector that never holds anything back."""
+
+    deadline: float | None = None
+
+    def flush(self, now: float) -> Frames:
+        return NO_FRAMES
+
+
+class CallRegistry:
+    """The calls of a turn that are not told like the agent's other calls.
+
+    `told` are calls of sub-agents that the client was asked about; `returned` are those whose result it returned.
+    """
+
+    def __init__(self) -> None:
+        self.told: set[str] = set()
+        self.returned: set[str] = set()
+        self._asked: dict[str, str] = {}
+
+    def feed(self, record: Record, event: Event) -> None:
+        if isinstance(event, TurnStarted):
+            for known in (self.told, self.returned, self._asked):
+                known.clear()
+        elif isinstance(event, InputRequested) and event.call_id is not None:
+            self._asked[event.request_id] = event.call_id
+            if record.scope_id != ROOT:
+                self.told.add(event.call_id)
+        elif isinstance(event, InputAccepted):
+            command = event.command
+            if isinstance(command, ReturnResult) or (isinstance(command, AnswerQuestion) and command.said):
+                self.returned.add(self._asked.get(command.request_id, ""))
+
+
+class DeltaProjector(_Immediate):
+    """Stream mode `delta`: words as they come."""
+
+    image_cue = "image.delta"
+
+    def __init__(self, table: Table) -> None:
+        self.known = CallRegistry()
+        self.speaker = table.encoder("sse")
+        self.words = self.speaker.cue_encoders(BlockDelta)
+
+    def feed(self, record: Record) -> Frames:
+        event = record.event
+        if type(event) is BlockDelta and record.scope_id == ROOT:  # nine records of ten
+            return self.words[event.kind](record, event, NO_BINDINGS)
+        self.known.feed(record, event)
+        if type(event) is ToolReturned and event.call_id in self.known.returned:
+            return NO_FRAMES  # the client knows what it returned
+        if record.scope_id != ROOT:
+            return self._of_child(record, event)
+        if type(event) is BlockEnded and event.kind is BlockKind.IMAGE:
+            return self._image(record, event.image)
+        if type(event) is InputRequested:
+            return self._asked(record, event)
+        return self.speaker.record(record)
+
+    def _image(self, record: Record, image: ImagePart | None) -> Frames:
+        return self.speaker.cue(self.image_cue, record, {"text": image_markdown(image)}) if image else NO_FRAMES
+
+    def _of_child(self, record: Record, event: Event) -> Frames:
+        """Sub-agents are not heard, but what they ask must be answered: their open call is told as the agent's own."""
+        if isinstance(event, ToolReturned) and event.call_id in self.known.told:
+            return self.speaker.record(record)
+        if not isinstance(event, InputRequested):
+            return NO_FRAMES
+        call = call_of(event.ask)
+        return self.speaker.cue("child.asked", record, {"call": call}) if call else self._asked(record, event)
+
+    def _asked(self, record: Record, event: InputRequested) -> Frames:
+        """What a call asks for was said by the call; a question without one is said as the call it would be."""
+        if not isinstance(event.ask, QuestionAsk) or event.ask.call is not None:
+            return self.speaker.record(record)
+        return self.speaker.cue("child.asked", record, {"call": question_call(event.ask, event.request_id)})
+
+
+class MessageProjector(DeltaProjector):
+    """Stream mode `message`: each part when it is whole."""
+
+    image_cue = "image.whole"
+
+    def feed(self, record: Record) -> Frames:
+        event = record.event
+        if type(event) is BlockDelta:
+            return NO_FRAMES
+        if type(event) is BlockEnded and event.text and record.scope_id == ROOT:
+            return self.speaker.cue(f"whole.{event.kind}", record, {"text": event.text})
+        return super().feed(record)
+
+
+class NumberedProjector(_Immediate):
+    """Gives each event an id to resume after: the record that its turn begins with, and its number in the turn."""
+
+    def __init__(self, outbound: Projector) -> None:
+        self.outbound = outbound
+        self.begins = self.count = 0
+
+    def feed(self, record: Record) -> Frames:
+        if isinstance(record.event, TurnStarted | TurnResumed):
+            self.begins, self.count = record.seq, 0
+        return tuple(self._with_id(frame) for frame in self.outbound.feed(record))
+
+    def _with_id(self, frame: bytes) -> bytes:
+        self.count += 1
+        return f"id: {self.begins}.{self.count}\n".encode() + frame
+
+
+class TurnBodyProjector(_Immediate):
+    """Stream mode `none`: the whole exchange of the turn as one body, where the turn yields."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.known = CallRegistry()
+        self.view = SessionView(session_id="")
+        self.asked: list[Any] = []
+        """What waits for people and is no call of the agent's own, as the calls that it is told as."""
+
+    def feed(self, record: Record) -> Frames:
+        event = record.event
+        self.known.feed(record, event)
+        if isinstance(event, TurnStarted | TurnResumed):
+            self.view, self.asked = SessionView(session_id=record.session_id), []
+        self.view.apply(record)
+        if isinstance(event, InputRequested):
+            self.asked += ask_as_calls(self.table, event.request_id, event.ask, record.scope_id)
+        if isinstance(event, TurnEnded):
+            return (self.body(event.stop_reason),)
+        return (self.body(StopReason.NEEDS_INPUT),) if isinstance(event, TurnSuspended) else NO_FRAMES
+
+    def body(self, stop_reason: StopReason) -> bytes:
+        said = agent_messages(self.table, self.view.entries, self.known.told, self.known.returned)
+        said += pending_calls_message(self.table, self.asked)
+        return orjson.dumps(self.table.object("turn", stop_reason=stop_reason, messages=said))
+
+
+PROJECTORS: dict[str, Callable[[Table], Projector]] = {
+    "delta": DeltaProjector,
+    "message": MessageProjector,
+    "none": TurnBodyProjector,
+}

@@ -1,0 +1,110 @@
+"""AAP's HTTP handlers: each parses, asks the house, answers."""
+
+
+from aiohttp import web
+
+from adapters.aap.server import history, inbound, views
+from adapters.aap.server.stream_options import IDS
+from adapters.aap.wire import NewSession, NewTurn, image_addresses
+from gateway.errors import Conflict, Invalid, NotFound, Unsupported
+from gateway.http import OWNER, Context, decode_cursor, encode_cursor, json_response, public, read_json
+from gateway.model import SessionStatus, SessionView, StopReason
+
+from .turns import resume_point
+
+
+class SessionRoutes:
+    """One method per route."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    @public
+    async def meta(self, request: web.Request) -> web.Response:
+        return json_response(views.meta_body(self.context.table, self.context.agents.values()))
+
+    async def create(self, request: web.Request) -> web.Response:
+        body = await read_json(request, NewSession)
+        card = self.context.agents.get(body.agent.name)
+        if card is None:
+            raise Invalid(f"agent.name: there is no agent '{body.agent.name}'", param="agent.name")
+        await self.context.check_message_addresses(image_addresses(body.messages))
+        view = await self.context.sessions.create(
+            request[OWNER], card.name, settings=inbound.settings_of(body, card), history=inbound.seed_of(body, card),
+        )
+        return json_response(self.context.table.object("created", session_id=view.session_id), 201)
+
+    async def listed(self, request: web.Request) -> web.Response:
+        before = decode_cursor(request.query.get("after"))
+        page, more = await self.context.sessions.list(
+            request[OWNER], before=before, limit=self.context.settings.page_size,
+        )
+        told = [views.session_body(self.context.table, view, self.context.shown_agent(view)) for view in page]
+        return json_response(self.context.table.object("sessions", sessions=told, next=encode_cursor(more)))
+
+    async def get(self, request: web.Request) -> web.Response:
+        view = await self.context.sessions.get(request[OWNER], request.match_info["id"])
+        return json_response(views.session_body(self.context.table, view, self.context.shown_agent(view)))
+
+    async def delete(self, request: web.Request) -> web.Response:
+        await self.context.sessions.delete(request[OWNER], request.match_info["id"])
+        return web.Response(status=204)
+
+    async def history(self, request: web.Request) -> web.Response:
+        view = await self.context.sessions.get(request[OWNER], request.match_info["id"])
+        kind = request.query.get("type")
+        if kind not in ("full", "compacted"):
+            raise Invalid("type: say 'full' or 'compacted'", param="type")
+        if kind not in self.context.shown_agent(view).capabilities.history:
+            raise NotFound(f"agent '{view.agent}' keeps no {kind} history")
+        return json_response(await history.history_body(self.context.table, kind, view))
+
+    async def turn(self, request: web.Request) -> web.StreamResponse:
+        session_id, house = request.match_info["id"], self.context
+        view = await house.sessions.get(request[OWNER], session_id)
+        body = await read_json(request, NewTurn)
+        await house.check_message_addresses(image_addresses(body.messages))
+        commands = inbound.commands_of(body, view, house.agent_of(view), house.table)
+        with house.sessions.reserve_stream(request[OWNER]) as place:
+            submitting = house.sessions.submit(request[OWNER], session_id, commands)
+            receipt = await house.begin_turn(request[OWNER], session_id, submitting)
+            if not receipt.begun:
+                return self._still_waiting(body.stream)
+            if body.stream == "none":
+                answer = await house.await_turn(request, session_id, receipt, "none", place)
+                return web.Response(body=answer, content_type="application/json")
+            return await house.stream_turn(request, session_id, receipt, body.stream, place)
+
+    async def current(self, request: web.Request) -> web.StreamResponse:
+        """The turn that runs, or the last one, from where the client left off; beside what AAP documents."""
+        session_id, house = request.match_info["id"], self.context
+        house.check_open()
+        view = await house.sessions.get(request[OWNER], session_id)
+        options = f"{self._mode(request, view)} {IDS}"
+        place = await resume_point(house, request, view, options)
+        if place.is_over:
+            return web.Response(status=204)
+        return await house.stream_remaining(request, session_id, options, after=place.after, had=place.had)
+
+    async def interrupt(self, request: web.Request) -> web.Response:
+        """End the turn that runs, or waits for the client; beside what AAP documents."""
+        session_id, house = request.match_info["id"], self.context
+        view = await house.sessions.get(request[OWNER], session_id)
+        if view.status not in (SessionStatus.RUNNING, SessionStatus.SUSPENDED):
+            raise Conflict(f"no turn runs or waits in session '{session_id}'")
+        await house.sessions.submit(request[OWNER], session_id, [house.table.command("turn.interrupt")])
+        return web.Response(status=204)
+
+    def _mode(self, request: web.Request, view: SessionView) -> str:
+        mode, card = request.query.get("stream", "delta"), self.context.shown_agent(view)
+        if mode not in ("delta", "message") or mode not in card.capabilities.streaming:
+            raise Unsupported(f"agent '{card.name}' does not stream as '{mode[:64]}'")
+        return mode
+
+    def _still_waiting(self, stream: str) -> web.Response:
+        """The answers were taken, but others are still pending."""
+        table = self.context.table
+        if stream == "none":
+            return json_response(table.object("turn", stop_reason=StopReason.NEEDS_INPUT, messages=[]))
+        frames = table.encoder("sse").cue("turn.waiting", None)
+        return web.Response(body=b"".join(frames), content_type="text/event-stream")

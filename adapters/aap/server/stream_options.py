@@ -1,0 +1,4 @@
+"""AAP, outward: records in, frames out. No clock, no socket."""
+
+
+IDS = "ids"

@@ -1,0 +1,171 @@
+"""What the agent asks, as the questions of an AskUserQuestion call, and what a person's picks mean to it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gateway.errors import Invalid
+from gateway.model import (
+    Answer,
+    AnswerQuestion,
+    AnyAsk,
+    Choice,
+    ClientToolAsk,
+    ContinuationAsk,
+    ContinueTurn,
+    DecidePermission,
+    OpenAsk,
+    PermissionAsk,
+    Question,
+    QuestionAsk,
+    ReturnResult,
+    RollBack,
+    RollbackAsk,
+    ToolCall,
+    parse_answer,
+    text_of,
+)
+
+ASK_TOOL = "AskUserQuestion"
+YES, NO = 0, 1
+FIRST_QUESTION = "0"
+STAY_WORD = "none"
+"""The word for staying where everything is, among the states to go back to."""
+
+Selections = dict[str, tuple[int, ...]]
+CustomTexts = dict[str, str]
+AnswerWords = str | list[str]
+WordedAnswer = str | list[AnswerWords] | dict[str, AnswerWords]
+
+
+def is_ask_call(call: ToolCall) -> bool:
+    """Whether a call is one that Blade's clients know how to put to a person."""
+    return call.name == ASK_TOOL and isinstance(call.input.get("questions"), list)
+
+
+def questions_of(ask: AnyAsk) -> tuple[Question, ...]:
+    """The ask as questions; the first choice of a yes or no is the yes."""
+    match ask:
+        case QuestionAsk(questions=questions):
+            return questions
+        case PermissionAsk(call=call, description=description):
+            words = description or f"Run {call.display_name or call.name}?"
+            allow = Choice(label="Allow", description=call.name)  # who decides sees what for, whatever it is called
+            return (Question(question=words, header="Permission", options=(allow, Choice(label="Deny"))),)
+        case ContinuationAsk(message=message):
+            return (_question("Continue", message, "Continue", "Stop"),)
+        case RollbackAsk(options=options, error=error, reason=reason):
+            words = " ".join(filter(None, (error, reason))) or "Something went wrong."
+            return (_question("Roll back", words, *map(option_word, options)),)
+        case ClientToolAsk(call=call):
+            return (Question(question=f"What does {call.name} return?", header=call.display_name or call.name),)
+
+
+def _question(header: str, words: str, *labels: str) -> Question:
+    return Question(question=words, header=header, options=tuple(Choice(label=label) for label in labels))
+
+
+def option_word(option: Mapping[str, Any]) -> str:
+    """The word a state to go back to is chosen by."""
+    return str(option.get("id") or option.get("target") or option.get("action") or dict(option))
+
+
+# -- from picks to answers --------------------------------------------------------------------------------------------
+
+def answer_bindings(found: OpenAsk, selections: Selections, custom: CustomTexts) -> dict[str, Any]:
+    """What the answer's command is made of; wrong picks are refused in words."""
+    ask = found.ask
+    if isinstance(ask, QuestionAsk):
+        return {"selections": selections, "custom": custom}
+    pick, words = _single_pick(questions_of(ask)[0], selections, custom)
+    match ask:
+        case PermissionAsk():
+            return {"granted": pick == YES, "reason": words}
+        case ClientToolAsk():
+            return {"content": words or ""}
+        case RollbackAsk(options=options):
+            states = [*map(option_word, options)]
+            return {"option": _chosen_option(states, words) if pick is None else states[pick]}
+    return {"proceed": pick == YES} if pick is not None else parse_answer(ask, words or "") or {}
+
+
+def _chosen_option(options: Sequence[str], words: str | None) -> str | None:
+    """The state that was named; none where the word is for staying, and no state is called so."""
+    stays = words is not None and words.strip().lower() == STAY_WORD and words not in options
+    return None if stays else words
+
+
+def _single_pick(question: Question, selections: Selections, custom: CustomTexts) -> tuple[int | None, str | None]:
+    """The one pick or the words that settle the only question there is."""
+    for number in (*selections, *custom):
+        if number != FIRST_QUESTION:
+            raise Invalid(f"there is no question {number}; there is 1, counted from 0")
+    picks, words = selections.get(FIRST_QUESTION, ()), custom.get(FIRST_QUESTION) or None
+    if not picks and words is None:
+        raise Invalid("question 0 is not answered; give a selection or custom text")
+    if len(picks) > 1:
+        raise Invalid(f"question 0 takes one choice, not {len(picks)}")
+    if picks and not 0 <= picks[0] < len(question.options):
+        raise Invalid(f"question 0 has no choice {picks[0]}; it has {len(question.options)}")
+    return (picks[0] if picks else None), words
+
+
+def picks_from_words(questions: Sequence[Question], answer: WordedAnswer) -> tuple[Selections, CustomTexts]:
+    """The picks of an answer in words: a word that is a choice's label picks it, others are the person's own."""
+    selections, custom = Selections(), CustomTexts()
+    for number, question in enumerate(questions):
+        said = _words_for(number, question, answer, len(questions))
+        labels = {choice.label.lower(): at for at, choice in enumerate(question.options)}
+        words = [said] if isinstance(said, str) else said
+        if picks := tuple(labels[word.lower()] for word in words if word.lower() in labels):
+            selections[str(number)] = picks
+        if own := ", ".join(word for word in words if word and word.lower() not in labels):
+            custom[str(number)] = own
+    return selections, custom
+
+
+def _words_for(number: int, question: Question, answer: WordedAnswer, of: int) -> AnswerWords:
+    if isinstance(answer, str):
+        return answer
+    if isinstance(answer, list) and of == 1:  # all that is listed is about the only question
+        return [word for one in answer for word in ([one] if isinstance(one, str) else one)]
+    if isinstance(answer, list):
+        return answer[number] if number < len(answer) else ""
+    names = (str(number), question.header or "", question.question)
+    return next((answer[name] for name in names if name in answer), "")
+
+
+# -- and from answers to picks ----------------------------------------------------------------------------------------
+
+def picks_of_answer(ask: AnyAsk, answer: Answer) -> tuple[Selections, CustomTexts] | None:
+    """An answer, whichever dialect it was given in, as picks; None where nobody answered."""
+    match answer:
+        case AnswerQuestion(selections=selections, custom=custom):
+            return selections, custom
+        case DecidePermission(granted=granted, reason=reason):
+            return {FIRST_QUESTION: (YES if granted else NO,)}, {FIRST_QUESTION: reason} if reason else {}
+        case ContinueTurn(proceed=proceed):
+            return {FIRST_QUESTION: (YES if proceed else NO,)}, {}
+        case ReturnResult(content=content):
+            return {}, {FIRST_QUESTION: text_of(content)}
+        case RollBack(option=option):
+            return _picked_option(ask, option)
+    return None
+
+
+def _picked_option(ask: AnyAsk, option: str | None) -> tuple[Selections, CustomTexts]:
+    options = [option_word(one) for one in ask.options] if isinstance(ask, RollbackAsk) else []
+    return (
+        ({FIRST_QUESTION: (options.index(option),)}, {})
+        if option in options
+        else ({}, {FIRST_QUESTION: option or STAY_WORD})
+    )
+
+
+def picks_in_words(questions: Sequence[Question], selections: Selections, custom: CustomTexts) -> str:
+    """What was picked, question by question: `Permission: Allow`."""
+    told = []
+    for number, question in enumerate(questions):
+        picks = [question.options[at].label for at in selections.get(str(number), ()) if at < len(question.options)]
+        words = ", ".join(filter(None, (*picks, custom.get(str(number)))))
+        told.append(f"{question.header or question.question}: {words}")
+    return "; ".join(told)

@@ -1,0 +1,9 @@
+"""Blade as a client: frames of a server become events, and the server is called over Socket.IO and REST."""
+
+from .decoder import Decoder
+from .remote import Remote
+
+__all__ = [
+    "Decoder",
+    "Remote",
+]

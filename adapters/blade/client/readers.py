@@ -1,0 +1,151 @@
+"""Blade's words read backwards, from the wire to the house, and the few shapes that must be right to be read.
+
+What tools gave, read from Blade: words, parts, anything else as JSON; and what is meant for the page.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from adapters.blade.wire import BlockType
+from gateway.errors import BackendFailed
+from gateway.model import (
+    AnyPart,
+    CompactionTrigger,
+    Content,
+    DataPart,
+    FaultCode,
+    FilePart,
+    ImagePart,
+    NoticeLevel,
+    Outcome,
+    Role,
+    SessionStatus,
+    StopReason,
+    TextPart,
+    ToolStatus,
+)
+from mappings.language import Table, builtin_table
+
+
+@dataclass(frozen=True)
+class Meanings:
+    """What each word of the wire stands for; where several would be spelled so, the likeliest."""
+
+    outcome: dict[str, Outcome]
+    stop_reason: dict[str, StopReason]
+    tool_status: dict[str, ToolStatus]
+    role: dict[str, Role]
+    level: dict[str, NoticeLevel]
+    trigger: dict[str, CompactionTrigger]
+    fault: dict[str, FaultCode]
+    paused: str
+    streaming: str
+    failed: str
+    session_running: str
+    session_waiting: str
+
+
+@cache
+def meanings() -> Meanings:
+    table = _builtin_table()
+    return Meanings(
+        outcome=table.meanings("outcome", Outcome),
+        stop_reason=table.meanings("stop_reason", StopReason, StopReason.END_TURN, StopReason.ERROR),
+        tool_status=table.meanings("tool_status", ToolStatus, ToolStatus.RUNNING),
+        role=table.meanings("role", Role, Role.SYSTEM),
+        level=table.meanings("level", NoticeLevel),
+        trigger=table.meanings("trigger", CompactionTrigger),
+        fault=table.meanings("fault", FaultCode),
+        paused=table.word("session_status@turn", SessionStatus.SUSPENDED),
+        streaming=table.word("session_status@turn", SessionStatus.RUNNING),
+        failed=table.word("outcome", Outcome.FAILED),
+        session_running=table.word("session_status", SessionStatus.RUNNING),
+        session_waiting=table.word("session_status", SessionStatus.SUSPENDED),
+    )
+
+
+def _builtin_table() -> Table:
+    from adapters.blade import DIALECT  # the dialect has its hearing, so it cannot be imported before
+    return builtin_table(DIALECT)
+
+
+# -- shapes -----------------------------------------------------------------------------------------------------------
+def require_object(value: Any, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise BackendFailed(f"the server sent {what} that is no object")
+    return value
+
+
+def require_objects(value: Any, what: str) -> list[dict[str, Any]]:
+    """A list of objects; null is as good as none."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise BackendFailed(f"the server sent {what} that are no list")
+    return [require_object(one, f"one of {what}") for one in value]
+
+
+def require_name(value: Any, what: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise BackendFailed(f"the server sent {what} without a name")
+    return value
+
+
+def text(value: Any) -> str:
+    """The words, or none."""
+    return value if isinstance(value, str) else ""
+
+
+def optional_text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def number(value: Any) -> int:
+    """A count, or none."""
+    return max(0, int(value)) if isinstance(value, int | float) and not isinstance(value, bool) else 0
+
+
+def optional_number(value: Any) -> int | None:
+    return number(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+META = "_meta"
+PAGE_BLOCKS = {str(BlockType.TOOL_BRIDGE): "bridge", str(BlockType.TOOL_UI): "ui"}
+"""The blocks that repeat what a result hands to the page, and its word for it."""
+
+
+def read_result(value: Any) -> tuple[Content, dict[str, Any] | None]:
+    """The content of a result and its meta."""
+    if not isinstance(value, dict) or not isinstance(value.get(META), dict):
+        return _read_content(value), None
+    rest = {key: item for key, item in value.items() if key != META}
+    return _read_content(rest["content"] if list(rest) == ["content"] else rest or None), value[META]
+
+
+def _read_content(value: Any) -> Content:
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, list):
+        parts = [_read_part(item) for item in value]
+        if None not in parts:
+            return tuple(part for part in parts if part is not None)
+    return msgspec.json.encode(value).decode()
+
+
+def _read_part(item: Any) -> AnyPart | None:
+    """One part as the table spells it; None for anything else."""
+    if not isinstance(item, dict):
+        return None
+    match item:
+        case {"type": "text", "text": str(text)}:
+            return TextPart(text=text)
+        case {"type": "image_url", "image_url": {"url": str(url)}}:
+            return ImagePart(url=url)
+        case {"type": "file", "name": str(name)}:
+            return FilePart(name=name, file_id=optional_text(item.get("file_id")), url=optional_text(item.get("url")))
+        case {"type": str(kind), "content": content}:
+            return DataPart(type=kind, content=content)
+    return None

@@ -1,0 +1,302 @@
+"""Blade spoken as a client: REST for sessions, Socket.IO for chats; a server of it becomes an agent.
+
+A chat at somebody's server brought to its end, over a connection of its own.
+"""
+
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import quote
+
+import aiohttp
+from msgspec.structs import replace as replace_fields
+from yarl import URL
+
+from gateway.client import HttpClient, parse_timestamp
+from gateway.errors import BackendFailed, ConnectionLost, GatewayError, ServerUnreachable, TimedOut
+from gateway.ids import make_mint
+from gateway.model import AgentCapabilities, AgentCard, Answer, Compact, SendMessage, SessionCompacted, Settings
+from gateway.ports import (
+    DecodedItem,
+    NewRemoteSession,
+    ParsedFrame,
+    RemoteAddress,
+    RemoteAsk,
+    RemoteSession,
+    RemoteTurnEnd,
+)
+
+from .decoder import Decoder
+from .readers import meanings, optional_text, require_objects, text
+from .requests import answer_body, message_body, session_body
+from .socketio import Acknowledgement, SocketioConnection, connect
+from .transports import Endpoint, socket_session
+from .turn_stream import ACKNOWLEDGED, ReadPosition, RestQueries, TurnStream
+
+API_PATH, SOCKET_PATH = "/api", "/socket.io/"
+MAX_SESSIONS = 4096
+"""Of so many sessions it is known how far they were heard; those not used for the longest make room."""
+PAGE = 100
+"""So many sessions are asked for at once."""
+NOT_SERVED_STATUSES = (404, 405, 501)
+DEFAULT_AGENT = "blade"
+DEFAULT_SETTINGS = Settings()
+
+
+@dataclass(slots=True)
+class RemoteSessionState:
+    """What is known of a session between chats: how far it was heard and, while it waits for people, its state."""
+
+    mark: ReadPosition = field(default_factory=ReadPosition)
+    hearing: Decoder | None = None
+    place: Endpoint | None = None
+    since: int | None = None
+    """The last turn before those that the hearing has heard."""
+
+
+class Remote:
+    """A server of Blade. The key goes to REST as a bearer token, and to the socket when it connects.
+
+    A chat has a connection of its own: a websocket or, where the server takes none, requests again and again. One that
+    breaks is made again, and the chat is taken up by `after_sequence`; with servers that do not number their events, by
+    the turns that `GET …/messages` lists. A chat that waits for people can be answered by another process than the one
+    that heard it ask: what it had heard is in the messages.
+
+    Blade cannot be told of a system prompt, a history, tools of clients, or tools that need permission; options and
+    secrets are sent with every message, as what the chat runs with, and so is the model.
+    """
+
+    supports_permissions = False
+
+    def __init__(self, address: RemoteAddress) -> None:
+        url = URL(address.url)
+        path = url.path.rstrip("/")
+        headers = {"Authorization": f"Bearer {address.key}"} if address.key else {}
+        self._api = HttpClient(
+            str(url.with_path(path or API_PATH, keep_query=True)), headers={**headers, "Accept": "application/json"},
+            secrets=(address.key,), timeouts=address.patience,
+        )
+        socket = url.origin().with_path((path.removesuffix(API_PATH) if path.endswith(API_PATH) else "") + SOCKET_PATH)
+        self._place = Endpoint(socket.with_query(EIO="4"), address.key, address.patience)
+        self._agent = address.agent
+        self._sessions: OrderedDict[str, RemoteSessionState] = OrderedDict()
+        self._sockets: aiohttp.ClientSession | None = None
+        self._mint = make_mint()
+
+    # -- beside chats ---------------------------------------------------------------------------------------------
+
+    async def about(self) -> AgentCard:
+        """Blade tells of models and a version, and of nothing else."""
+        told = await self._asked("/config/models")
+        version = await self._asked("/version")
+        model = optional_text(told.get("default"))
+        named = [one for one in told.get("models") or () if isinstance(one, dict) and one.get("id") == model]
+        return AgentCard(
+            name=self._agent or DEFAULT_AGENT,
+            model=model,
+            title=optional_text(named[0].get("name")) if named else None,
+            version=text(version.get("version")) or "1.0.0",
+            capabilities=AgentCapabilities(images=("http", "data"), client_tools=False),
+        )
+
+    async def _asked(self, path: str) -> dict[str, Any]:
+        """What a server tells of itself; nothing where it does not."""
+        try:
+            told = await self._api.json("GET", path)
+        except BackendFailed as error:
+            if (error.details or {}).get("upstream_status") not in NOT_SERVED_STATUSES:
+                raise
+            told = None
+        return told if isinstance(told, dict) else {}
+
+    async def open(self, opening: NewRemoteSession) -> str:
+        made = await self._api.json("POST", "/sessions", session_body(opening, self._agent))
+        session_id = made.get("session_id") if isinstance(made, dict) else None
+        if not isinstance(session_id, str) or not session_id:
+            raise BackendFailed(f"{self._api.name} made a session and did not say which")
+        self._session(session_id).mark = ReadPosition(number=0, turn=-1)
+        return session_id
+
+    async def sessions(self, most: int) -> Sequence[RemoteSession]:
+        found: list[RemoteSession] = []
+        while len(found) < most:
+            query = {"limit": str(min(PAGE, most - len(found))), "offset": str(len(found))}
+            told = await self._api.json("GET", "/sessions", query=query)
+            page = require_objects(told.get("items") if isinstance(told, dict) else told, "sessions")
+            found += map(_remote_session, page)
+            if len(page) < int(query["limit"]):
+                break
+        return found
+
+    async def join(self, session_id: str) -> RemoteSession:
+        told = await self._api.json("GET", f"/sessions/{_quoted(session_id)}")
+        return replace_fields(_remote_session(told if isinstance(told, dict) else {}), session_id=session_id)
+
+    async def messages(self, session_id: str) -> Sequence[dict[str, Any]]:
+        """All turns of a session, as they are."""
+        return require_objects(await self._api.json("GET", f"/sessions/{_quoted(session_id)}/messages"), "turns")
+
+    async def status(self, session_id: str) -> str:
+        told = await self._api.json("GET", f"/sessions/{_quoted(session_id)}")
+        return text(told.get("status")) if isinstance(told, dict) else ""
+
+    async def close(self) -> None:
+        sockets, self._sockets = self._sockets, None
+        if sockets is not None:
+            await sockets.close()
+        await self._api.close()
+
+    # -- chats ----------------------------------------------------------------------------------------------------
+
+    async def start_turn(
+        self, session_id: str, command: SendMessage | Compact, settings: Settings = DEFAULT_SETTINGS,
+    ) -> AsyncGenerator[DecodedItem, None]:
+        known = self._session(session_id)
+        known.hearing = Decoder(self._mint)
+        said = (("chat:compact", {"session_id": session_id}) if isinstance(command, Compact)
+                else ("chat:send", message_body(session_id, command, settings)))
+        known.since = known.mark.turn
+        known.place = replace(self._place, secrets=tuple(settings.secrets.values()))
+        async with aclosing(self._chat(session_id, known, known.hearing, *said)) as chat:
+            async for heard in chat:
+                yield heard
+
+    async def answer(
+        self, session_id: str, answers: Sequence[tuple[RemoteAsk, Answer]],
+    ) -> AsyncGenerator[DecodedItem, None]:
+        """One answer after the other, each a chat of its own; the last one goes on with what was interrupted."""
+        known = self._session(session_id)
+        hearing = known.hearing = known.hearing or await self._recalled(session_id)
+        for asked, answer in answers:
+            body = answer_body(session_id, asked, answer)
+            async with aclosing(self._chat(session_id, known, hearing, "chat:send", body)) as chat:
+                async for heard in chat:
+                    yield heard
+                    if isinstance(heard, RemoteTurnEnd):
+                        return
+
+    async def _chat(
+        self, session_id: str, known: RemoteSessionState, hearing: Decoder, event: str, body: dict[str, Any],
+    ) -> AsyncGenerator[DecodedItem, None]:
+        """Until the chat ends: with the turn, or to wait for people."""
+        place = known.place or self._place
+        following = TurnStream(self._socket_session, place, self, session_id, known.mark, known.since)
+        is_summed_up = False
+        async with aclosing(following.frames(event, body)) as frames:
+            async for frame in frames:
+                heard = hearing.feed(frame)
+                if frame.name == ACKNOWLEDGED and event == "chat:compact":
+                    heard = await self._compacted(session_id, known, hearing, is_summed_up)
+                following.is_broken = hearing.fault is not None
+                for one in heard:
+                    is_summed_up = is_summed_up or isinstance(one, SessionCompacted)
+                    if isinstance(one, RemoteTurnEnd):
+                        known.hearing = None
+                        yield _redacted(one, place)
+                        return
+                    yield one
+                if frame.name == "chat:end" and hearing.paused:
+                    return
+
+    async def _compacted(
+        self, session_id: str, known: RemoteSessionState, hearing: Decoder, is_summed_up: bool,
+    ) -> list[DecodedItem]:
+        """It is done. A server may tell of it in a chat that ends by itself, or only in its messages."""
+        listed = [] if is_summed_up else [
+            turn for turn in await self.messages(session_id) if turn.get("kind") == "compaction"
+        ]
+        known.mark = ReadPosition()  # events that were not heard may have had numbers
+        ended = hearing.feed(ParsedFrame("chat:end", {"status": None}))
+        return [*(event for turn in listed[-1:] for event in Decoder(self._mint).feed(ParsedFrame("turn:end", turn))),
+                *ended]
+
+    async def _recalled(self, session_id: str) -> Decoder:
+        """A hearing that has heard all there was to hear, and has told it."""
+        hearing = Decoder(self._mint)
+        turns = await self.messages(session_id)
+        for turn in turns:
+            hearing.feed(ParsedFrame("turn:end", turn))
+        known = self._session(session_id)
+        known.since = -1
+        known.mark.turn = max((turn["sequence"] for turn in turns if isinstance(turn.get("sequence"), int)), default=-1)
+        return hearing
+
+    async def interrupt(self, session_id: str) -> None:
+        self._session(session_id).hearing = None
+        await stop_chat(self._socket_session, self._place, self, session_id)
+
+    # -- pieces ---------------------------------------------------------------------------------------------------
+
+    @property
+    def _socket_session(self) -> aiohttp.ClientSession:
+        if self._sockets is None:
+            self._sockets = socket_session(self._place.patience)
+        return self._sockets
+
+    def _session(self, session_id: str) -> RemoteSessionState:
+        known = self._sessions.setdefault(session_id, RemoteSessionState())
+        self._sessions.move_to_end(session_id)
+        while len(self._sessions) > MAX_SESSIONS:
+            self._sessions.popitem(last=False)
+        return known
+
+
+def _redacted(ended: RemoteTurnEnd, place: Endpoint) -> RemoteTurnEnd:
+    """A server may repeat what it was told in confidence when it says what went wrong."""
+    if ended.fault is None:
+        return ended
+    fault = replace_fields(ended.fault, message=place.without_secrets(ended.fault.message))
+    return replace_fields(ended, fault=fault)
+
+
+def _remote_session(session: dict[str, Any]) -> RemoteSession:
+    session_id = text(session.get("id")) or text(session.get("session_id"))
+    return RemoteSession(
+        session_id=session_id, title=optional_text(session.get("intent")),
+        status=optional_text(session.get("status")), updated_at=parse_timestamp(session.get("updated_at")),
+    )
+
+
+def _quoted(session_id: str) -> str:
+    return quote(session_id, safe="")
+
+
+STOP_SECONDS = 10.0
+"""How long a server may take to acknowledge that it stops."""
+
+
+async def stop_chat(session: aiohttp.ClientSession, place: Endpoint, books: RestQueries, session_id: str) -> None:
+    """As often as it takes to be heard, within patience."""
+    attempts = place.patience.attempts
+    for attempt in range(1, attempts + 1):
+        try:
+            async with connect(session, place) as line:
+                await _send_stop(line, place, books, session_id)
+            return
+        except (ConnectionLost, ServerUnreachable):
+            if attempt == attempts:
+                raise
+
+
+async def _send_stop(line: SocketioConnection, place: Endpoint, books: RestQueries, session_id: str) -> None:
+    """Older servers stop and do not say so: then their status is what counts."""
+    sent = await line.emit("chat:stop", {"session_id": session_id})
+    try:
+        while not isinstance(
+            heard := await line.receive(min(STOP_SECONDS, place.patience.first_byte)), Acknowledgement
+        ):
+            if heard.name == "system:error":
+                raise _stop_refused(place, heard.body)
+    except TimedOut:
+        if await books.status(session_id) in (meanings().session_running, meanings().session_waiting):
+            raise
+        return
+    if heard.number == sent and isinstance(heard.body, dict) and heard.body.get("status") == "error":
+        raise _stop_refused(place, heard.body)
+
+
+def _stop_refused(place: Endpoint, body: Any) -> GatewayError:
+    told = body.get("message") if isinstance(body, dict) else None
+    return BackendFailed(f"{place.name} refused to stop: {place.quoted(told or 'no reason given')}")

@@ -1,0 +1,229 @@
+"""A chat at somebody's server, followed over as many connections as it takes: every event once, and in order."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import aiohttp
+
+from gateway.errors import (
+    BackendFailed,
+    ConnectionLost,
+    GatewayError,
+    Overloaded,
+    RateLimited,
+    ServerUnreachable,
+    TimedOut,
+)
+from gateway.model import FaultCode
+from gateway.ports import ParsedFrame
+
+from .readers import meanings, number, text
+from .socketio import Acknowledgement, SocketioConnection, connect
+from .transports import Endpoint
+
+ACKNOWLEDGED = "acknowledged"
+"""The name of the frame that tells of the server's acknowledgement; no event is called so."""
+END_AFTER_FAULT_SECONDS = 5.0
+"""How long the end of a chat may take after the server said what went wrong."""
+REPLAY_SECONDS = 10.0
+"""How long a server that can tell its events again may take to begin."""
+RETRY_DELAY = 0.2
+"""Seconds before a connection is tried again; longer each time."""
+DELIVERY_SECONDS = 0.5
+"""Seconds after which a message that was sent on a line that broke has arrived, or never will."""
+ALREADY_ACCEPTED_CODES = ("session_busy", "invalid_askuser_answer")
+"""What is refused so the second time was taken the first time."""
+_ERRORS: dict[FaultCode, type[GatewayError]] = {
+    FaultCode.RATE_LIMITED: RateLimited, FaultCode.OVERLOADED: Overloaded, FaultCode.TIMEOUT: TimedOut,
+}
+
+
+@dataclass(slots=True)
+class ReadPosition:
+    """How far a session was heard: the number of its last event, and the place of its last turn; None: not known."""
+
+    number: int | None = None
+    turn: int | None = None
+
+    def advance(self, body: dict[str, Any]) -> None:
+        if isinstance(body.get("stream_sequence"), int):
+            self.number = max(self.number or 0, body["stream_sequence"])
+        if isinstance(body.get("sequence"), int) and "patch_type" not in body:
+            self.turn = max(-1 if self.turn is None else self.turn, body["sequence"])
+
+
+class RestQueries(Protocol):
+    """What a server can be asked beside the socket."""
+
+    async def messages(self, session_id: str) -> Sequence[dict[str, Any]]: ...
+    async def status(self, session_id: str) -> str: ...
+
+
+class TurnStream:
+    """One chat. After a break the server is asked for what comes after the last event that was heard.
+
+    Events that have numbers are told again by `after_sequence`; where a server gives none, the turns are fetched, and
+    whoever reads them knows what they had. A message that was on its way when the line broke is sent again only if
+    the server has no turn of it; where that cannot be known, the failure is raised.
+    """
+
+    def __init__(
+        self, session: aiohttp.ClientSession, place: Endpoint, books: RestQueries, session_id: str, mark: ReadPosition,
+        since: int | None = None,
+    ) -> None:
+        """`since` is the last turn before all that the reader has heard; turns after it may have changed."""
+        self.is_broken = False
+        """Set by the reader when it heard what went wrong: the end of the chat should follow."""
+        self._session, self._place, self._books = session, place, books
+        self._session_id, self._mark, self._before = session_id, mark, mark.turn
+        self._since = mark.turn if since is None else since
+        self._end_of_patience = _now() + place.patience.total
+        self._sends, self._sent_at = 0, _now()
+        self._run_id = ""
+        self._is_taken = self._is_heard = self._has_numbers = self._is_in_doubt = False
+
+    async def frames(self, event: str, body: dict[str, Any]) -> AsyncGenerator[ParsedFrame, None]:
+        """Say something, and hear what comes of it, up to where the reader leaves."""
+        failures = 0
+        while True:
+            try:
+                async with connect(self._session, self._place) as line:
+                    for frame in await self._take_up(line):
+                        yield frame
+                    sent = 0 if self._is_taken else await self._send(line, event, body)
+                    while True:
+                        for frame in await self._next(line, sent):
+                            failures = 0
+                            yield frame
+            except (ConnectionLost, ServerUnreachable, Overloaded) as error:
+                failures += 1
+                if failures >= self._place.patience.attempts or not self._can_go_on or self._seconds <= 0:
+                    raise error from None
+            await asyncio.sleep(RETRY_DELAY * failures)
+
+    async def _send(self, line: SocketioConnection, event: str, body: dict[str, Any]) -> int:
+        self._sends, self._sent_at = self._sends + 1, _now()
+        return await line.emit(event, body)
+
+    # -- after a break --------------------------------------------------------------------------------------------
+
+    @property
+    def _can_go_on(self) -> bool:
+        """Not where nobody could say what came of this chat, and what of others before it."""
+        return not self._sends or self._before is not None or (self._is_taken and self._has_numbers)
+
+    async def _take_up(self, line: SocketioConnection) -> list[ParsedFrame]:
+        """Follow the session: from now on, or from where it was left."""
+        wanted: dict[str, Any] = {"session_id": self._session_id}
+        if self._sends and self._mark.number is not None:
+            wanted |= {"after_sequence": self._mark.number, "resume": True}
+        await line.emit("session:subscribe", wanted)
+        if not self._sends:
+            return []
+        self._is_taken = self._is_taken or await self._was_taken()
+        if not self._is_taken:
+            return []
+        self._is_in_doubt = not self._is_heard
+        return await self._missed() if self._is_heard and not self._has_numbers else []
+
+    async def _was_taken(self) -> bool:
+        """Whether there is a turn of what we said; it may have been on its way still when the line broke."""
+        if await self._turns(self._before):
+            return True
+        await asyncio.sleep(DELIVERY_SECONDS)
+        return bool(await self._turns(self._before))
+
+    async def _turns(self, last: int | None) -> list[dict[str, Any]]:
+        """The turns after that one."""
+        last = -1 if last is None else last
+        return [turn for turn in await self._books.messages(self._session_id) if number(turn.get("sequence")) > last]
+
+    async def _missed(self) -> list[ParsedFrame]:
+        """What is not told again, from the books: the turns as they are, and the end if it has come."""
+        status = await self._books.status(self._session_id)
+        frames = [ParsedFrame("turn:start" if turn.get("status") == meanings().streaming else "turn:end", turn)
+                  for turn in await self._turns(self._since)]
+        if status != meanings().session_running:
+            frames.append(ParsedFrame("chat:end", {"status": status if status in meanings().outcome else None}))
+        return frames
+
+    # -- one packet -----------------------------------------------------------------------------------------------
+
+    async def _next(self, line: SocketioConnection, sent: int) -> list[ParsedFrame]:
+        """What comes next of this chat, which may be nothing."""
+        try:
+            heard = await line.receive(self._seconds)
+        except TimedOut:
+            if self.is_broken:
+                return [ParsedFrame("chat:end", {"status": meanings().failed})]
+            if not self._is_in_doubt:
+                raise
+            self._is_in_doubt = False
+            return await self._missed()
+        if isinstance(heard, Acknowledgement):
+            return self._acknowledged(heard, sent)
+        body = heard.body if isinstance(heard.body, dict) else {}
+        if body.get("session_id") not in (None, self._session_id) or self._is_stale(heard.name, body):
+            return []
+        if heard.name == "system:error" and not self._is_taken:
+            self._refused(body)
+            return []
+        self._note(heard.name, body)
+        return [heard]
+
+    def _note(self, name: str, body: dict[str, Any]) -> None:
+        if self._before is None and name == "turn:start" and isinstance(body.get("sequence"), int):
+            self._before = body["sequence"] - 1
+            self._since = self._before if self._since is None else self._since
+        self._mark.advance(body)
+        self._has_numbers = self._has_numbers or isinstance(body.get("stream_sequence"), int)
+        self._is_taken = self._is_taken or name == "chat:start"
+        self._is_heard, self._is_in_doubt = self._is_heard or self._is_taken, False
+
+    def _is_stale(self, name: str, body: dict[str, Any]) -> bool:
+        """Whether it was heard before, or is of a chat that was over when ours began."""
+        told, last = body.get("stream_sequence"), self._mark.number
+        if isinstance(told, int) and last is not None and told <= last:
+            return True
+        if not self._is_in_doubt or not self._run_id:
+            return False
+        return name != "chat:start" or body.get("chat_run_id") not in (None, self._run_id)
+
+    def _acknowledged(self, ack: Acknowledgement, sent: int) -> list[ParsedFrame]:
+        """A server may acknowledge nothing; one that does says whether it does what we want."""
+        body = ack.body if isinstance(ack.body, dict) else {}
+        if body.get("status") == "error" or body.get("ok") is False:
+            if not self._is_taken:
+                self._refused(body)
+        elif ack.number == sent:
+            self._is_taken = True
+            self._run_id = text(body.get("chat_run_id"))
+            return [ParsedFrame(ACKNOWLEDGED, body)]
+        return []
+
+    def _refused(self, body: dict[str, Any]) -> None:
+        code, said = str(body.get("code")), self._place.quoted(body.get("message") or "no reason given")
+        if code in ALREADY_ACCEPTED_CODES and self._sends > 1:
+            self._is_taken = True
+            return
+        kind = _ERRORS.get(meanings().fault.get(code, FaultCode.BACKEND), BackendFailed)
+        raise kind(f"{self._place.name} refused: {said}")
+
+    @property
+    def _seconds(self) -> float:
+        """How long the next packet is waited for."""
+        patience, now = self._place.patience, _now()
+        left = [self._end_of_patience - now]
+        if not self._is_taken:
+            left.append(self._sent_at + patience.first_byte - now)
+        if self.is_broken:
+            left.append(END_AFTER_FAULT_SECONDS)
+        if self._is_in_doubt:
+            left.append(REPLAY_SECONDS)
+        return min(left)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

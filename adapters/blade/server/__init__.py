@@ -1,0 +1,12 @@
+"""Blade as a server: messages of clients become commands, records become frames, over Socket.IO and REST."""
+
+from .inbound import MESSAGES, recorded_commands
+from .projector import CUES, NAMES, make_projector
+
+__all__ = [
+    "CUES",
+    "MESSAGES",
+    "NAMES",
+    "make_projector",
+    "recorded_commands",
+]

@@ -1,0 +1,153 @@
+"""Blade's bodies beside chat, as the table spells them."""
+
+from collections.abc import Iterable, Mapping
+from posixpath import normpath
+from typing import Any
+
+from gateway.model import AnyEvent, Checkpoint, InputAccepted, MessageStarted, SendMessage
+from gateway.ports import IssuedKey
+from gateway.resources import SessionArchive, StoredMemory, StoredRun, StoredTask, WorkspaceItem
+from mappings.language import Table
+
+from .turn_state import with_prefix
+
+_KEY = ("id", "name", "masked", "created_at", "last_used_at", "last_used_from", "plaintext")
+_ITEM = ("name", "size", "path", "changed_at")
+
+RESOURCE_OBJECTS: Mapping[str, tuple[str, ...]] = {
+    "ok": (),
+    "ok.count": ("count",),
+    "memory": (
+        "id", "type", "content", "skill", "record", "scope", "owner", "topic", "external_id", "superseded_by",
+        "reason", "created_at", "updated_at", "hits", "last_hit_at", "disabled", "session_id",
+    ),
+    "memories": ("items", "total"),
+    "key": _KEY,
+    "key.created": (*_KEY, "key"),
+    "folder": _ITEM,
+    "file": _ITEM,
+    "file.written": ("path",),
+    "file.path": ("path",),
+    "deleted": ("path",),
+    "files.uploaded": ("uploaded", "failed"),
+    "file.refused": ("path", "error"),
+    "share": ("token", "url", "expires_at"),
+    "share.revoked": (),
+    "checkpoint": ("checkpoint_id", "leaf_id", "turn_id", "sequence", "created_at", "preview"),
+    "rewound": ("checkpoint_id", "session_id"),
+    "checked_out": ("checkpoint_id", "position", "messages"),
+    "import.preview": ("session_id", "intent", "agent", "exported_at", "records", "messages", "files"),
+    "imported": ("session_id",),
+    "replay": ("state",),
+    "replay.started": ("session_id",),
+    "replay.preview": ("session_id", "intent", "supported", "reason"),
+    "replay.state": ("state",),
+    "version": ("version", "min_sdk"),
+    "config": ("version", "model"),
+    "models": ("default", "models"),
+    "model": ("id", "name"),
+    "me": ("id", "name", "created_at"),
+    "extra": ("session_id", "extra", "created_at", "updated_at"),
+    "task": ("id", "title", "prompt", "cron", "timezone", "enabled", "expires_at", "unattended", "model"),
+    "task.run": ("id", "task_id", "session_id", "status", "error", "triggered_at", "finished_at"),
+    "task.due": ("task_id", "title", "times"),
+    "task.time": ("at",),
+}
+
+
+# -- memories ---------------------------------------------------------------------------------------------------------
+
+def memory_body(table: Table, kept: StoredMemory) -> Any:
+    said = kept.memory
+    return table.object(
+        "memory", id=kept.number, type=said.type, content=said.content, skill=said.skill, record=said.record,
+        scope=said.scope, owner=said.owner, topic=said.topic, external_id=said.external_id,
+        superseded_by=said.superseded_by, reason=said.reason, created_at=kept.created_at, updated_at=kept.updated_at,
+        hits=said.hits, last_hit_at=said.last_hit_at, disabled=said.disabled, session_id=said.session_id,
+    )
+
+
+def memories_body(table: Table, page: Iterable[StoredMemory], total: int) -> Any:
+    return table.object("memories", items=[memory_body(table, kept) for kept in page], total=total)
+
+
+# -- keys -------------------------------------------------------------------------------------------------------------
+
+def key_body(table: Table, found: IssuedKey) -> Any:
+    return table.object("key", **_key(found))
+
+
+def created_key_body(table: Table, made: IssuedKey, token: str) -> Any:
+    """Both shapes in one: the key's own fields, and the key without its plaintext below `key`."""
+    return table.object("key.created", **_key(made) | {"plaintext": token}, key=key_body(table, made))
+
+
+def _key(found: IssuedKey) -> dict[str, Any]:
+    return {
+        "id": found.key_id, "name": found.label or found.name, "masked": found.masked, "plaintext": None,
+        "created_at": found.created.timestamp(), "last_used_at": found.used and found.used.timestamp(),
+        "last_used_from": found.used_from or None,
+    }
+
+
+# -- files ------------------------------------------------------------------------------------------------------------
+
+def item_body(table: Table, found: WorkspaceItem, folder: str) -> Any:
+    return table.object(
+        "folder" if found.is_folder else "file", name=found.name, size=found.size,
+        path=normpath(f"{folder}/{found.name}").lstrip("/"), changed_at=found.changed_at,
+    )
+
+
+# -- checkpoints ------------------------------------------------------------------------------------------------------
+
+def checkpoint_body(
+    table: Table, checkpoint_id: str, mark: Checkpoint, message_id: str | None, preview: str, leaf_id: str,
+) -> Any:
+    return table.object(
+        "checkpoint", checkpoint_id=checkpoint_id, leaf_id=leaf_id,
+        turn_id=with_prefix("turn", message_id) if message_id else None, sequence=mark.entries, created_at=mark.at,
+        preview=preview,
+    )
+
+
+# -- exports ----------------------------------------------------------------------------------------------------------
+
+def import_preview_body(table: Table, found: SessionArchive) -> Any:
+    told = found.manifest
+    return table.object(
+        "import.preview", session_id=told.session_id, intent=told.title or "", agent=told.agent,
+        exported_at=told.exported_at, records=told.records, files=found.files,
+        messages=sum(_is_message(record.event) for record in found.records),
+    )
+
+
+def _is_message(event: AnyEvent) -> bool:
+    return isinstance(event, MessageStarted) or (
+        isinstance(event, InputAccepted) and isinstance(event.command, SendMessage)
+    )
+
+
+# -- scheduled tasks --------------------------------------------------------------------------------------------------
+
+def task_body(table: Table, kept: StoredTask) -> Any:
+    said = kept.task
+    return table.object(
+        "task", id=kept.task_id, title=said.title, prompt=said.prompt, cron=said.cron, timezone=said.timezone,
+        enabled=said.enabled, expires_at=said.expires_at, unattended=said.unattended, model=said.model,
+    )
+
+
+def task_run_body(table: Table, kept: StoredRun) -> Any:
+    said = kept.run
+    return table.object(
+        "task.run", id=kept.run_id, task_id=said.task_id, session_id=said.session_id, status=said.status,
+        error=said.error, triggered_at=said.triggered_at, finished_at=said.finished_at,
+    )
+
+
+def due_body(table: Table, kept: StoredTask, times: Iterable[float]) -> Any:
+    return table.object(
+        "task.due", task_id=kept.task_id, title=kept.task.title,
+        times=[table.object("task.time", at=time) for time in times],
+    )

@@ -1,0 +1,97 @@
+"""All that Blade serves beside chat: memories, keys, files, shares, checkpoints, exports, tasks and replays.
+
+What Blade's pages list and this gateway has not: said so, in one place.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
+
+from aiohttp import web
+
+from adapters.blade.server.socket import ChatSocket, decode_packet
+from gateway.http import Context, SocketIOServer, json_response
+from gateway.model import FaultCode
+
+from .checkpoints import checkpoint_routes, replay_routes
+from .keys import key_routes
+from .memories import memory_routes
+from .scheduled_tasks import task_routes
+from .service import service_routes
+from .sessions import HARD_LIMIT_FACTOR, SessionRoutes
+from .sharing import archive_routes, share_routes
+from .workspace import workspace_routes
+
+
+def not_implemented_routes(context: Context) -> list[web.RouteDef]:
+    return [
+        web.route(method, f"{context.mount}{path}", _not_implemented(context, what))
+        for method, path, what in NOT_IMPLEMENTED_PATHS
+    ]
+
+
+ROUTE_GROUPS = (
+    service_routes, memory_routes, key_routes, workspace_routes, share_routes, checkpoint_routes, archive_routes,
+    task_routes, replay_routes, not_implemented_routes,
+)
+
+
+def rest_routes(context: Context) -> list[web.RouteDef]:
+    return [route for room in ROUTE_GROUPS for route in room(context)]
+
+
+Handler = Callable[[web.Request], Awaitable[web.Response]]
+SESSION_PATH = "/sessions/{id}"
+NOT_IMPLEMENTED_PATHS: tuple[tuple[str, str, str], ...] = (
+    ("POST", f"{SESSION_PATH}/switch-branch", "branches"),
+    ("POST", f"{SESSION_PATH}/tokenize", "token counts"),
+    ("GET", f"{SESSION_PATH}/context-stats", "context statistics"),
+    ("GET", f"{SESSION_PATH}/tasks", "task lists"),
+    ("*", f"{SESSION_PATH}/background-tasks{{rest:.*}}", "background tasks"),
+    ("*", f"{SESSION_PATH}/skills{{rest:.*}}", "skills"),
+    ("*", "/tokenize{rest:.*}", "token counts"),
+    ("*", "/skills{rest:.*}", "skills"),
+    ("*", "/solutions{rest:.*}", "solutions"),
+    ("*", "/prod_{rest:.*}", "products"),
+    ("*", "/env{rest:(/.*)?}", "environments"),
+    ("*", "/registry/{rest:.*}", "registries"),
+    ("*", "/admin/{rest:.*}", "administrators' ways"),
+    ("*", "/auth/{rest:.*}", "passwords and cookies"),
+    ("*", "/user/{rest:.*}", "user profiles"),
+)
+"""Method, path below the mount, and what it would be. They come last: what is served goes before what is not."""
+
+
+def _not_implemented(context: Context, what: str) -> Handler:
+    async def absent(request: web.Request) -> web.Response:
+        message = f"{request.method} {request.path}: {what} are not part of this gateway"
+        _, body = context.table.error(FaultCode.UNSUPPORTED, message=message)
+        return json_response(body, 501)
+
+    return absent
+
+
+def routes(context: Context) -> Iterable[web.RouteDef]:
+    chat, at, settings = ChatSocket(context), context.mount, context.settings
+    blade = SessionRoutes(context, chat)
+    sockets = SocketIOServer(
+        chat, context.guard, patience=lambda: context.send_timeout, ping_seconds=settings.ping_seconds,
+        most_bytes=HARD_LIMIT_FACTOR * settings.message_bytes, reads=decode_packet,
+    )
+    session = f"{at}/sessions/{{id}}"
+    return [
+        *sockets.routes(settings.socket_path),
+        web.get(f"{at}/health", blade.health),
+        web.post(f"{at}/sessions", blade.create),
+        web.get(f"{at}/sessions", blade.listed),
+        web.get(session, blade.get),
+        web.patch(session, blade.rename),
+        web.delete(session, blade.delete),
+        web.put(f"{session}/env", blade.env),
+        web.patch(f"{session}/pin", blade.pin),
+        web.patch(f"{session}/sharing", blade.share),
+        web.patch(f"{session}/memory", blade.remember),
+        web.get(f"{session}/messages", blade.messages),
+        web.get(f"{session}/history", blade.history),
+        web.post(f"{session}/compact", blade.compact),
+        web.post(f"{session}/chat", blade.chat),
+        *rest_routes(context),
+    ]

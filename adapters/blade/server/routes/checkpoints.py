@@ -1,0 +1,143 @@
+"""Blade's checkpoints: where a session can be rewound to, how it looked there, and going back.
+
+Blade's replays: a session happens again in a new one, at speed 1, 2 or 5.
+"""
+
+from typing import Any
+
+from aiohttp import web
+
+from adapters.blade.server import resource_views as views
+from adapters.blade.server.history import message_bodies, update_private
+from adapters.blade.wire import CheckoutRequest, ReplayChange, ReplayRequest, RewindRequest
+from gateway.errors import NotFound
+from gateway.http import OWNER, Context, json_response, read_json
+from gateway.model import PRIVATE, ROOT, SessionView, text_of
+from gateway.ports import Replays, ReplayState
+from gateway.time_slices import sliced
+
+CHECKPOINT_PREFIX = "cp_"
+PREVIEW_LENGTH = 120
+
+
+def checkpoint_routes(context: Context) -> list[web.RouteDef]:
+    checkpoints, at = CheckpointRoutes(context), f"{context.mount}/sessions/{{id}}"
+    return [
+        web.get(f"{at}/checkpoints", checkpoints.listed),
+        web.post(f"{at}/rewind", checkpoints.rewind),
+        web.post(f"{at}/checkout", checkpoints.check_out),
+    ]
+
+
+class CheckpointRoutes:
+    """One method per route; a checkpoint is named after its place in the log."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    async def listed(self, request: web.Request) -> web.Response:
+        view = await self._view(request)
+        last, said = _last_messages(view), _first_words(view)
+        leaf, shown = f"{CHECKPOINT_PREFIX}{view.checkpoints[-1].seq}", list[Any]()
+        async for some in sliced(view.checkpoints[:]):
+            shown += [
+                views.checkpoint_body(self.context.table, f"{CHECKPOINT_PREFIX}{mark.seq}", mark, last[mark.entries],
+                                 said.get(mark.turn_id, ""), leaf)
+                for mark in some
+            ]
+        return json_response(shown)
+
+    async def rewind(self, request: web.Request) -> web.Response:
+        said, view = await read_json(request, RewindRequest), await self._view(request)
+        mark = view.checkpoints[_checkpoint_index(view, said.checkpoint_id)]
+        if mark is not view.checkpoints[-1] or view.status != "idle":
+            await self.context.sessions.rewind(view.owner, view.session_id, mark.seq)
+        return json_response(
+            self.context.table.object("rewound", checkpoint_id=said.checkpoint_id, session_id=view.session_id)
+        )
+
+    async def check_out(self, request: web.Request) -> web.Response:
+        """How the session looked there; nothing changes."""
+        said, view = await read_json(request, CheckoutRequest), await self._view(request)
+        place = _checkpoint_index(view, said.checkpoint_id)
+        mark = view.checkpoints[max(place - 1, 0) if said.position == "before" else place]
+        messages = await message_bodies(self.context, view.owner, view.session_id, upto=mark.seq)
+        return json_response(self.context.table.object(
+            "checked_out", checkpoint_id=said.checkpoint_id, position=said.position, messages=messages,
+        ))
+
+    async def _view(self, request: web.Request) -> SessionView:
+        return await self.context.sessions.get(request[OWNER], request.match_info["id"])
+
+
+def _checkpoint_index(view: SessionView, checkpoint_id: str) -> int:
+    """Which of the checkpoints that were not rewound."""
+    for place, mark in enumerate(view.checkpoints):
+        if checkpoint_id == f"{CHECKPOINT_PREFIX}{mark.seq}":
+            return place
+    raise NotFound(f"there is no checkpoint '{checkpoint_id}'")
+
+
+def _last_messages(view: SessionView) -> list[str | None]:
+    """For each number of entries, the message that was the last then."""
+    last: list[str | None] = [None]
+    for entry in view.entries:
+        last.append(entry.message_id if entry.scope_id == ROOT and entry.message_id else last[-1])
+    return last
+
+
+def _first_words(view: SessionView) -> dict[str | None, str]:
+    """What somebody said to begin each turn."""
+    said: dict[str | None, str] = {None: ""}
+    for entry in view.entries:
+        if entry.turn_id not in said:
+            said[entry.turn_id] = text_of(entry.content)[:PREVIEW_LENGTH]
+    return said
+
+
+def replay_routes(context: Context) -> list[web.RouteDef]:
+    assert context.replays is not None, "a gateway replays"
+    replays, at = ReplayRoutes(context, context.replays), f"{context.mount}/sessions/{{id}}/replay"
+    return [
+        web.post(at, replays.start),
+        web.get(f"{at}/preview", replays.preview),
+        web.patch(at, replays.change),
+    ]
+
+
+class ReplayRoutes:
+    """One method per route; how far a replay is, is kept with its session."""
+
+    def __init__(self, context: Context, replays: Replays) -> None:
+        self.context = context
+        self.replays = replays
+
+    async def start(self, request: web.Request) -> web.Response:
+        said = await read_json(request, ReplayRequest) if request.can_read_body else ReplayRequest()
+        owner = request[OWNER]
+        old = await self.context.sessions.get(owner, request.match_info["id"])
+        kept = {PRIVATE: {self.context.dialect: old.private(self.context.dialect)}}
+
+        async def changed(session_id: str, state: ReplayState) -> None:
+            await update_private(self.context, owner, session_id, replay_state=self._shown(state))
+
+        view = await self.replays.start(owner, old.session_id, said.speed, kept, changed)
+        return json_response(self.context.table.object("replay.started", session_id=view.session_id))
+
+    async def preview(self, request: web.Request) -> web.Response:
+        view = await self.context.sessions.get(request[OWNER], request.match_info["id"])
+        reason = await self.replays.can(view.owner, view.session_id)
+        return json_response(self.context.table.object(
+            "replay.preview", session_id=view.session_id, intent=view.title or "", supported=reason is None,
+            reason=reason,
+        ))
+
+    async def change(self, request: web.Request) -> web.Response:
+        said, session_id = await read_json(request, ReplayChange), request.match_info["id"]
+        state = await self.replays.change(
+            request[OWNER], session_id, speed=said.speed, stop=said.status == "autonomous",
+        )
+        return json_response(self.context.table.object("replay", state=self._shown(state)))
+
+    def _shown(self, state: ReplayState) -> Any:
+        return self.context.table.object("replay.state", state=state)

@@ -1,0 +1,52 @@
+"""Blade's API keys: the gateway's own, so that a key made here opens every dialect."""
+
+from aiohttp import web
+
+from adapters.blade.server import resource_views as views
+from adapters.blade.wire import KeyName
+from gateway.http import CALLER, OWNER, Context, json_response, read_json
+from gateway.ports import KeyRing
+
+KEY_PREFIX = "sk-blade-v2-"
+
+
+def key_routes(context: Context) -> list[web.RouteDef]:
+    assert context.keys is not None, "a gateway has keys, whether it asks for them or not"
+    keys, at = KeyRoutes(context, context.keys), f"{context.mount}/user/api-keys"
+    return [
+        *(web.post(path, keys.create) for path in (at, f"{at}/")),
+        *(web.get(path, keys.listed) for path in (at, f"{at}/")),
+        web.get(f"{at}/{{id}}", keys.get),
+        web.patch(f"{at}/{{id}}", keys.rename),
+        web.delete(f"{at}/{{id}}", keys.delete),
+    ]
+
+
+class KeyRoutes:
+    """One method per route."""
+
+    def __init__(self, context: Context, keys: KeyRing) -> None:
+        self.context = context
+        self.keys = keys
+
+    async def create(self, request: web.Request) -> web.Response:
+        name = (await read_json(request, KeyName)).name
+        made, token = await self.keys.issue(request[CALLER], name, KEY_PREFIX)
+        return json_response(views.created_key_body(self.context.table, made, token), 201)
+
+    async def listed(self, request: web.Request) -> web.Response:
+        found = await self.keys.of(request[OWNER])
+        return json_response([views.key_body(self.context.table, key) for key in found])
+
+    async def get(self, request: web.Request) -> web.Response:
+        found = await self.keys.find(request[OWNER], request.match_info["id"])
+        return json_response(views.key_body(self.context.table, found))
+
+    async def rename(self, request: web.Request) -> web.Response:
+        name = (await read_json(request, KeyName)).name
+        found = await self.keys.relabel(request[CALLER], request.match_info["id"], name)
+        return json_response(views.key_body(self.context.table, found))
+
+    async def delete(self, request: web.Request) -> web.Response:
+        await self.keys.revoke(request[CALLER], request.match_info["id"])
+        return web.Response(status=204)

@@ -1,0 +1,94 @@
+"""Blade's memories: made, searched, changed and forgotten, one by one or many at once."""
+
+from typing import Any
+
+from aiohttp import web
+
+from adapters.blade.server import resource_views as views
+from adapters.blade.wire import MemoryBatch, MemoryChange, MemoryFields, MemoryQuery, MemorySwitch, NewMemory
+from gateway.errors import NotFound
+from gateway.http import OWNER, Context, json_response, read_json, validate
+from gateway.resources import Memories, Memory
+
+FIELD_NAMES = {
+    "skill_name": "skill", "record_type": "record", "mem0_id": "external_id", "write_reason": "reason",
+    "source_session": "session_id",
+}
+"""Blade's words for what the house calls otherwise."""
+
+FILTERS = ("skill_name", "type", "record_type", "scope", "owner", "topic")
+
+
+def memory_routes(context: Context) -> list[web.RouteDef]:
+    memories, at = MemoryRoutes(context), f"{context.mount}/memories"
+    return [
+        web.post(at, memories.create),
+        web.get(at, memories.listed),
+        web.post(f"{at}/batch", memories.batch),
+        web.get(f"{at}/{{id}}", memories.get),
+        web.put(f"{at}/{{id}}", memories.change),
+        web.patch(f"{at}/{{id}}", memories.switch),
+        web.delete(f"{at}/{{id}}", memories.delete),
+    ]
+
+
+class MemoryRoutes:
+    """One method per route."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.memories = Memories(context.resources)
+
+    async def create(self, request: web.Request) -> web.Response:
+        said = await read_json(request, NewMemory)
+        kept = await self.memories.add(request[OWNER], Memory(**_memory_fields(said)))
+        return json_response(views.memory_body(self.context.table, kept), 201)
+
+    async def listed(self, request: web.Request) -> web.Response:
+        query = validate(MemoryQuery, dict(request.query))
+        wanted = {FIELD_NAMES.get(name, name): value for name in FILTERS if (value := getattr(query, name)) is not None}
+        if query.status != "all":
+            wanted["disabled"] = query.status == "disabled"
+        page, total = await self.memories.search(
+            request[OWNER], wanted, query.keyword, offset=query.offset, limit=query.limit,
+        )
+        return json_response(views.memories_body(self.context.table, page, total))
+
+    async def get(self, request: web.Request) -> web.Response:
+        return json_response(
+            views.memory_body(self.context.table, await self.memories.find(request[OWNER], _memory_number(request)))
+        )
+
+    async def change(self, request: web.Request) -> web.Response:
+        said = await read_json(request, MemoryChange)
+        changed = await self.memories.change(request[OWNER], _memory_number(request), **_memory_fields(said))
+        return json_response(views.memory_body(self.context.table, changed))
+
+    async def switch(self, request: web.Request) -> web.Response:
+        said = await read_json(request, MemorySwitch)
+        changed = await self.memories.change(request[OWNER], _memory_number(request), disabled=said.disabled)
+        return json_response(views.memory_body(self.context.table, changed))
+
+    async def delete(self, request: web.Request) -> web.Response:
+        await self.memories.remove(request[OWNER], _memory_number(request))
+        return json_response(self.context.table.object("ok"))
+
+    async def batch(self, request: web.Request) -> web.Response:
+        said, owner = await read_json(request, MemoryBatch), request[OWNER]
+        if said.action == "delete":
+            count = await self.memories.remove_all(owner, said.ids)
+        else:
+            count = await self.memories.change_all(owner, said.ids, disabled=said.action == "disable")
+        return json_response(self.context.table.object("ok.count", count=count))
+
+
+def _memory_fields(fields: MemoryFields) -> dict[str, Any]:
+    """What a client said, in the house's words; what is null it did not say."""
+    return {FIELD_NAMES.get(name, name): value for name, value in fields.model_dump(exclude_none=True).items()}
+
+
+def _memory_number(request: web.Request) -> int:
+    said = request.match_info["id"]
+    if not (said.isascii() and said.isdigit() and len(said) < 16):
+        raise NotFound(f"there is no memory '{said}'")
+    return int(said)

@@ -1,0 +1,105 @@
+"""Blade's scheduled tasks: what an agent is asked, and when, whether or not anybody is there."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from aiohttp import web
+
+from adapters.blade.server import resource_views as views
+from adapters.blade.wire import NewTask, TaskChange
+from gateway.errors import Invalid
+from gateway.http import OWNER, Context, json_response, read_json
+from gateway.resources import ScheduledTask, Schedules
+
+WEEK = 7 * 86_400.0
+
+
+def task_routes(context: Context) -> list[web.RouteDef]:
+    tasks, at = TaskRoutes(context), f"{context.mount}/scheduled-tasks"
+    return [
+        web.post(at, tasks.create),
+        web.get(at, tasks.listed),
+        web.get(f"{at}/calendar", tasks.calendar),
+        web.get(f"{at}/{{id}}", tasks.get),
+        web.patch(f"{at}/{{id}}", tasks.change),
+        web.delete(f"{at}/{{id}}", tasks.delete),
+        web.post(f"{at}/{{id}}/start", tasks.start),
+        web.post(f"{at}/{{id}}/stop", tasks.stop),
+        web.get(f"{at}/{{id}}/runs", tasks.runs),
+    ]
+
+
+class TaskRoutes:
+    """One method per route."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.schedules = Schedules(context.resources, context.clock)
+
+    async def create(self, request: web.Request) -> web.Response:
+        said = await read_json(request, NewTask)
+        agent = self.context.settings.agent or next(iter(self.context.agents))
+        kept = await self.schedules.add(request[OWNER], ScheduledTask(
+            title=said.title, prompt=said.prompt, cron=said.cron, timezone=said.timezone, agent=agent,
+            enabled=said.enabled, unattended=said.skip_confirmations, model=said.model,
+            expires_at=_read_time(said.expires_at, "expires_at"),
+        ))
+        return json_response(views.task_body(self.context.table, kept), 201)
+
+    async def listed(self, request: web.Request) -> web.Response:
+        return json_response(
+            [views.task_body(self.context.table, kept) for kept in await self.schedules.of(request[OWNER])]
+        )
+
+    async def get(self, request: web.Request) -> web.Response:
+        kept = await self.schedules.find(request[OWNER], request.match_info["id"])
+        return json_response(views.task_body(self.context.table, kept))
+
+    async def change(self, request: web.Request) -> web.Response:
+        return await self._change(request, **_task_changes(await read_json(request, TaskChange)))
+
+    async def start(self, request: web.Request) -> web.Response:
+        return await self._change(request, enabled=True)
+
+    async def stop(self, request: web.Request) -> web.Response:
+        return await self._change(request, enabled=False)
+
+    async def delete(self, request: web.Request) -> web.Response:
+        await self.schedules.remove(request[OWNER], request.match_info["id"])
+        return web.Response(status=204)
+
+    async def calendar(self, request: web.Request) -> web.Response:
+        start = _read_time(request.query.get("from"), "from") or self.context.clock()
+        end = _read_time(request.query.get("to"), "to") or start + WEEK
+        found = await self.schedules.calendar(request[OWNER], start, end)
+        return json_response([views.due_body(self.context.table, kept, times) for kept, times in found])
+
+    async def runs(self, request: web.Request) -> web.Response:
+        found = await self.schedules.runs(request[OWNER], request.match_info["id"])
+        return json_response([views.task_run_body(self.context.table, run) for run in found])
+
+    async def _change(self, request: web.Request, **changes: Any) -> web.Response:
+        kept = await self.schedules.change(request[OWNER], request.match_info["id"], **changes)
+        return json_response(views.task_body(self.context.table, kept))
+
+
+def _task_changes(said: TaskChange) -> dict[str, Any]:
+    """What was said, in the house's words; null takes away what can be missing, and says nothing of the rest."""
+    changes = {name: getattr(said, name) for name in said.model_fields_set - {"anonymous"}}
+    changes = {name: value for name, value in changes.items() if value is not None or name in ("expires_at", "model")}
+    if "skip_confirmations" in changes:
+        changes["unattended"] = changes.pop("skip_confirmations")
+    if "expires_at" in changes:
+        changes["expires_at"] = _read_time(said.expires_at, "expires_at")
+    return changes
+
+
+def _read_time(said: str | None, field: str) -> float | None:
+    """A time as `2026-01-01T00:00:00Z`; without a zone it is UTC's."""
+    if said is None:
+        return None
+    try:
+        found = datetime.fromisoformat(said)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC).timestamp()
+    except (ValueError, OverflowError):
+        raise Invalid(f"{field}: '{said[:40]}' is no time such as 2026-01-01T00:00:00Z", param=field) from None

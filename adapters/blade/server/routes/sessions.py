@@ -1,0 +1,175 @@
+"""Blade's HTTP handlers for chat: each parses, asks the house, answers."""
+
+from typing import Any
+
+from aiohttp import web
+from pydantic import BaseModel
+
+from adapters.blade import wire
+from adapters.blade.server import history as history_module
+from adapters.blade.server import inbound, views
+from adapters.blade.server.history import RECORDS_PER_PAGE, message_bodies, record_pages, update_private
+from adapters.blade.server.socket import MISSING_MESSAGE, ChatSocket, final_result
+from gateway.errors import Invalid
+from gateway.field_errors import quote_value
+from gateway.http import OWNER, Context, json_response, public, read_json
+from gateway.model import PRIVATE, SECRETS, SessionStatus, SessionView, Settings
+from gateway.time_slices import one_at_a_time, sliced
+
+HARD_LIMIT_FACTOR = 3
+"""A packet of so many times the largest message is not even read; a lesser one is refused in words."""
+MAX_SESSIONS_LISTED = 10_000
+
+
+
+
+class SessionRoutes:
+    """One method per route."""
+
+    def __init__(self, context: Context, chat: ChatSocket) -> None:
+        self.context = context
+        self._chat = chat
+
+    @public
+    async def health(self, request: web.Request) -> web.Response:
+        return json_response(self.context.table.object("health"))
+
+    # -- sessions -------------------------------------------------------------------------------------------------
+
+    async def create(self, request: web.Request) -> web.Response:
+        body = await read_json(request, wire.NewSession)
+        agent = self._agent(body.solution_id)
+        view = await self.context.sessions.create(
+            request[OWNER], agent, settings=self._settings(body, agent), title=body.intent,
+            metadata={PRIVATE: {self.context.dialect: _private_fields(body)}},
+        )
+        return json_response(self.context.table.object("session.created", session_id=view.session_id))
+
+    async def listed(self, request: web.Request) -> web.Response:
+        limit, offset = _number_param(request, "limit", 20, 1), _number_param(request, "offset", 0, 0)
+        found, _ = await self.context.sessions.list(request[OWNER], limit=MAX_SESSIONS_LISTED)
+        wanted: list[SessionView] = []
+        async for some in sliced(found, RECORDS_PER_PAGE):
+            wanted += [view for view in some if self._wanted(request, view)]
+        items: list[Any] = []
+        async for some in sliced(wanted[offset:offset + limit], RECORDS_PER_PAGE):
+            items += [self._shown(view) for view in some]
+        return json_response(
+            self.context.table.object("sessions", items=items, total=len(wanted), limit=limit, offset=offset)
+        )
+
+    async def get(self, request: web.Request) -> web.Response:
+        return self._whole(await self._view(request))
+
+    async def rename(self, request: web.Request) -> web.Response:
+        body = await read_json(request, wire.RenameSession)
+        session_id = request.match_info["id"]
+        return self._whole(await self.context.sessions.update(request[OWNER], session_id, title=body.intent))
+
+    async def delete(self, request: web.Request) -> web.Response:
+        await self.context.sessions.delete(request[OWNER], request.match_info["id"])
+        return json_response(self.context.table.object("session.deleted"))
+
+    async def env(self, request: web.Request) -> web.Response:
+        return self._whole(await self._keep(request, **{SECRETS: (await read_json(request, wire.EnvRequest)).env}))
+
+    async def pin(self, request: web.Request) -> web.Response:
+        return self._whole(await self._keep(request, is_pinned=(await read_json(request, wire.PinRequest)).pinned))
+
+    async def share(self, request: web.Request) -> web.Response:
+        body = await read_json(request, wire.SharingRequest)
+        await self._keep(request, shared=body.shared)
+        return json_response(self.context.table.object("session.shared", shared=body.shared))
+
+    async def remember(self, request: web.Request) -> web.Response:
+        body = await read_json(request, wire.MemoryUseRequest)
+        await self._keep(request, memory_enabled=body.memory_enabled)
+        return json_response(self.context.table.object("session.memory", memory_enabled=body.memory_enabled))
+
+    # -- what was said, and saying something ----------------------------------------------------------------------
+
+    async def messages(self, request: web.Request) -> web.Response:
+        return json_response(await message_bodies(self.context, request[OWNER], request.match_info["id"]))
+
+    async def history(self, request: web.Request) -> web.Response:
+        view = await self._view(request)
+        async with one_at_a_time(request[OWNER]):
+            pages = record_pages(self.context, request[OWNER], view.session_id)
+            return json_response(await history_module.history_body(self.context.table, pages, self._model(view)))
+
+    async def compact(self, request: web.Request) -> web.Response:
+        session_id, house = request.match_info["id"], self.context
+        with house.sessions.reserve_stream(request[OWNER]) as place:
+            submitting = house.sessions.submit(request[OWNER], session_id, [house.table.command("chat.compact")])
+            receipt = await house.begin_turn(request[OWNER], session_id, submitting)
+            await final_result(house, request[OWNER], session_id, receipt, place)
+        return json_response(house.table.object("ack", session_id=session_id))
+
+    async def chat(self, request: web.Request) -> web.Response:
+        session_id = (await self._view(request)).session_id
+        body = await read_json(request, wire.ChatSend)
+        if not inbound.has_content(body):
+            raise Invalid(MISSING_MESSAGE.message)
+        body = body.model_copy(update={"headless": True})
+        with self.context.sessions.reserve_stream(request[OWNER]) as place:
+            submitting = self._chat.submit(request[OWNER], session_id, body)
+            receipt = await self.context.begin_turn(request[OWNER], session_id, submitting)
+            return json_response(await final_result(self.context, request[OWNER], session_id, receipt, place))
+
+    # -- pieces ---------------------------------------------------------------------------------------------------
+
+    async def _view(self, request: web.Request) -> SessionView:
+        return await self.context.sessions.get(request[OWNER], request.match_info["id"])
+
+    async def _keep(self, request: web.Request, **kept: Any) -> SessionView:
+        return await update_private(self.context, request[OWNER], request.match_info["id"], **kept)
+
+    def _whole(self, view: SessionView) -> web.Response:
+        return json_response(views.full_session_body(self.context.table, view, self._model(view)))
+
+    def _shown(self, view: SessionView) -> Any:
+        return views.session_body(self.context.table, view, self._model(view))
+
+    def _model(self, view: SessionView) -> str | None:
+        card = self.context.agents.get(view.agent)
+        return view.settings.model or (card.model if card else None)
+
+    def _agent(self, solution_id: str | None) -> str:
+        """A solution that is an agent's name chooses the agent; else the one of the settings, or the first."""
+        named = self.context.settings.agent
+        if solution_id in self.context.agents:
+            return str(solution_id)
+        return self.context.agent(named).name if named else next(iter(self.context.agents))
+
+    def _settings(self, body: wire.NewSession, agent: str) -> Settings:
+        tools = None
+        if body.disable_tools:
+            off = body.disable_tools
+            tools = {tool.spec.name: tool.permission for tool in self.context.agent(agent).tools
+                     if isinstance(off, list) and tool.spec.name not in off}
+        return Settings(model=body.model, tools=tools)
+
+    def _wanted(self, request: web.Request, view: SessionView) -> bool:
+        if view.status is SessionStatus.CLOSED:
+            return False
+        prefix, words = request.query.get("template_id_prefix", ""), request.query.get("q", "")
+        kept, solution = view.private(self.context.dialect), request.query.get("solution_id")
+        if solution and kept.get("solution_id") != solution:
+            return False
+        return (kept.get("template_id") or "").startswith(prefix) and words.lower() in (view.title or "").lower()
+
+
+def _private_fields(body: wire.NewSession) -> dict[str, Any]:
+    """What the gateway has no use for and Blade's clients want to see again."""
+    said: BaseModel = body
+    kept = said.model_dump(exclude={"intent", "model", "disable_tools", "env"}, exclude_none=True)
+    return kept | ({SECRETS: body.env} if body.env else {})
+
+
+def _number_param(request: web.Request, name: str, otherwise: int, least: int) -> int:
+    said = request.query.get(name, str(otherwise))
+    if not said.isascii() or not said.isdecimal() or len(said) > 9 or int(said) < least:
+        raise Invalid(f"{name}: must be a whole number, {least} or more, not {quote_value(said)}", param=name)
+    return int(said)
+
+

@@ -1,0 +1,135 @@
+"""Blade's exports and imports: a session in a ZIP, and out of one as the importer's own.
+
+Blade's links to a session: made, taken back, and followed by people nobody knows.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from aiohttp import web
+
+from adapters.blade.server import resource_views as views
+from adapters.blade.server.history import message_bodies, update_private
+from adapters.blade.wire import ShareRequest
+from gateway.errors import GatewayError
+from gateway.http import OWNER, Context, absolute_url, attachment, json_response, public, read_json, receive_form
+from gateway.model import SessionView
+from gateway.resources import (
+    SessionArchive,
+    Shares,
+    Workspaces,
+    addresses_in,
+    pack_session,
+    unpack_session,
+    unpack_session_files,
+)
+from gateway.time_slices import one_at_a_time
+
+
+def archive_routes(context: Context) -> list[web.RouteDef]:
+    archives, at = ArchiveRoutes(context), f"{context.mount}/sessions"
+    return [
+        web.get(f"{at}/{{id}}/export", archives.export),
+        web.post(f"{at}/preview-import", archives.preview),
+        web.post(f"{at}/import", archives.take),
+    ]
+
+
+class ArchiveRoutes:
+    """One method per route."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.workspaces = Workspaces(context.data / "workspaces", trusted=lambda: context.trust_uploads)
+
+    async def export(self, request: web.Request) -> web.StreamResponse:
+        view = await self.context.sessions.get(request[OWNER], request.match_info["id"])
+        space = self.workspaces.of(view.session_id)
+        draft = space.draft()
+        try:
+            async with one_at_a_time(view.owner):
+                records = await self.context.sessions.records(view.owner, view.session_id)
+                await asyncio.to_thread(pack_session, draft, records, space, self.context.clock())
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+        return attachment(draft, f"{view.session_id}.zip", "application/zip", fleeting=True)
+
+    async def preview(self, request: web.Request) -> web.Response:
+        async with self._received(request) as (_, file), one_at_a_time(request[OWNER]):
+            return json_response(views.import_preview_body(self.context.table, await self._unpacked(file)))
+
+    async def take(self, request: web.Request) -> web.Response:
+        async with self._received(request) as (fields, file), one_at_a_time(request[OWNER]):
+            found = await self._unpacked(file)
+            self.context.check_stored_bytes(request[OWNER], found.bytes)
+            view = await self.context.sessions.import_session(request[OWNER], found.records)
+            await self._fill(view, file, fields)
+        return json_response(self.context.table.object("imported", session_id=view.session_id))
+
+    @asynccontextmanager
+    async def _received(self, request: web.Request) -> AsyncIterator[tuple[dict[str, str], Path]]:
+        """The fields of the form and the ZIP, which is gone afterwards."""
+        form, stored = await receive_form(request, self.context.files)
+        try:
+            yield form.fields, self.context.files.path(stored.file_id)
+        finally:
+            await self.context.files.remove(stored.file_id)
+
+    async def _unpacked(self, file: Path) -> SessionArchive:
+        """What is in the ZIP, if its records name no address that clients may not name."""
+        return await asyncio.to_thread(self._checked, file)
+
+    def _checked(self, file: Path) -> SessionArchive:
+        found = unpack_session(file, self.context.dialect)
+        self.context.check_addresses(addresses_in(found.records))
+        return found
+
+    async def _fill(self, view: SessionView, file: Path, fields: Mapping[str, str]) -> None:
+        """The session's files and its name; without all of them the session does not stay either."""
+        title, solution = fields.get("name", "").strip()[:500], fields.get("solution_id", "").strip()
+        try:
+            await asyncio.to_thread(unpack_session_files, file, self.workspaces.of(view.session_id))
+            if title or solution:
+                said = {"solution_id": solution} if solution else {}
+                await update_private(self.context, view.owner, view.session_id, title or None, **said)
+        except (GatewayError, OSError):
+            await self.context.sessions.delete(view.owner, view.session_id)
+            raise
+
+
+def share_routes(context: Context) -> list[web.RouteDef]:
+    shares, at = ShareRoutes(context), f"{context.mount}/sessions/{{id}}/share"
+    return [
+        web.post(at, shares.create),
+        web.delete(f"{at}/{{token}}", shares.revoke),
+        web.get(f"{context.mount}/share/{{token}}", shares.read),
+    ]
+
+
+class ShareRoutes:
+    """One method per route."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.sharing = Shares(context.resources, context.clock)
+
+    async def create(self, request: web.Request) -> web.Response:
+        said = await read_json(request, ShareRequest) if request.can_read_body else ShareRequest()
+        view = await self.context.sessions.get(request[OWNER], request.match_info["id"])
+        token, share = await self.sharing.share(view.owner, view.session_id, said.ttl_seconds)
+        url = absolute_url(request, f"{self.context.mount}/share/{token}")
+        return json_response(self.context.table.object("share", token=token, url=url, expires_at=share.expires_at))
+
+    async def revoke(self, request: web.Request) -> web.Response:
+        view = await self.context.sessions.get(request[OWNER], request.match_info["id"])
+        await self.sharing.revoke(view.owner, view.session_id, request.match_info["token"])
+        return json_response(self.context.table.object("share.revoked"))
+
+    @public
+    async def read(self, request: web.Request) -> web.Response:
+        share = await self.sharing.open(request.match_info["token"])
+        token = request.match_info["token"]
+        return json_response(await message_bodies(self.context, share.owner, share.session_id, waits_with=token))

@@ -1,0 +1,164 @@
+"""Blade's files of a session: listed, read, written, uploaded, renamed, copied and packed."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import orjson
+from aiohttp import web
+
+from adapters.blade.server import resource_views as views
+from adapters.blade.wire import CopyRequest, FileContent, RenameFile
+from gateway.errors import DISK_FULL, Conflict, GatewayError, Invalid, is_disk_full
+from gateway.http import OWNER, Context, attachment, guess_media_type, json_response, read_json, receive_files
+from gateway.model import CustomEvent
+from gateway.resources import Workspace, Workspaces
+
+FILES_CHANGED_TOPIC = "workspace.files_changed"
+MAX_UPLOADED_FILES = 256
+"""How many files one upload has, with the field that names them."""
+
+T = TypeVar("T")
+
+
+def workspace_routes(context: Context) -> list[web.RouteDef]:
+    files, at = WorkspaceRoutes(context), f"{context.mount}/sessions/{{id}}"
+    return [
+        *(web.get(f"{at}/ls{path}", files.listed) for path in ("", "/{path:.*}")),
+        web.get(f"{at}/files/{{path:.+}}", files.get),
+        web.put(f"{at}/files/{{path:.+}}", files.put),
+        web.delete(f"{at}/files/{{path:.+}}", files.delete),
+        *(web.post(f"{at}/upload{path}", files.upload) for path in ("", "/{path:.*}")),
+        web.post(f"{at}/rename/{{path:.+}}", files.rename),
+        web.post(f"{at}/copy/{{path:.+}}", files.copy),
+        *(web.get(f"{at}/download-dir{path}", files.download) for path in ("", "/{path:.*}")),
+    ]
+
+
+class WorkspaceRoutes:
+    """One method per route."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.workspaces = Workspaces(context.data / "workspaces", trusted=lambda: context.trust_uploads)
+
+    async def listed(self, request: web.Request) -> web.Response:
+        space, path = await self._space(request), _path(request)
+        return json_response(
+            [views.item_body(self.context.table, item, path) for item in await _in_thread(space.items, path)]
+        )
+
+    async def get(self, request: web.Request) -> web.StreamResponse:
+        space = await self._space(request)
+        file = await _in_thread(space.file, _path(request))
+        return attachment(file, file.name, guess_media_type(None, file.name))
+
+    async def put(self, request: web.Request) -> web.Response:
+        space, said = await self._space(request, changing=True), await read_json(request, FileContent)
+        path = await _in_thread(space.write, _path(request), said.content.encode())
+        return await self._changed(request, path, "file.written")
+
+    async def delete(self, request: web.Request) -> web.Response:
+        space, path = await self._space(request, changing=True), _path(request)
+        await _in_thread(space.remove, path)
+        return await self._changed(request, path, "deleted")
+
+    async def rename(self, request: web.Request) -> web.Response:
+        space, said = await self._space(request, changing=True), await read_json(request, RenameFile)
+        return await self._changed(request, await _in_thread(space.rename, _path(request), said.new_name), "file.path")
+
+    async def copy(self, request: web.Request) -> web.Response:
+        space = await self._space(request, changing=True)
+        said = await read_json(request, CopyRequest) if request.can_read_body else CopyRequest()
+        return await self._changed(request, await _in_thread(space.copy, _path(request), said.destination), "file.path")
+
+    async def download(self, request: web.Request) -> web.StreamResponse:
+        space, path = await self._space(request), _path(request)
+        draft = await _in_thread(space.zipped, path)
+        name = f"{Path(path).name or request.match_info['id']}.zip"
+        return attachment(draft, name, "application/zip", fleeting=True)
+
+    async def upload(self, request: web.Request) -> web.Response:
+        space, drafts = await self._space(request, changing=True), list[Path]()
+
+        async def store(chunks: AsyncIterator[bytes]) -> None:
+            drafts.append(await space.receive(chunks))
+
+        try:
+            fields, stored = await receive_files(request, store, most=MAX_UPLOADED_FILES)
+            paths = _target_paths(fields.get("paths"), [name for name, _ in stored])
+            taken, refused = await _in_thread(_store_drafts, space, _path(request), paths, drafts)
+        finally:
+            await asyncio.to_thread(_remove_drafts, drafts)
+        return await self._uploaded(request, taken, refused)
+
+    async def _uploaded(
+        self, request: web.Request, taken: list[str], refused: list[tuple[str, str]],
+    ) -> web.Response:
+        if taken:
+            await self._tell(request, taken[0] if len(taken) == 1 else None)
+        return json_response(self.context.table.object("files.uploaded", uploaded=taken, failed=[
+            self.context.table.object("file.refused", path=path, error=error) for path, error in refused
+        ]))
+
+    # -- whose files, and who learns of a change ------------------------------------------------------------------
+
+    async def _space(self, request: web.Request, *, changing: bool = False) -> Workspace:
+        view = await self.context.sessions.get(request[OWNER], request.match_info["id"])
+        if changing and view.closed is not None:
+            raise Conflict(f"the session is {view.closed}")
+        return self.workspaces.of(view.session_id)
+
+    async def _changed(self, request: web.Request, path: str, answer: str) -> web.Response:
+        await self._tell(request, path)
+        return json_response(self.context.table.object(answer, path=path))
+
+    async def _tell(self, request: web.Request, path: str | None) -> None:
+        event = CustomEvent(topic=FILES_CHANGED_TOPIC, payload={"file_path": path})
+        await self.context.sessions.post_event(request[OWNER], request.match_info["id"], event)
+
+
+async def _in_thread(work: Callable[..., T], *given: Any) -> T:
+    return await asyncio.to_thread(work, *given)
+
+
+def _path(request: web.Request) -> str:
+    return request.match_info.get("path") or "."
+
+
+def _target_paths(said: str | None, names: list[str]) -> list[str]:
+    """Where each file goes: as `paths` says, or as the form calls it."""
+    try:
+        paths = names if said is None else orjson.loads(said)
+    except orjson.JSONDecodeError:
+        raise Invalid("paths: not JSON", param="paths") from None
+    if not names or not isinstance(paths, list) or len(paths) != len(names) or not all(map(_is_path, paths)):
+        raise Invalid("paths: as many paths as there are files, and at least one", param="paths")
+    return paths
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _store_drafts(
+    space: Workspace, folder: str, paths: list[str], drafts: list[Path],
+) -> tuple[list[str], list[tuple[str, str]]]:
+    """Each file by itself: what cannot be taken does not keep the others out."""
+    taken, refused = list[str](), list[tuple[str, str]]()
+    for path, draft in zip(paths, drafts, strict=True):
+        try:
+            taken.append(space.take(draft, path if path.startswith("/") else f"{folder}/{path}"))
+        except GatewayError as error:
+            refused.append((path, error.message))
+        except OSError as error:
+            if not is_disk_full(error):
+                raise
+            refused.append((path, DISK_FULL))
+    return taken, refused
+
+
+def _remove_drafts(drafts: list[Path]) -> None:
+    for draft in drafts:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,255 @@
+"""Blade's socket: what each client event brings about, and what it is acknowledged with.
+
+What a chat ends with, for those who do not listen while it lasts.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import orjson
+
+from adapters.blade.wire import ChatSend, Subscribe
+from gateway.client import replace_lone_surrogates_in_steps
+from gateway.errors import Busy, Conflict, GatewayError, Invalid, NotFound, OutcomeUnknown, TooLarge
+from gateway.http import Context, DeferredAck, SocketIOClient, dumps, split_frame, validate
+from gateway.json_values import Steps, read_json_in_steps
+from gateway.model import SECRETS, FilePart, SessionStatus, SessionView
+from gateway.ports import Receipt, StreamSlot
+from gateway.time_slices import next_slice
+
+from . import inbound
+from .projector import record_before_sequence, sequence_in_frame
+from .session_projection import command_seq, run_id_of
+from .stream_options import BARE, RAW
+
+EventHandler = Callable[["ChatSocket", SocketIOClient, dict[str, Any]], Awaitable[Any]]
+
+
+class ChatSocket:
+    """Hears clients and does what they want; a refusal is told to the one who asked, and to nobody else."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    async def on_event(self, peer: SocketIOClient, event: str, said: Any) -> Any:
+        handler = HANDLERS.get(event)
+        if handler is None:
+            return None
+        said = said if isinstance(said, dict) else {}
+        try:
+            await self.context.count_request(peer.owner)
+            return await handler(self, peer, said)
+        except GatewayError as error:
+            return await self.send_error(peer, error, said)
+
+    async def on_disconnect(self, peer: SocketIOClient) -> None:
+        """Chats go on without the client, which may come back."""
+
+    # -- one method per event -------------------------------------------------------------------------------------
+
+    async def subscribe(self, peer: SocketIOClient, said: dict[str, Any]) -> Any:
+        body = validate(Subscribe, said)
+        manner = " ".join(
+            filter(None, (self.context.settings.stream_options, RAW if body.event_format == "raw" else ""))
+        )
+        await self._follow(peer, body.session_id, manner, body.after_sequence if body.resume else None)
+        return self.context.table.object("ack", session_id=body.session_id)
+
+    async def unsubscribe(self, peer: SocketIOClient, said: dict[str, Any]) -> Any:
+        peer.unfollow(str(said.get("session_id")))
+        return self.context.table.object("ack", session_id=said.get("session_id"))
+
+    async def send(self, peer: SocketIOClient, said: dict[str, Any]) -> Any:
+        session_id = _session_id_of(said)
+        await self.context.sessions.get(peer.owner, session_id)
+        if len(dumps(said)) > self.context.settings.message_bytes:
+            raise TooLarge(f"the message is larger than {self.context.settings.message_bytes} bytes")
+        body = validate(ChatSend, said)
+        if not inbound.has_content(body):
+            raise MISSING_MESSAGE
+        if peer.followed_options(session_id) is None:
+            await self._follow(peer, session_id, self.context.settings.stream_options)
+        receipt = await self.submit(peer.owner, session_id, body)
+        return self.context.table.object(
+            "ack.chat", session_id=session_id, run_id=run_id_of_receipt(session_id, receipt)
+        )
+
+    async def stop(self, peer: SocketIOClient, said: dict[str, Any]) -> Any:
+        session_id, house = _session_id_of(said), self.context
+        view = await house.sessions.get(peer.owner, session_id)
+        if view.status is SessionStatus.IDLE or not await self._is_under_way(view, said.get("chat_run_id")):
+            return house.table.object("ack.idle", session_id=session_id)
+        await house.sessions.submit(peer.owner, session_id, [house.table.command("chat.stop")])
+        return house.table.object("ack.stopped", session_id=session_id)
+
+    async def _is_under_way(self, view: SessionView, run_id: Any) -> bool:
+        """Whether a client means a chat of the turn that runs or waits; one that names none does."""
+        if run_id is None:
+            return True
+        seq = command_seq(view.session_id, run_id)
+        records = await self.context.sessions.records(view.owner, view.session_id, seq - 1, 1) if seq else ()
+        return any(record.seq == seq and record.turn_id == view.turn_id for record in records)
+
+    async def compact(self, peer: SocketIOClient, said: dict[str, Any]) -> Any:
+        session_id, place = _session_id_of(said), self.context.sessions.reserve_stream(peer.owner)
+        try:
+            receipt = await self.context.sessions.submit(
+                peer.owner, session_id, [self.context.table.command("chat.compact")],
+            )
+        except BaseException:
+            place.close()
+            raise
+        return DeferredAck(self._compacted(peer, session_id, receipt, place))
+
+    async def _compacted(self, peer: SocketIOClient, session_id: str, receipt: Receipt, place: StreamSlot) -> Any:
+        """Acknowledged when it is done; meanwhile the client may say other things."""
+        try:
+            with place:
+                await final_result(self.context, peer.owner, session_id, receipt, place)
+        except GatewayError as error:
+            return await self.send_error(peer, error, {"session_id": session_id})
+        return self.context.table.object("ack", session_id=session_id)
+
+    # -- what they share ------------------------------------------------------------------------------------------
+
+    async def submit(self, owner: str, session_id: str, body: ChatSend) -> Receipt:
+        """Answer what is asked, or say something new."""
+        house = self.context
+        view = await house.sessions.get(owner, session_id)
+        if body.askuser_answer is not None:
+            try:
+                command = inbound.answer_of(body, view, house.table)
+                return await house.sessions.submit(owner, session_id, [command])
+            except (Invalid, Conflict) as error:
+                raise WrongAnswer(error) from None
+        if view.status is SessionStatus.RUNNING:
+            raise Busy("Session already has an active chat")
+        await house.check_message_addresses(inbound.image_addresses(body.message))
+        files: list[FilePart] = []
+        try:
+            for upload in inbound.uploads_of(body.message):
+                files.append(await self._store(owner, upload))  # noqa: PERF401  # what is stored is known if one fails
+            content = inbound.content_of(body.message, files, house.agent_of(view))
+            env = view.private(house.dialect).get(SECRETS, {})
+            return await house.sessions.submit(owner, session_id, [inbound.message_of(body, content, env, house.table)])
+        except OutcomeUnknown:
+            raise
+        except GatewayError:  # the files of a message that is not taken are nobody's
+            for file in files:
+                await house.resources.delete("file", owner, str(file.file_id))
+                await house.files.remove(str(file.file_id))
+            raise
+
+    async def _store(self, owner: str, upload: inbound.Upload) -> FilePart:
+        """A file is kept by the house and passed on by its id."""
+        house = self.context
+        house.files.check_media_type(upload.media_type)
+        stored = await house.files.store(_single_chunk(upload.content))
+        body = {"name": upload.name, "media_type": upload.media_type, "size": stored.size, "sha256": stored.sha256,
+                "metadata": {}}
+        try:
+            await house.resources.create("file", owner, body, resource_id=stored.file_id)
+        except BaseException:
+            await house.files.remove(stored.file_id)
+            raise
+        return FilePart(name=upload.name, file_id=stored.file_id, media_type=upload.media_type, size=stored.size)
+
+    async def _follow(self, peer: SocketIOClient, session_id: str, manner: str, after: int | None = None) -> None:
+        """From now on; or from where the client left off, which is a number of an event it has had."""
+        view = await self.context.sessions.get(peer.owner, session_id)
+        if after is None and peer.followed_options(session_id) == manner:
+            return
+        place = view.head if after is None else record_before_sequence(after)
+        subscription = await self.context.sessions.subscribe(
+            peer.owner, session_id, self.context.dialect, manner, after=min(place, view.head),
+        )
+        peer.follow(
+            session_id, manner, subscription, None if after is None else lambda frame: sequence_in_frame(frame) > after
+        )
+
+    async def send_error(self, peer: SocketIOClient, error: GatewayError, said: Any = None) -> Any:
+        """Say what cannot be done, in an event and in the acknowledgement; both name it alike."""
+        table, kind = self.context.table, refusal_name(error)
+        refusal = table.object(kind, message=error.message, code=error.code, detail=error.details)
+        session_id = said.get("session_id") if isinstance(said, dict) and kind not in WITHOUT_SESSION else None
+        names = {"session_id": session_id, "stream_sequence": None, "run_id": None, "refusal": refusal}
+        await peer.send(table.encoder("json").cue("refused" if session_id else "refused.request", None, names))
+        return table.object("ack.refused", refusal=refusal)
+
+
+class WrongAnswer(Invalid):
+    """An answer that does not fit what was asked; the question stays open."""
+
+    def __init__(self, error: GatewayError) -> None:
+        super().__init__(error.message, param="askuser_answer")
+
+
+WITHOUT_SESSION = ("refusal.missing", "refusal.access")
+"""Refusals that are about the request, not about a session."""
+
+
+def refusal_name(error: GatewayError) -> str:
+    """Which of Blade's refusals an error is."""
+    if error is MISSING_MESSAGE:
+        return "refusal.missing"
+    named = ((NotFound, "refusal.access"), (Busy, "refusal.busy"), (WrongAnswer, "refusal.answer"))
+    return next((refusal for kind, refusal in named if isinstance(error, kind)), "refusal")
+
+
+MISSING_MESSAGE = Invalid("Missing session_id or message")
+
+
+def _session_id_of(said: dict[str, Any]) -> str:
+    session_id = said.get("session_id")
+    if not isinstance(session_id, str) or not session_id:
+        raise MISSING_MESSAGE
+    return session_id
+
+
+def run_id_of_receipt(session_id: str, receipt: Receipt) -> str:
+    return run_id_of(session_id, receipt.records[-1].seq)
+
+
+def decode_packet(packet: str) -> Steps[Any]:
+    """The JSON of a packet; pages cut texts anywhere, and half of a character is none."""
+    try:
+        return (yield from read_json_in_steps(packet))
+    except orjson.JSONDecodeError:
+        return (yield from read_json_in_steps((yield from replace_lone_surrogates_in_steps(packet))))
+
+
+async def _single_chunk(content: bytes) -> AsyncIterator[bytes]:
+    yield content
+
+
+HANDLERS: dict[str, EventHandler] = {
+    "session:subscribe": ChatSocket.subscribe,
+    "session:unsubscribe": ChatSocket.unsubscribe,
+    "chat:send": ChatSocket.send,
+    "chat:stop": ChatSocket.stop,
+    "chat:compact": ChatSocket.compact,
+}
+
+
+LARGE_RESULT = 256 * 1024
+"""An end of more bytes than that is read in a turn of its own."""
+
+
+async def final_result(house: Context, owner: str, session_id: str, receipt: Receipt, place: StreamSlot) -> Any:
+    """The payload of the `chat:end` that the commands of a receipt lead to."""
+    if not receipt.begun:  # an answer was accepted, and others are awaited: its chat is over already
+        told = house.sessions.read(owner, session_id, house.dialect, BARE, after=receipt.after)
+        with house.committed():
+            return _payload([frame async for chunk in told for frame in chunk.frames][-1])
+    async with house.follow_turn(owner, session_id, receipt, BARE, place) as subscription:
+        while chunks := await subscription.chunks():
+            for chunk in chunks:
+                if chunk.yields:
+                    if len(chunk.frames[-1]) > LARGE_RESULT:
+                        await next_slice()
+                    return _payload(chunk.frames[-1])
+        raise house.lost_turn_error(session_id, subscription)
+
+
+def _payload(frame: bytes) -> Any:
+    return orjson.loads(split_frame(frame)[1])

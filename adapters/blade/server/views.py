@@ -1,0 +1,223 @@
+"""Blade's bodies of chat: turns, tool calls and sessions as the table spells them."""
+
+from typing import Any
+from zlib import crc32
+
+import orjson
+
+from adapters.blade.wire import BlockType
+from gateway.json_values import JsonLimitExceeded, read_json
+from gateway.model import Outcome, Question, SessionView
+from mappings.language import Table
+
+from .turn_state import TurnBlock, TurnCall, TurnEntry
+
+_TURN = (
+    "id", "sequence", "turn_id", "loop_id", "role", "status", "blocks", "tool_calls", "model", "usage", "duration_ms",
+    "started_at", "context_window", "memory_refs", "fork",
+)
+_COMPACTION = (
+    "compaction_id", "preview", "summary", "archived", "tokens_before", "tokens_after", "saved_ratio", "trigger",
+)
+_SESSION = (
+    "id", "intent", "status", "created_at", "updated_at", "user_id", "solution_id", "biz_role_id", "model", "shared",
+    "is_pinned", "memory_enabled", "is_persistent", "replay_state",
+)
+_REFUSAL = ("message", "code", "detail")
+
+OBJECTS: dict[str, tuple[str, ...]] = {
+    "turn": _TURN,
+    "turn.compaction": (*_TURN, *_COMPACTION),
+    "turn.listed": ("turn", "failure"),
+    "turn.compaction.listed": ("turn", "failure"),
+    "usage": ("usage",),
+    "block": ("type", "content", "call"),
+    "declaration": ("call", "input"),
+    "tool_call": ("call", "name", "title", "arguments", "result", "reference"),
+    "reference": ("reference",),
+    "parts": ("content",),
+    "result.meta": ("result", "meta"),
+    "memory_ref": ("id", "preview", "skill"),
+    "question": ("question", "options"),
+    "choice": ("choice",),
+    "arguments.asked": ("questions", "source"),
+    "arguments.given": ("input", "source"),
+    "source": ("loop",),
+    "pause": ("call", "arguments"),
+    "answer.text": ("text",),
+    "answer.schema": ("value", "fields", "schema"),
+    "answer.failed": ("message",),
+    "health": (),
+    "session": _SESSION,
+    "session.full": ("session", "solution", "primary_skill", "setup"),
+    "session.created": ("session_id",),
+    "session.deleted": (),
+    "session.shared": ("shared",),
+    "session.memory": ("memory_enabled",),
+    "sessions": ("items", "total", "limit", "offset"),
+    "history": ("nodes", "model"),
+    "history.node": ("turn", "parent"),
+    "ack": ("session_id",),
+    "ack.chat": ("session_id", "run_id"),
+    "ack.stopped": ("session_id",),
+    "ack.idle": ("session_id",),
+    "ack.refused": ("refusal",),
+    **dict.fromkeys(("refusal", "refusal.missing", "refusal.access", "refusal.busy", "refusal.answer"), _REFUSAL),
+}
+
+
+# -- turns ------------------------------------------------------------------------------------------------------------
+
+def turn_body(table: Table, told: TurnEntry) -> Any:
+    """A turn as it is by now."""
+    fields = {
+        "id": told.id,
+        "sequence": told.sequence,
+        "turn_id": told.turn_id,
+        "loop_id": told.loop.loop_id,
+        "role": told.role,
+        "status": turn_status(table, told),
+        "blocks": [block_body(table, one) for one in told.blocks],
+        "tool_calls": [tool_call_body(table, call) for call in told.calls.values()],
+        "model": told.model,
+        "usage": table.object("usage", usage=told.usage) if told.usage else None,
+        "duration_ms": told.duration_ms,
+        "started_at": told.started_at,
+        "context_window": told.context_window,
+        "fork": told.loop.fork,
+        "memory_refs": memory_refs(table, told.memory_refs),
+    }
+    summed = told.compaction
+    if summed is None:
+        return table.object("turn", **fields)
+    saved = 1 - summed.tokens_after / summed.tokens_before if summed.tokens_before else 0.0
+    return table.object(
+        "turn.compaction", **fields, compaction_id=summed.compaction_id, preview=summed.preview, summary=summed.summary,
+        archived=told.archived, tokens_before=summed.tokens_before, tokens_after=summed.tokens_after,
+        saved_ratio=min(1.0, max(0.0, round(saved, 4))), trigger=summed.trigger,
+    )
+
+
+def turn_status(table: Table, told: TurnEntry) -> str:
+    return table.word("outcome" if isinstance(told.state, Outcome) else "session_status@turn", told.state)
+
+
+def block_body(table: Table, one: TurnBlock) -> Any:
+    return table.object("block", type=one.type, content=_content(table, one), call=_about(one.call))
+
+
+def _content(table: Table, one: TurnBlock) -> Any:
+    if not isinstance(one.content, TurnCall):
+        return one.content
+    if one.type == BlockType.TOOL_RESULT:
+        return result(table, one.content)
+    return table.object("declaration", call=_about(one.content), input=arguments(table, one.content))
+
+
+def _about(call: TurnCall | None) -> dict[str, Any] | None:
+    return {"id": call.id, "name": call.name, "title": call.title or call.name} if call else None
+
+
+def memory_refs(table: Table, refs: Any) -> list[Any] | None:
+    """Blade's memories have numbers; others get one that stays the same."""
+    if not isinstance(refs, list):
+        return None
+    return [table.object("memory_ref", id=_number(ref.get("id")), preview=_preview(ref), skill=ref.get("skill_name"))
+            for ref in refs if isinstance(ref, dict)]
+
+
+def _number(memory_id: Any) -> int:
+    return memory_id if isinstance(memory_id, int) else crc32(str(memory_id).encode())
+
+
+def _preview(ref: dict[str, Any]) -> str:
+    return str(ref.get("content_preview") or ref.get("content") or ref.get("title") or "")
+
+
+# -- tool calls -------------------------------------------------------------------------------------------------------
+
+def tool_call_body(table: Table, call: TurnCall) -> Any:
+    reference = table.object("reference", reference=call.reference) if call.reference else None
+    return table.object(
+        "tool_call", call=call, name=call.name, title=call.title or call.name, reference=reference,
+        arguments=orjson.dumps(arguments(table, call)).decode(), result=result(table, call),
+    )
+
+
+def arguments(table: Table, call: TurnCall) -> Any:
+    """What a call was made with; one that asks a person says which loop it comes from."""
+    source = table.object("source", loop=call.loop) if call.loop else None
+    if call.questions is not None:
+        asked = [question_body(table, one) for one in call.questions]
+        return table.object("arguments.asked", questions=asked, source=source)
+    if call.name == "AskUserQuestion":
+        return table.object("arguments.given", input=call.input, source=source)
+    return call.input
+
+
+def question_body(table: Table, asked: Question) -> Any:
+    options = [table.object("choice", choice=choice) for choice in asked.options]
+    return table.object("question", question=asked, options=options)
+
+
+def result(table: Table, call: TurnCall) -> Any:
+    """What came back; with what it hands to the page, where it does."""
+    said = call.content
+    spelled = said if said is None or isinstance(said, str) else table.object("parts", content=said)
+    if not call.meta:
+        return spelled
+    return table.object("result.meta", result=_as_object(spelled), meta=call.meta)
+
+
+def _as_object(said: Any) -> dict[str, Any]:
+    if isinstance(said, str):
+        try:
+            found = read_json(said)
+        except (JsonLimitExceeded, orjson.JSONDecodeError):
+            found = said
+        said = found
+    return said if isinstance(said, dict) else {"content": said}
+
+
+# -- history ----------------------------------------------------------------------------------------------------------
+
+
+
+
+
+
+
+
+
+
+
+# -- sessions ---------------------------------------------------------------------------------------------------------
+
+def user_id_of(owner: str) -> str:
+    return f"user_{owner or 'local'}"
+
+
+def session_body(table: Table, view: SessionView, model: str | None = None) -> Any:
+    kept = view.private(table.dialect)
+    return table.object(
+        "session", id=view.session_id, intent=view.title or "", status=session_status(table, view),
+        created_at=view.created_at, updated_at=view.updated_at, user_id=user_id_of(view.owner),
+        solution_id=kept.get("solution_id"), biz_role_id=kept.get("biz_role_id"), model=view.settings.model or model,
+        shared=kept.get("shared", False), is_pinned=kept.get("is_pinned", False),
+        memory_enabled=kept.get("memory_enabled", True), is_persistent=kept.get("is_persistent", False),
+        replay_state=kept.get("replay_state"),
+    )
+
+
+def session_status(table: Table, view: SessionView) -> str:
+    if view.status == "idle" and view.ended is not None:
+        return table.word("outcome", view.ended.outcome)
+    return table.word("session_status", view.status)
+
+
+def full_session_body(table: Table, view: SessionView, model: str | None = None) -> Any:
+    kept = view.private(table.dialect)
+    setup = {key: kept.get(key) for key in ("template_id", "primary_skill_id", "software_factory_id", "workspace_id")}
+    return table.object(
+        "session.full", session=session_body(table, view, model), solution=None, primary_skill=None, setup=setup,
+    )

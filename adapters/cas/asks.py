@@ -1,0 +1,32 @@
+"""CAS, inward: validated events in, commands out. No clock, no socket.
+
+CAS, heard: which tool uses wait for people, and what is asked by each.
+"""
+
+from gateway.model import (
+    AnyAsk,
+    ClientToolAsk,
+    OpenAsk,
+    PermissionAsk,
+    QuestionAsk,
+    SessionView,
+    event_id_of,
+    is_question_call,
+)
+
+
+def is_shown_by_call(ask: AnyAsk) -> bool:
+    """Whether an ask was told by the call it is about."""
+    return isinstance(ask, PermissionAsk | ClientToolAsk) or (
+        isinstance(ask, QuestionAsk) and is_question_call(ask.call)
+    )
+
+
+def ask_event_id(view: SessionView, ask: OpenAsk) -> str:
+    """The id of the event that an ask was told by, and that its answer has to name."""
+    place = view.call_places.get(ask.call_id or "") if is_shown_by_call(ask.ask) else None
+    return event_id_of(view.session_id, ask.seq if place is None else place)
+
+
+QUESTION_TOOL, CONTINUATION_TOOL, ROLLBACK_TOOL = "AskUserQuestion", "confirm_continue", "choose_rollback"
+"""Asks that are told as tool uses of these names, because CAS has no others."""

@@ -1,0 +1,9 @@
+"""CAS as a client: frames of a server become events, and the server is called over REST."""
+
+from .decoder import Decoder
+from .remote import Remote
+
+__all__ = [
+    "Decoder",
+    "Remote",
+]

@@ -1,0 +1,282 @@
+"""CAS, spoken to: which agent and which environment a session at the server has, made where there are none yet.
+
+CAS, spoken to: which tools a session at the server has by now, and how it gets others.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+import structlog
+
+from adapters.cas.wire import POLICIES, POLICY_WORDS
+from gateway.client import HttpClient
+from gateway.errors import BackendFailed
+from gateway.model import AgentCapabilities, AgentCard, AgentTool, Permission, Settings, ToolSpec
+
+OWN_MARK = "dragoman"
+"""What is made here is called so, and has its digest under this name in its metadata."""
+TOOLSET = "agent_toolset_20260401"
+MAX_AGENTS = 256
+"""So many agents are remembered; those forgotten are found again at the server."""
+UNKNOWN_ID_STATUSES = (400, 404)
+"""How a server answers to an id that it does not have, or that is none."""
+MAX_PAGES = 20
+"""So many pages of a list are looked through."""
+PostJson = Callable[[str, Any], Awaitable[Mapping[str, Any]]]
+
+
+class AgentProvisioner:
+    """The agents and the environment of one server, found or made once and used again.
+
+    A named agent is taken as it is, with what a session's settings say laid over it; it is named by its id or, where
+    no other has it, by its name. Where none is named, one is made for each choice of settings, with the model of the
+    server's oldest agent, or else with its first model.
+    """
+
+    def __init__(self, upstream: HttpClient, post: PostJson, agent: str | None) -> None:
+        self._upstream, self._post, self._named = upstream, post, agent
+        self._is_found = False
+        self._made: dict[str, str] = {}
+        self._environment: str | None = None
+
+    def forget(self) -> bool:
+        """What was remembered may be gone from the server; whether there was anything to forget."""
+        had = bool(self._made or self._environment)
+        self._made, self._environment = {}, None
+        return had
+
+    async def agent(self, settings: Settings) -> str | dict[str, Any]:
+        """The agent as a new session names it."""
+        own = agent_fields(settings, await self.own_tools() if _needs_own_tools(settings) else [])
+        if self._named is not None:
+            if not self._is_found:
+                await self._asked_for()
+            return {"id": self._named, "type": "agent", **own} if own else self._named
+        body = {"name": OWN_MARK, **own}
+        digest = sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
+        if digest not in self._made:
+            while len(self._made) >= MAX_AGENTS:
+                del self._made[next(iter(self._made))]
+            self._made[digest] = await self._agent_of(digest, body)
+        return self._made[digest]
+
+    async def _agent_of(self, digest: str, body: dict[str, Any]) -> str:
+        agents = await self.listed("/agents")
+        for agent in agents:
+            if _own_mark(agent) == digest and not agent.get("archived_at"):
+                return require_id(agent, "an agent")
+        model = body.get("model") or await self._model(agents)
+        return require_id(
+            await self._post("/agents", {**body, "model": model, "metadata": {OWN_MARK: digest}}), "an agent"
+        )
+
+    async def _model(self, agents: list[Mapping[str, Any]]) -> str:
+        own = _default_agent(agents)
+        if own is not None and model_of(own):
+            return str(model_of(own))
+        models = await self.listed("/models")
+        chosen = [model for model in models if model.get("is_enabled") is not False]
+        if not chosen:
+            raise BackendFailed(f"{self._upstream.name} has neither an agent nor a model to make one of")
+        return require_id(chosen[0], "a model")
+
+    async def own_tools(self) -> list[Any]:
+        """The tools that the server's agent has by itself, with their policies, in the server's own words."""
+        agent = _default_agent(await self.listed("/agents")) if self._named is None else await self._asked_for()
+        tools = (agent or {}).get("tools")
+        found = tools if isinstance(tools, list) else []
+        return [tool for tool in found if isinstance(tool, dict) and tool.get("type") != "custom"]
+
+    async def _asked_for(self) -> Mapping[str, Any]:
+        """The named agent; from now on it goes by its id."""
+        try:
+            told = await self._upstream.json("GET", f"/agents/{quote(self._named or '', safe='')}")
+            agent = require_object(told, "an agent")
+        except BackendFailed as error:
+            if (error.details or {}).get("upstream_status") not in UNKNOWN_ID_STATUSES:
+                raise
+            called = [one for one in await self.listed("/agents")
+                      if one.get("name") == self._named and _own_mark(one) is None and not one.get("archived_at")]
+            if len(called) != 1:
+                raise
+            agent, self._named = called[0], require_id(called[0], "an agent")
+        self._is_found = True
+        return agent
+
+    async def environment(self) -> str:
+        if self._environment is None:
+            found = [one for one in await self.listed("/environments")
+                     if one.get("name") == OWN_MARK and not one.get("archived_at")]
+            made = found[0] if found else await self._post(
+                "/environments", {"name": OWN_MARK, "config": {"type": "cloud"}, "metadata": {OWN_MARK: "1"}})
+            self._environment = require_id(made, "an environment")
+        return self._environment
+
+    async def card(self) -> AgentCard:
+        """The named agent, or the server's oldest; where it has none, its first model."""
+        if self._named is not None:
+            return read_agent_card(await self._asked_for())
+        agents = await self.listed("/agents")
+        own = _default_agent(agents)
+        if own is not None:
+            return read_agent_card(own)
+        model = await self._model(agents)
+        return AgentCard(name=model, model=model, capabilities=CAPABILITIES)
+
+    async def listed(self, path: str, order: str = "asc", most: int | None = None) -> list[Mapping[str, Any]]:
+        """All of a list or so many of it, oldest first or newest first."""
+        found: list[Mapping[str, Any]] = []
+        query = {"limit": "100", "order": order}
+        for _ in range(MAX_PAGES):
+            page = require_object(await self._upstream.json("GET", path, query=query), "a list")
+            rows = page.get("data")
+            if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+                raise BackendFailed(f"{self._upstream.name} answered with a list that has no data")
+            found += rows
+            is_last = page.get("has_more") is not True or not isinstance(page.get("next_page"), str)
+            if is_last or (most is not None and len(found) >= most):
+                break
+            query = {"limit": "100", "order": order, "page": page["next_page"]}
+        return found[:most]
+
+
+# -- settings → agent -------------------------------------------------------------------------------------------------
+def agent_fields(settings: Settings, own_tools: Sequence[Any] = ()) -> dict[str, Any]:
+    """What the settings say of an agent; CAS has no options, so that those stay here.
+
+    Tools of clients stand in one list with those of the agent. Where nothing was said of the latter they are said again
+    as they are: a toolset without policies would allow what the server asks about.
+    """
+    fields = {"model": settings.model, "system": settings.system, "mcp_servers": [*settings.mcp_servers] or None}
+    own = {name: value for name, value in fields.items() if value is not None}
+    if settings.tools is None and not settings.client_tools:
+        return own
+    custom = [
+        {"type": "custom", "name": tool.name, "description": tool.description,
+         "input_schema": tool.parameters or {"type": "object"}} for tool in settings.client_tools
+    ]
+    return {**own, "tools": [*(own_tools if settings.tools is None else [_toolset(settings.tools)]), *custom]}
+
+
+def changeable_fields(settings: Settings, own_tools: Sequence[Any] = ()) -> dict[str, Any]:
+    """What a session that is there already can still be told of its agent, all of it."""
+    fields = agent_fields(settings, own_tools)
+    return {"tools": fields.get("tools", [*own_tools]), "mcp_servers": fields.get("mcp_servers", [])}
+
+
+def _needs_own_tools(settings: Settings) -> bool:
+    """Whether a list of tools has to be sent that nobody has said anything about."""
+    return settings.tools is None and bool(settings.client_tools)
+
+
+def _toolset(tools: Mapping[str, Permission]) -> dict[str, Any]:
+    configs = [
+        {"name": name, "enabled": True, "permission_policy": {"type": POLICY_WORDS[permission]}}
+        for name, permission in tools.items()
+    ]
+    return {"type": TOOLSET, "enabled_tools": [*tools], "configs": configs}
+
+
+# -- agent → card -----------------------------------------------------------------------------------------------------
+CAPABILITIES = AgentCapabilities(images=("http", "data"), client_tools=True)
+
+
+def read_agent_card(agent: Mapping[str, Any]) -> AgentCard:
+    name, version = agent.get("name"), agent.get("version")
+    description, tools = agent.get("description"), agent.get("tools")
+    return AgentCard(
+        name=name if isinstance(name, str) and name else require_id(agent, "an agent"),
+        version=str(version) if isinstance(version, int | str) else "1",
+        description=description if isinstance(description, str) and description else None, model=model_of(agent),
+        tools=tuple(tool for toolset in tools if isinstance(toolset, dict) for tool in _tools(toolset))
+        if isinstance(tools, list) else (),
+        capabilities=CAPABILITIES,
+    )
+
+
+def _tools(toolset: Mapping[str, Any]) -> list[AgentTool]:
+    """The tools that a toolset enables by name; what else it may have, nobody can know from here."""
+    if toolset.get("type") != TOOLSET:
+        return []
+    configs = {config.get("name") or config.get("type"): config for config in toolset.get("configs") or ()
+               if isinstance(config, dict)}
+    names = toolset.get("enabled_tools") or [name for name, one in configs.items() if one.get("enabled") is not False]
+    return [AgentTool(spec=ToolSpec(name=name), permission=_permission(configs.get(name, {})))
+            for name in names if isinstance(name, str)]
+
+
+def _permission(config: Mapping[str, Any]) -> Permission:
+    policy = config.get("permission_policy")
+    return POLICIES.get(str(policy.get("type") if isinstance(policy, dict) else policy), Permission.ALLOW)
+
+
+def model_of(agent: Mapping[str, Any]) -> str | None:
+    model = agent.get("model")
+    found = model.get("id") if isinstance(model, dict) else model
+    return found if isinstance(found, str) and found else None
+
+
+def _default_agent(agents: list[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The server's own choice: not archived, and none of ours."""
+    return next((agent for agent in agents if _own_mark(agent) is None and not agent.get("archived_at")), None)
+
+
+def _own_mark(agent: Mapping[str, Any]) -> str | None:
+    metadata = agent.get("metadata")
+    mark = metadata.get(OWN_MARK) if isinstance(metadata, dict) else None
+    return mark if isinstance(mark, str) else None
+
+
+def require_object(body: Any, noun: str) -> Mapping[str, Any]:
+    if not isinstance(body, dict):
+        raise BackendFailed(f"the upstream was asked for {noun}, and answered with something else")
+    return body
+
+
+def require_id(body: Any, noun: str) -> str:
+    found = require_object(body, noun).get("id")
+    if not isinstance(found, str) or not found:
+        raise BackendFailed(f"the upstream was asked for {noun}, and answered with one that has no id")
+    return found
+
+
+log = structlog.get_logger("dragoman.cas")
+MAX_SESSIONS = 4096
+"""So many sessions are remembered; to those forgotten everything is said once more."""
+FIXED_AGENT_STATUSES = (400, 403, 404, 405, 409, 422, 501)
+"""How a server refuses that keeps a session's agent as it is."""
+DEFAULT_FIELDS = changeable_fields(Settings())
+
+
+class SyncedSettings:
+    """What was said of the agent of each session; only what has changed is said again."""
+
+    def __init__(self, post: PostJson, own_tools: Callable[[], Awaitable[list[Any]]]) -> None:
+        self._post, self._own_tools = post, own_tools
+        self._said: dict[str, dict[str, Any]] = {}
+
+    def note(self, session_id: str, settings: Settings) -> None:
+        """The session was made with these."""
+        self._said.pop(session_id, None)
+        while len(self._said) >= MAX_SESSIONS:
+            del self._said[next(iter(self._said))]
+        self._said[session_id] = changeable_fields(settings)
+
+    async def bring(self, session_id: str, settings: Settings) -> None:
+        """Say what has changed; where nobody remembers what was, only what is out of the ordinary."""
+        before, now = self._said.get(session_id, DEFAULT_FIELDS), changeable_fields(settings)
+        changed = {name: value for name, value in now.items() if value != before[name]}
+        if changed:
+            if "tools" in changed and settings.tools is None:
+                changed["tools"] = changeable_fields(settings, await self._own_tools())["tools"]
+            try:
+                await self._post(f"/sessions/{session_id}", {"agent": changed})
+            except BackendFailed as error:
+                if (error.details or {}).get("upstream_status") not in FIXED_AGENT_STATUSES:
+                    raise
+                log.warning("the server keeps the tools that a session was made with", session=session_id,
+                            why=error.message)
+        self.note(session_id, settings)

@@ -1,0 +1,192 @@
+"""CAS, spoken as a client: a server of it becomes an agent of the house."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+from urllib.parse import quote
+
+from gateway.client import HttpClient, parse_timestamp
+from gateway.errors import BackendFailed, GatewayError, TimedOut, Unsupported
+from gateway.ids import make_mint, random_id
+from gateway.model import AgentCard, Answer, Compact, SendMessage, Settings
+from gateway.ports import (
+    DecodedItem,
+    NewRemoteSession,
+    ParsedFrame,
+    RemoteAddress,
+    RemoteAsk,
+    RemoteSession,
+    RemoteTurnEnd,
+)
+
+from .provisioning import AgentProvisioner, SyncedSettings, require_id, require_object
+from .requests import INTERRUPT_EVENT, EventBody, answer_event, message_event
+from .turn_stream import TurnStream
+
+MAX_TURNS = 4096
+"""So many turns are remembered while they run or wait; those forgotten are read again from the server."""
+RETRY_DELAY, MAX_RETRY_DELAY = 0.3, 20.0
+"""Seconds to wait before something is sent again, twice as many each time, and the most that a server may ask for."""
+GONE_STATUSES = (400, 404, 409)
+"""How a server refuses an agent or an environment that is no more."""
+
+
+class Remote:
+    """A server of CAS.
+
+    A session there is made with an agent and an environment, both made once and used again unless the address names
+    an agent. Of settings given later the tools, the client's tools and the MCP servers are brought over before the
+    next message; a session keeps its model and its system prompt, and where a server keeps everything, it is let be.
+    CAS has no words for options and secrets, nor for a history that was made elsewhere. Everything that creates
+    something carries an `Idempotency-Key`, and is tried again under it when the line breaks. Streams that are cut are
+    resumed after the last whole event (`Last-Event-ID`); a turn that waits for people is found again also after a
+    restart of ours, from the list of its events.
+    """
+
+    supports_permissions = True
+
+    def __init__(self, address: RemoteAddress) -> None:
+        headers = {"Authorization": f"Bearer {address.key}"} if address.key else {}
+        secrets = (address.key,) if address.key else ()
+        self._upstream = HttpClient(address.url, headers=headers, secrets=secrets, timeouts=address.patience)
+        self._lodging = AgentProvisioner(self._upstream, self._post, address.agent)
+        self._turns: dict[str, TurnStream] = {}
+        self._chosen = SyncedSettings(self._post, self._lodging.own_tools)
+        self._mint = make_mint()
+
+    async def about(self) -> AgentCard:
+        return await self._lodging.card()
+
+    async def open(self, opening: NewRemoteSession) -> str:
+        try:
+            return await self._open(opening)
+        except BackendFailed as error:
+            if (error.details or {}).get("upstream_status") not in GONE_STATUSES or not self._lodging.forget():
+                raise
+        return await self._open(opening)
+
+    async def _open(self, opening: NewRemoteSession) -> str:
+        body = {
+            "agent": await self._lodging.agent(opening.settings), "environment_id": await self._lodging.environment(),
+            **({"title": opening.title} if opening.title else {}),
+        }
+        session_id = require_id(await self._post("/sessions", body), "a session")
+        self._chosen.note(session_id, opening.settings)
+        return session_id
+
+    async def sessions(self, most: int) -> Sequence[RemoteSession]:
+        return [_remote_session(one) for one in await self._lodging.listed("/sessions", order="desc", most=most)]
+
+    async def join(self, session_id: str) -> RemoteSession:
+        told = await self._upstream.json("GET", f"/sessions/{quote(session_id, safe='')}")
+        return _remote_session(require_object(told, "a session"))
+
+    async def start_turn(
+        self, session_id: str, command: SendMessage | Compact, settings: Settings | None = None,
+    ) -> AsyncGenerator[DecodedItem, None]:
+        if isinstance(command, Compact):
+            raise Unsupported("the upstream compacts by itself, and cannot be told to")
+        if settings is not None:
+            await self._chosen.bring(session_id, settings)
+        accepted = (await self._send(session_id, [message_event(command)]))[-1]
+        cursor, turn_id = require_id(accepted, "the event that was sent"), accepted.get("turn_id")
+        turn = TurnStream(self._upstream, session_id, str(turn_id or ""), cursor, self._mint)
+        self._keep(session_id, turn)
+        async with aclosing(self._heard(session_id, turn)) as heard:
+            async for one in heard:
+                yield one
+
+    async def answer(
+        self, session_id: str, answers: Sequence[tuple[RemoteAsk, Answer]],
+    ) -> AsyncGenerator[DecodedItem, None]:
+        turn = self._turns.get(session_id) or await self._recalled(session_id)
+        await self._send(session_id, [answer_event(asked, given) for asked, given in answers])
+        turn.decoder.answered()
+        async with aclosing(self._heard(session_id, turn)) as heard:
+            async for one in heard:
+                yield one
+
+    async def interrupt(self, session_id: str) -> None:
+        await self._send(session_id, [INTERRUPT_EVENT])
+
+    async def close(self) -> None:
+        await self._upstream.close()
+
+    # -- turns ----------------------------------------------------------------------------------------------------
+
+    async def _heard(self, session_id: str, turn: TurnStream) -> AsyncGenerator[DecodedItem, None]:
+        async with aclosing(turn.items()) as heard:
+            async for one in heard:
+                if isinstance(one, RemoteTurnEnd) and self._turns.get(session_id) is turn:
+                    del self._turns[session_id]
+                yield one
+
+    def _keep(self, session_id: str, turn: TurnStream) -> None:
+        self._turns.pop(session_id, None)
+        while len(self._turns) >= MAX_TURNS:
+            del self._turns[next(iter(self._turns))]
+        self._turns[session_id] = turn
+
+    async def _recalled(self, session_id: str) -> TurnStream:
+        """The last turn of a session, heard once more from the list of its events."""
+        events = await self._last_turn(session_id)
+        if not events:
+            raise BackendFailed(f"{self._upstream.name} knows of no turn in session '{session_id}'")
+        turn = TurnStream(self._upstream, session_id, str(events[-1].get("turn_id") or ""), "", self._mint)
+        for event in events:
+            # it was told before
+            await turn.take(ParsedFrame(str(event.get("type")), event, str(event.get("id") or "")))
+        self._keep(session_id, turn)
+        return turn
+
+    async def _last_turn(self, session_id: str) -> list[Mapping[str, Any]]:
+        found: list[Mapping[str, Any]] = []
+        query = {"limit": "100", "order": "desc"}
+        while True:
+            page = require_object(
+                await self._upstream.json("GET", f"/sessions/{session_id}/events", query=query), "events"
+            )
+            for event in page.get("data") or ():
+                found.append(require_object(event, "an event"))
+                if event.get("type") == "user.message":
+                    return found[::-1]
+            if page.get("has_more") is not True or not isinstance(page.get("next_page"), str):
+                return found[::-1]
+            query = {"limit": "100", "order": "desc", "page": page["next_page"]}
+
+    # -- sending --------------------------------------------------------------------------------------------------
+
+    async def _send(self, session_id: str, events: list[EventBody]) -> list[Mapping[str, Any]]:
+        """The events as the server has taken them."""
+        accepted = (await self._post(f"/sessions/{session_id}/events", {"events": events})).get("data")
+        if not isinstance(accepted, list) or not accepted or not all(isinstance(one, dict) for one in accepted):
+            raise BackendFailed(f"{self._upstream.name} does not tell which events it has taken")
+        return accepted
+
+    async def _post(self, path: str, body: Any) -> Mapping[str, Any]:
+        """Tried again under the same key, so that it is carried out once."""
+        headers, attempts = {"Idempotency-Key": random_id("key")}, self._upstream.timeouts.attempts
+        for attempt in range(1, attempts + 1):
+            try:
+                return require_object(await self._upstream.json("POST", path, body, headers=headers), "an object")
+            except GatewayError as error:
+                wait = (error.details or {}).get("retry_after", RETRY_DELAY * 2 ** attempt)
+                is_final = not error.retryable or isinstance(error, TimedOut) or attempt == attempts
+                if is_final or wait > MAX_RETRY_DELAY:
+                    raise
+                await asyncio.sleep(wait)
+        raise AssertionError("every attempt returns or raises")
+
+
+def _remote_session(body: Mapping[str, Any]) -> RemoteSession:
+    agent = body.get("agent")
+    name = agent.get("name") if isinstance(agent, dict) else body.get("agent_id")
+    return RemoteSession(
+        session_id=require_id(body, "a session"), agent=_text_or_none(name), title=_text_or_none(body.get("title")),
+        status=_text_or_none(body.get("status")), updated_at=parse_timestamp(body.get("updated_at")),
+    )
+
+
+def _text_or_none(told: Any) -> str | None:
+    return told if isinstance(told, str) and told else None

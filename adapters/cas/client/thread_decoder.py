@@ -1,0 +1,334 @@
+"""CAS, heard: one thread's words, whole or piece by piece; whatever was previewed is told once.
+
+CAS, heard: threads as the scopes of sub-agents, opened when they are first told of.
+"""
+
+from typing import Any
+
+from gateway.client import NO_USAGE, StreamAssembler
+from gateway.errors import BackendFailed
+from gateway.ids import Mint
+from gateway.model import (
+    ROOT,
+    BlockKind,
+    Content,
+    ImagePart,
+    Outcome,
+    ScopeMessage,
+    ScopeOpened,
+    ScopeStatus,
+    ScopeStatusChanged,
+    StopReason,
+    TextPart,
+    ToolCall,
+    Usage,
+)
+from gateway.ports import BackendEvent
+
+from .readers import ReceivedEvent, meanings, simplified_content
+
+EVENT_KINDS = {"agent.message": BlockKind.TEXT, "agent.thinking": BlockKind.THINKING}
+RAW_KINDS = {"text": BlockKind.TEXT, "thinking": BlockKind.THINKING}
+RAW_DELTAS = {"text_delta": "text", "thinking_delta": "thinking"}
+
+
+class BlockPreview:
+    """A piece of an event before the event: how it is known, what was said of it, and whether more is taken."""
+
+    __slots__ = ("key", "kind", "muted", "said")
+
+    def __init__(self, key: Any, kind: BlockKind) -> None:
+        self.key, self.kind = key, kind
+        self.said = ""
+        self.muted = False
+
+
+class ThreadDecoder:
+    """What one thread says. A message is what stands between the two ends of a span or, without spans, a round."""
+
+    def __init__(self, mint: Mint, scope_id: str = ROOT) -> None:
+        self.scribe = StreamAssembler(mint, scope_id)
+        self.over = False
+        """Whether it has said all it will say in this turn."""
+        self.stop_reason: StopReason | None = None
+        """Why the last message ended, where the server has told."""
+        self._spanned = False
+        self._raw_id = ""
+        self._raw: dict[int, BlockPreview] = {}
+        self._raw_blocks: int | None = 0
+        """How many blocks the raw stream has had; None once it has passed one over."""
+        self._numbers = 0
+        self._called: set[str] = set()
+        self._kinds: dict[str, BlockKind | None] = {}
+        self._previews: dict[tuple[str, int], BlockPreview] = {}
+
+    # -- messages -------------------------------------------------------------------------------------------------
+
+    def span_started(self, model: str) -> list[BackendEvent]:
+        """A message begins, unless its raw stream has begun it a moment ago."""
+        if not (self._raw_id and self.scribe.writer.in_message and not self._spanned):
+            return self._begin(model, spanned=True)
+        self._spanned = True
+        return []
+
+    def finish(self, usage: Usage = NO_USAGE, outcome: Outcome = Outcome.COMPLETED) -> list[BackendEvent]:
+        """The end of the message, where one is open."""
+        said = self.scribe.end_texts()
+        if not self.scribe.writer.in_message:
+            return said
+        said += self.scribe.finish(self._stop(outcome), usage, outcome)
+        self._spanned, self._raw_id = False, ""
+        return said
+
+    def _stop(self, outcome: Outcome) -> StopReason:
+        if outcome is not Outcome.COMPLETED:
+            return StopReason.ERROR if outcome is Outcome.FAILED else StopReason.INTERRUPTED
+        return self.stop_reason or (StopReason.TOOL_USE if self.scribe.writer.calls else StopReason.END_TURN)
+
+    def _begin(self, model: str, *, spanned: bool) -> list[BackendEvent]:
+        said = [*self.finish(), *self.scribe.begin(model=model or None)]
+        self.stop_reason, self._spanned, self._raw_id = None, spanned, ""
+        self._raw, self._raw_blocks = {}, 0
+        return said
+
+    # -- words, whole ---------------------------------------------------------------------------------------------
+
+    def message(self, told: ReceivedEvent) -> list[BackendEvent]:
+        """`agent.message`: what was previewed of it is said already."""
+        said: list[BackendEvent] = []
+        for index, part in enumerate(told.content()):
+            if isinstance(part, TextPart):
+                said += self._whole(told.id, index, part.text, BlockKind.TEXT)
+            elif isinstance(part, ImagePart):
+                said += self.scribe.image(part)
+        return said
+
+    def thinking(self, told: ReceivedEvent) -> list[BackendEvent]:
+        return self._whole(told.id, 0, told.text("thinking"), BlockKind.THINKING, told.text("signature"))
+
+    def _whole(self, event_id: str, index: int, text: str, kind: BlockKind, signature: str = "") -> list[BackendEvent]:
+        if not text and not signature:
+            return []
+        preview = self._previews.pop((event_id, index), None) or self._of_raw(text, kind) or self._unseen(kind)
+        if not text.startswith(preview.said) and not preview.said.startswith(text):
+            raise BackendFailed("the upstream sent words that are not those it had announced")
+        said = self.scribe.text_delta(preview.key, text[len(preview.said):], kind)
+        said += self.scribe.sign(preview.key, signature) if signature else []
+        return [*said, *self.scribe.end(preview.key)]
+
+    def _unseen(self, kind: BlockKind) -> BlockPreview:
+        self._numbers += 1
+        return BlockPreview(self._numbers, kind)
+
+    def _of_raw(self, text: str, kind: BlockKind) -> BlockPreview | None:
+        """The raw stream does not say which event a block will be: they come in the same order."""
+        for index, preview in self._raw.items():
+            if preview.kind is kind and preview.said:
+                if not text.startswith(preview.said) and not preview.said.startswith(text):
+                    return None
+                self._raw[index] = _finished(preview)
+                return preview
+        return None
+
+    # -- words, event by event: `event_deltas[]` ------------------------------------------------------------------
+
+    def announced(self, told: ReceivedEvent) -> list[BackendEvent]:
+        event = told.object("event")
+        kind = EVENT_KINDS.get(str(event.get("type")))
+        if kind is not None and isinstance(event.get("id"), str):
+            self._kinds.setdefault(event["id"], kind)
+        return []
+
+    def grown(self, told: ReceivedEvent) -> list[BackendEvent]:
+        """A delta of an event nobody has announced says nothing: the event itself will."""
+        event_id, delta = told.text("event_id"), told.object("delta")
+        kind, index, content = self._kinds.get(event_id), delta.get("index", 0), delta.get("content")
+        text = content.get("text") if isinstance(content, dict) else None
+        if kind is None or not isinstance(index, int) or not isinstance(text, str):
+            return []
+        return self._grow(self._previews.setdefault((event_id, index), BlockPreview((event_id, index), kind)), text)
+
+    def _grow(self, preview: BlockPreview, text: str) -> list[BackendEvent]:
+        if preview.muted:
+            return []
+        preview.said += text
+        return self.scribe.text_delta(preview.key, text, preview.kind)
+
+    def connection_lost(self) -> None:
+        """The line was cut: what is previewed is not trusted to go on where it stopped, and waits for its event."""
+        self._kinds = dict.fromkeys(self._kinds)
+        for preview in self._raw.values():
+            if not preview.muted and not preview.said:
+                self._raw_blocks = None  # its words come with its event: those of later blocks must not come before
+            preview.muted = True
+
+    # -- words, block by block: `incremental_streaming_enabled` ---------------------------------------------------
+
+    def raw_started(self, told: ReceivedEvent) -> list[BackendEvent]:
+        message = told.object("message")
+        message_id, model = str(message.get("id") or told.id), message.get("model")
+        if message_id == self._raw_id:
+            return []
+        said = self._begin(model if isinstance(model, str) else "", spanned=False)
+        self._raw_id = message_id
+        return said
+
+    def raw_block(self, told: ReceivedEvent) -> list[BackendEvent]:
+        """A block after one that the raw stream passes over waits for its event, which comes in its place."""
+        index, kind = told.body.get("index"), RAW_KINDS.get(str(told.object("content_block").get("type")))
+        if not isinstance(index, int) or self._raw_blocks is None or index < self._raw_blocks:
+            return []
+        self._raw_blocks = index + 1 if index == self._raw_blocks else None
+        if self._raw_blocks is not None and kind is not None:
+            self._raw[index] = self._unseen(kind)
+        return []
+
+    def raw_delta(self, told: ReceivedEvent) -> list[BackendEvent]:
+        delta, index = told.object("delta"), told.body.get("index")
+        preview = self._raw.get(index) if isinstance(index, int) else None
+        if preview is None or preview.muted:
+            return []
+        kind = str(delta.get("type"))
+        if kind == "signature_delta" and isinstance(delta.get("signature"), str):
+            return self.scribe.sign(preview.key, delta["signature"])
+        text = delta.get(RAW_DELTAS.get(kind, ""))
+        return self._grow(preview, text) if isinstance(text, str) else []
+
+    def raw_block_ended(self, told: ReceivedEvent) -> list[BackendEvent]:
+        index = told.body.get("index")
+        preview = self._raw.get(index) if isinstance(index, int) else None
+        if preview is None or preview.muted:
+            return []
+        preview.muted = True
+        return self.scribe.end(preview.key)
+
+    def raw_stop(self, told: ReceivedEvent) -> list[BackendEvent]:
+        self.stop_reason = meanings().message_stops.get(str(told.object("delta").get("stop_reason")))
+        return []
+
+    # -- tools ----------------------------------------------------------------------------------------------------
+
+    def call(self, call: ToolCall) -> list[BackendEvent]:
+        self._called.add(call.call_id)
+        return self.scribe.whole_call(("call", call.call_id), call)
+
+    def returned(self, call_id: str, content: Content, *, is_error: bool) -> list[BackendEvent]:
+        """Words still in the making do not hold a result up; without spans, a result ends the message of its call."""
+        if call_id not in self._called:
+            return []
+        self._called.remove(call_id)
+        said = [] if call_id in self.scribe.open_calls else self.scribe.end_texts()
+        said += [] if self._spanned else self.finish()
+        return [*said, *self.scribe.returned(call_id, content, is_error=is_error)]
+
+    def abandoned(self, why: str) -> list[BackendEvent]:
+        """Calls that will not come back."""
+        return [event for call_id in list(self.scribe.open_calls)
+                for event in self.scribe.returned(call_id, why, is_error=True)]
+
+
+def _finished(preview: BlockPreview) -> BlockPreview:
+    """Its place is kept, so that nothing takes it for a new block."""
+    done = BlockPreview(preview.key, preview.kind)
+    done.muted = True
+    return done
+
+
+COORDINATOR = "coordinator"
+STATUS_OF_EVENT = {
+    "session.thread_status_running": ScopeStatus.RUNNING,
+    "session.thread_status_idle": ScopeStatus.IDLE,
+    "session.thread_status_terminated": ScopeStatus.ENDED,
+}
+"""What a status event says where it has no status of its own."""
+
+
+class ThreadDecoders:
+    """Who speaks in a turn: the agent itself, and the threads it has had a hand in."""
+
+    def __init__(self, mint: Mint) -> None:
+        self._mint = mint
+        self.voices: dict[str, ThreadDecoder] = {ROOT: ThreadDecoder(mint)}
+        self._scopes: dict[str, str] = {}
+
+    def scope_of(self, thread_id: str) -> str:
+        """Threads that nobody has told of are the coordinator's."""
+        return self._scopes.get(thread_id, ROOT)
+
+    def voice(self, told: ReceivedEvent) -> ThreadDecoder:
+        return self.voices[self.scope_of(told.text("session_thread_id"))]
+
+    def voice_of_call(self, call_id: str) -> ThreadDecoder | None:
+        return next((voice for voice in self.voices.values() if call_id in voice.scribe.open_calls), None)
+
+    def created(self, told: ReceivedEvent) -> list[BackendEvent]:
+        thread_id = told.text("session_thread_id")
+        if not thread_id:
+            raise told.malformed("it does not name the thread")
+        if thread_id in self._scopes:
+            return []
+        if told.text("role") == COORDINATOR:
+            self._scopes[thread_id] = ROOT
+            return []
+        return self._open(thread_id, told)
+
+    def _open(self, thread_id: str, told: ReceivedEvent) -> list[BackendEvent]:
+        scope_id = self._scopes[thread_id] = f"scope_{thread_id.removeprefix('sthr_')}"
+        voice = self.voices[scope_id] = ThreadDecoder(self._mint, scope_id)
+        parent = self.scope_of(told.text("parent_thread_id"))
+        return [voice.scribe.writer.emit(ScopeOpened(
+            parent=ROOT if self.voices[parent].over or parent == scope_id else parent,
+            call_id=told.text("created_by_tool_use_id") or None, title=told.text("agent_name") or None,
+            agent=told.text("agent_id").removeprefix("agent_") or None, role=told.text("role") or "child",
+        ))]
+
+    def changed(self, told: ReceivedEvent) -> list[BackendEvent]:
+        """A thread that goes on from an earlier turn is opened anew: scopes live as long as a turn."""
+        thread_id, status = told.text("session_thread_id"), _read_status(told)
+        if not thread_id or told.text("role") == COORDINATOR:
+            return []
+        known = thread_id in self._scopes
+        if not known and status is ScopeStatus.ENDED:
+            return []  # it was put away, long after it had said its last
+        said = [] if known else self._open(thread_id, told)
+        scope_id = self._scopes[thread_id]
+        voice = self.voices[scope_id]
+        if scope_id == ROOT or voice.over:
+            return said
+        if status is not ScopeStatus.RUNNING:
+            said += voice.finish()
+        voice.over = status is ScopeStatus.ENDED
+        return [
+            *said,
+            voice.scribe.writer.emit(ScopeStatusChanged(status=status, stop_reason=_read_stop_reason(told, status))),
+        ]
+
+    def mail(self, told: ReceivedEvent) -> list[BackendEvent]:
+        sender, recipient = (self.scope_of(told.text(f"{end}_session_thread_id")) for end in ("from", "to"))
+        is_error, content = told.body.get("is_error") is True, simplified_content(told.content())
+        message = ScopeMessage(sender=sender, recipient=recipient, content=content, is_error=is_error)
+        return [self.voices[sender].scribe.writer.emit(message)]
+
+    def close(self, why: StopReason) -> list[BackendEvent]:
+        """The ends of the threads that are still there, youngest first."""
+        said = []
+        for scope_id, voice in reversed(self.voices.items()):
+            if scope_id != ROOT and not voice.over:
+                voice.over = True
+                said.append(voice.scribe.writer.emit(ScopeStatusChanged(status=ScopeStatus.ENDED, stop_reason=why)))
+        return said
+
+
+def _read_status(told: ReceivedEvent) -> ScopeStatus:
+    status = meanings().scopes.get(told.text("status"), STATUS_OF_EVENT[told.type])
+    if told.object("stop_reason").get("type") == "requires_action":
+        return ScopeStatus.BLOCKED
+    return ScopeStatus.ENDED if status is ScopeStatus.ARCHIVED else status
+
+
+def _read_stop_reason(told: ReceivedEvent, status: ScopeStatus) -> StopReason | None:
+    if status is ScopeStatus.RUNNING:
+        return None
+    if status is ScopeStatus.BLOCKED:
+        return StopReason.NEEDS_INPUT
+    return meanings().stops.get(str(told.object("stop_reason").get("type")), StopReason.END_TURN)

@@ -1,0 +1,126 @@
+"""What every handler of CAS needs of the house: the caller's session, its agent, its mounts, its body."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from aiohttp import web
+
+from adapters.cas.wire import PreviewedType, sessions
+from gateway.errors import Busy, Conflict, Invalid, NotFound
+from gateway.http import OWNER, Context
+from gateway.model import ROOT, AgentCard, SessionView
+
+from . import inbound, views
+from .agents import configured_id
+from .history import EventHistory, StreamStart
+from .mounts import SessionMounts, mount_body
+from .paging import ListPage, fetch_page, page_request
+from .session_setup import choose_agent
+from .stream_options import session_stream_options, thread_id_of
+
+T = TypeVar("T")
+
+BUSY_MESSAGE = "Session is currently processing a turn. Cancel the current turn or wait for completion."
+"""Clients look for these words."""
+
+
+@contextmanager
+def session_errors(session_id: str) -> Iterator[None]:
+    """Refusals that CAS has words of its own for."""
+    try:
+        yield
+    except Busy:
+        raise Conflict(BUSY_MESSAGE) from None
+    except NotFound:
+        raise NotFound(f"Session '{session_id}' was not found.") from None
+
+
+class HandlerContext:
+    """Where handlers ask; one for all requests."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.stream_start = StreamStart(context)
+
+    async def session(self, request: web.Request) -> SessionView:
+        with session_errors(request.match_info["session"]):
+            return await self.context.sessions.get(request[OWNER], request.match_info["session"])
+
+    def card(self, view: SessionView) -> AgentCard:
+        return self.context.agent_of(view)
+
+    async def agent(self, view: SessionView) -> Mapping[str, Any]:
+        """The snapshot taken when the session was made or, where it was made elsewhere, its agent as it is now."""
+        kept: Mapping[str, Any] | None = view.private(self.context.dialect).get("agent")
+        if kept is not None:
+            return kept
+        try:
+            return (await choose_agent(self.context, view.owner, configured_id(view.agent))).snapshot
+        except NotFound:
+            return {"id": configured_id(view.agent), "type": "agent", "name": view.agent, "version": 1}
+
+    def agent_id(self, view: SessionView) -> str:
+        return str(view.private(self.context.dialect).get("agent_id") or configured_id(view.agent))
+
+    async def check_sources(self, owner: str, events: Sequence[Any], field: str) -> None:
+        """Refuse events that name a file which is not there or not the caller's, or an address that they may not name.
+
+        `field` is where in the body the events stand.
+        """
+        sources = [(f"{field}.{at}.source", getattr(block, "source", None)) for at, block in inbound.blocks_of(events)]
+        await self.context.check_message_addresses(
+            (f"{param}.url", source.url) for param, source in sources if isinstance(source, sessions.UrlSource))
+        for param, source in sources:
+            if isinstance(source, sessions.FileSource):
+                await self._check_file(owner, source.file_id, f"{param}.file_id")
+
+    async def _check_file(self, owner: str, file_id: str, param: str) -> None:
+        """A file of somebody else is as unknown as one that never was."""
+        try:
+            found = await self.context.resources.get("file", owner, file_id)
+        except NotFound:
+            raise NotFound(f"{param}: File '{file_id[:128]}' was not found.", param=param) from None
+        if found.archived_at is not None:
+            raise Invalid(f"{param}: File '{file_id}' is archived.", param=param)
+
+    async def page_of(
+        self, request: web.Request, rows: Sequence[T], *, place_of: Callable[[T], int], id_of: Callable[[T], str],
+    ) -> ListPage[T]:
+        """A page of a list that is short enough to be at hand; oldest first unless the client says otherwise."""
+        async def fetch(*, after: int | None, before: int | None, limit: int, oldest_first: bool) -> Sequence[T]:
+            some = [row for row in rows if (after is None or place_of(row) > after)
+                    and (before is None or place_of(row) < before)]
+            return (some if oldest_first else some[::-1])[:limit]
+
+        async def find(name: str) -> T:
+            for row in rows:
+                if id_of(row) == name:
+                    return row
+            raise NotFound(name)
+
+        return await fetch_page(page_request(request.query, ascending=True), fetch, place_of=place_of, find=find)
+
+    async def shown(self, view: SessionView) -> Any:
+        shown = [mount_body(self.context.table, mount) for mount in await self.mounts(view).all()]
+        return views.session_body(self.context.table, view, await self.agent(view), shown)
+
+    def mounts(self, view: SessionView) -> SessionMounts:
+        return SessionMounts(self.context, view.owner, view.session_id)
+
+    def history(
+        self, view: SessionView, scope_id: str | None = None, deltas: tuple[PreviewedType, ...] = (), *, as_list: bool,
+    ) -> EventHistory:
+        return EventHistory(
+            self.context, view.owner, view, session_stream_options(view, scope_id, deltas, as_list=as_list)
+        )
+
+    def scope(self, request: web.Request, view: SessionView) -> str | None:
+        """The scope that the path names as a thread; None where it names none."""
+        thread_id = request.match_info.get("thread")
+        if thread_id is None:
+            return None
+        for scope_id in (ROOT, *view.scopes):
+            if thread_id_of(view.session_id, scope_id) == thread_id:
+                return scope_id
+        raise NotFound(f"Thread '{thread_id}' was not found.")

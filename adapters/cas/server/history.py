@@ -1,0 +1,223 @@
+"""The events of a session as a list that can be paged in both directions, and cursors as places in it.
+
+Where a stream without a cursor begins: at the newest turn that no stream has carried, or at what comes next.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import orjson
+from msgspec.structs import replace
+
+from gateway.errors import Invalid, NotFound
+from gateway.http import Context
+from gateway.model import (
+    ROOT,
+    BlockDelta,
+    BlockEnded,
+    BlockStarted,
+    MessageEnded,
+    MessageStarted,
+    Record,
+    SessionStatus,
+    SessionView,
+    seq_of_event,
+)
+from gateway.ports import Chunk
+from gateway.time_slices import SLICE_BYTES, next_slice
+
+from .stream_options import StreamOptions
+
+PLACES_PER_RECORD = 256
+"""More events than one record can make."""
+PREVIEWED_EVENTS = (MessageStarted, BlockStarted, BlockDelta, BlockEnded, MessageEnded)
+"""What may be told of while it happens."""
+
+
+class ListedEvent(NamedTuple):
+    """One event in its place."""
+
+    place: int
+    event: dict[str, Any]
+
+
+class EventPosition(NamedTuple):
+    """Where a cursor stands: its place in the list, its record, and whether the record has nothing more to tell."""
+
+    place: int
+    seq: int
+    is_last: bool = True
+    in_progress: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EventHistory:
+    """One session, as one reading has it: the same projector that the stream has, fed from the log."""
+
+    context: Context
+    owner: str
+    view: SessionView
+    reading: StreamOptions
+
+    # -- a list ---------------------------------------------------------------------------------------------------
+
+    async def fetch(
+        self, *, after: int | None, before: int | None, limit: int, oldest_first: bool
+    ) -> Sequence[ListedEvent]:
+        """Up to so many events between two places."""
+        low, high = after or 0, before or (self.view.head + 1) * PLACES_PER_RECORD
+        found: list[ListedEvent] = []
+        walk = self._forward if oldest_first else self._backward
+        async for told in walk(low // PLACES_PER_RECORD, high // PLACES_PER_RECORD):
+            if low < told.place < high:
+                found.append(told)
+                if len(found) == limit:
+                    break
+        return found
+
+    async def _forward(self, low: int, high: int) -> AsyncIterator[ListedEvent]:
+        async for chunk in self._chunks(max(0, low - 1), min(high, self.view.head)):
+            for told in events_of(chunk):
+                yield told
+
+    async def _backward(self, low: int, high: int) -> AsyncIterator[ListedEvent]:
+        """Turn by turn, so that the last page of a long history costs no more than its last turns."""
+        edges = [0, *(start - 1 for start in self.view.turn_starts), self.view.head]
+        for begin, end in reversed([*pairwise(edges)]):
+            if begin < high and end >= low:
+                chunks = [chunk async for chunk in self._chunks(begin, min(end, high))]
+                for chunk in reversed(chunks):
+                    for told in reversed(events_of(chunk)):
+                        yield told
+
+    async def _chunks(self, after: int, upto: int) -> AsyncIterator[Chunk]:
+        word, size = replace(self.reading, as_list=True, deltas=(), raw=False).word, 0
+        async for chunk in self.context.sessions.read(
+            self.owner, self.view.session_id, self.context.dialect, word, after=after, upto=upto,
+        ):
+            size += sum(map(len, chunk.frames))
+            if size > SLICE_BYTES:
+                await next_slice()
+                size = 0
+            yield chunk
+
+    # -- a cursor -------------------------------------------------------------------------------------------------
+
+    async def find(self, event_id: str) -> ListedEvent:
+        return ListedEvent((await self.found(event_id)).place, {})
+
+    async def found(self, event_id: str) -> EventPosition:
+        """Where the event of this id stands; `NotFound` if this reading has none such."""
+        stem, _, piece = event_id.partition("-")
+        seq = seq_of_event(self.view.session_id, stem)
+        if seq is None or not 1 <= seq <= self.view.head:
+            raise NotFound(event_id)
+        [record] = await self.context.sessions.records(self.owner, self.view.session_id, seq - 1, 1)
+        if piece.startswith("p") and isinstance(record.event, PREVIEWED_EVENTS) and record.scope_id == self._own_scope:
+            return EventPosition(seq * PLACES_PER_RECORD - 1, is_last=False, seq=seq)
+        is_block = isinstance(record.event, BlockStarted)
+        async for chunk in self._chunks(seq - 1, self._end_of_turn(seq) if is_block else seq):
+            told = events_of(chunk)
+            places = [one.place for one in told if one.event["id"] == event_id]
+            if places:
+                return EventPosition(places[0], is_last=places[0] == told[-1].place, seq=chunk.seq)
+        if is_block and self._in_progress(record):
+            return EventPosition(seq * PLACES_PER_RECORD, in_progress=True, seq=seq)
+        raise NotFound(event_id)
+
+    def _end_of_turn(self, seq: int) -> int:
+        starts = self.view.turn_starts
+        place = bisect_right(starts, seq)
+        return starts[place] if place < len(starts) else self.view.head
+
+    def _in_progress(self, record: Record) -> bool:
+        """Whether the event that this block will be has not been told yet."""
+        runs = record.turn_id is not None and record.turn_id == self.view.turn_id
+        return runs and record.scope_id == self._own_scope
+
+    @property
+    def _own_scope(self) -> str:
+        """Whose words this reading has."""
+        return self.reading.thread or ROOT
+
+    async def resumed(self, event_id: str | None) -> tuple[int, StreamOptions]:
+        """After which record a stream goes on that has had this event, and how it is read from there."""
+        if event_id is None:
+            return 0, self.reading
+        try:
+            found = await self.found(event_id)
+        except NotFound:
+            raise Invalid(f"'{event_id[:128]}' is not an event of this stream", param="after_id") from None
+        if found.in_progress:
+            return found.seq, replace(self.reading, muted=(found.seq, self.view.head))
+        if found.is_last:
+            return found.seq, self.reading
+        return found.seq - 1, replace(self.reading, past=(found.seq, event_id))
+
+    async def of_records(self, records: Sequence[Record]) -> list[dict[str, Any]]:
+        """What these records are as events."""
+        seqs = [record.seq for record in records]
+        return [
+            told.event async for chunk in self._chunks(seqs[0] - 1, seqs[-1])
+            if seqs[bisect_left(seqs, chunk.seq)] == chunk.seq for told in events_of(chunk)
+        ]
+
+
+def events_of(chunk: Chunk) -> list[ListedEvent]:
+    return [
+        ListedEvent(chunk.seq * PLACES_PER_RECORD + number, orjson.loads(frame))
+        for number, frame in enumerate(chunk.frames)
+    ]
+
+
+START_MODES = ("turn", "tail", "replay")
+MAX_STREAMS = 100_000
+"""How many streams' places are remembered; the oldest are forgotten first."""
+StreamKey = tuple[str, str | None]
+"""A session and, where one thread of it is read, the thread's scope."""
+
+
+class StreamStart:
+    """Remembers how far the streams of each session have come; what was told before the server started is carried."""
+
+    def __init__(self, house: Context) -> None:
+        self._context = house
+        self._carried: dict[StreamKey, int] = {}
+
+    async def after(self, view: SessionView, thread: str | None, said: str | None) -> int:
+        """After which record a stream without a cursor begins; `said` is the client's own wish."""
+        way = said or self._context.settings.stream_start
+        if way not in START_MODES:
+            raise Invalid(f"stream_start: say 'turn', 'tail' or 'replay', not '{way[:64]}'", param="stream_start")
+        if way == "replay":
+            return 0
+        if way == "tail" or not view.turn_starts or await self._is_carried(view, thread):
+            return view.head
+        carried = self._carried.get((view.session_id, thread), 0)
+        return max((stop for stop in view.stops if stop < view.turn_starts[-1] or stop <= carried), default=0)
+
+    async def _is_carried(self, view: SessionView, thread: str | None) -> bool:
+        """Whether a stream has had the last turn up to its end or its pause, where it now is."""
+        if view.status is SessionStatus.RUNNING or not view.stops:
+            return False
+        carried = self._carried.get((view.session_id, thread))
+        if carried is not None:
+            return carried >= view.stops[-1]
+        if view.status is SessionStatus.SUSPENDED:
+            return False
+        last = await self._context.sessions.records(view.owner, view.session_id, view.stops[-1] - 1, 1)
+        return bool(last) and last[0].at < self._context.started_at  # an end that is not stored yet was told just now
+
+    def told(self, session_id: str, thread: str | None) -> Callable[[int], None]:
+        """To be called with the number of the last record that a stream has carried."""
+        key = session_id, thread
+
+        def take(seq: int) -> None:
+            self._carried[key] = max(seq, self._carried.pop(key, 0))
+            if len(self._carried) > MAX_STREAMS:
+                del self._carried[next(iter(self._carried))]
+
+        return take

@@ -1,0 +1,269 @@
+"""CAS, inward: validated events in, commands out. No clock, no socket.
+
+CAS, overheard: what people said, read out of the events they sent, or out of a stream, which repeats them.
+A CAS agent's list of tools as the house's settings: what the server's tools may do, and what tools clients have.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from adapters.cas.asks import ask_event_id
+from adapters.cas.wire import (
+    POLICIES,
+    POLICY_WORDS,
+    CustomTool,
+    PermissionPolicy,
+    Tool,
+    ToolConfig,
+    ToolDefaults,
+    Toolset,
+    sessions,
+)
+from gateway.errors import Invalid, NotPending, Unsupported
+from gateway.ids import first_duplicate
+from gateway.model import (
+    AgentCapabilities,
+    AgentCard,
+    AgentTool,
+    AnyCommand,
+    AnyPart,
+    Configure,
+    Content,
+    FilePart,
+    ImagePart,
+    OpenAsk,
+    Permission,
+    SessionView,
+    TextPart,
+    ToolSpec,
+    parse_answer,
+)
+from gateway.ports import ParsedFrame
+from mappings.language import Table
+
+BEFORE_SYSTEM_MESSAGE = (sessions.UserMessage, sessions.CustomToolResult, sessions.UserToolResult)
+"""What a system message may go with."""
+
+
+def commands_of(events: Sequence[Any], view: SessionView, card: AgentCard, table: Table) -> list[AnyCommand]:
+    """One command for each event, in order; a system message also changes the settings, before its turn begins."""
+    _check_once(events)
+    commands = [_command(event, view, card, table) for event in events]
+    return commands if (system := _system_text(events)) is None else [
+        Configure(settings=replace(view.settings, system="\n\n".join(filter(None, (view.settings.system, system))))),
+        *commands,
+    ]
+
+
+def _system_text(events: Sequence[Any]) -> str | None:
+    """The words of a system message, which is the last event and goes with the one before it."""
+    places = [number for number, event in enumerate(events) if isinstance(event, sessions.SystemMessage)]
+    if not places:
+        return None
+    if places != [len(events) - 1] or not isinstance(events[-2:][0], BEFORE_SYSTEM_MESSAGE):
+        raise Invalid("system.message: send one, last, after a message or a result of a tool", param="events")
+    return "".join(block.text for block in events[-1].content)
+
+
+def check_initial_events(events: Sequence[Any], card: AgentCard, table: Table) -> None:
+    """Refuse what a session could not begin with, before there is one."""
+    commands_of(events, SessionView(session_id=""), card, table)
+    if sum(isinstance(event, sessions.UserMessage) for event in events) > 1:
+        raise Invalid("initial_events: one user.message at most, as each starts a turn", param="initial_events")
+
+
+def _answered_event_id(event: Any) -> str:
+    """The event that this one answers, if it answers one."""
+    return str(getattr(event, "tool_use_id", "") or getattr(event, "custom_tool_use_id", ""))
+
+
+def _check_once(events: Sequence[Any]) -> None:
+    if (answered := first_duplicate(filter(None, map(_answered_event_id, events)))) is not None:
+        raise NotPending(f"'{answered}' is answered twice.")
+
+
+def _command(event: Any, view: SessionView, card: AgentCard, table: Table) -> AnyCommand:
+    if isinstance(event, sessions.UserMessage):
+        return table.command(event.type, content=_content(event.content, card))
+    if isinstance(event, sessions.ToolConfirmation):
+        return _confirmation(event, _pending_ask(event.tool_use_id, view), table)
+    if isinstance(event, sessions.CustomToolResult | sessions.UserToolResult):
+        return _result(event, _pending_ask(_answered_event_id(event), view), card, table)
+    if isinstance(event, sessions.DefineOutcome | sessions.SystemMessage):
+        return table.command(event.type, fields=event.model_dump(exclude={"type"}))
+    return table.command(event.type)
+
+
+def _pending_ask(event_id: str, view: SessionView) -> OpenAsk:
+    for ask in view.asks.values():
+        if ask_event_id(view, ask) == event_id:
+            return ask
+    raise NotPending(f"'{event_id}' is not pending: it was answered already, or never asked for one.")
+
+
+def _confirmation(event: sessions.ToolConfirmation, ask: OpenAsk, table: Table) -> AnyCommand:
+    granted = event.result == "allow"
+    if ask.ask.kind == "continuation":
+        return table.command("answer.continuation", request_id=ask.request_id, proceed=granted)
+    if ask.ask.kind != "permission":
+        raise Invalid(f"'{event.tool_use_id}' waits for user.custom_tool_result", param="tool_use_id")
+    reason = None if granted else event.deny_message
+    return table.command(event.type, request_id=ask.request_id, granted=granted, reason=reason)
+
+
+def _result(
+    event: sessions.CustomToolResult | sessions.UserToolResult, ask: OpenAsk, card: AgentCard, table: Table
+) -> AnyCommand:
+    content = _content(event.content or "", card)
+    if ask.ask.kind == "client_tool":
+        return table.command(
+            "user.custom_tool_result", request_id=ask.request_id, content=content, is_error=bool(event.is_error),
+        )
+    meant = parse_answer(ask.ask, content)
+    if meant is None:
+        param = "tool_use_id" if isinstance(event, sessions.UserToolResult) else "custom_tool_use_id"
+        raise Invalid(f"'{_answered_event_id(event)}' waits for user.tool_confirmation", param=param)
+    return table.command(f"answer.{ask.ask.kind}", request_id=ask.request_id, **meant)
+
+
+def blocks_of(events: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    """Every content block of these events, and where it stands among them."""
+    for number, event in enumerate(events):
+        content = getattr(event, "content", None)
+        for place, block in enumerate(content if isinstance(content, list) else ()):
+            yield f"{number}.content.{place}", block
+
+
+# -- content ----------------------------------------------------------------------------------------------------------
+def _content(content: str | list[Any], card: AgentCard) -> Content:
+    return content if isinstance(content, str) else tuple(_part(block, card) for block in content)
+
+
+def _part(block: Any, card: AgentCard) -> AnyPart:
+    if isinstance(block, sessions.TextBlock):
+        return TextPart(text=block.text)
+    if isinstance(block.source, sessions.TextSource):
+        return TextPart(text=block.source.data)
+    if isinstance(block, sessions.DocumentBlock) or isinstance(block.source, sessions.FileSource):
+        return _file(block)
+    url = _address(block.source)
+    if not card.takes_image(url):
+        raise Unsupported(f"agent '{card.name}' does not take images by {card.image_kind(url)} address")
+    return ImagePart(url=url, media_type=getattr(block.source, "media_type", None))
+
+
+def _file(block: Any) -> FilePart:
+    file_id, title = getattr(block.source, "file_id", None), getattr(block, "title", None)
+    if file_id is not None:
+        return FilePart(name=title or file_id, file_id=file_id)
+    media_type = getattr(block.source, "media_type", None)
+    return FilePart(name=title or "document", url=_address(block.source), media_type=media_type)
+
+
+def _address(source: Any) -> str:
+    if isinstance(source, sessions.UrlSource):
+        return source.url
+    return f"data:{source.media_type};base64,{''.join(source.data.split())}"
+
+
+ANY_AGENT = AgentCard(name="", capabilities=AgentCapabilities(images=("http", "data")))
+"""Whatever the agent was, it has taken what was sent."""
+RECORDED_MODELS: dict[str, type[BaseModel]] = {
+    "user.message": sessions.UserMessage, "user.interrupt": sessions.UserInterrupt,
+    "user.tool_confirmation": sessions.ToolConfirmation, "user.custom_tool_result": sessions.CustomToolResult,
+}
+USER_EVENT: TypeAdapter[Any] = TypeAdapter(sessions.UserEvent)
+
+
+def recorded_commands(frame: ParsedFrame, view: SessionView, table: Table) -> Sequence[AnyCommand]:
+    """Answers name the events that asked; those that nobody asked say nothing."""
+    body = frame.body if isinstance(frame.body, dict) else {}
+    events = body.get("events") if isinstance(body.get("events"), list) else [body]
+    found = [_recorded_command(event, view, table) for event in events or () if isinstance(event, dict)]
+    return [command for command in found if command is not None]
+
+
+def _recorded_command(told: dict[str, Any], view: SessionView, table: Table) -> AnyCommand | None:
+    model = RECORDED_MODELS.get(str(told.get("type")))
+    if model is None:
+        return None
+    try:
+        event = USER_EVENT.validate_python({name: told[name] for name in model.model_fields if name in told})
+    except ValidationError:
+        return None
+    if isinstance(event, sessions.ToolConfirmation):
+        ask = _recorded_ask(event.tool_use_id, view)
+        return _confirmation(event, ask, table) if ask is not None else None
+    if isinstance(event, sessions.CustomToolResult):
+        ask = _recorded_ask(event.custom_tool_use_id, view)
+        return _result(event, ask, ANY_AGENT, table) if ask is not None else None
+    return _command(event, view, ANY_AGENT, table)
+
+
+def _recorded_ask(event_id: str, view: SessionView) -> OpenAsk | None:
+    return view.asks.get(event_id)
+
+
+TOOL_LIST: TypeAdapter[list[Tool]] = TypeAdapter(list[Tool])
+
+
+def read_tools(tools: Sequence[Mapping[str, Any]] | None) -> list[Tool] | None:
+    """Tools that were accepted once, read again."""
+    return None if tools is None else TOOL_LIST.validate_python(tools)
+
+
+def server_tools(tools: Sequence[Tool] | None, card: AgentCard) -> dict[str, Permission] | None:
+    """What the agent may do with each of its tools; None where the client says nothing about tools.
+
+    CAS's toolset has names that an agent here may lack (`Bash`, `Read` …) and lacks names that it may have. What is
+    named and not there has no effect; without `enabled_tools`, all that the agent has is enabled.
+    """
+    if tools is None:
+        return None
+    toolsets = [tool for tool in tools if isinstance(tool, Toolset)]
+    return {name: permission for toolset in toolsets for name, permission in _enabled_tools(toolset, card)}
+
+
+def client_tools(tools: Iterable[Tool] | None) -> tuple[ToolSpec, ...]:
+    return tuple(
+        ToolSpec(name=tool.name, description=tool.description, parameters=tool.input_schema)
+        for tool in tools or () if isinstance(tool, CustomTool)
+    )
+
+
+def toolset_of_card(card: AgentCard) -> list[dict[str, Any]]:
+    """The tools of a configured agent, in the words a client would use to ask for them."""
+    configs = [
+        {"name": tool.spec.name, "enabled": True, "permission_policy": {"type": POLICY_WORDS[tool.permission]}}
+        for tool in card.tools
+    ]
+    names = [tool.spec.name for tool in card.tools]
+    return [{"type": "agent_toolset_20260401", "enabled_tools": names, "configs": configs}] if configs else []
+
+
+def _enabled_tools(toolset: Toolset, card: AgentCard) -> Iterable[tuple[str, Permission]]:
+    configs = {config.tool: config for config in toolset.configs or [] if config.tool}
+    defaults = toolset.default_config or ToolDefaults()
+    for tool in card.tools:
+        config = configs.get(tool.spec.name)
+        if _is_enabled(tool.spec.name, toolset, config, defaults):
+            yield tool.spec.name, _permission(tool, config, defaults)
+
+
+def _is_enabled(name: str, toolset: Toolset, config: ToolConfig | None, defaults: ToolDefaults) -> bool:
+    """The narrowest word wins: forbidden by name, then the tool's own switch, then the list, then the default."""
+    if name in (toolset.disallowed_tools or ()):
+        return False
+    if config is not None and config.enabled is not None:
+        return config.enabled
+    if toolset.enabled_tools is not None:
+        return name in toolset.enabled_tools
+    return defaults.enabled is not False
+
+
+def _permission(tool: AgentTool, config: ToolConfig | None, defaults: ToolDefaults) -> Permission:
+    policy: PermissionPolicy | None = (config.permission_policy if config else None) or defaults.permission_policy
+    return POLICIES[policy.type] if policy else tool.permission

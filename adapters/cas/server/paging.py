@@ -1,0 +1,194 @@
+"""CAS's lists: what a client may ask of one, and the envelope that every one of them comes in.
+
+What a client may leave out of a list: by type, by status, by time; all of it from the query string.
+"""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Generic, Protocol, TypeVar
+
+from aiohttp import web
+from multidict import MultiMapping
+
+from gateway.errors import Invalid, NotFound
+from gateway.field_errors import quote_value
+from gateway.http import encode_array, json_response
+from gateway.time_slices import next_slice
+from mappings.language import Table
+
+DEFAULT_LIMIT, MAX_LIMIT = 20, 100
+MAX_SCANNED = 2000
+"""How many things are looked at for one page."""
+CURSORS = ("after_id", "before_id", "page")
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class FetchRows(Protocol[T_co]):
+    """Up to `limit` things whose place lies between `after` and `before`, in ascending or descending order of place."""
+
+    def __call__(
+        self, *, after: int | None, before: int | None, limit: int, oldest_first: bool,
+    ) -> Awaitable[Sequence[T_co]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """One page of a list, as a client asks for it; at most one of the three cursors is there."""
+
+    limit: int = DEFAULT_LIMIT
+    ascending: bool = False
+    after_id: str | None = None
+    before_id: str | None = None
+    page: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage(Generic[T]):
+    """One page of a list, in the order of the list."""
+
+    items: list[T]
+    has_more: bool
+    next_page: str | None
+
+
+def page_request(query: Mapping[str, str], *, ascending: bool = False) -> PageRequest:
+    """The page a query string asks for; `ascending` is the order of the list where the client says none."""
+    given = {name: query[name] for name in CURSORS if query.get(name)}
+    if len(given) > 1:
+        raise Invalid(f"{' and '.join(given)} exclude each other: send one of them", param=[*given][-1])
+    return PageRequest(limit=_limit(query), ascending=_ascending(query, ascending), **given)
+
+
+async def fetch_page(
+    asked: PageRequest, fetch: FetchRows[T], *, place_of: Callable[[T], int], find: Callable[[str], Awaitable[T]],
+    keep: Callable[[T], bool] = lambda item: True,
+) -> ListPage[T]:
+    """The page asked for. `find` finds what a cursor names; things that `keep` refuses are passed over.
+
+    Where few things are kept, the page may be short: after so many things the client is given the token to go on.
+    """
+    backward, place = await _cursor(asked, place_of, find)
+    oldest_first = asked.ascending is not backward
+    items: list[T] = []
+    seen, wanted = 0, asked.limit + 1
+    while len(items) <= asked.limit:
+        if seen >= MAX_SCANNED and place is not None:
+            return ListPage(items[::-1] if backward else items, True, _encode_token(backward, place))
+        await next_slice()
+        after, before = (place, None) if oldest_first else (None, place)
+        some = await fetch(after=after, before=before, limit=wanted, oldest_first=oldest_first)
+        items += [item for item in some if keep(item)]
+        seen += wanted
+        if len(some) < wanted:
+            break
+        place = place_of(some[-1])
+    page, has_more = items[:asked.limit], len(items) > asked.limit
+    token = _encode_token(backward, place_of(page[-1])) if has_more else None
+    return ListPage(page[::-1] if backward else page, has_more, token)
+
+
+async def page_reply(table: Table, page: ListPage[Any], shown: Sequence[Mapping[str, Any]]) -> web.Response:
+    """The list as the table spells it; `shown` are the bodies of the page's items."""
+    first, last = (shown[0]["id"], shown[-1]["id"]) if shown else (None, None)
+    return json_response(table.object(
+        "page", items=await encode_array(shown), first_id=first, last_id=last, has_more=page.has_more,
+        next_page=page.next_page,
+    ))
+
+
+def bool_param(query: Mapping[str, str], name: str) -> bool:
+    """A yes or no of the query string; absent is no."""
+    said = query.get(name, "").lower()
+    if said not in ("", "true", "false", "1", "0"):
+        raise Invalid(f"{name}: must be true or false, not {quote_value(said)}", param=name)
+    return said in ("true", "1")
+
+
+# -- what the query says ----------------------------------------------------------------------------------------------
+def _limit(query: Mapping[str, str]) -> int:
+    said = query.get("limit") or str(DEFAULT_LIMIT)
+    digits = said.lstrip("0")
+    if not (digits.isascii() and digits.isdigit()):
+        expected = f"limit: must be a whole number from 1 to {MAX_LIMIT}, not {quote_value(said)}"
+        raise Invalid(f"{expected}; more is taken as {MAX_LIMIT}", param="limit")
+    return min(int(digits[:9]), MAX_LIMIT)
+
+
+def _ascending(query: Mapping[str, str], otherwise: bool) -> bool:
+    said = query.get("order") or ("asc" if otherwise else "desc")
+    if said not in ("asc", "desc"):
+        raise Invalid(f"order: must be 'asc' or 'desc', not {quote_value(said)}", param="order")
+    return said == "asc"
+
+
+async def _cursor(
+    asked: PageRequest, place_of: Callable[[T], int], find: Callable[[str], Awaitable[T]],
+) -> tuple[bool, int | None]:
+    """Whether the page lies before its cursor in the list, and the cursor's place."""
+    if asked.page is not None:
+        return _decode_token(asked.page)
+    param, named = ("before_id", asked.before_id) if asked.before_id else ("after_id", asked.after_id)
+    if named is None:
+        return False, None
+    try:
+        return param == "before_id", place_of(await find(named))
+    except NotFound:
+        raise Invalid(f"{param}: '{named}' is not in this list", param=param) from None
+
+
+def _encode_token(backward: bool, place: int) -> str:
+    return urlsafe_b64encode(f"{'b' if backward else 'a'}{place}".encode()).decode().rstrip("=")
+
+
+def _decode_token(token: str) -> tuple[bool, int]:
+    try:
+        text = urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode("ascii")
+        if text[:1] not in ("a", "b") or len(text) > 19:
+            raise ValueError(text)
+        return text[0] == "b", int(text[1:])
+    except ValueError:
+        raise Invalid(f"page: '{token[:64]}' is not a page of this list", param="page") from None
+
+
+Query = MultiMapping[str]
+TIME_BOUNDS: dict[str, Callable[[float, float], bool]] = {
+    "gt": lambda at, bound: at > bound,
+    "gte": lambda at, bound: at >= bound,
+    "lt": lambda at, bound: at < bound,
+    "lte": lambda at, bound: at <= bound,
+}
+
+
+def query_words(query: Query, *names: str) -> frozenset[str]:
+    """All the words given under these names, as `name=a&name=b`, `name[]=a` or `name=a,b`."""
+    spelled = [said for name in names for key in (name, f"{name}[]") for said in query.getall(key, [])]
+    return frozenset(word for said in spelled for word in said.split(",") if word)
+
+
+def created_within(query: Query) -> Callable[[float], bool]:
+    """Whether a moment lies within `created_at[gt]` and its like."""
+    bounds = [
+        (holds, read_time(said, key)) for word, holds in TIME_BOUNDS.items()
+        for key in (f"created_at[{word}]",) if (said := query.get(key))
+    ]
+    return lambda at: all(holds(at, bound) for holds, bound in bounds)
+
+
+def read_time(said: str, param: str) -> float:
+    """A time as RFC 3339 has it, in seconds since the epoch; without a zone it is UTC."""
+    try:
+        at = datetime.fromisoformat(said.replace(" ", "+"))
+    except ValueError:
+        raise Invalid(f"{param}: '{said[:64]}' is not a time", param=param) from None
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+
+
+def event_filter(query: Query) -> Callable[[Any], bool]:
+    """Whether a list of events with this query has one."""
+    types, in_time = query_words(query, "type", "types"), created_within(query)
+    return lambda told: (
+        (not types or told.event["type"] in types) and in_time(read_time(told.event["created_at"], "created_at"))
+    )

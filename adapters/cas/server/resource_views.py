@@ -1,0 +1,138 @@
+"""CAS's bodies of agents, environments, files, vaults and memories, as the table spells them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.model import AgentCard
+from gateway.ports import Resource
+from mappings.language import Table
+
+from .inbound import toolset_of_card
+
+_COMMON = ("id", "metadata", "archived_at", "created_at", "updated_at")
+
+RESOURCE_OBJECTS: Mapping[str, tuple[str, ...]] = {
+    "page": ("items", "first_id", "last_id", "has_more", "next_page"),
+    "agent": (*_COMMON, "version", "name", "description", "system", "model", "tools", "mcp_servers", "skills"),
+    "model": ("id", "name"),
+    "environment": (*_COMMON, "name", "description", "config"),
+    "file": (*_COMMON, "name", "media_type", "size", "sha256"),
+    "file.link": ("url", "expires_at"),
+    "vault": (*_COMMON, "name"),
+    "credential": (*_COMMON, "vault_id", "name", "auth"),
+    "memory_store": (*_COMMON, "name", "description", "status", "entries", "bytes"),
+    "memory": (*_COMMON, "store_id", "version_id", "path", "content", "sha256", "size"),
+    "memory_version": ("id", "memory_id", "store_id", "operation", "path", "content", "sha256", "size", "created_at"),
+    "credential.validation": ("id", "vault_id", "has_refresh_token", "at"),
+    **{f"deleted.{kind}": ("id",) for kind in (
+        "agent", "environment", "file", "vault", "credential", "memory_store", "memory",
+    )},
+}
+
+
+def common_fields(resource: Resource) -> dict[str, Any]:
+    """What every resource has."""
+    return {
+        "id": resource.resource_id, "metadata": resource.body.get("metadata", {}), "created_at": resource.created_at,
+        "updated_at": resource.updated_at, "archived_at": resource.archived_at,
+    }
+
+
+def agent_body(table: Table, found: Resource, body: Mapping[str, Any], card: AgentCard | None) -> Any:
+    """An agent with this body; a configured one shows the tools of its card."""
+    own = body[table.dialect]
+    tools = toolset_of_card(card) if card and "agent" in body and "tools" not in own else own.get("tools")
+    return table.object(
+        "agent",
+        **common_fields(found),
+        version=found.version,
+        name=body["name"],
+        description=body["description"] or "",
+        system=body["system"] or "",
+        model=own.get("model", body["model"]),
+        tools=tools or [],
+        mcp_servers=own.get("mcp_servers") or [],
+        skills=own.get("skills") or [],
+    )
+
+
+def model_body(table: Table, model_id: str, card: AgentCard) -> Any:
+    return table.object("model", id=model_id, name=card.title or card.name)
+
+
+def deleted_body(table: Table, kind: str, resource_id: str) -> Any:
+    return table.object(f"deleted.{kind}", id=resource_id)
+
+
+def environment_body(table: Table, found: Resource) -> Any:
+    body = found.body
+    return table.object(
+        "environment",
+        **common_fields(found),
+        name=body["name"],
+        description=body["description"] or "",
+        config=body["config"],
+    )
+
+
+def file_body(table: Table, found: Resource) -> Any:
+    body = found.body
+    return table.object(
+        "file", **common_fields(found), name=body["name"], media_type=body["media_type"], size=body["size"],
+        sha256=body["sha256"],
+    )
+
+
+def vault_body(table: Table, found: Resource) -> Any:
+    return table.object("vault", **common_fields(found), name=found.body["name"])
+
+
+def credential_body(table: Table, found: Resource) -> Any:
+    body = found.body
+    return table.object(
+        "credential", **common_fields(found), vault_id=found.parent, name=body["name"], auth=body["auth"]
+    )
+
+
+def memory_store_body(table: Table, found: Resource, entries: int, size: int) -> Any:
+    body = found.body
+    return table.object(
+        "memory_store", **common_fields(found), name=body["name"], description=body["description"] or "",
+        status="active" if found.archived_at is None else "archived", entries=entries, bytes=size,
+    )
+
+
+def memory_body(table: Table, found: Resource, *, whole: bool) -> Any:
+    """`whole` shows what is remembered, and not only where."""
+    body = found.body
+    return table.object(
+        "memory", **common_fields(found), store_id=found.parent, version_id=version_id(found),
+        path=body["path"], content=body["content"] if whole else None, sha256=body["sha256"], size=body["size"],
+    )
+
+
+def version_id(found: Resource) -> str:
+    """The id of one version of a memory."""
+    return f"memver_{found.resource_id[4:]}_{found.version}"
+
+
+def operation(found: Resource) -> str:
+    """What made this version of a memory."""
+    return "created" if found.version == 1 else "modified"
+
+
+def memory_version_body(table: Table, found: Resource, *, whole: bool) -> Any:
+    body = found.body
+    return table.object(
+        "memory_version", id=version_id(found), memory_id=found.resource_id, store_id=found.parent,
+        operation=operation(found), path=body["path"], content=body["content"] if whole else None,
+        sha256=body["sha256"], size=body["size"], created_at=found.updated_at,
+    )
+
+
+def validation_body(table: Table, found: Resource, at: float) -> Any:
+    """What is known of a credential without trying it out: no address that a client names is fetched here."""
+    renews = any(place.endswith("refresh_token") for place in found.secrets)
+    return table.object(
+        "credential.validation", id=found.resource_id, vault_id=found.parent, has_refresh_token=renews, at=at,
+    )

@@ -1,0 +1,28 @@
+"""CAS's HTTP handlers for sessions and what is mounted into them: each parses, asks the house, answers."""
+
+from collections.abc import Iterable
+
+from aiohttp import web
+
+from adapters.cas.server.handler_context import HandlerContext
+from gateway.http import Context, Idempotency, limit_body_size
+
+from .agents import routes_of_resources
+from .events import event_routes
+from .sessions import SessionRoutes, _session_routes
+
+__all__ = [
+    "routes_of_resources",
+]
+
+
+def routes(context: Context) -> Iterable[web.RouteDef]:
+    """Everything under the mount, and again under its `/v1`; a keyed request is carried out once under either."""
+    once, desk = Idempotency(context.answers), HandlerContext(context)
+    own = [
+        route for at in (context.mount, f"{context.mount}/v1")
+        for route in (*_session_routes(SessionRoutes(desk), at), *event_routes(desk, at))
+    ]
+    return limit_body_size(
+        [*once.routes(own), *routes_of_resources(context, once)], lambda: context.settings.body_bytes
+    )

@@ -1,0 +1,82 @@
+"""CAS's files: uploaded as forms, kept by the house, fetched by signed links."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from adapters.cas.server import resource_views as views
+from adapters.cas.server.resource_routes import ResourceRoutes
+from adapters.cas.wire import FileFields
+from gateway.errors import GatewayError, Invalid
+from gateway.http import (
+    OWNER,
+    UploadForm,
+    absolute_url,
+    attachment,
+    json_response,
+    receive_form,
+    safe_file_name,
+    validate,
+)
+from gateway.json_values import JsonLimitExceeded, read_json
+from gateway.ports import Resource
+
+BYTE_TYPES = ("application/binary", "application/octet-stream")
+"""What a client that wants the bytes themselves, and no link to them, accepts."""
+
+
+class FileRoutes(ResourceRoutes):
+    kind, noun, prefix = "file", "File", "file"
+
+    async def create(self, request: web.Request) -> web.Response:
+        form, stored = await receive_form(request, self.context.files)
+        try:
+            said = _read_fields(form)
+            body = {
+                "name": safe_file_name(said.name) if said.name else form.name, "media_type": form.media_type,
+                "size": stored.size, "sha256": stored.sha256, "metadata": said.metadata or {},
+            }
+            made = await self.context.resources.create(self.kind, request[OWNER], body, resource_id=stored.file_id)
+        except GatewayError:
+            await self.context.files.remove(stored.file_id)
+            raise
+        return json_response(await self.body_of(request, made), 201)
+
+    async def content(self, request: web.Request) -> web.StreamResponse:
+        """A link, for whoever holds it and for a while; or the bytes, for a client that says so."""
+        found = await self.found(request)
+        name, media_type = found.body["name"], found.body["media_type"]
+        if request.headers.get("Accept") in BYTE_TYPES:
+            return attachment(self.context.files.path(found.resource_id), name, media_type)
+        word, expires = self.context.files.link(found.resource_id, name, media_type)
+        url = absolute_url(request, f"{self.context.mount}/file-links/{word}")
+        return json_response(self.context.table.object("file.link", url=url, expires_at=expires))
+
+    async def delete(self, request: web.Request) -> web.Response:
+        gone = await super().delete(request)
+        await self.context.files.remove(request.match_info["id"])
+        return gone
+
+    async def body_of(self, request: web.Request, found: Resource) -> Any:
+        return views.file_body(self.context.table, found)
+
+    def is_listed(self, request: web.Request, found: Resource) -> bool:
+        ids: Sequence[str] = request.query.getall("ids[]", [])
+        name = request.query.get("name")
+        return (not ids or found.resource_id in ids) and name in (None, "", found.body["name"])
+
+
+def _read_fields(form: UploadForm) -> FileFields:
+    """The other fields of the form; metadata is JSON in a text."""
+    said: dict[str, Any] = {word: text for word, text in form.fields.items() if text not in ("", "null")}
+    if "metadata" in said:
+        try:
+            said["metadata"] = read_json(said["metadata"])
+        except JsonLimitExceeded as error:
+            field = f"metadata.{error.field}" if error.field else "metadata"
+            raise Invalid(f"{field}: {error.words}", param=field) from None
+        except orjson.JSONDecodeError:
+            raise Invalid("metadata: not JSON", param="metadata") from None
+    return validate(FileFields, said)

@@ -1,0 +1,335 @@
+"""CAS's HTTP handlers for sessions and what is mounted into them: each parses, asks the house, answers.
+
+What may change of a session's agent once the session is there: its tools and its MCP servers, and nothing else.
+"""
+
+from collections.abc import Sequence
+from contextlib import nullcontext, suppress
+from typing import Any, NamedTuple
+
+from aiohttp import web
+from msgspec.structs import replace
+
+from adapters.cas.server import inbound
+from adapters.cas.server.environments import find_environment
+from adapters.cas.server.handler_context import BUSY_MESSAGE, HandlerContext, session_errors
+from adapters.cas.server.inbound import client_tools, server_tools
+from adapters.cas.server.mounts import Mount, check_paths, checked_mount, mount_body
+from adapters.cas.server.paging import (
+    ListPage,
+    bool_param,
+    created_within,
+    fetch_page,
+    page_reply,
+    page_request,
+    query_words,
+)
+from adapters.cas.server.session_setup import (
+    check_memory_store,
+    check_vault,
+    choose_agent,
+    choose_environment,
+    read_variables,
+    refuse_variables,
+)
+from adapters.cas.server.views import session_status
+from adapters.cas.wire import (
+    DEFAULT_ENVIRONMENT,
+    AgentFields,
+    AnyMount,
+    MountChange,
+    NewSession,
+    SessionChange,
+    SessionMetadata,
+)
+from gateway.errors import Conflict, Invalid, NotFound
+from gateway.http import OWNER, json_response, read_json, validate
+from gateway.model import (
+    PRIVATE,
+    SECRETS,
+    CloseReason,
+    Configure,
+    Interrupt,
+    SessionStatus,
+    SessionView,
+    public_metadata,
+)
+
+SELF_HOSTED = "self_hosted"
+CHANGEABLE = "title, metadata, agent, environment_variables and vault_ids can change, and resources under …/resources"
+SessionRow = tuple[int, SessionView]
+"""A session and its place in the list."""
+
+
+def _session_routes(cas: "SessionRoutes", at: str) -> list[web.RouteDef]:
+    one = f"{at}/sessions/{{session}}"
+    return [
+        web.post(f"{at}/sessions", cas.create),
+        web.get(f"{at}/sessions", cas.listed),
+        web.get(one, cas.get),
+        web.post(one, cas.update),
+        web.put(one, cas.update),
+        web.delete(one, cas.delete),
+        web.post(f"{one}/archive", cas.archive),
+        web.post(f"{one}/cancel", cas.cancel),
+        web.post(f"{one}/resources", cas.mount),
+        web.get(f"{one}/resources", cas.mounts),
+        web.get(f"{one}/resources/{{resource}}", cas.mounted),
+        web.post(f"{one}/resources/{{resource}}", cas.remount),
+        web.delete(f"{one}/resources/{{resource}}", cas.unmount),
+    ]
+
+
+class SessionRoutes:
+    """One method per route."""
+
+    def __init__(self, handlers: HandlerContext) -> None:
+        self.handlers = handlers
+        self.context = handlers.context
+
+    # -- making one -----------------------------------------------------------------------------------------------
+
+    async def create(self, request: web.Request) -> web.Response:
+        body = await read_json(request, NewSession)
+        owner, house = request[OWNER], self.context
+        variables, mounts = read_variables(body.environment_variables), await self._mounts(owner, body)
+        choice = await choose_agent(house, owner, body.agent)
+        inbound.check_initial_events(body.initial_events or [], house.agent(choice.agent), house.table)
+        await self.handlers.check_sources(owner, body.initial_events or [], "initial_events")
+        own = await self._environment(owner, body, variables) | {
+            "agent": choice.snapshot, "agent_id": choice.agent_id, "agent_version": choice.version,
+            SECRETS: variables, "vault_ids": body.vault_ids or [],
+            "memory_store_ids": body.memory_store_ids or [], "incremental": bool(body.incremental_streaming_enabled),
+        }
+
+        async def undo_environment() -> None:
+            if isinstance(body.environment, dict):  # it was described, and made for this session
+                await house.resources.delete("environment", owner, own["environment_id"])
+
+        async with house.undo_if_refused(undo_environment):
+            view = await house.sessions.create(
+                owner, choice.agent, settings=choice.settings, title=body.title,
+                metadata={**(body.metadata or {}), PRIVATE: {house.dialect: own}},
+            )
+            return json_response(await self._begun(view, mounts, body), 201)
+
+    async def _mounts(self, owner: str, body: NewSession) -> list[Mount]:
+        await self._check_vaults(owner, body.vault_ids or [])
+        for store_id in body.memory_store_ids or []:
+            await check_memory_store(self.context, owner, store_id)
+        given = enumerate(body.resources or [])
+        mounts = [await checked_mount(self.context, owner, one, f"resources.{number}") for number, one in given]
+        check_paths(mounts)
+        return mounts
+
+    async def _check_vaults(self, owner: str, vault_ids: Sequence[str]) -> None:
+        for vault_id in vault_ids:
+            try:
+                await check_vault(self.context, owner, vault_id)
+            except Invalid as error:
+                raise Invalid(f"vault_ids: {error.message}", param="vault_ids") from None
+
+    async def _environment(self, owner: str, body: NewSession, variables: dict[str, str]) -> dict[str, Any]:
+        """An environment that is described here is made last, when nothing can be refused any more."""
+        inline = body.environment.get("config") if isinstance(body.environment, dict) else None
+        if isinstance(inline, dict) and inline.get("type") == SELF_HOSTED:
+            refuse_variables(variables)
+        chosen = await choose_environment(
+            self.context, owner, body.model_dump(include={"environment_id", "environment"})
+        )
+        if chosen.self_hosted:
+            refuse_variables(variables)
+        return {"environment_id": chosen.environment_id}
+
+    async def _begun(self, view: SessionView, mounts: Sequence[Mount], body: NewSession) -> Any:
+        async def undo() -> None:
+            await self.handlers.mounts(view).clear()
+            await self.context.sessions.delete(view.owner, view.session_id)
+
+        async with self.context.undo_if_refused(undo):
+            for mount in mounts:
+                await self.handlers.mounts(view).add(mount)
+            if body.initial_events:
+                commands = inbound.commands_of(body.initial_events, view, self.handlers.card(view), self.context.table)
+                await self.context.sessions.submit(view.owner, view.session_id, commands)
+        with self.context.committed():
+            return await self.handlers.shown(view)
+
+    # -- reading --------------------------------------------------------------------------------------------------
+
+    async def get(self, request: web.Request) -> web.Response:
+        return json_response(await self.handlers.shown(await self.handlers.session(request)))
+
+    async def listed(self, request: web.Request) -> web.Response:
+        page = await self._page(request)
+        return await page_reply(self.context.table, page, [await self.handlers.shown(view) for _, view in page.items])
+
+    async def _view(self, owner: str, session_id: str) -> SessionView:
+        """As it is; one that was deleted since the list was made is shown as such, and by nobody."""
+        try:
+            return await self.context.sessions.get(owner, session_id)
+        except NotFound:
+            return SessionView(session_id=session_id, closed=CloseReason.DELETED)
+
+    async def _page(self, request: web.Request) -> ListPage[SessionRow]:
+        owner, sessions, query = request[OWNER], self.context.sessions, request.query
+        statuses, agents, in_time = (
+            query_words(query, "statuses", "status"),
+            query_words(query, "agent_id"),
+            created_within(query),
+        )
+        archived = bool_param(query, "include_archived")
+
+        async def fetch(**window: Any) -> Sequence[SessionRow]:
+            heads = await sessions.heads(owner, **window)
+            return [(head.ordinal, await self._view(owner, head.session_id)) for head in heads]
+
+        async def find(session_id: str) -> SessionRow:
+            return (await sessions.head(owner, session_id)).ordinal, await sessions.get(owner, session_id)
+
+        def keep(row: SessionRow) -> bool:
+            view = row[1]
+            return view.closed is not CloseReason.DELETED and (
+                (archived or view.closed is not CloseReason.ARCHIVED) and in_time(view.created_at)
+                and (not statuses or session_status(self.context.table, view) in statuses)
+                and (not agents or self.handlers.agent_id(view) in agents)
+            )
+
+        return await fetch_page(page_request(query), fetch, place_of=lambda row: row[0], find=find, keep=keep)
+
+    # -- changing -------------------------------------------------------------------------------------------------
+
+    async def update(self, request: web.Request) -> web.Response:
+        view, change = await self.handlers.session(request), await read_json(request, SessionChange)
+        if view.closed is not None:
+            raise Conflict(f"Session '{view.session_id}' is {view.closed} and cannot be changed.")
+        if change.fixed is not None:
+            raise Invalid(f"{change.fixed}: an update cannot change it; {CHANGEABLE}", param=change.fixed)
+        metadata = None if change.metadata is None else self._changed(view, change.metadata)
+        own = await self._own_changes(view, change)
+        if change.agent is not None:
+            agent = await agent_update(self.handlers, view, change.agent)
+            await self.context.sessions.submit(view.owner, view.session_id, [agent.settings])
+            own["agent"] = agent.snapshot
+        if own:
+            held = view.shown_metadata if metadata is None else metadata
+            metadata = held | private_metadata(view, self.context.dialect, own)
+        with self.context.committed() if change.agent is not None else nullcontext():
+            if change.title is not None or metadata is not None:
+                await self.context.sessions.update(view.owner, view.session_id, title=change.title, metadata=metadata)
+        with self.context.committed():
+            return json_response(await self.handlers.shown(view))
+
+    async def _own_changes(self, view: SessionView, change: SessionChange) -> dict[str, Any]:
+        """What changes of that part of a session that only this dialect has."""
+        own: dict[str, Any] = {}
+        if change.vault_ids is not None:
+            await self._check_vaults(view.owner, change.vault_ids)
+            own["vault_ids"] = change.vault_ids
+        if change.environment_variables is not None:
+            own[SECRETS] = read_variables(change.environment_variables)
+            environment_id = view.private(self.context.dialect).get("environment_id") or DEFAULT_ENVIRONMENT
+            with suppress(NotFound):  # one that was deleted since has no rules any more
+                if (await find_environment(self.context, view.owner, environment_id)).body["config"][
+                    "type"
+                ] == SELF_HOSTED:
+                    refuse_variables(own[SECRETS])
+        return own
+
+    def _changed(self, view: SessionView, given: dict[str, str | None]) -> dict[str, Any]:
+        old = view.shown_metadata if self.context.settings.metadata == "merge" else {}
+        new = {key: value for key, value in {**old, **given}.items() if value is not None}
+        return public_metadata(validate(SessionMetadata, {"metadata": new}).metadata)
+
+    async def archive(self, request: web.Request) -> web.Response:
+        view = await self.handlers.session(request)
+        view = await self.context.sessions.close(view.owner, view.session_id, CloseReason.ARCHIVED)
+        with self.context.committed():
+            return json_response(await self.handlers.shown(view))
+
+    async def delete(self, request: web.Request) -> web.Response:
+        view = await self.handlers.session(request)
+        await self.context.sessions.delete(view.owner, view.session_id)
+        with self.context.committed():
+            await self.handlers.mounts(view).clear()
+        return json_response(self.context.table.object("session.deleted", session_id=view.session_id))
+
+    async def cancel(self, request: web.Request) -> web.Response:
+        view = await self.handlers.session(request)
+        runs = view.status in (SessionStatus.RUNNING, SessionStatus.SUSPENDED)
+        if runs:
+            with session_errors(view.session_id):
+                await self.context.sessions.submit(view.owner, view.session_id, [Interrupt()])
+        return json_response(
+            self.context.table.object("session.canceled", session_id=view.session_id), 202 if runs else 200
+        )
+
+    # -- what is mounted ------------------------------------------------------------------------------------------
+
+    async def mount(self, request: web.Request) -> web.Response:
+        view, given = await self.handlers.session(request), await read_json(request, AnyMount)
+        if view.closed is not None:
+            raise Conflict(f"Session '{view.session_id}' is {view.closed} and cannot be changed.")
+        mount = await checked_mount(self.context, view.owner, given.model_dump())
+        return json_response(mount_body(self.context.table, await self.handlers.mounts(view).add_alone(mount)), 201)
+
+    async def mounts(self, request: web.Request) -> web.Response:
+        view = await self.handlers.session(request)
+        rows = await self.handlers.mounts(view).all()
+        page = await self.handlers.page_of(
+            request, rows, place_of=lambda row: row.ordinal, id_of=lambda row: row.resource_id,
+        )
+        return await page_reply(self.context.table, page, [mount_body(self.context.table, row) for row in page.items])
+
+    async def mounted(self, request: web.Request) -> web.Response:
+        view = await self.handlers.session(request)
+        found = await self.handlers.mounts(view).get(request.match_info["resource"])
+        return json_response(mount_body(self.context.table, found))
+
+    async def remount(self, request: web.Request) -> web.Response:
+        """Renew the token of a repository; nothing else of what is mounted can change."""
+        view, change = await self.handlers.session(request), await read_json(request, MountChange)
+        mounts, mount_id = self.handlers.mounts(view), request.match_info["resource"]
+        return json_response(mount_body(self.context.table, await mounts.renew(mount_id, change.authorization_token)))
+
+    async def unmount(self, request: web.Request) -> web.Response:
+        view, mount_id = await self.handlers.session(request), request.match_info["resource"]
+        await self.handlers.mounts(view).remove(mount_id)
+        return json_response(self.context.table.object("resource.deleted", id=mount_id))
+
+
+FIXED_AGENT_FIELDS = ("model", "system", "skills", "name", "description")
+"""A session keeps these as they were when it was made."""
+
+
+class AgentUpdate(NamedTuple):
+    """Settings to go on with, and the agent as clients see it from now on."""
+
+    settings: Configure
+    snapshot: dict[str, Any]
+
+
+async def agent_update(desk: HandlerContext, view: SessionView, given: dict[str, Any]) -> AgentUpdate:
+    """What is not named stays; a turn that runs is not disturbed."""
+    fixed = next((word for word in FIXED_AGENT_FIELDS if word in given), None)
+    if fixed is not None:
+        raise Invalid(f"agent.{fixed}: a session keeps what it was made with; tools and mcp_servers can change",
+                      param=f"agent.{fixed}")
+    if view.status is SessionStatus.RUNNING:
+        raise Conflict(BUSY_MESSAGE)
+    said = validate(AgentFields, given, "agent")
+    desk.context.check_addresses(said.addresses("agent."))
+    settings = view.settings
+    if said.tools is not None:
+        tools = server_tools(said.tools, desk.card(view))
+        settings = replace(settings, tools=tools, client_tools=client_tools(said.tools))
+    told = said.model_dump(include={"tools", "mcp_servers"}, exclude_none=True, exclude_unset=True)
+    if "mcp_servers" in told:
+        settings = replace(settings, mcp_servers=tuple(told["mcp_servers"]))
+    return AgentUpdate(Configure(settings=settings), {**await desk.agent(view), **told})
+
+
+def private_metadata(view: SessionView, dialect: str, changes: dict[str, Any]) -> dict[str, Any]:
+    """The part of the metadata that no client is shown, with these changes in it."""
+    private = view.metadata.get(PRIVATE) or {}
+    return {PRIVATE: {**private, dialect: {**view.private(dialect), **changes}}}

@@ -1,0 +1,127 @@
+"""CAS's vaults and their credentials: what is secret goes in and never comes out."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from aiohttp import web
+from pydantic import BaseModel, SecretStr
+
+from adapters.cas.server import resource_views as views
+from adapters.cas.server.resource_routes import ResourceDraft, ResourceRoutes, updated_metadata
+from adapters.cas.wire import (
+    BearerAuth,
+    CredentialChange,
+    EnvironmentVariableAuth,
+    McpOAuth,
+    NewCredential,
+    NewVault,
+    VaultChange,
+)
+from gateway.errors import Invalid
+from gateway.http import json_response, validate
+from gateway.ports import Resource
+
+AUTH_MODELS: dict[str, type[BaseModel]] = {
+    "static_bearer": BearerAuth, "environment_variable": EnvironmentVariableAuth, "mcp_oauth": McpOAuth,
+}
+
+
+class VaultRoutes(ResourceRoutes):
+    kind, noun, prefix = "vault", "Vault", "vault"
+    new, change = NewVault, VaultChange
+
+    async def draft(self, request: web.Request, said: Any, old: Resource | None) -> ResourceDraft:
+        was = old.body if old else {"name": None, "metadata": {}}
+        name = said.display_name or was["name"]
+        return ResourceDraft({"name": name, "metadata": updated_metadata(self.context, was["metadata"], said.metadata)})
+
+    async def body_of(self, request: web.Request, found: Resource) -> Any:
+        return views.vault_body(self.context.table, found)
+
+
+class CredentialRoutes(ResourceRoutes):
+    kind, noun, prefix = "credential", "Credential", "cred"
+    new, change = NewCredential, CredentialChange
+    parent_routes = VaultRoutes
+
+    async def draft(self, request: web.Request, said: Any, old: Resource | None) -> ResourceDraft:
+        if old is None:
+            shown, secrets = split_secrets(said.auth)
+            self.context.check_addresses(_auth_addresses(shown))
+            return ResourceDraft({"name": said.display_name, "metadata": said.metadata or {}, "auth": shown}, secrets)
+        name = said.display_name if "display_name" in said.model_fields_set else old.body["name"]
+        body = {
+            **old.body,
+            "name": name,
+            "metadata": updated_metadata(self.context, old.body["metadata"], said.metadata),
+        }
+        if said.auth is None:
+            return ResourceDraft(body)
+        shown, secrets = _changed_auth(old, said.auth)
+        self.context.check_addresses(_auth_addresses(shown))
+        return ResourceDraft({**body, "auth": shown}, secrets)
+
+    async def body_of(self, request: web.Request, found: Resource) -> Any:
+        return views.credential_body(self.context.table, found)
+
+    async def validate(self, request: web.Request) -> web.Response:
+        found = await self.found(request)
+        if found.body["auth"]["type"] != "mcp_oauth":
+            raise Invalid(f"Credential '{found.resource_id}' is of type {found.body['auth']['type']}, not mcp_oauth.")
+        return json_response(views.validation_body(self.context.table, found, self.context.clock()))
+
+
+def _auth_addresses(auth: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The addresses that a credential names, each with its field."""
+    named = {"auth.mcp_server_url": auth.get("mcp_server_url"),
+             "auth.refresh.token_endpoint": auth.get("refresh", {}).get("token_endpoint")}
+    yield from ((at, url) for at, url in named.items() if url is not None)
+
+
+# -- what is secret and what is not -----------------------------------------------------------------------------------
+
+def split_secrets(auth: BaseModel, at: str = "") -> tuple[dict[str, Any], dict[str, str]]:
+    """What may be shown, and what may not: the secrets by their places."""
+    shown: dict[str, Any] = {}
+    secrets: dict[str, str] = {}
+    for word in type(auth).model_fields:
+        value = getattr(auth, word)
+        if isinstance(value, SecretStr):
+            secrets[f"{at}{word}"] = value.get_secret_value()
+        elif isinstance(value, BaseModel):
+            shown[word], deeper = split_secrets(value, f"{at}{word}.")
+            secrets |= deeper
+        elif value is not None:
+            shown[word] = value
+    return shown, secrets
+
+
+def join_secrets(shown: dict[str, Any], secrets: dict[str, str]) -> dict[str, Any]:
+    """The two halves together again."""
+    whole = {word: dict(value) if isinstance(value, dict) else value for word, value in shown.items()}
+    for place, secret in secrets.items():
+        *above, word = place.split(".")
+        at = whole
+        for step in above:
+            at[step] = dict(at.get(step, {}))
+            at = at[step]
+        at[word] = secret
+    return whole
+
+
+def _changed_auth(old: Resource, change: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The credential with what has changed laid over it; what kind it is, and for which server, stays."""
+    was = old.body["auth"]
+    for word in ("type", "mcp_server_url", "secret_name"):
+        if change.get(word, was.get(word)) != was.get(word):
+            raise Invalid(f"auth.{word}: cannot be changed; make a new credential", param=f"auth.{word}")
+    whole = _merged(join_secrets(was, old.secrets), change)
+    return split_secrets(validate(AUTH_MODELS[was["type"]], whole, "auth"))
+
+
+def _merged(old: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(old)
+    for word, value in change.items():
+        below = merged.get(word)
+        merged[word] = _merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    return {word: value for word, value in merged.items() if value is not None}

@@ -1,0 +1,151 @@
+"""CAS's bodies of sessions and threads, as the table spells them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from adapters.cas.asks import ask_event_id
+from adapters.cas.wire import DEFAULT_ENVIRONMENT
+from gateway.model import (
+    ROOT,
+    SECRETS,
+    CloseReason,
+    ScopeStatus,
+    ScopeView,
+    SessionStatus,
+    SessionView,
+    StopReason,
+    event_id_of,
+)
+from mappings.language import Table
+
+from .stream_options import thread_id_of
+
+DIALECT_NAME = "cas"
+_TIMES = ("archived_at", "created_at", "updated_at")
+
+OBJECTS = {
+    "session": (
+        "session_id", "agent", "agent_id", "environment_id", "status", "turn_status", "title", "metadata", "resources",
+        "vault_ids", "memory_store_ids", "environment_variables", "active_seconds", "duration_seconds", "usage",
+        *_TIMES,
+    ),
+    "session.deleted": ("session_id",),
+    "session.canceled": ("session_id",),
+    "resource.file": ("id", "file_id", "path", "created_at", "updated_at"),
+    "resource.github_repository": ("id", "url", "mount_path", "checkout", "created_at", "updated_at"),
+    "resource.memory_store": ("id", "memory_store_id", "access", "instructions", "created_at", "updated_at"),
+    "resource.deleted": ("id",),
+    "thread": (
+        "id", "session_id", "parent_id", "agent_id", "agent_name", "agent_version", "model", "name", "role", "status",
+        "stop_reason", "caused_by", *_TIMES,
+    ),
+    "stop.turn": ("why",),
+    "stop.archive": (),
+    "stop.requires_action": ("event_ids",),
+    "sent": ("events",),
+}
+
+
+# -- sessions ---------------------------------------------------------------------------------------------------------
+
+def session_body(table: Table, view: SessionView, agent: Mapping[str, Any], resources: Sequence[Any]) -> Any:
+    own = view.private(DIALECT_NAME)
+    return table.object(
+        "session",
+        session_id=view.session_id,
+        agent=agent,
+        agent_id=agent.get("id", ""),
+        environment_id=own.get("environment_id") or DEFAULT_ENVIRONMENT,
+        status=session_status(table, view),
+        turn_status=turn_status(view),
+        title=view.title or "",
+        metadata=view.shown_metadata,
+        resources=list(resources),
+        vault_ids=own.get("vault_ids", []),
+        memory_store_ids=own.get("memory_store_ids", []),
+        environment_variables=own.get(SECRETS, {}),
+        usage=view.usage,
+        created_at=view.created_at,
+        updated_at=view.updated_at,
+        archived_at=archived_at(view),
+        active_seconds=active_seconds(view),
+        duration_seconds=round(view.at - view.created_at, 3),
+    )
+
+
+def session_status(table: Table, view: SessionView) -> str:
+    """An archived session is idle for good; `terminated` is one that somebody else put an end to."""
+    if view.closed is CloseReason.ARCHIVED:
+        return table.word("session_status", SessionStatus.IDLE)
+    return table.word("session_status", view.status)
+
+
+def turn_status(view: SessionView) -> str:
+    """A turn that waits for people is not at work."""
+    return "running" if view.status is SessionStatus.RUNNING else "idle"
+
+
+def archived_at(view: SessionView) -> float | None:
+    return view.closed_at if view.closed is CloseReason.ARCHIVED else None
+
+
+def active_seconds(view: SessionView) -> float:
+    since = view.running_since
+    return round(view.active_seconds + (view.at - since if since is not None else 0.0), 3)
+
+
+# -- threads ----------------------------------------------------------------------------------------------------------
+
+def thread_body(table: Table, view: SessionView, agent: Mapping[str, Any], scope_id: str = ROOT) -> Any:
+    scope = view.scopes.get(scope_id)
+    names = {
+        "id": thread_id_of(view.session_id, scope_id), "session_id": view.session_id,
+        "agent_id": agent.get("id", ""), "agent_name": agent.get("name", view.agent), "model": agent.get("model"),
+        "agent_version": agent.get("version", 1),
+    }
+    own = _coordinator(table, view) if scope is None else _child(table, view, scope)
+    return table.object("thread", **names | own)
+
+
+def _coordinator(table: Table, view: SessionView) -> dict[str, Any]:
+    closed = {CloseReason.ARCHIVED: "archived", CloseReason.TERMINATED: "terminated"}
+    return {
+        "parent_id": None, "name": "", "role": "coordinator", "caused_by": None, "created_at": view.created_at,
+        "updated_at": view.updated_at, "archived_at": archived_at(view),
+        "status": closed.get(view.closed) if view.closed else turn_status(view),
+        "stop_reason": _stop_of_session(table, view),
+    }
+
+
+def _stop_of_session(table: Table, view: SessionView) -> Any:
+    if view.closed is CloseReason.ARCHIVED:
+        return table.object("stop.archive")
+    if view.status is SessionStatus.SUSPENDED:
+        return table.object("stop.requires_action", event_ids=[ask_event_id(view, ask) for ask in view.asks.values()])
+    return {} if view.status is SessionStatus.RUNNING else _stop(table, view.ended.stop_reason if view.ended else None)
+
+
+def _stop(table: Table, why: StopReason | None) -> Any:
+    return table.object("stop.turn", why=why or StopReason.END_TURN)
+
+
+def _child(table: Table, view: SessionView, scope: ScopeView) -> dict[str, Any]:
+    own = {} if scope.agent in (None, view.agent) else {
+        "agent_id": f"agent_{scope.agent}", "agent_name": scope.agent, "agent_version": 1,
+    }
+    return own | {
+        "parent_id": thread_id_of(view.session_id, scope.parent), "name": scope.title or scope.agent or "",
+        "role": scope.role, "status": table.word("scope_status", scope.status),
+        "stop_reason": _stop_of_scope(table, view, scope), "created_at": scope.created_at,
+        "updated_at": scope.updated_at, "archived_at": scope.archived_at,
+        "caused_by": None if scope.cause is None else event_id_of(view.session_id, scope.cause),
+    }
+
+
+def _stop_of_scope(table: Table, view: SessionView, scope: ScopeView) -> Any:
+    if scope.status is ScopeStatus.BLOCKED:
+        asked = [ask_event_id(view, ask) for ask in view.asks.values() if ask.scope_id == scope.scope_id]
+        return table.object("stop.requires_action", event_ids=asked)
+    if scope.status is ScopeStatus.ARCHIVED:
+        return table.object("stop.archive")
+    return {} if scope.status is ScopeStatus.RUNNING else _stop(table, scope.stop_reason)

@@ -1,0 +1,55 @@
+"""What CAS clients send about agents, environments and files, in CAS's own spelling.
+
+CAS's environments: kept and given back; where an agent runs is its backend's business.
+"""
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from gateway.http import FailFast
+
+MAX_KEYS, MAX_KEY, MAX_VALUE = 16, 64, 512
+
+
+class WireModel(FailFast, BaseModel):
+    """Types are taken literally; members nobody knows are ignored."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", protected_namespaces=())
+
+
+class OpenWireModel(WireModel):
+    """As `WireModel`, but members nobody knows are kept and given back."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+def _within_limits(metadata: dict[str, Any]) -> dict[str, Any]:
+    if len(metadata) > MAX_KEYS:
+        raise ValueError(f"must have at most {MAX_KEYS} keys, not {len(metadata)}")
+    for key, value in metadata.items():
+        if len(key) > MAX_KEY:
+            raise ValueError(f"the key '{key[:MAX_KEY]}…' must have at most {MAX_KEY} characters, not {len(key)}")
+        if isinstance(value, str) and len(value) > MAX_VALUE:
+            raise ValueError(f"the value of '{key}' must have at most {MAX_VALUE} characters, not {len(value)}")
+    return metadata
+
+
+Metadata = Annotated[dict[str, str], AfterValidator(_within_limits)]
+MetadataChange = Annotated[dict[str, str | None], AfterValidator(_within_limits)]
+"""A key that is null is taken away."""
+
+
+class MetadataLimits(WireModel):
+    """Metadata after a change, for its limits."""
+
+    metadata: Metadata
+
+
+Name = Annotated[str, Field(min_length=1, max_length=256)]
+Description = Annotated[str, Field(max_length=2048)]
+HttpAddress = Annotated[str, Field(max_length=2048, pattern=r"^https?://")]
+
+
+DEFAULT_ENVIRONMENT = "env_default"
+"""Where the sessions are that other dialects made. It has always been there; lists have only what clients made."""

@@ -1,0 +1,112 @@
+"""ZenFlux, heard: frames of a socket or of server-sent events in, words of the house out. No clock, no wire."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from gateway.errors import BackendFailed
+from gateway.ids import Mint
+from gateway.ports import DecodedItem, ParsedFrame
+from gateway.ports import Decoder as DecoderPort
+
+from .block_decoder import check_frame
+from .readers import members, text
+from .run_decoder import RunDecoder
+
+WITHOUT_ENVELOPE = ("notification",)
+"""Events whose payload is what they say, without an envelope around it."""
+OUTSIDE_RUNS = ("tick", "ping", "notification")
+"""Events that belong to no run."""
+
+
+class Decoder(DecoderPort):
+    """The reverse of the outbound, for socket frames (whole) and server-sent events (their data) alike.
+
+    Runs follow one another; what comes after a run's end, and names it, says nothing.
+    """
+
+    def __init__(self, mint: Mint) -> None:
+        self._mint = mint
+        self._run = RunDecoder(mint, "")
+
+    def feed(self, frame: ParsedFrame) -> Sequence[DecodedItem]:
+        if not isinstance(frame.body, dict):
+            raise BackendFailed("the server sent a frame that is no object")
+        envelope = envelope_of(frame.body)
+        if envelope is None:
+            return []
+        kind = text(envelope.get("type")) or text(frame.body.get("event")) or frame.name
+        seq = seq_of(frame.body)
+        if kind in OUTSIDE_RUNS:
+            return self._run.feed(kind, envelope if kind in WITHOUT_ENVELOPE else {}, seq)
+        run_id, data = text(envelope.get("session_id")), _data(kind, envelope)
+        if not self._run.over or run_id not in ("", self._run.run_id):
+            check_frame(kind, data)  # what is refused changes nothing: what was open before it can still be ended
+        changed = self._change_run(kind, run_id)
+        return [*changed, *self._run.feed(kind, data, seq)]
+
+    def end(self) -> Sequence[DecodedItem]:
+        return self._run.end()
+
+    @property
+    def paused(self) -> bool:
+        return self._run.paused
+
+    @property
+    def closing(self) -> bool:
+        """Whether the server may have said its last word, as some do without ending the run."""
+        return self._run.closing
+
+    @property
+    def decided(self) -> bool:
+        """Whether the run has failed or was stopped: only its end can follow."""
+        return self._run.decided
+
+    def conclude(self) -> Sequence[DecodedItem]:
+        """The run is known to be over, though the server has not said so."""
+        return [] if self._run.over else self._run.conclude()
+
+    def _change_run(self, kind: str, run_id: str) -> Sequence[DecodedItem]:
+        """Another id is another run; a run without a name is named by the first frame that has one."""
+        if kind == "session_start" and not run_id and self._run.over:
+            self._run = RunDecoder(self._mint, "")
+        if not run_id or run_id == self._run.run_id:
+            return []
+        if not self._run.run_id and not self._run.over:
+            self._run.run_id = run_id
+            return []
+        before, self._run = self._run, RunDecoder(self._mint, run_id)
+        if before.over:
+            return []
+        ends = before.end()
+        # the turn goes on, and with it what was not ended
+        self._run.assembler.open_calls |= before.assembler.open_calls
+        return ends
+
+
+def envelope_of(body: dict[str, Any]) -> dict[str, Any] | None:
+    """What a frame says of a run: the payload of an event, or a server-sent event itself; None for anything else."""
+    if body.get("type") in ("res", "req", "pong"):
+        return None
+    if body.get("type") != "event":
+        return body
+    payload = body.get("payload")
+    if not isinstance(payload, dict):
+        raise BackendFailed("the server sent an event without a payload")
+    return payload
+
+
+def seq_of(body: dict[str, Any]) -> int:
+    """The number of an event in its run; 0 for what has none."""
+    seq = body.get("seq", members(body.get("payload")).get("seq"))
+    return seq if type(seq) is int and seq > 0 else 0
+
+
+def _data(kind: str, envelope: dict[str, Any]) -> dict[str, Any]:
+    """What an event has to say; the documented message_start has it beside its type."""
+    data = envelope.get("data")
+    if data is not None and not isinstance(data, dict):
+        raise BackendFailed(f"the server sent {kind} with data that are no object")
+    said: dict[str, Any] = data or {}
+    if kind == "message_start" and "message" not in said and "message" in envelope:
+        return {**said, "message": envelope["message"]}
+    return said

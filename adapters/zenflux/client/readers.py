@@ -1,0 +1,108 @@
+"""ZenFlux's words read back: the table's maps reversed, and what frames and bodies may hold, taken with care."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import cache
+from typing import Any, TypeVar
+
+import orjson
+
+from gateway.errors import BackendFailed
+from gateway.json_values import read_exact_json
+from gateway.model import Fault, FaultCode, Outcome, StopReason, ToolOrigin, Usage
+from mappings.language import Table, builtin_table
+
+Word = TypeVar("Word", bound=StrEnum)
+MOST_TOKENS = 2**53
+
+
+@cache
+def builtin_zenflux_table() -> Table:
+    """The dialect as it is documented: what one deployment has changed of it is its own."""
+    from adapters.zenflux import DIALECT  # the dialect has its hearing, so it cannot be imported before
+    return builtin_table(DIALECT)
+
+
+# -- maps reversed ----------------------------------------------------------------------------------------------------
+
+@cache
+def meanings(words: str, kind: type[Word], *preferred: Word) -> Mapping[str, Word]:
+    """A map of the table from the wire's words to the house's."""
+    return builtin_zenflux_table().meanings(words, kind, *preferred)
+
+
+def outcome_of(word: Any) -> Outcome | None:
+    return meanings("outcome", Outcome).get(word) if isinstance(word, str) else None
+
+
+def stop_reason_of(word: Any) -> StopReason:
+    """Why a message ended; a word nobody knows is an end like any other."""
+    known = meanings("stop_reason", StopReason)
+    return known.get(word, StopReason.END_TURN) if isinstance(word, str) else StopReason.END_TURN
+
+
+def stop_cause(word: Any) -> StopReason:
+    """Why a run was stopped."""
+    known = meanings("stop_reason@stopped", StopReason, StopReason.INTERRUPTED)
+    return known.get(word, StopReason.INTERRUPTED) if isinstance(word, str) else StopReason.INTERRUPTED
+
+
+def origin_of(word: str) -> ToolOrigin | None:
+    """Who carries out the call of such a block; None where the block is no call."""
+    return meanings("tool_origin", ToolOrigin).get(word)
+
+
+def read_fault(error: Any) -> Fault:
+    """A server that fails by itself, for whatever reason, is an agent that broke; one that is away may be back soon."""
+    said = error if isinstance(error, dict) else {"message": error}
+    known = meanings("fault", FaultCode, FaultCode.INTERNAL, FaultCode.OVERLOADED)
+    code = known.get(str(said.get("type")), FaultCode.INTERNAL)
+    retryable, away = said.get("retryable"), code is FaultCode.BACKEND
+    return Fault(
+        code=FaultCode.BACKEND if code is FaultCode.INTERNAL else code,
+        message=text(said.get("message")) or "the server did not say what went wrong",
+        retryable=retryable if isinstance(retryable, bool) else away or code.is_retryable,
+    )
+
+
+# -- values -----------------------------------------------------------------------------------------------------------
+
+def text(value: Any) -> str:
+    """Words, or nothing."""
+    return value if isinstance(value, str) else ""
+
+
+def members(value: Any) -> dict[str, Any]:
+    """An object, or an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def parsed_json(value: Any) -> Any:
+    """An object or a list that is written as JSON in a string, as documented; anything else as it is."""
+    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
+        return value
+    try:
+        return read_exact_json(value)
+    except orjson.JSONDecodeError:
+        return value
+
+
+def index_of(data: dict[str, Any]) -> int:
+    index = data.get("index")
+    if type(index) is not int:
+        raise BackendFailed("the server sent a piece of content without its index")
+    return index
+
+
+def tokens(value: Any) -> int:
+    return value if type(value) is int and 0 < value < MOST_TOKENS else 0
+
+
+def read_usage(content: dict[str, Any]) -> Usage:
+    """All that a run has cost so far, as its bill has it."""
+    return Usage(
+        input_tokens=tokens(content.get("prompt_tokens")), output_tokens=tokens(content.get("completion_tokens")),
+        thinking_tokens=tokens(content.get("thinking_tokens")),
+        cache_read_tokens=tokens(content.get("cache_read_tokens")),
+        cache_write_tokens=tokens(content.get("cache_write_tokens")),
+    )

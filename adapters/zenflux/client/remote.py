@@ -1,0 +1,268 @@
+"""ZenFlux spoken as a client: a server of it, ours or somebody else's, taken for an agent."""
+
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+
+from msgspec.structs import replace
+
+from adapters.zenflux.asks import AskRef, decode_ref
+from adapters.zenflux.wire import ANY_IMAGE, DIALECT_NAME, MAX_TITLE
+from gateway.client import HttpClient, parse_timestamp, redact
+from gateway.errors import BackendFailed, GatewayError, Unsupported
+from gateway.ids import make_mint
+from gateway.model import (
+    AgentCard,
+    Answer,
+    Compact,
+    Content,
+    FilePart,
+    ImagePart,
+    SendMessage,
+    Settings,
+    call_of,
+    parts_of,
+    text_of,
+)
+from gateway.ports import DecodedItem, NewRemoteSession, RemoteAddress, RemoteAsk, RemoteSession, RemoteTurnEnd
+
+from . import agent_card
+from .agent_card import unwrapped
+from .readers import members, text
+from .requests import CONFIRMATION, HttpCall, deliver_answer, send_call
+from .turn_stream import CLIENT_USER, RemoteRun, TurnStream, kind_of
+from .websocket import WebSocketConnector
+
+MAX_OPEN_CONNECTIONS = 256
+"""So many connections are kept open while people think; the oldest make room, and are opened anew when needed."""
+PAGE = 100
+"""So many conversations are asked for at once."""
+MAX_SESSIONS = 10_000
+"""Of so many sessions the last run is remembered."""
+
+
+class Remote:
+    """A ZenFlux server. Each turn has a socket of its own, which stays open while people are asked.
+
+    ZenFlux has no words for a session's tools, options, secrets, system prompt or model, nor for a history to begin
+    with or a wish to compact: a session has its agent and a title, and a message its words, files and variables. How a
+    run is taken up after a cut is told by `TurnStream`.
+    """
+
+    supports_permissions = False
+
+    def __init__(self, address: RemoteAddress) -> None:
+        headers = {"Authorization": f"Bearer {address.key}"} if address.key else {}
+        self._secrets = (address.key,) if address.key else ()
+        self._agent = address.agent
+        self._upstream = HttpClient(address.url, headers=headers, secrets=self._secrets, timeouts=address.patience)
+        self._sockets = WebSocketConnector(self._upstream, headers, self._secrets)
+        self._listening = TurnStream(self._upstream, self._sockets)
+        self._mint = make_mint()
+        self._talks: dict[str, RemoteRun] = {}
+        self._parked: OrderedDict[str, RemoteRun] = OrderedDict()
+        self._runs: OrderedDict[str, str] = OrderedDict()
+
+    async def about(self) -> AgentCard:
+        return await agent_card.fetch_agent_card(self._upstream, self._agent, DIALECT_NAME)
+
+    async def open(self, opening: NewRemoteSession) -> str:
+        query = {"user_id": CLIENT_USER}
+        if opening.title:
+            query["title"] = opening.title[:MAX_TITLE]
+        if self._agent:
+            query["agent_id"] = self._agent
+        made = members(unwrapped(await self._upstream.json("POST", "/conversations", query=query)))
+        session_id = text(made.get("id"))
+        if not session_id:
+            raise BackendFailed(f"{self._upstream.name} did not say which conversation it has made")
+        self._remember(session_id, "")
+        return session_id
+
+    async def sessions(self, most: int) -> Sequence[RemoteSession]:
+        found: list[RemoteSession] = []
+        while len(found) < most:
+            query = {"user_id": CLIENT_USER, "limit": str(min(PAGE, most - len(found))), "offset": str(len(found))}
+            told = unwrapped(await self._upstream.json("GET", "/conversations", query=query))
+            page = agent_card.list_of_objects(told, "conversations")
+            found += map(_remote_session, page)
+            if len(page) < int(query["limit"]):
+                break
+        return found
+
+    async def join(self, session_id: str) -> RemoteSession:
+        told = unwrapped(await self._upstream.json("GET", f"/conversations/{quote(session_id, safe='')}"))
+        return replace(_remote_session(members(told)), session_id=session_id)
+
+    async def close(self) -> None:
+        while self._parked:
+            await self._parked.popitem()[1].connection.close()
+        await self._sockets.close()
+        await self._upstream.close()
+
+    # -- turns ----------------------------------------------------------------------------------------------------
+
+    async def start_turn(
+        self, session_id: str, command: SendMessage | Compact, settings: Settings | None = None,
+    ) -> AsyncGenerator[DecodedItem, None]:
+        if isinstance(command, Compact):
+            raise Unsupported("a ZenFlux server compacts by itself, and cannot be told to")
+        params = self._params(session_id, command)
+        await self._leave(session_id)
+        talk = RemoteRun(session_id, self._mint, self._upstream, await self._sockets.open())
+        talk.before = self._runs.get(session_id)
+        async with aclosing(self._heard(talk, partial(talk.ask, "chat.send", **params))) as heard:
+            async for one in heard:
+                yield one
+
+    async def answer(
+        self, session_id: str, answers: Sequence[tuple[RemoteAsk, Answer]],
+    ) -> AsyncGenerator[DecodedItem, None]:
+        refs = await self._refs(session_id, [asked for asked, _ in answers])
+        talk = await self._talk(session_id, refs)
+
+        async def deliver_all() -> None:
+            if not talk.request_id:
+                await talk.resume()
+            told = [partial(deliver_answer, self._upstream, asked.ask, ref, answer, alone=len(refs) == 1)
+                    for (asked, answer), ref in zip(answers, refs, strict=True)]
+            talk.owed = [tell for tell in told if not await tell()]
+
+        async with aclosing(self._heard(talk, deliver_all)) as heard:
+            async for one in heard:
+                yield one
+
+    async def interrupt(self, session_id: str) -> None:
+        talk = self._talks.get(session_id) or self._parked.get(session_id)
+        known = talk.run_id if talk is not None else ""
+        run_id = known or await self._listening.running(session_id) or self._runs.get(session_id)
+        await self._leave(session_id)
+        if not run_id:
+            return
+        await send_call(self._upstream, HttpCall("POST", f"/session/{run_id}/stop"))
+        for ref in talk.asked if talk is not None else ():
+            if ref.request_id and not ref.precise:  # the stop may not reach a run that waits for an answer
+                await send_call(self._upstream, HttpCall("DELETE", f"{CONFIRMATION}/{ref.request_id}"))
+
+    async def _heard(self, talk: RemoteRun, begin: Callable[[], Awaitable[None]]) -> AsyncGenerator[DecodedItem, None]:
+        """What the run says from there on; its connection is kept if it waits, and closed otherwise."""
+        waits, session_id = False, talk.session_id
+        self._talks[session_id] = talk
+        try:
+            await begin()
+            async with aclosing(self._listening.hear(talk)) as heard:
+                async for one in heard:
+                    yield self._blotted(one) if isinstance(one, RemoteTurnEnd) else one
+            waits = not talk.over
+        finally:
+            if self._talks.get(session_id) is talk:
+                del self._talks[session_id]
+            if talk.run_id:
+                self._remember(session_id, talk.run_id)
+            if waits:
+                await self._park(talk)
+            else:
+                await talk.connection.close()
+
+    def _blotted(self, ended: RemoteTurnEnd) -> RemoteTurnEnd:
+        if ended.fault is None:
+            return ended
+        return replace(ended, fault=replace(ended.fault, message=redact(ended.fault.message, self._secrets)))
+
+    # -- what is kept ---------------------------------------------------------------------------------------------
+
+    def _remember(self, session_id: str, run_id: str) -> None:
+        self._runs[session_id] = run_id
+        self._runs.move_to_end(session_id)
+        if len(self._runs) > MAX_SESSIONS:
+            self._runs.popitem(last=False)
+
+    async def _park(self, talk: RemoteRun) -> None:
+        await self._leave(talk.session_id)
+        self._parked[talk.session_id] = talk
+        if len(self._parked) > MAX_OPEN_CONNECTIONS:
+            await self._parked.popitem(last=False)[1].connection.close()
+
+    async def _leave(self, session_id: str) -> None:
+        talk = self._parked.pop(session_id, None)
+        if talk is not None:
+            await talk.connection.close()
+
+    async def _talk(self, session_id: str, refs: Sequence[AskRef]) -> RemoteRun:
+        """The connection on which it was asked, or a new one, on which the run is told anew up to there."""
+        run_id = refs[0].run
+        talk = self._parked.get(session_id)
+        if talk is not None and talk.run_id == run_id:
+            return self._parked.pop(session_id)
+        await self._leave(session_id)
+        talk = RemoteRun(session_id, self._mint, self._upstream, await self._sockets.open(), run_id=run_id)
+        talk.had = max(ref.seq for ref in refs)
+        talk.awaited = {ref.request_id for ref in refs if not ref.seq}
+        return talk
+
+    # -- what was asked -------------------------------------------------------------------------------------------
+
+    async def _refs(self, session_id: str, asked: Sequence[RemoteAsk]) -> list[AskRef]:
+        """Where each answer goes; of an ask of which only the call is known, the server is asked which it is."""
+        refs = [_known_ref(one) for one in asked]
+        if not all(ref is not None and ref.request_id for ref in refs):
+            try:
+                pending = await self._listening.pending()
+            except GatewayError:
+                pending = []
+            refs = [_find_ref(one, ref, session_id, pending) for one, ref in zip(asked, refs, strict=True)]
+        missing = [one for one, ref in zip(asked, refs, strict=True) if ref is None]
+        if missing:
+            raise BackendFailed(f"{self._upstream.name} does not wait for this any more")
+        return [ref for ref in refs if ref is not None]
+
+    def _params(self, session_id: str, command: SendMessage) -> dict[str, Any]:
+        params: dict[str, Any] = {
+            "message": text_of(command.content), "user_id": CLIENT_USER, "conversation_id": session_id, "stream": True,
+        }
+        files = _files(command.content)
+        optional = {"files": files, "variables": command.variables, "agent_id": self._agent}
+        return params | {name: value for name, value in optional.items() if value}
+
+
+def _remote_session(told: dict[str, Any]) -> RemoteSession:
+    return RemoteSession(
+        session_id=text(told.get("id")), agent=text(told.get("agent_id")) or None,
+        title=text(told.get("title")) or None, status=text(told.get("status")) or None,
+        updated_at=parse_timestamp(told.get("updated_at")),
+    )
+
+
+def _known_ref(asked: RemoteAsk) -> AskRef | None:
+    return decode_ref(asked.ref) if asked.ref.startswith("{") else None
+
+
+def _find_ref(
+    asked: RemoteAsk, ref: AskRef | None, session_id: str, pending: Sequence[dict[str, Any]]
+) -> AskRef | None:
+    """The ask among those that wait: by its call, or by what it is."""
+    call, kind = call_of(asked.ask), asked.ask.kind
+    for one in pending:
+        its_call = members(one.get("metadata")).get("tool_use_id")
+        same = its_call == call.call_id if call is not None else kind_of(one) == kind
+        if same and one.get("conversation_id") == session_id and (ref is None or not ref.request_id):
+            known = ref or AskRef(run=text(one.get("session_id")), kind=kind)
+            return replace(known, request_id=text(one.get("request_id")), precise=bool(kind_of(one)))
+    return ref
+
+
+def _files(content: Content) -> list[dict[str, Any]]:
+    files: list[dict[str, Any]] = []
+    for part in parts_of(content):
+        if isinstance(part, ImagePart):
+            files.append({"file_url": part.url, "file_name": "image", "file_type": part.media_type or ANY_IMAGE})
+        elif isinstance(part, FilePart):
+            if not part.url:
+                raise Unsupported(f"the file '{part.name}' has no address from which the server could get it")
+            told = {"file_type": part.media_type, "file_size": part.size}
+            files.append({"file_url": part.url, "file_name": part.name,
+                          **{name: value for name, value in told.items() if value is not None}})
+    return files

@@ -1,0 +1,127 @@
+"""Answers as a ZenFlux server takes them: which call over HTTP says what a person has decided."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from adapters.zenflux.asks import APPROVE, REJECT, AskRef, answer_of, result_text
+from gateway.client import HttpClient
+from gateway.errors import GatewayError, Invalid
+from gateway.model import (
+    Answer,
+    AnswerQuestion,
+    AnyAsk,
+    ContinueTurn,
+    DecidePermission,
+    OpenAsk,
+    QuestionAsk,
+    ReturnResult,
+    RollBack,
+    Withdraw,
+)
+
+from .readers import builtin_zenflux_table
+
+CONFIRMATION = "/human-confirmation"
+UNKNOWN = 404
+SETTLED_STATUSES = (UNKNOWN, 410)
+"""What was asked is settled already, or has expired."""
+
+
+class HttpCall(Struct, frozen=True):
+    """One request over HTTP."""
+
+    method: str
+    path: str
+    body: Any = None
+
+
+async def deliver_answer(upstream: HttpClient, ask: AnyAsk, ref: AskRef, answer: Answer, *, alone: bool) -> bool:
+    """Tell the server; False if it does not know what is answered here, and may not know it yet.
+
+    A server that does not say of its asks what they are may know the only one by its run alone, and may tell its client
+    that it asks before it takes answers. With any other server, what it does not know was settled by somebody else.
+    """
+    call = answer_call(ask, ref, answer)
+    status = await send_call(upstream, call)
+    known_by_run = call.path.startswith(CONFIRMATION) and alone and ref.request_id not in ("", ref.run)
+    if status in SETTLED_STATUSES and not ref.precise and known_by_run:
+        status = await send_call(upstream, HttpCall(call.method, f"{CONFIRMATION}/{ref.run}", call.body))
+    return status != UNKNOWN or ref.precise or not call.path.startswith(CONFIRMATION)
+
+
+async def send_call(upstream: HttpClient, call: HttpCall) -> int | None:
+    """None if the server has taken it, else how it said that there is nothing to take."""
+    try:
+        await upstream.json(call.method, call.path, call.body)
+    except GatewayError as error:
+        status: int | None = (error.details or {}).get("upstream_status")
+        if status not in SETTLED_STATUSES:
+            raise
+        return status
+    return None
+
+
+def answer_call(ask: AnyAsk, ref: AskRef, answer: Answer) -> HttpCall:
+    confirmation, run = f"{CONFIRMATION}/{ref.request_id or ref.run}", f"/session/{ref.run}"
+    match answer:
+        case RollBack(option=str()):
+            return HttpCall("POST", f"{run}/rollback", {"option": answer.option})
+        case ContinueTurn(proceed=True) if not ref.request_id:
+            return HttpCall("POST", f"{run}/confirm_continue")
+        case Withdraw() | RollBack() if ref.request_id:
+            return HttpCall("DELETE", confirmation)
+        case Withdraw() | RollBack() | ContinueTurn() if not ref.request_id:
+            return HttpCall("POST", f"{run}/stop")  # where a run asks by itself, who does not agree ends it
+    return HttpCall("POST", confirmation, {"response": answer_response(ask, ref, answer)})
+
+
+def answer_response(ask: AnyAsk, ref: AskRef, answer: Answer) -> Any:
+    match answer:
+        case DecidePermission():
+            return APPROVE if answer.granted else _denied(ask, ref, answer)
+        case ContinueTurn():
+            return APPROVE if answer.proceed else REJECT
+        case ReturnResult():
+            return REJECT if answer.is_error else result_text(answer.content)
+        case AnswerQuestion():
+            return _answers(ask, ref, answer)
+    raise Invalid(f"{answer.kind} answers nothing that was asked")
+
+
+def _denied(ask: AnyAsk, ref: AskRef, answer: DecidePermission) -> str:
+    """The reason, if the server is sure to take it for a no; the plain word otherwise."""
+    if not answer.reason or not ref.precise:
+        return REJECT
+    asked = OpenAsk(request_id=ref.request_id, ask=ask, seq=0, at=0.0, turn_id=ref.run, scope_id="")
+    try:
+        meant = answer_of(asked, answer.reason, builtin_zenflux_table())
+    except Invalid:
+        return REJECT
+    return answer.reason if isinstance(meant, DecidePermission) and not meant.granted else REJECT
+
+
+def _answers(ask: AnyAsk, ref: AskRef, answer: AnswerQuestion) -> Any:
+    """By the names the server has for its questions; a question that stands alone is answered by itself."""
+    if not isinstance(ask, QuestionAsk):
+        return answer.message or ", ".join(answer.custom.values())
+    picked = [_picked(ask, answer, number) for number in range(len(ask.questions))]
+    if not any(picked) and answer.message:
+        picked = [[answer.message] for _ in picked]
+    if not ref.ids:
+        return _value(picked[0], several=ask.questions[0].multi_select) if picked[0] else answer.message
+    return {
+        name: _value(said, several=question.multi_select)
+        for name, question, said in zip(ref.ids, ask.questions, picked, strict=False) if said
+    }
+
+
+def _picked(ask: QuestionAsk, answer: AnswerQuestion, number: int) -> list[str]:
+    options, free = ask.questions[number].options, answer.custom.get(str(number))
+    labels = [options[at].label for at in answer.selections.get(str(number), ()) if 0 <= at < len(options)]
+    return [*labels, *([free] if free else [])]
+
+
+def _value(said: Sequence[str], *, several: bool) -> Any:
+    return said[0] if len(said) == 1 and not several else list(said)

@@ -1,0 +1,298 @@
+"""A run listened to until it ends or waits: taken up again where it was cut, and never waited for without end.
+
+One run that we began at a server, as far as it was heard: each event once, and nobody else's.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any
+
+from adapters.zenflux.asks import AskRef, decode_ref
+from gateway.client import HttpClient
+from gateway.errors import BackendFailed, ConnectionLost, GatewayError, Overloaded, TimedOut
+from gateway.ids import Mint
+from gateway.ports import DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd
+
+from .agent_card import fetch_data, list_of_objects, unwrapped
+from .decoder import Decoder, envelope_of, seq_of
+from .readers import members, text
+from .websocket import WebSocketConnection, WebSocketConnector, backoff
+
+PENDING = "/human-confirmation/pending"
+CLIENT_USER = "local"
+MAX_MESSAGES_SEARCHED = 5
+"""So many messages are looked at to find a run whose beginning was missed."""
+
+
+class TurnTimedOut(TimedOut):
+    """The run took longer in all than it may; taking it up again would not help."""
+
+
+class SilenceTimeout(Exception):
+    """Nothing was said for a while, where there may be nothing more to say."""
+
+
+class RemoteRun:
+    """Frames in, what was heard of them out."""
+
+    def __init__(
+        self, session_id: str, mint: Mint, upstream: HttpClient, connection: WebSocketConnection, *, run_id: str = ""
+    ) -> None:
+        self.session_id, self.run_id, self.connection = session_id, run_id, connection
+        self.decoder = Decoder(mint)
+        self.seq = 0
+        """The last event that was heard."""
+        self.request_id = ""
+        self.broken: GatewayError | None = None
+        """Why the run had to be taken up again, while it is not known whether it can be."""
+        self.stalls = 0
+        """How often it was taken up again without hearing anything new."""
+        self.silence, self.quiets = 0.0, 0
+        self.owed: list[Callable[[], Awaitable[bool]]] = []
+        """Answers to questions that the server did not know yet; each tells it again, and says whether it was taken."""
+        self.before: str | None = None
+        """The run before this one; None where that is not known."""
+        self.over = False
+        self.asked: list[AskRef] = []
+        self.expecting = False
+        """The server has more questions than it was heard to ask."""
+        self.had = 0
+        """Events up to this one were heard by others, before us."""
+        self.awaited: set[str] = set()
+        """Requests that others have heard, and after which we begin to listen."""
+        self._upstream = upstream
+
+    @property
+    def begun(self) -> bool:
+        return bool(self.run_id)
+
+    async def ask(self, method: str, **params: Any) -> None:
+        self.request_id = await self.connection.ask(method, **params)
+
+    async def resume(self) -> None:
+        """Go on after the last event that was heard."""
+        await self.ask("session.resume", session_id=self.run_id, after_seq=self.seq)
+
+    def rest(self) -> None:
+        """Something was said: silence begins anew."""
+        self.silence, self.quiets = 0.0, 0
+
+    def grace(self, *, soon: bool) -> float:
+        """Seconds until we ask, longer each time that nothing came of it."""
+        return (SHORT_SILENCE_SECONDS if soon else SILENCE_SECONDS) * (1 << self.quiets)
+
+    def decode(self, body: Any) -> list[DecodedItem]:
+        if not isinstance(body, dict):
+            raise BackendFailed(f"{self._upstream.name} sent a frame that is no object")
+        if body.get("type") == "res":
+            return self._answered(body)
+        envelope = envelope_of(body)
+        if envelope is None or not self._is_ours(envelope):
+            return []
+        seq = seq_of(body)
+        if seq and seq <= self.seq:
+            return []  # heard before the connection broke
+        if seq:
+            self.seq, self.stalls, self.broken = seq, 0, None
+        return self._news(self.decoder.feed(ParsedFrame("", body)), seq)
+
+    def _is_ours(self, envelope: dict[str, Any]) -> bool:
+        conversation, run = text(envelope.get("conversation_id")), text(envelope.get("session_id"))
+        if conversation and conversation != self.session_id:
+            return False
+        self.run_id = self.run_id or run
+        return not run or run == self.run_id
+
+    def conclude(self) -> list[DecodedItem]:
+        return self._news(self.decoder.conclude(), 0)
+
+    def _news(self, heard: Any, seq: int) -> list[DecodedItem]:
+        """What others have heard before is taken note of, and not told again."""
+        old = bool(self.awaited) or (0 < seq <= self.had)
+        refs = [decode_ref(one.ref) for one in heard if isinstance(one, RemoteAsk)]
+        self.awaited -= {ref.request_id for ref in refs}
+        self.over = any(isinstance(one, RemoteTurnEnd) for one in heard)
+        if old:
+            return [one for one in heard if isinstance(one, RemoteTurnEnd)]
+        self.asked += refs
+        return list(heard)
+
+    # -- responses ------------------------------------------------------------------------------------------------
+
+    def _answered(self, body: dict[str, Any]) -> list[DecodedItem]:
+        if body.get("id") != self.request_id:
+            return []
+        if body.get("ok") is not True:
+            raise self._refusal(members(body.get("error")))
+        payload = members(body.get("payload"))
+        self.run_id, self.broken = self.run_id or text(payload.get("session_id")), None
+        return []
+
+    def _refusal(self, error: dict[str, Any]) -> GatewayError:
+        code, said = text(error.get("code")) or "an error", text(error.get("message"))
+        words = self._upstream.quote(f"{code}{': ' + said if said else ''}".encode())
+        if self.broken is not None:
+            return RunLost(f"{self.broken.message}; it cannot be taken up again ({words})")
+        kind = Overloaded if code == "OVERLOADED" else BackendFailed
+        return kind(f"{self._upstream.name} refused: {words}", details={"upstream_code": code})
+
+
+class TurnStream:
+    """Hears the runs of one server.
+
+    A run that was cut is taken up with `session.resume` after the last event that was heard, by its number; what the
+    server repeats is left out. Where the connection broke before the server named the run, it is looked for among those
+    that go on in the conversation, and in its newest messages. A server that cannot resume is heard up to where it was
+    cut, and then the failure is raised.
+    """
+
+    def __init__(self, upstream: HttpClient, sockets: WebSocketConnector) -> None:
+        self._upstream, self._sockets = upstream, sockets
+        self._ends_silently = False
+        """Whether the last run that was heard to its end was not said to be over, as some servers do it."""
+
+    async def hear(self, talk: RemoteRun) -> AsyncGenerator[DecodedItem, None]:
+        """Until the run is over, or waits for people."""
+        deadline = _now() + self._upstream.timeouts.total
+        talk.asked, talk.expecting = [], False
+        while not talk.over:
+            try:
+                heard = talk.decode(await self._next(talk, deadline))
+                self._ends_silently = self._ends_silently and not talk.over
+            except SilenceTimeout:
+                if talk.expecting:
+                    return
+                heard = await self._after_silence(talk)
+            except TurnTimedOut:
+                raise
+            except (ConnectionLost, TimedOut) as error:
+                await self._take_up(talk, error)
+                continue
+            for one in heard:
+                yield one
+            if heard and talk.asked and talk.decoder.paused and not talk.over:
+                talk.expecting = await self._asks_more(talk)
+                if not talk.expecting:
+                    return
+
+    # -- waiting --------------------------------------------------------------------------------------------------
+
+    async def _next(self, talk: RemoteRun, deadline: float) -> Any:
+        patience, left = self._upstream.timeouts, deadline - _now()
+        limit = patience.idle if talk.begun else patience.first_byte
+        wait = min(left, limit - talk.silence)
+        closing = talk.decoder.closing
+        grace = talk.grace(soon=bool(talk.owed) or (closing and self._ends_silently))
+        graceful = (talk.expecting or closing or talk.owed) and grace < wait
+        wait = grace if graceful else wait
+        try:
+            frame = await talk.connection.next(wait)
+        except TimeoutError:
+            talk.silence += wait
+            if graceful:
+                talk.quiets += 1
+                raise SilenceTimeout from None
+            if talk.silence >= limit:
+                raise TimedOut(f"{self._upstream.name} has said nothing for {limit:g} seconds") from None
+            raise TurnTimedOut(f"{self._upstream.name} took longer than {patience.total:g} seconds in all") from None
+        talk.rest()
+        return frame
+
+    async def _after_silence(self, talk: RemoteRun) -> list[DecodedItem]:
+        """Some servers end a run without saying so; whether it goes on, its state tells.
+
+        A run that still waits, though it was answered, had told its question before it took answers.
+        """
+        if talk.owed and await self._waits(talk.run_id):
+            talk.owed = [tell for tell in talk.owed if not await tell()]
+        if talk.decoder.decided or (talk.decoder.closing and not await self._goes_on(talk.run_id)):
+            self._ends_silently = True
+            return talk.conclude()
+        return []
+
+    async def _waits(self, run_id: str) -> bool:
+        """Whether anything of the run waits for people; of a server that cannot say so we do not know better."""
+        try:
+            return bool(await self.pending(run_id))
+        except GatewayError:
+            return True
+
+    async def _goes_on(self, run_id: str) -> bool:
+        try:
+            state = members(unwrapped(await self._upstream.json("GET", f"/session/{run_id}")))
+        except GatewayError as error:
+            return (error.details or {}).get("upstream_status") != 404
+        return state.get("active") is not False
+
+    async def _asks_more(self, talk: RemoteRun) -> bool:
+        """Whether it waits for more than it was heard to ask; a server that cannot say so asks one thing at a time."""
+        try:
+            pending = await self.pending(talk.run_id)
+        except GatewayError:
+            return False
+        heard, kinds = {ref.request_id for ref in talk.asked}, {ref.kind for ref in talk.asked if not ref.request_id}
+        return any(text(one.get("request_id")) not in heard and kind_of(one) not in kinds for one in pending)
+
+    async def pending(self, run_id: str = "") -> list[dict[str, Any]]:
+        """What waits for people, in a run or anywhere."""
+        query = {"session_id": run_id} if run_id else None
+        found = list_of_objects(unwrapped(await self._upstream.json("GET", PENDING, query=query)), "pending")
+        return [one for one in found if run_id in ("", one.get("session_id", run_id))]
+
+    # -- taking up again ------------------------------------------------------------------------------------------
+
+    async def _take_up(self, talk: RemoteRun, error: GatewayError) -> None:
+        """Go on with the run on a new connection; a run of which nothing new is heard so is given up."""
+        while talk.stalls < self._upstream.timeouts.attempts:
+            talk.stalls += 1
+            await talk.connection.close()
+            await asyncio.sleep(backoff(talk.stalls - 1))
+            if not talk.begun:
+                talk.run_id = await self._find(talk) or ""
+            if not talk.begun:
+                raise RunLost(f"{error.message}; whether it took the message is not known")
+            talk.connection, talk.broken, talk.silence = await self._sockets.open(), error, 0.0
+            try:
+                await talk.resume()
+            except (ConnectionLost, TimedOut) as again:
+                error = again
+            else:
+                return
+        raise error
+
+    async def _find(self, talk: RemoteRun) -> str | None:
+        """The run that our message began: the one that goes on, or else a new one that is over already."""
+        run_id = await self.running(talk.session_id)
+        if run_id is not None or talk.before is None:
+            return run_id
+        path = f"/conversations/{talk.session_id}/messages"
+        query = {"limit": str(MAX_MESSAGES_SEARCHED), "order": "desc"}
+        found = list_of_objects(unwrapped(await self._upstream.json("GET", path, query=query)), "messages")
+        messages = sorted(found, key=lambda one: text(one.get("created_at")))  # servers differ in what desc means
+        runs = [text(members(one.get("metadata")).get("session_id")) for one in messages]
+        newest = next((run for run in reversed(runs) if run), "")
+        return newest if newest != talk.before else None
+
+    async def running(self, session_id: str) -> str | None:
+        """The run that goes on in a conversation, as far as the server tells."""
+        active = list_of_objects(await fetch_data(self._upstream, "/sessions"), "sessions")
+        return next((text(one.get("session_id")) or None for one in active
+                     if one.get("conversation_id") == session_id), None)
+
+
+def kind_of(pending: dict[str, Any]) -> str:
+    return text(members(pending.get("metadata")).get("kind"))
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+SILENCE_SECONDS = 2.0
+"""Seconds of silence after which we ask whether more is to come, where there may be no more."""
+SHORT_SILENCE_SECONDS = 0.1
+"""The same where more is hardly to come, or where the server has to be told something again."""
+
+
+class RunLost(BackendFailed):
+    """A run that was cut, and that the server cannot go on with; it may well go on there."""

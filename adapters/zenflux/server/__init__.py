@@ -1,0 +1,14 @@
+"""ZenFlux as a server: frames and requests of clients become commands, records become frames."""
+
+from .inbound import MESSAGES, recorded_commands
+from .projector import CUES, NAMES, make_projector
+from .views import OBJECTS
+
+__all__ = [
+    "CUES",
+    "MESSAGES",
+    "NAMES",
+    "OBJECTS",
+    "make_projector",
+    "recorded_commands",
+]

@@ -1,0 +1,267 @@
+"""Runs begun and ended: what the chat socket and HTTP have in common."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from adapters.zenflux.wire import LOCAL_USER, ChatSend
+from gateway.errors import Busy, GatewayError, Invalid, NotFound
+from gateway.http import Context
+from gateway.model import (
+    AnyCommand,
+    FilePart,
+    InputAccepted,
+    Outcome,
+    Record,
+    SendMessage,
+    SessionCreated,
+    SessionUpdated,
+    SessionView,
+    TurnStarted,
+)
+from gateway.ports import Receipt, Resource
+
+from . import inbound, views
+from .views import private_metadata, with_user_id
+
+TITLE_GENERATION = "title_generation"
+UPLOAD_LINK = "link"
+"""Under this name a stored file keeps the address that its upload was answered with."""
+TITLE_SOURCE_LENGTH = 10_000
+"""How many characters of a message are looked at for a title."""
+RECORDS_PER_PAGE = 512
+
+
+class AgentNotFound(NotFound):
+    """The client named an agent that is not there."""
+
+
+class ConversationNotFound(NotFound):
+    """The client named a conversation that is not there, or not for them."""
+
+
+class FileNotFound(NotFound):
+    """The client named a file that is not there, or not for them."""
+
+
+@contextmanager
+def conversation_errors(conversation_id: str) -> Iterator[None]:
+    """Refusals of the house in ZenFlux's words: what the house calls a session is a conversation here."""
+    try:
+        yield
+    except NotFound:
+        raise ConversationNotFound(f"there is no conversation '{conversation_id}'") from None
+    except Busy:
+        raise Busy("a session is running in this conversation; wait for its end, or stop it") from None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedMessage:
+    """A message that was found to be in order, and has changed nothing yet."""
+
+    owner: str
+    body: ChatSend
+    agent: str
+    view: SessionView | None
+    command: AnyCommand
+
+
+@dataclass(frozen=True, slots=True)
+class StartedRun:
+    """A run, the conversation it is in, and how that was just before the run."""
+
+    view: SessionView
+    before: SessionView
+    receipt: Receipt
+    named: str | None
+    """What the client calls its message, if it does."""
+
+    @property
+    def run_id(self) -> str:
+        assert self.receipt.turn_id is not None, "a message begins a turn"
+        return self.receipt.turn_id
+
+    @property
+    def message_id(self) -> str:
+        """What the person said; the reply's id is the model's to give."""
+        begun: InputAccepted | TurnStarted = self.receipt.records[0].event  # type: ignore[assignment]
+        return self.named or begun.command_id
+
+
+class StoppedRun(NamedTuple):
+    """A run that is over, or is about to be: how it ended, and when."""
+
+    run_id: str
+    outcome: Outcome
+    at: float
+
+
+class ChatService:
+    """Begins and stops runs for one dialect's clients."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    async def check(self, owner: str, body: ChatSend) -> CheckedMessage:
+        """Everything that can be refused is refused here, but for what somebody else brings about meanwhile."""
+        self.context.sessions.check_turn(owner)
+        view = await self._conversation(owner, body.conversation_id) if body.conversation_id else None
+        agent = body.agent_id or (view.agent if view else next(iter(self.context.agents), ""))
+        card = self.context.agents.get(agent)
+        if card is None:
+            raise AgentNotFound(f"there is no agent '{agent}'")
+        if view is not None and body.message_id in {entry.message_id for entry in view.entries if body.message_id}:
+            raise Invalid(f"message_id: there is a message '{body.message_id}' here already", param="message_id")
+        stored = await self._files(owner, body)
+        command = inbound.message_of(body, card, stored, self.context.table)
+        return CheckedMessage(owner, body, agent, view, command)
+
+    async def begin(self, wish: CheckedMessage) -> StartedRun:
+        if wish.view is None:
+            view = await self.converse(wish.owner, wish.agent, wish.body.user_id)
+            async with self.context.undo_if_refused(lambda: self.context.sessions.delete(view.owner, view.session_id)):
+                return await self._begun(wish, view)
+        return await self._begun(wish, wish.view)
+
+    async def _begun(self, wish: CheckedMessage, view: SessionView) -> StartedRun:
+        sessions, agent = self.context.sessions, view.agent
+        if agent == wish.agent:
+            return await self._submitted(wish, view)
+
+        async def undo() -> None:
+            await sessions.update(wish.owner, view.session_id, agent=agent)
+
+        with conversation_errors(view.session_id):
+            await sessions.update(wish.owner, view.session_id, agent=wish.agent)
+        async with self.context.undo_if_refused(undo):
+            return await self._submitted(wish, view)
+
+    async def _submitted(self, wish: CheckedMessage, view: SessionView) -> StartedRun:
+        sessions = self.context.sessions
+        with conversation_errors(view.session_id):
+            before = copy(view)  # the agent may change what the run has to begin with before we hear of its start
+            title = self._title_of(wish.body, view)
+            submitting = sessions.submit(wish.owner, view.session_id, [wish.command])
+            if title is not None:
+                submitting = self._entitled(wish, view, title, submitting)
+            receipt = await self.context.begin_turn(wish.owner, view.session_id, submitting)
+        return StartedRun(view, before, receipt, wish.body.message_id or None)
+
+    async def begun(self, owner: str, run_id: str) -> StartedRun:
+        """A run that was begun before, as `begin` gave it."""
+        view = await self.find(owner, run_id)
+        before, named = SessionView(session_id=view.session_id), None
+        async for record in self._records(owner, view.session_id):
+            if isinstance(record.event, InputAccepted) and isinstance(record.event.command, SendMessage):
+                named = record.event.command.message_id
+            if isinstance(record.event, TurnStarted) and record.turn_id == run_id:
+                return StartedRun(view, before, Receipt(run_id, (record,), record.seq - 1, begun=True), named)
+            if isinstance(record.event, SessionCreated | SessionUpdated):
+                before.apply(record)
+        raise NotFound(f"there is no session '{run_id}'")
+
+    async def _records(self, owner: str, session_id: str) -> AsyncIterator[Record]:
+        after = 0
+        while page := await self.context.sessions.records(owner, session_id, after, RECORDS_PER_PAGE):
+            for record in page:
+                yield record
+            after = page[-1].seq
+
+    def _title_of(self, body: ChatSend, view: SessionView) -> str | None:
+        """Its first words, for a conversation that has no title and whose client asked for one."""
+        wanted = view.title is None and TITLE_GENERATION in (body.background_tasks or ())
+        words = body.message[:TITLE_SOURCE_LENGTH].split() if wanted else ()
+        return " ".join(words)[:self.context.settings.title_length] or None
+
+    async def _entitled(
+        self, wish: CheckedMessage, view: SessionView, title: str, submitting: Coroutine[Any, Any, Receipt],
+    ) -> Receipt:
+        """The name is given within the run, which tells of it: even within one that is over in no time."""
+        submitted = asyncio.ensure_future(submitting)
+        await asyncio.sleep(0)  # by now the run has begun, or was refused; the agent has not said anything yet
+        if not submitted.done() or submitted.exception() is None:
+            with suppress(GatewayError):  # what becomes of the message is told, and a name can be given later
+                await self.context.sessions.update(wish.owner, view.session_id, title=title)
+        return await submitted
+
+    async def converse(
+        self, owner: str, agent: str, user_id: str, title: str | None = None,
+    ) -> SessionView:
+        """A new conversation: the owner's, and within what is theirs the user's that the client names."""
+        metadata = with_user_id({}, user_id)
+        return await self.context.sessions.create(owner, agent, title=title, metadata=metadata)
+
+    async def find(self, owner: str, run_id: str) -> SessionView:
+        """The conversation that a run is in."""
+        try:
+            view = await self.context.sessions.find_by_id(owner, run_id)
+        except NotFound:
+            raise NotFound(f"there is no session '{run_id}'") from None
+        views.run_entries(view, run_id)
+        return view
+
+    async def stop(self, owner: str, run_id: str) -> StoppedRun:
+        """End a run; one that is over stays as it is."""
+        view = await self.find(owner, run_id)
+        outcome = views.run_outcome(view, run_id)
+        if outcome is not None:
+            end = views.run_end(view, run_id)
+            return StoppedRun(run_id, outcome, end.at if end else view.updated_at)
+        command = self.context.table.command("chat.abort", session_id=run_id)
+        await self.context.sessions.submit(owner, view.session_id, [command])
+        return StoppedRun(run_id, Outcome.INTERRUPTED, self.context.clock())
+
+    def is_of(self, view: SessionView, user_id: str | None) -> bool:
+        """Whether a conversation is this user's; one made elsewhere names nobody, and is the local user's too."""
+        named = private_metadata(view.metadata).get("user_id")
+        return not user_id or user_id in ((named,) if named else (LOCAL_USER, view.owner))
+
+    async def _conversation(self, owner: str, session_id: str) -> SessionView:
+        with conversation_errors(session_id):
+            return await self.context.sessions.get(owner, session_id)
+
+    async def _files(self, owner: str, body: ChatSend) -> dict[str, FilePart]:
+        """The files of the house that a message names, by their ids, and by the links that uploads were answered with.
+
+        Every other address is refused unless clients may name it.
+        """
+        stored: dict[str, FilePart] = {}
+        elsewhere: list[tuple[str, str]] = []
+        for number, reference in enumerate(body.files or []):
+            file_id, url = reference.file_id, reference.file_url or ""
+            if file_id and file_id not in stored:
+                stored[file_id] = await self._file(owner, file_id, f"files.{number}.file_id")
+            if url and url not in stored:
+                linked = await self._linked(owner, url)
+                if linked is not None:
+                    stored[url] = linked
+                else:
+                    elsewhere.append((f"files.{number}.file_url", url))
+        await self.context.check_message_addresses(elsewhere)
+        return stored
+
+    async def _file(self, owner: str, file_id: str, field: str) -> FilePart:
+        try:
+            found = await self.context.resources.get("file", owner, file_id)
+        except NotFound:
+            raise FileNotFound(f"{field}: there is no file '{file_id[:128]}'", param=field) from None
+        return _file_part(found)
+
+    async def _linked(self, owner: str, url: str) -> FilePart | None:
+        """The caller's file that has this link; the link of a file leads to this server, wherever that is."""
+        file_id = url.rpartition("/")[2]
+        if not file_id.startswith("file_"):
+            return None
+        try:
+            found = await self.context.resources.get("file", owner, file_id)
+        except NotFound:
+            return None
+        return _file_part(found) if found.body.get(UPLOAD_LINK) == url else None
+
+
+def _file_part(found: Resource) -> FilePart:
+    body = found.body
+    return FilePart(name=body["name"], file_id=found.resource_id, media_type=body["media_type"], size=body["size"])

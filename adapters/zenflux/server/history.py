@@ -1,0 +1,169 @@
+"""Stored messages: a session's entries grouped as the stream tells them, and spelled a page at a time."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from adapters.zenflux.asks import result_text
+from gateway.model import (
+    ROOT,
+    AnyPart,
+    Content,
+    HistoryEntry,
+    ImagePart,
+    Outcome,
+    Role,
+    SessionView,
+    ToolOrigin,
+    ToolUsePart,
+    Usage,
+    parts_of,
+    text_of,
+)
+from mappings.language import Table
+
+from .views import image_block
+
+PROCESSING = "processing"
+
+
+@dataclass(slots=True)
+class StoredMessage:
+    """One message of a conversation: what a person said, or what a run said in one round, or in all of them."""
+
+    id: str
+    role: Role
+    at: float
+    turn_id: str | None
+    entries: list[HistoryEntry] = field(default_factory=list)
+    outcome: Outcome | None = Outcome.COMPLETED
+    model: str | None = None
+    usage: Usage = field(default_factory=Usage)
+
+    def add(self, entry: HistoryEntry) -> None:
+        self.entries.append(entry)
+        if entry.role is Role.ASSISTANT:
+            self.outcome, self.model = entry.outcome, entry.model or self.model
+            self.usage += entry.usage or Usage()
+            if entry.turn_id is None:
+                self.outcome = Outcome.COMPLETED  # said elsewhere, before the gateway was there
+
+    @property
+    def text(self) -> str:
+        return "".join(text_of(entry.content) for entry in self.entries if entry.role is not Role.TOOL)
+
+
+def messages_of(view: SessionView, *, multi_message: bool) -> list[StoredMessage]:
+    """Oldest first; a result stands in the message of its call, or else in the last one of its run.
+
+    The stream may tell a result in the message that follows; but a page that is loaded again shows a call as running if
+    its result is in another message.
+    """
+    return _MessageGrouper(multi_message).group(entry for entry in view.entries if entry.scope_id == ROOT)
+
+
+class _MessageGrouper:
+    """Puts entries into messages, one after the other."""
+
+    def __init__(self, multi_message: bool) -> None:
+        self.multi_message = multi_message
+        self.messages: list[StoredMessage] = []
+        self.callers: dict[tuple[str | None, str | None], StoredMessage] = {}
+        self.count = 0
+
+    def group(self, entries: Iterable[HistoryEntry]) -> list[StoredMessage]:
+        for entry in entries:
+            self.count += 1
+            if entry.role is Role.USER:
+                self._open(entry).add(entry)
+            elif entry.role is Role.TOOL:
+                caller = self.callers.get((entry.turn_id, entry.call_id)) or self._current(entry)
+                (caller or self._open(entry)).add(entry)
+            elif entry.role is Role.ASSISTANT:
+                self._say(entry)
+        return self.messages
+
+    def _open(self, entry: HistoryEntry) -> StoredMessage:
+        """A message that came without an id is known by its place, which never changes."""
+        role = Role.USER if entry.role is Role.USER else Role.ASSISTANT
+        message = StoredMessage(entry.message_id or f"msg_{self.count}", role, entry.at, entry.turn_id)
+        self.messages.append(message)
+        return message
+
+    def _say(self, entry: HistoryEntry) -> None:
+        message = self._current(entry) if not self.multi_message else None
+        message = message or self._open(entry)
+        message.add(entry)
+        for part in parts_of(entry.content):
+            if isinstance(part, ToolUsePart):
+                self.callers[entry.turn_id, part.call.call_id] = message
+
+    def _current(self, entry: HistoryEntry) -> StoredMessage | None:
+        last = self.messages[-1] if self.messages else None
+        return last if last and last.role is Role.ASSISTANT and last.turn_id == entry.turn_id else None
+
+
+# -- in words of the wire ---------------------------------------------------------------------------------------------
+
+def message_bodies(table: Table, view: SessionView, messages: Sequence[StoredMessage]) -> list[Any]:
+    return [_message(table, view, message) for message in messages]
+
+
+def _message(table: Table, view: SessionView, message: StoredMessage) -> Any:
+    return table.object(
+        "message", id=message.id, session_id=view.session_id, role=message.role, status=_status(table, view, message),
+        content=_content(table, message), at=message.at, metadata=_metadata(message),
+    )
+
+
+def _status(table: Table, view: SessionView, message: StoredMessage) -> str:
+    speaking = message.role is Role.ASSISTANT and message.turn_id is not None and message.turn_id == view.turn_id
+    if message.outcome is None or (speaking and message.entries[-1] is view.entries[-1]):
+        return PROCESSING
+    return table.word("outcome@message", message.outcome)
+
+
+def _content(table: Table, message: StoredMessage) -> Any:
+    """A person's plain words as they are; everything else as blocks."""
+    only = message.entries[0].content
+    if message.role is Role.USER and isinstance(only, str):
+        return only
+    blocks: list[Any] = []
+    for entry in message.entries:
+        if entry.role is not Role.TOOL:
+            blocks += blocks_of(table, entry.content)
+        else:
+            blocks.insert(_place(blocks, entry), _result(table, entry))
+    return blocks
+
+
+def _result(table: Table, entry: HistoryEntry) -> Any:
+    return table.object("result", call_id=entry.call_id, text=result_text(entry.content), is_error=entry.is_error)
+
+
+def _place(blocks: list[Any], entry: HistoryEntry) -> int:
+    """Where a result stands: last, or right after its call, if the message went on with it."""
+    calls = (place for place, block in enumerate(blocks, 1) if block.get("id") == entry.call_id)
+    return next(calls, len(blocks)) if entry.origin is ToolOrigin.PROVIDER else len(blocks)
+
+
+def blocks_of(table: Table, content: Content) -> list[Any]:
+    return [block for part in parts_of(content) for block in _block_of_part(table, part)]
+
+
+def _block_of_part(table: Table, part: AnyPart) -> list[Any]:
+    """One block, or none for what ZenFlux has no word for."""
+    if isinstance(part, ImagePart):
+        return [image_block(table, part)]
+    blocks: list[Any] = table.object("blocks", content=(part,))
+    return blocks
+
+
+def _metadata(message: StoredMessage) -> dict[str, Any]:
+    if message.role is Role.USER:
+        return {}
+    calls = sum(isinstance(part, ToolUsePart) for entry in message.entries for part in parts_of(entry.content))
+    return {
+        "session_id": message.turn_id, "model": message.model, "tool_calls": calls,
+        "usage": {"input_tokens": message.usage.input_tokens, "output_tokens": message.usage.output_tokens},
+    }

@@ -1,0 +1,159 @@
+"""Where ZenFlux's handlers hang.
+
+What is documented and not served here: sections 3.5 to 3.7, 3.9 to 3.12 and 4; all of it answers 501.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from aiohttp import web
+
+from gateway.http import Context, json_response
+
+from .conversations import ConversationRoutes
+from .runs import ConfirmationRoutes, RunRoutes
+from .scheduled_tasks import TaskRoutes
+from .service import ServiceRoutes
+
+
+def routes(context: Context) -> Iterable[web.RouteDef]:
+    at = context.mount
+    return [
+        *_run_routes(RunRoutes(context), at),
+        *_conversation_routes(ConversationRoutes(context), at),
+        *_confirmation_routes(ConfirmationRoutes(context), at),
+        *_service_routes(ServiceRoutes(context), at),
+        *_task_routes(TaskRoutes(context), f"{at}/scheduled-tasks"),
+        *not_implemented_routes(context),
+    ]
+
+
+def _run_routes(runs: RunRoutes, at: str) -> list[web.RouteDef]:
+    return [
+        web.get(f"{at}/ws/chat", runs.socket),
+        web.post(f"{at}/chat", runs.chat),
+        web.get(f"{at}/sessions", runs.listed),
+        web.get(f"{at}/session/{{id}}", runs.get),
+        web.delete(f"{at}/session/{{id}}", runs.end),
+        web.post(f"{at}/session/{{id}}/stop", runs.stop),
+        web.post(f"{at}/session/{{id}}/confirm_continue", runs.confirm_continue),
+        web.post(f"{at}/session/{{id}}/rollback", runs.rollback),
+        web.get(f"{at}/session/{{id}}/rollback/preview", runs.preview),
+    ]
+
+
+def _conversation_routes(conversations: ConversationRoutes, at: str) -> list[web.RouteDef]:
+    return [
+        web.post(f"{at}/conversations", conversations.create),
+        web.get(f"{at}/conversations", conversations.listed),
+        web.get(f"{at}/conversations/search", conversations.search),
+        web.get(f"{at}/conversations/{{id}}", conversations.get),
+        web.put(f"{at}/conversations/{{id}}", conversations.rename),
+        web.delete(f"{at}/conversations/{{id}}", conversations.delete),
+        web.get(f"{at}/conversations/{{id}}/messages", conversations.messages),
+        web.post(f"{at}/conversations/{{id}}/preload", conversations.preload),
+        web.get(f"{at}/conversations/{{id}}/summary", conversations.summary),
+    ]
+
+
+def _confirmation_routes(confirmations: ConfirmationRoutes, at: str) -> list[web.RouteDef]:
+    return [
+        web.get(f"{at}/human-confirmation/pending", confirmations.pending),
+        web.get(f"{at}/human-confirmation/{{id}}", confirmations.get),
+        web.post(f"{at}/human-confirmation/{{id}}", confirmations.respond),
+        web.delete(f"{at}/human-confirmation/{{id}}", confirmations.cancel),
+    ]
+
+
+def _task_routes(tasks: TaskRoutes, at: str) -> list[web.RouteDef]:
+    return [
+        web.get(at, tasks.listed),
+        web.get(f"{at}/{{id}}", tasks.get),
+        web.delete(f"{at}/{{id}}", tasks.delete),
+        web.post(f"{at}/{{id}}/resume", tasks.resume),
+        web.post(f"{at}/{{id}}/pause", tasks.pause),
+        web.post(f"{at}/{{id}}/cancel", tasks.pause),
+    ]
+
+
+def _service_routes(about: ServiceRoutes, at: str) -> list[web.RouteDef]:
+    return [
+        web.post(f"{at}/files/upload", about.upload),
+        web.get(f"{at}/files/{{id}}", about.download),
+        web.get(f"{at}/models", about.models),
+        web.get(f"{at}/models/providers/supported", about.providers),
+        web.get(f"{at}/settings/embedding-status", about.embedding_status),
+        web.get("/health", about.health),
+        web.get("/health/live", about.live),
+        web.get("/health/metrics", about.metrics),
+    ]
+
+
+NOT_IMPLEMENTED = 501
+NOT_IMPLEMENTED_PATHS = {
+    "/agents": "GET POST",
+    "/agents/templates": "GET",
+    "/agents/validate": "POST",
+    "/agents/reload": "POST",
+    "/agents/{id}": "GET PUT DELETE",
+    "/agents/{id}/reload": "POST",
+    "/agents/{id}/prompt": "GET",
+    "/agents/{id}/mcp": "GET",
+    "/agents/{id}/mcp/available": "GET",
+    "/agents/{id}/mcp/{name}": "POST PUT DELETE",
+    "/skills/global": "GET",
+    "/skills/instance/{agent_id}": "GET",
+    "/skills/install": "POST",
+    "/skills/uninstall": "POST",
+    "/skills/toggle": "POST",
+    "/skills/update_content": "POST",
+    "/skills/detail/{name}": "GET",
+    "/skills/file/{name}/{type}/{file}": "GET",
+    "/skills/upload": "POST",
+    "/tools": "GET",
+    "/tools/schemas": "GET",
+    "/tools/register": "POST",
+    "/tools/execute": "POST",
+    "/tools/mcp/register": "POST",
+    "/tools/mcp": "GET",
+    "/tools/mcp/{name}": "GET PUT DELETE",
+    "/tools/{name}": "GET DELETE",
+    "/tools/{name}/invoke": "POST",
+    "/settings": "GET PUT",
+    "/settings/status": "GET",
+    "/settings/schema": "GET",
+    "/mem0/search": "POST",
+    "/mem0/user/{user_id}": "GET DELETE",
+    "/mem0/add": "POST",
+    "/mem0/batch-update": "POST",
+    "/mem0/memory/{id}": "DELETE",
+    "/tasks": "GET",
+    "/tasks/scheduled/config": "GET",
+    "/tasks/scheduled/status": "GET",
+    "/tasks/{name}": "GET",
+    "/tasks/{name}/run": "POST",
+    "/tasks/{name}/batch": "POST",
+    "/docs/structure": "GET",
+    "/docs/content/{path:.+}": "GET",
+    "/realtime/ws": "GET",
+    "/realtime/ws/{id}": "GET",
+    "/realtime/sessions": "GET",
+    "/realtime/sessions/{id}": "DELETE",
+}
+"""Methods by path, in an order in which no path hides another."""
+RESERVED_AGENT_PATHS = ("/agents/default-data-path",)
+"""What the later front end asks for, and could be taken for the name of an agent."""
+
+
+def not_implemented_routes(context: Context) -> Iterator[web.RouteDef]:
+    async def miss(request: web.Request) -> web.Response:
+        raise web.HTTPNotFound
+
+    async def refuse(request: web.Request) -> web.Response:
+        message = f"{request.method} {request.path} is not served by this gateway"
+        return json_response(context.table.object("refusal", code=NOT_IMPLEMENTED, message=message), NOT_IMPLEMENTED)
+
+    for path in RESERVED_AGENT_PATHS:
+        yield web.get(f"{context.mount}{path}", miss)
+    for path, methods in NOT_IMPLEMENTED_PATHS.items():
+        for method in methods.split():
+            yield web.route(method, f"{context.mount}{path}", refuse)

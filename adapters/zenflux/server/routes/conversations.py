@@ -1,0 +1,195 @@
+"""Conversations over HTTP: the same sessions that every dialect sees.
+
+Looking for words in conversations: in the title first, then in what was said.
+"""
+
+from typing import Any, NamedTuple
+
+from aiohttp import web
+
+from adapters.zenflux import wire
+from adapters.zenflux.server import history, views
+from adapters.zenflux.server.chat_service import AgentNotFound, ChatService, conversation_errors
+from adapters.zenflux.server.history import StoredMessage
+from adapters.zenflux.wire import LOCAL_USER
+from gateway.errors import Invalid
+from gateway.http import OWNER, Context, encode_array, json_response
+from gateway.model import ROOT, Role, SessionView, text_of
+from gateway.time_slices import next_slice, one_at_a_time
+
+SESSIONS_PER_PAGE, MAX_CONVERSATIONS = 1000, 10_000
+"""How many conversations are read at a time, and how many are listed and searched."""
+
+
+class ConversationRoutes:
+    """One method per route."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.chats = ChatService(context)
+
+    async def create(self, request: web.Request) -> web.Response:
+        agent = request.query.get("agent_id") or next(iter(self.context.agents), "")
+        if agent not in self.context.agents:
+            raise AgentNotFound(f"there is no agent '{agent}'")
+        user_id = request.query.get("user_id") or LOCAL_USER
+        title = wire.title_param(request)
+        named = title if title != self.context.settings.default_title else None  # a client may say what we would
+        view = await self.chats.converse(request[OWNER], agent, user_id, named)
+        return self._reply(self._shown(view))
+
+    async def listed(self, request: web.Request) -> web.Response:
+        limit, offset = wire.page_params(request, 20, 100)
+        found = sorted(await self._all(request), key=lambda view: view.updated_at, reverse=True)
+        shown = [self._shown(view) for view in found[offset:offset + limit]]
+        return self._reply({"conversations": shown, "total": len(found), "limit": limit, "offset": offset})
+
+    async def get(self, request: web.Request) -> web.Response:
+        return self._reply(self._shown(await self._found(request)))
+
+    async def rename(self, request: web.Request) -> web.Response:
+        view, title = await self._found(request), wire.title_param(request)
+        if title is None:
+            raise Invalid("title: say what to call it", param="title")
+        with conversation_errors(view.session_id):
+            view = await self.context.sessions.update(request[OWNER], view.session_id, title=title)
+        return self._reply(self._shown(view))
+
+    async def delete(self, request: web.Request) -> web.Response:
+        with conversation_errors(request.match_info["id"]):
+            await self.context.sessions.delete(request[OWNER], request.match_info["id"])
+        return self._reply({"deleted": True})
+
+    async def search(self, request: web.Request) -> web.Response:
+        """Plain text: characters that mean something elsewhere are just characters here."""
+        limit, wanted = wire.whole_number_param(request, "limit", 20, 1, 50), request.query.get("q", "").strip()
+        if not wanted:
+            raise Invalid("q: say what to look for", param="q")
+        async with one_at_a_time(request[OWNER]):
+            hits = [
+                (view, hit)
+                for view in await self._all(request)
+                if (hit := await search_conversation(view, wanted)) is not None
+            ]
+        shown = [
+            self.context.table.object("found", conversation=self._shown(view), where=hit.where, snippet=hit.snippet)
+            for view, hit in hits[:limit]
+        ]
+        return self._reply({"conversations": shown, "total": len(hits)})
+
+    # -- what was said --------------------------------------------------------------------------------------------
+
+    async def messages(self, request: web.Request) -> web.Response:
+        """The oldest first, or the newest first; before a cursor, the last ones in order of time."""
+        view, (limit, offset) = await self._found(request), wire.page_params(request, 50, 200)
+        said, newest = self._messages(view), wire.choice_param(request, "order", "asc", "desc") == "desc"
+        before = request.query.get("before_cursor")
+        total, end = len(said), _end_before(said, before)
+        back = newest or bool(before)
+        if back:
+            end = max(0, end - offset)
+            start = max(0, end - limit)
+        else:
+            start, end = min(offset, end), min(offset + limit, end)
+        shown, more = said[start:end], start > 0 if back else end < total
+        cursor = shown[0].id if shown and more and back else None
+        if newest and not before:
+            shown.reverse()
+        return self._reply({
+            "conversation_id": view.session_id, "conversation_metadata": view.shown_metadata,
+            "messages": await encode_array(
+                message for one in shown for message in history.message_bodies(self.context.table, view, [one])),
+            "total": total, "limit": limit,
+            "offset": offset, "has_more": more, "next_cursor": cursor,
+        })
+
+    async def preload(self, request: web.Request) -> web.Response:
+        """There is nothing to load: what the gateway knows it has at hand."""
+        view, limit = await self._found(request), wire.whole_number_param(request, "limit", 50, 1, 200)
+        said = self._messages(view)
+        return self._reply(self.context.table.object(
+            "preload", session_id=view.session_id, count=len(said), oldest=said[-limit:][0].id if said else None,
+            updated_at=view.updated_at, limit=limit,
+        ))
+
+    async def summary(self, request: web.Request) -> web.Response:
+        view = await self._found(request)
+        said = self._messages(view)
+        return self._reply(self.context.table.object(
+            "summary", session_id=view.session_id, title=view.title or self.context.settings.default_title,
+            count=len(said), created_at=view.created_at, updated_at=view.updated_at,
+            summary=view.compaction.summary if view.compaction else None,
+            last=said[-1].text[:200] if said else None,
+        ))
+
+    # -- pieces ---------------------------------------------------------------------------------------------------
+
+    async def _found(self, request: web.Request) -> SessionView:
+        with conversation_errors(request.match_info["id"]):
+            return await self.context.sessions.get(request[OWNER], request.match_info["id"])
+
+    async def _all(self, request: web.Request) -> list[SessionView]:
+        """The user's conversations, newest first; of very many the newest."""
+        found, before = list[SessionView](), None
+        while True:
+            views_, before = await self.context.sessions.list(request[OWNER], before=before, limit=SESSIONS_PER_PAGE)
+            found += [view for view in views_ if self.chats.is_of(view, request.query.get("user_id"))]
+            if before is None or len(found) >= MAX_CONVERSATIONS:
+                return found
+
+    def _messages(self, view: SessionView) -> list[StoredMessage]:
+        return history.messages_of(view, multi_message=self.context.settings.multi_message)
+
+    def _shown(self, view: SessionView) -> Any:
+        return views.conversation_body(self.context.table, view, self.context.settings.default_title)
+
+    def _reply(self, data: object) -> web.Response:
+        return json_response(views.reply_body(self.context.table, data))
+
+
+def _end_before(said: list[StoredMessage], before: str | None) -> int:
+    """Where the messages before a cursor end."""
+    if not before:
+        return len(said)
+    for place, message in enumerate(said):
+        if message.id == before:
+            return place
+    raise Invalid(f"before_cursor: there is no message '{before}' in this conversation", param="before_cursor")
+
+
+SNIPPET_MARGIN = 40
+"""Characters shown on either side of what was found."""
+CHARACTERS_PER_SLICE, ENTRY_COST = 250_000, 2000
+"""How many characters are looked through in one slice, and how many of them the time for an entry is worth."""
+
+
+class SearchHit(NamedTuple):
+    """Where it was found, and what stands around it."""
+
+    where: str
+    snippet: str
+
+
+async def search_conversation(view: SessionView, wanted: str) -> SearchHit | None:
+    folded = wanted.casefold()
+    if folded in (view.title or "").casefold():
+        return SearchHit("title", view.title or "")
+    seen = 0
+    for entry in reversed(view.entries[:]):
+        if entry.scope_id == ROOT and entry.role in (Role.USER, Role.ASSISTANT):
+            text = text_of(entry.content)
+            if folded in text.casefold():
+                return SearchHit("content", _snippet(text, wanted))
+            seen += ENTRY_COST + len(text)
+            if seen > CHARACTERS_PER_SLICE:
+                await next_slice()
+                seen = 0
+    return None
+
+
+def _snippet(text: str, wanted: str) -> str:
+    """Folding may change the length of a text, so that the place is looked for in both."""
+    at = text.find(wanted)
+    at = at if at >= 0 else max(0, text.casefold().find(wanted.casefold()))
+    start, end = max(0, at - SNIPPET_MARGIN), min(len(text), at + len(wanted) + SNIPPET_MARGIN)
+    return ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")

@@ -1,0 +1,209 @@
+"""Runs over HTTP: chat as server-sent events or at once, and what can be done to a run by its id.
+
+Human in the loop: what waits for a person, answered by the id of its run or its own.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TypeVar
+
+from aiohttp import web
+
+from adapters.zenflux import asks as asks_module
+from adapters.zenflux.asks import confirmation_body, option_ids, option_label, rollback_options
+from adapters.zenflux.server import views
+from adapters.zenflux.server.chat_service import ChatService, StartedRun
+from adapters.zenflux.server.socket import ChatSocket
+from adapters.zenflux.server.stream_options import sse_options
+from adapters.zenflux.wire import ChatRequest, ConfirmationRequest, ContinueRequest, RollbackRequest, ZenfluxSettings
+from gateway.errors import NotFound, NotPending
+from gateway.http import OWNER, Context, dumps, json_response, read_bytes, read_json, serve_websocket
+from gateway.model import ContinuationAsk, OpenAsk, RollbackAsk, SessionView
+from gateway.ports import StreamSlot
+
+M = TypeVar("M", RollbackRequest, ContinueRequest)
+
+
+class RunRoutes:
+    """One method per route."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.chats = ChatService(context)
+
+    @property
+    def settings(self) -> ZenfluxSettings:
+        settings: ZenfluxSettings = self.context.settings
+        return settings
+
+    async def socket(self, request: web.Request) -> web.WebSocketResponse:
+        return await serve_websocket(
+            request,
+            partial(ChatSocket, self.chats, request[OWNER]),
+            every=self.settings.tick_seconds,
+            beat=lambda: dumps(self.context.table.object("tick", at=self.context.clock())),
+            patience=self.context.send_timeout,
+        )
+
+    async def chat(self, request: web.Request) -> web.StreamResponse:
+        body = await read_json(request, ChatRequest)
+        wish = await self.chats.check(request[OWNER], body)
+        with self.context.sessions.reserve_stream(request[OWNER]) as place:
+            run = await self.chats.begin(wish)
+            manner = sse_options(self.settings, run.before, run.named)
+            if not body.stream:
+                return await self._at_once(request, run, manner, place)
+            ping = b"data: " + dumps(self.context.table.object("ping")) + b"\n\n"
+            return await self.context.stream_turn(
+                request, run.view.session_id, run.receipt, manner, place, to_the_end=True, hello=b"", ping=ping,
+                heartbeat=self.settings.ping_seconds,
+            )
+
+    async def _at_once(self, request: web.Request, run: StartedRun, manner: str, place: StreamSlot) -> web.Response:
+        """The result, or how far it has come when somebody is asked or patience ends."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.settings.sync_seconds):
+                await self.context.await_turn(request, run.view.session_id, run.receipt, manner, place)
+        return self._reply(views.run_body(self.context.table, run.view, run.run_id))
+
+    # -- by id ----------------------------------------------------------------------------------------------------
+
+    async def stop(self, request: web.Request) -> web.Response:
+        over = await self.chats.stop(request[OWNER], request.match_info["id"])
+        return self._reply(self.context.table.object("stop", **over._asdict()))
+
+    async def end(self, request: web.Request) -> web.Response:
+        over = await self.chats.stop(request[OWNER], request.match_info["id"])
+        return self._reply(self.context.table.object("end", **over._asdict()))
+
+    async def get(self, request: web.Request) -> web.Response:
+        run_id = request.match_info["id"]
+        view = await self.chats.find(request[OWNER], run_id)
+        return self._reply(views.session_body(self.context.table, view, run_id))
+
+    async def listed(self, request: web.Request) -> web.Response:
+        found = [
+            views.session_body(self.context.table, view, view.turn_id)
+            for view in await self.context.sessions.active(request[OWNER])
+            if view.turn_id is not None and self.chats.is_of(view, request.query.get("user_id"))
+        ]
+        return self._reply({"total": len(found), "sessions": found})
+
+    # -- long and failed runs -------------------------------------------------------------------------------------
+
+    async def confirm_continue(self, request: web.Request) -> web.Response:
+        """Where nobody asks, there is nothing to do, and nothing wrong."""
+        action = request.query.get("action") or (await _optional(request, ContinueRequest)).action
+        ask = await self._pending(request, ContinuationAsk)
+        run_id = request.match_info["id"]
+        if ask is not None:
+            view = await self.chats.find(request[OWNER], run_id)
+            answer = asks_module.answer_of(ask, "reject" if action == "stop" else "approve", self.context.table)
+            await self.context.sessions.submit(request[OWNER], view.session_id, [answer])
+        return self._reply({"session_id": run_id, "action": action})
+
+    async def preview(self, request: web.Request) -> web.Response:
+        """What can be gone back to; which files that changes is the agent's to know, and is not told."""
+        ask = (await self._rollback_ask(request)).ask
+        assert isinstance(ask, RollbackAsk), "that is what was looked for"
+        options = rollback_options(ask, objects=self.settings.rollback_objects)
+        return self._reply(self.context.table.object(
+            "preview", run_id=request.match_info["id"], ask=ask, options=options, option_ids=option_ids(ask)))
+
+    async def rollback(self, request: web.Request) -> web.Response:
+        chosen = (await _optional(request, RollbackRequest)).option
+        found, run_id = await self._rollback_ask(request), request.match_info["id"]
+        ask, view = found.ask, await self.chats.find(request[OWNER], run_id)
+        assert isinstance(ask, RollbackAsk), "that is what was looked for"
+        option = asks_module.option_of(ask, chosen)
+        answer = self.context.table.command("confirm.rollback", request_id=found.request_id, option=option)
+        await self.context.sessions.submit(request[OWNER], view.session_id, [answer])
+        labels = [option_label(one) for one, name in zip(ask.options, option_ids(ask), strict=True) if name == option]
+        return self._reply({"session_id": run_id, "messages": labels})
+
+    async def _rollback_ask(self, request: web.Request) -> OpenAsk:
+        ask = await self._pending(request, RollbackAsk)
+        if ask is None:
+            raise NotFound(f"session '{request.match_info['id']}' has nothing to roll back to")
+        return ask
+
+    async def _pending(self, request: web.Request, kind: type) -> OpenAsk | None:
+        run_id = request.match_info["id"]
+        view = await self.chats.find(request[OWNER], run_id)
+        asks = (ask for ask in view.asks.values() if ask.turn_id == run_id and isinstance(ask.ask, kind))
+        return next(asks, None)
+
+    def _reply(self, data: object) -> web.Response:
+        return json_response(views.reply_body(self.context.table, data))
+
+
+async def _optional(request: web.Request, model: type[M]) -> M:
+    """A body that may be left out."""
+    return await read_json(request, model) if (await read_bytes(request)).strip() else model()
+
+
+GONE = 410
+
+
+class ConfirmationRoutes:
+    """One method per route."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.chats = ChatService(context)
+
+    async def pending(self, request: web.Request) -> web.Response:
+        run_id, user_id = request.query.get("session_id"), request.query.get("user_id")
+        shown = [
+            confirmation_body(self.context.table, ask, view.session_id)
+            for view in await self.context.sessions.active(request[OWNER]) if self.chats.is_of(view, user_id)
+            for ask in view.asks.values() if run_id in (None, "", ask.turn_id)
+        ]
+        return self._reply(shown)
+
+    async def get(self, request: web.Request) -> web.Response:
+        view, asks = await self._asked(request)
+        return self._reply(confirmation_body(self.context.table, asks[0], view.session_id)) if asks else self._gone()
+
+    async def respond(self, request: web.Request) -> web.Response:
+        """By the id of a run the oldest ask is answered; whoever has several open answers them one by one."""
+        body = await read_json(request, ConfirmationRequest)
+        view, asks = await self._asked(request)
+        if not asks:
+            return self._gone()
+        await self._settle(request, view, asks[0], body.response)
+        return self._reply({"request_id": asks[0].request_id, "response": body.response})
+
+    async def cancel(self, request: web.Request) -> web.Response:
+        view, asks = await self._asked(request)
+        if not asks:
+            return self._gone()
+        await self._settle(request, view, asks[0], asks_module.CANCEL_WORDS[0])
+        return self._reply({"request_id": asks[0].request_id})
+
+    async def _settle(self, request: web.Request, view: SessionView, ask: OpenAsk, response: object) -> None:
+        answer = asks_module.answer_of(ask, response, self.context.table)
+        try:
+            await self.context.sessions.submit(request[OWNER], view.session_id, [answer])
+        except NotPending:
+            raise NotFound(f"nothing waits under '{ask.request_id}'") from None
+
+    async def _asked(self, request: web.Request) -> tuple[SessionView, Sequence[OpenAsk]]:
+        """The asks that an id stands for, oldest first; none if the last of them has expired."""
+        word = request.match_info["id"]
+        try:
+            view = await self.context.sessions.find_by_id(request[OWNER], word)
+        except NotFound:
+            raise NotFound(f"nothing waits under '{word}'") from None
+        asks = [ask for ask in view.asks.values() if word in (ask.request_id, ask.turn_id)]
+        if not asks and word not in view.expired and word not in view.expired.values():
+            raise NotFound(f"nothing waits under '{word}'")
+        return view, asks
+
+    def _gone(self) -> web.Response:
+        return json_response(self.context.table.object("refusal", code=GONE, message="the request has expired"), GONE)
+
+    def _reply(self, data: object) -> web.Response:
+        return json_response(views.reply_body(self.context.table, data))

@@ -1,0 +1,70 @@
+"""How one reader wants a run told, and what was known of its conversation when it began."""
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from adapters.zenflux.wire import LOCAL_USER, ZenfluxSettings
+from gateway.model import SessionView, public_metadata
+
+from .views import user_id_of
+
+
+class StreamOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The default is what a chat socket gets, of a conversation nobody knows anything about."""
+
+    framing: Literal["json", "sse"] = "json"
+    multi_message: bool = True
+    whole: bool = False
+    throttle: float = 0.15
+    conversation_stop: bool = False
+    rollback_objects: bool = False
+    untitled: str = "新对话"
+    title: str | None = None
+    message_id: str | None = None
+    """What the client calls the message that began the run, if it does."""
+    user_id: str = LOCAL_USER
+    created_at: float = 0.0
+    metadata: dict[str, Any] = {}
+
+
+_encode, _decode = msgspec.json.Encoder().encode, msgspec.json.Decoder(StreamOptions).decode
+
+
+def encode_options(manner: StreamOptions) -> str:
+    return _encode(manner).decode()
+
+
+def decode_options(word: str) -> StreamOptions:
+    return _decode(word) if word else StreamOptions()
+
+
+def socket_options(
+    settings: ZenfluxSettings, view: SessionView, message_id: str | None = None, *, stream: bool = True,
+) -> str:
+    """Frames for a chat socket, merged; or each block as a whole."""
+    return encode_options(_options(
+        settings, view, message_id=message_id, multi_message=settings.multi_message, whole=not stream,
+        throttle=settings.throttle_ms / 1000,
+    ))
+
+
+def sse_options(settings: ZenfluxSettings, view: SessionView, message_id: str | None = None) -> str:
+    """Server-sent events: one message for the whole run, because a reader leaves at its end; nothing is merged."""
+    return encode_options(_options(
+        settings, view, message_id=message_id, framing="sse", multi_message=False, throttle=0.0))
+
+
+def _options(settings: ZenfluxSettings, view: SessionView, **form: Any) -> StreamOptions:
+    return StreamOptions(
+        **form, conversation_stop=settings.conversation_stop, rollback_objects=settings.rollback_objects,
+        untitled=settings.default_title, title=view.title, user_id=user_id_of(view.owner, view.metadata),
+        created_at=view.created_at, metadata=public_metadata(view.metadata),
+    )
+
+
+
+
+
+

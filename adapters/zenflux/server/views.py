@@ -1,0 +1,249 @@
+"""ZenFlux's bodies: the wrapper, conversations, runs and models as the table spells them.
+
+Words, pictures, costs and faults as ZenFlux shows them, in the stream and in stored messages alike.
+"""
+
+from collections.abc import Mapping
+from mimetypes import guess_type
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+
+from adapters.zenflux.asks import confirmation_body
+from adapters.zenflux.wire import ANY_IMAGE, DIALECT_NAME, LOCAL_USER
+from gateway.errors import NotFound
+from gateway.model import (
+    PRIVATE,
+    ROOT,
+    AgentCard,
+    BlockEnded,
+    BlockKind,
+    Checkpoint,
+    DataPart,
+    Fault,
+    FaultCode,
+    HistoryEntry,
+    ImagePart,
+    Outcome,
+    Role,
+    SessionView,
+    Usage,
+    parts_of,
+    text_of,
+)
+from gateway.ports import Resource
+from mappings.language import Table
+
+OBJECTS = {
+    "reply": ("data", "flat"),
+    "refusal": ("code", "message"),
+    "accepted": ("id", "run_id", "session_id", "message_id"),
+    "resumed": ("id", "run_id", "session_id", "message_id", "after_seq"),
+    "stopped": ("id", "payload"),
+    "refused": ("id", "code", "message"),
+    "pong": ("at",),
+    "tick": ("at",),
+    "ping": (),
+    "opening": ("reply_id", "model"),
+    "spent": ("stop_reason", "usage"),
+    "usage": ("usage", "total", "latency", "llm_calls", "model"),
+    "image": ("source", "media_type", "data"),
+    "blocks": ("content",),
+    "result": ("call_id", "text", "is_error"),
+    "confirmation": (
+        "request_id", "run_id", "session_id", "type", "tool_name", "question", "description", "options", "questions",
+        "timeout", "metadata", "at",
+    ),
+    "question": ("id", "question", "header", "type", "options", "descriptions"),
+    "conversation": ("session_id", "title", "user_id", "created_at", "updated_at", "status", "agent", "metadata"),
+    "message": ("id", "session_id", "role", "content", "status", "at", "metadata"),
+    "session": (
+        "run_id", "active", "turns", "message_count", "has_plan", "at", "user_id", "session_id", "message_id",
+        "preview", "status",
+    ),
+    "run": ("run_id", "session_id", "message_id", "message", "content", "status", "error", "usage", "pending"),
+    "trouble": ("fault", "code"),
+    "stop": ("run_id", "outcome", "at"),
+    "end": ("run_id", "outcome", "at"),
+    "preview": ("run_id", "ask", "options", "option_ids"),
+    "preload": ("session_id", "count", "oldest", "updated_at", "limit"),
+    "summary": ("session_id", "title", "count", "created_at", "updated_at", "summary", "last"),
+    "found": ("conversation", "where", "snippet"),
+    "file": ("file_id", "name", "size", "media_type", "url", "path", "created_at"),
+    "model": ("name", "title", "provider", "agents"),
+    "scheduled_task": (
+        "id", "user_id", "title", "prompt", "cron", "status", "since", "count", "next_at", "last_at", "session_id",
+    ),
+    "embedding_status": (),
+    "health": ("status", "version", "at"),
+    "metrics": ("metrics", "at"),
+}
+PREVIEW_LENGTH = 50
+RUNNING = "running"
+
+
+def reply_body(table: Table, data: Any) -> Any:
+    """The wrapper; the keys of an object stand beside it as well, for readers that expect no wrapper."""
+    return table.object("reply", data=data, flat=data if isinstance(data, dict) else None)
+
+
+# -- conversations ----------------------------------------------------------------------------------------------------
+def conversation_body(table: Table, view: SessionView, untitled: str) -> Any:
+    return table.object(
+        "conversation", session_id=view.session_id, title=view.title or untitled,
+        user_id=user_id_of(view.owner, view.metadata), created_at=view.created_at, updated_at=view.updated_at,
+        status=view.closed or "active", agent=view.agent, metadata=view.shown_metadata,
+    )
+
+
+# -- runs -------------------------------------------------------------------------------------------------------------
+def run_entries(view: SessionView, run_id: str) -> list[HistoryEntry]:
+    """What was said in a run, from the message that began it."""
+    entries = [entry for entry in view.entries if entry.turn_id == run_id and entry.scope_id == ROOT]
+    if not entries and view.turn_id != run_id:
+        raise NotFound(f"there is no session '{run_id}'")
+    return entries
+
+
+def session_body(table: Table, view: SessionView, run_id: str) -> Any:
+    entries = run_entries(view, run_id)
+    said = [entry for entry in entries if entry.role is Role.ASSISTANT]
+    first = entries[0] if entries else None
+    return table.object(
+        "session", run_id=run_id, active=view.turn_id == run_id, turns=len(said),
+        status=run_status(table, view, run_id),
+        message_count=sum(entry.role in (Role.USER, Role.ASSISTANT) for entry in view.entries),
+        has_plan=any(_is_plan(part) for entry in said for part in parts_of(entry.content)),
+        at=first.at if first else view.updated_at, user_id=user_id_of(view.owner, view.metadata),
+        session_id=view.session_id, message_id=first.message_id if first else "",
+        preview=text_of(first.content)[:PREVIEW_LENGTH] if first else "",
+    )
+
+
+def _is_plan(part: Any) -> bool:
+    return isinstance(part, DataPart) and part.type.startswith("plan")
+
+
+def run_outcome(view: SessionView, run_id: str) -> Outcome | None:
+    """How a run ended; None if it has not."""
+    if view.turn_id == run_id:
+        return None
+    end = run_end(view, run_id)
+    return end.ended.outcome if end and end.ended else Outcome.COMPLETED
+
+
+def run_end(view: SessionView, run_id: str) -> Checkpoint | None:
+    return next((mark for mark in view.checkpoints if mark.turn_id == run_id), None)
+
+
+def run_status(table: Table, view: SessionView, run_id: str) -> str:
+    outcome = run_outcome(view, run_id)
+    return RUNNING if outcome is None else table.word("outcome", outcome)
+
+
+def run_body(table: Table, view: SessionView, run_id: str) -> Any:
+    """What a client gets that does not listen while the run goes on."""
+    entries = run_entries(view, run_id)
+    said = [entry for entry in entries if entry.role is Role.ASSISTANT]
+    usage = sum((entry.usage or Usage() for entry in said), Usage())
+    latency = (view.at if view.turn_id == run_id else view.updated_at) - entries[0].at if entries else 0.0
+    fault = view.ended.fault if view.ended and entries and view.entries[-1].turn_id == run_id else None
+    return table.object(
+        "run", run_id=run_id, session_id=view.session_id, message_id=said[0].message_id if said else None,
+        message=text_of(entries[0].content) if entries else "", status=run_status(table, view, run_id),
+        content="".join(text_of(entry.content) for entry in said),
+        error=table.object("trouble", fault=fault, code=wire_fault_code(fault)) if fault else None,
+        usage=usage_body(
+            table, usage, llm_calls=len(said), model=(said[-1].model or "") if said else "", latency=latency,
+        ),
+        pending=[confirmation_body(table, ask, view.session_id) for ask in view.asks.values() if ask.turn_id == run_id],
+    )
+
+
+# -- the rest ---------------------------------------------------------------------------------------------------------
+def model_bodies(table: Table, cards: Mapping[str, AgentCard], kind: str, provider: str) -> list[Any]:
+    """The models that the agents say they use; an agent that names none stands for its own."""
+    by_name: dict[str, list[AgentCard]] = {}
+    for card in cards.values():
+        by_name.setdefault(card.model or card.name, []).append(card)
+    told = [
+        table.object("model", name=name, title=using[0].title or name, provider="dragoman",
+                     agents=[card.name for card in using])
+        for name, using in by_name.items()
+    ]
+    return [one for one in told if kind in ("", one["type"]) and provider in ("", one["provider"])]
+
+
+def file_body(table: Table, found: Resource, url: str) -> Any:
+    return table.object(
+        "file", file_id=found.resource_id, name=found.body["name"], size=found.body["size"], path=url,
+        media_type=found.body["media_type"], url=url, created_at=found.created_at,
+    )
+
+
+def text_or_json(content: Any) -> str:
+    """Words as they are; anything else as JSON."""
+    return content if isinstance(content, str) else orjson.dumps(content).decode()
+
+
+def whole_text(event: BlockEnded) -> str:
+    """All that a block says; nothing of a call that never became whole."""
+    if event.kind is BlockKind.TOOL_USE:
+        return "" if event.torn or event.call is None else orjson.dumps(event.call.input).decode()
+    return event.text or ""
+
+
+def image_block(table: Table, image: ImagePart) -> Any:
+    """The bytes themselves where the address has them."""
+    head, _, data = image.url.partition(",")
+    media_type = image.media_type or _media_type_of(image.url)
+    if head.startswith("data:") and head.endswith(";base64"):
+        return table.object("image", source="base64", media_type=media_type, data=data)
+    return table.object("image", source="url", media_type=media_type, data=image.url)
+
+
+def _media_type_of(url: str) -> str:
+    """What an address says of the picture it has, or leads to."""
+    if url.startswith("data:"):
+        return url.removeprefix("data:").partition(",")[0].removesuffix(";base64") or ANY_IMAGE
+    guessed = guess_type(_path_of(url), strict=False)[0] or ""
+    return guessed if guessed.startswith("image/") else ANY_IMAGE
+
+
+def _path_of(url: str) -> str:
+    try:
+        return urlsplit(url).path
+    except ValueError:
+        return ""
+
+
+def usage_body(table: Table, usage: Usage, *, llm_calls: int, model: str, latency: float) -> Any:
+    """The total is what the documented example adds up to."""
+    total = (usage.input_tokens + usage.output_tokens + usage.thinking_tokens + usage.cache_read_tokens
+             + usage.cache_write_tokens)
+    return table.object(
+        "usage", usage=usage, total=total, latency=round(latency, 3), llm_calls=llm_calls, model=model,
+    )
+
+
+def wire_fault_code(fault: Fault) -> FaultCode:
+    """What went wrong: an agent that broke by itself broke inside; only one that was not reached is away."""
+    broke = fault.code is FaultCode.BACKEND and not fault.retryable
+    return FaultCode.INTERNAL if broke else fault.code
+
+
+def user_id_of(owner: str, metadata: dict[str, Any]) -> str:
+    """Whose a conversation is: whom its client named, else the key's user, else the local one."""
+    return str(private_metadata(metadata).get("user_id") or owner or LOCAL_USER)
+
+
+def private_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = metadata.get(PRIVATE, {}).get(DIALECT_NAME, {})
+    return found
+
+
+def with_user_id(metadata: dict[str, Any], user_id: str) -> dict[str, Any]:
+    """Metadata that says, to nobody but us, whose the conversation is."""
+    private = {**metadata.get(PRIVATE, {}), DIALECT_NAME: {**private_metadata(metadata), "user_id": user_id}}
+    return {**metadata, PRIVATE: private}

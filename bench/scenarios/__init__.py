@@ -1,0 +1,28 @@
+"""The scenarios by name, and the columns of their table."""
+
+from bench.servers import BARE, DURABLE
+
+from .durable import measure_durable
+from .growth import measure_growth
+from .long_replies import replies
+from .memory import measure_memory, start_up
+from .runner import OURS, Scenario
+from .streaming import first_event, short_turns, stream_burst, stream_paced
+from .upstream import COLUMNS as UPSTREAM_COLUMNS
+from .upstream import measure_upstream
+
+SCENARIOS: dict[str, Scenario] = {
+    "burst": stream_burst,
+    "turn": short_turns,
+    "paced": stream_paced,
+    "first": first_event,
+    "durable": measure_durable,
+    "memory": measure_memory,
+    "start": start_up,
+    "growth": measure_growth,
+    "replies": replies,
+    "upstream": measure_upstream,
+}
+COLUMNS = (OURS, BARE.name, DURABLE.name)
+COLUMNS_OF = {"upstream": UPSTREAM_COLUMNS}
+"""The columns of scenarios that have a table of their own."""

@@ -1,0 +1,70 @@
+"""The scenarios: each starts its own servers, drives them in turns, and yields rows."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import median
+
+from bench.load import create_sessions, turns_in_a_row
+from bench.measure import Figure, figure, paired_ratio
+from bench.protocols import burst
+from bench.report import Row, at_most
+from bench.scenarios.runner import OURS, Bench
+from bench.servers import DRAGOMAN, Server
+
+FLAT = at_most(1.2, "1.2 × (flat)")
+
+
+def measure_growth(bench: Bench) -> Iterator[Row]:
+    """Whether a delta costs more where there are many sessions, or where a session has a long history."""
+    with bench.start(DRAGOMAN) as small, bench.start(DRAGOMAN) as large:
+        yield from _more_sessions(bench, small, large)
+    with bench.start(DRAGOMAN) as server:
+        yield from _more_history(bench, server)
+
+
+def _more_sessions(bench: Bench, small: Server, large: Server) -> Iterator[Row]:
+    count = bench.effort.many_sessions
+    bench.tell(f"growth: 1 and {count} sessions")
+    alone, crowded = create_sessions(small, 1), create_sessions(large, count)
+    turns_in_a_row(small, alone, burst(10))
+    turns_in_a_row(large, crowded, burst(10))
+    yield from _side_by_side(
+        bench, ("with 1 session", lambda turns: (small, alone * turns)),
+        (f"with {count:,} sessions", lambda turns: (large, crowded[:1] * turns)),
+    )
+
+
+def _more_history(bench: Bench, server: Server) -> Iterator[Row]:
+    turns, deltas = bench.effort.history
+    events = turns * (len(burst(deltas).deltas))
+    bench.tell(f"growth: a history of 10 and of {events} events")
+    old = create_sessions(server, 1)
+    turns_in_a_row(server, old * turns, burst(deltas))
+
+    def young(count: int) -> tuple[Server, list[str]]:
+        sessions = create_sessions(server, count)
+        turns_in_a_row(server, sessions, burst(1))
+        return server, sessions
+
+    yield from _side_by_side(
+        bench, ("10 events of history", young), (f"{events:,} events of history", lambda count: (server, old * count)),
+    )
+
+
+Setting = tuple[str, Callable[[int], tuple[Server, Sequence[str]]]]
+"""What it is called, and (turns) → the server and a session for each turn."""
+
+
+def _side_by_side(bench: Bench, small: Setting, large: Setting) -> Iterator[Row]:
+    turns, blocks = bench.effort.growth
+    found: dict[str, list[float]] = {small[0]: [], large[0]: []}
+    for _ in range(blocks):
+        for name, prepare in (small, large):
+            samples = turns_in_a_row(*prepare(turns), burst(200))
+            found[name].append(median(sample.cpu_micros for sample in samples))
+    yield Row("growth", f"CPU {small[0]}", "µs/delta", {OURS: figure(found[small[0]])})
+    yield Row("growth", f"CPU {large[0]}", "µs/delta", {OURS: figure(found[large[0]])}, _growth(found), FLAT)
+
+
+def _growth(found: Mapping[str, Sequence[float]]) -> Figure:
+    small, large = found.values()
+    return paired_ratio(large, small)

@@ -1,0 +1,68 @@
+"""What one long reply costs on a wire that repeats itself: bytes and CPU per character, by the length of the reply."""
+
+import importlib
+import time
+from collections.abc import Iterator
+
+from bench.measure import BenchFailure, figure
+from bench.report import Row
+from gateway.model import (
+    BlockDelta,
+    BlockEnded,
+    BlockKind,
+    BlockStarted,
+    InputAccepted,
+    MessageEnded,
+    MessageStarted,
+    Outcome,
+    Record,
+    SendMessage,
+    SessionCreated,
+    StopReason,
+    TurnEnded,
+    TurnStarted,
+)
+from mappings.language import Vocabulary, builtin_path, load_table
+
+LENGTHS = {"1 kB": 1_000, "100 kB": 100_000, "1 MB": 1_000_000}
+PACES = {
+    "at once": 0.0, "a word every ms": 0.001, "a word every 20 ms": 0.02, "a word every 200 ms": 0.2,
+    "a word every 2 s": 2.0,
+}
+DIALECT, WORD = "blade", "word "
+"""The dialect whose patches carry the whole block so far, and the whole turn with it."""
+
+
+def reply(length: int, pace: float) -> Iterator[Record]:
+    """A turn of one text, its words so far apart."""
+    block = {"block_id": "b", "message_id": "m", "kind": BlockKind.TEXT}
+    text = WORD * (length // len(WORD))
+    events = [
+        SessionCreated(agent="demo"), InputAccepted(command_id="c", command=SendMessage(content="go")),
+        TurnStarted(command_id="c"), MessageStarted(message_id="m"), BlockStarted(**block),
+        *(BlockDelta(**block, delta=WORD) for _ in range(length // len(WORD))),
+        BlockEnded(**block, text=text), MessageEnded(message_id="m"),
+        TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN),
+    ]
+    for seq, event in enumerate(events, 1):
+        yield Record(seq=seq, at=1.7e9 + seq * pace, session_id="sess_bench", turn_id="turn_1", event=event)
+
+
+def replies(bench: object) -> Iterator[Row]:
+    its = importlib.import_module(f"adapters.{DIALECT}").DIALECT
+    words = Vocabulary(cues=its.cues, names=its.names, messages=its.messages, objects=its.objects)
+    table = load_table(builtin_path(DIALECT), words)
+    for pace_name, pace in PACES.items():
+        for name, length in LENGTHS.items():
+            records = list(reply(length, pace))
+            outbound = its.projector(table, "")
+            started, size = time.process_time(), 0
+            for record in records:
+                if outbound.deadline is not None and outbound.deadline <= record.at:
+                    size += sum(map(len, outbound.flush(record.at)))
+                size += sum(map(len, outbound.feed(record)))
+            spent = time.process_time() - started
+            if size < length:
+                raise BenchFailure(f"a reply of {name} came to {size} bytes")
+            yield Row(DIALECT, f"{name} {pace_name}, size", "bytes/char", {"dragoman": figure([size / length])})
+            yield Row(DIALECT, f"{name} {pace_name}, CPU", "µs/char", {"dragoman": figure([spent * 1e6 / length])})

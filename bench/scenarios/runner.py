@@ -1,0 +1,184 @@
+"""The scenarios: each starts its own servers, drives them in turns, and yields rows."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import TypeVar
+
+from bench.load import Sample
+from bench.measure import Cores, figure, paired_ratio
+from bench.report import Aim, Row
+from bench.servers import DRAGOMAN, Contender, Server
+
+BUSY_CLIENT = 0.9
+DISTURBED = 0.1
+OURS = DRAGOMAN.name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """How much work is done to be sure."""
+
+    name: str
+    burst: Mapping[int, tuple[int, int]]
+    """Turns at once → deltas of each, rounds."""
+    turns: tuple[int, int]
+    """Turns at once, rounds."""
+    paced: tuple[int, int, int]
+    """Streams, deltas of each, rounds."""
+    first_events: tuple[int, int]
+    """Turns in a block, blocks."""
+    open_streams: int
+    idle_sessions: int
+    logged_events: int
+    starts: int
+    many_sessions: int
+    history: tuple[int, int]
+    """Turns, deltas of each."""
+    growth: tuple[int, int]
+    """Turns in a block, blocks."""
+    upstream: Mapping[int, tuple[int, int, int]]
+    """Turns at once → deltas of each, how often in a round, rounds."""
+    upstream_paced: tuple[int, int, int]
+    """Streams, deltas of each, rounds."""
+    translated: tuple[int, int]
+    """Deltas, rounds."""
+
+
+FULL = Effort(
+    name="full", burst={1: (20_000, 9), 16: (1_250, 9), 100: (400, 9), 1_000: (200, 5)},
+    turns=(1_000, 5), paced=(500, 100, 3), first_events=(50, 6), open_streams=500, idle_sessions=5_000,
+    logged_events=100_000, starts=5, many_sessions=1_000, history=(500, 197), growth=(20, 9),
+    upstream={1: (200, 20, 5), 32: (200, 3, 5), 100: (200, 1, 5)}, upstream_paced=(500, 100, 1),
+    translated=(20_000, 5),
+)
+QUICK = Effort(
+    name="quick", burst={1: (10_000, 3), 100: (200, 3), 1_000: (50, 1)}, turns=(1_000, 3), paced=(500, 80, 1),
+    first_events=(30, 3), open_streams=500, idle_sessions=2_000, logged_events=50_000, starts=3, many_sessions=1_000,
+    history=(100, 997), growth=(10, 5),
+    upstream={1: (200, 10, 3), 32: (200, 1, 3), 100: (200, 1, 3)}, upstream_paced=(500, 80, 1),
+    translated=(10_000, 3),
+)
+TINY = Effort(
+    name="tiny", burst={2: (20, 1)}, turns=(2, 1), paced=(2, 3, 1), first_events=(2, 1), open_streams=2,
+    idle_sessions=2, logged_events=50, starts=1, many_sessions=2, history=(2, 20), growth=(2, 1),
+    upstream={1: (5, 2, 1), 2: (20, 1, 1)}, upstream_paced=(2, 40, 1), translated=(20, 1),
+)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What every scenario works with."""
+
+    effort: Effort
+    cores: Cores
+    folder: Path
+    tell: Callable[[str], None]
+    """Says how far we are."""
+    litellm: bool = False
+    """Whether LiteLLM's proxy takes part where it can; it is large, and it takes its time."""
+
+    def start(self, contender: Contender) -> Server:
+        return Server(contender, self.folder, self.cores.server)
+
+    @contextmanager
+    def running(self, *contenders: Contender) -> Iterator[Sequence[Server]]:
+        """All of them at once; only the one that is being driven has anything to do."""
+        with ExitStack() as stack:
+            yield [stack.enter_context(self.start(contender)) for contender in contenders]
+
+
+Measured = TypeVar("Measured")
+Scenario = Callable[[Bench], Iterator[Row]]
+Samples = Mapping[str, Sequence[float]]
+"""Column → what was measured, round by round."""
+
+
+def compared(
+    scenario: str, name: str, unit: str, samples: Samples, aim: Aim | None = None, *, share: bool = True,
+) -> Row:
+    """A row with a figure for each column and, of the first two, the ratio."""
+    columns = list(samples)
+    ratio = paired_ratio(samples[columns[0]], samples[columns[1]]) if share and len(columns) > 1 else None
+    return Row(scenario, name, unit, {column: figure(samples[column]) for column in columns}, ratio, aim)
+
+
+def alternate(servers: Sequence[Server], rounds: int, work: Callable[[Server], Measured]) -> dict[str, list[Measured]]:
+    """Every server does the work once in each round, first one first, then the other first."""
+    found: dict[str, list[Measured]] = {server.contender.name: [] for server in servers}
+    for turn in range(rounds):
+        for server in servers if turn % 2 == 0 else reversed(servers):
+            found[server.contender.name].append(work(server))
+    return found
+
+
+def client_row(scenario: str, name: str, found: Mapping[str, Sequence[Sample]]) -> Row:
+    """How busy the client was: near 100 % it was measured, not the server."""
+    shares = {column: figure([100 * s.round.client_busy for s in samples]) for column, samples in found.items()}
+    notes = [note for column, samples in found.items() for note in caveats(column, samples)]
+    return Row(scenario, name, "% of core", shares, notes=notes)
+
+
+def caveats(column: str, samples: Sequence[Sample]) -> Iterator[str]:
+    """What makes these samples worth less than they look."""
+    if median(sample.round.client_busy for sample in samples) > BUSY_CLIENT:
+        yield f"the load client was the bottleneck against {column}"
+    taken = median(sample.spent.waited / sample.round.seconds for sample in samples)
+    if taken > DISTURBED:
+        yield f"other processes had the core of {column} for {100 * taken:.0f} % of the time"
+    taken = median(sample.round.client_kept_off for sample in samples)
+    if taken > DISTURBED:
+        yield (f"other processes had the client's core for {100 * taken:.0f} % of the time against {column}; "
+               "a client that is late makes many small writes cheaper than they are")
+
+
+# -- streaming --------------------------------------------------------------------------------------------------------
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+# -- memory and start -------------------------------------------------------------------------------------------------
+
+
+
+
+
+
+
+
+
+
+
+
+
+# -- growth -----------------------------------------------------------------------------------------------------------
+
+
+
+
+
+
+
+
+
+
+
+
+

@@ -1,0 +1,79 @@
+"""The translation alone, without sockets or tasks: a model's bytes in, canonical events between, a dialect's out."""
+
+import importlib
+import time
+from collections.abc import Iterator, Sequence
+from itertools import count
+from typing import Any
+
+from bench.contenders import KEY
+from bench.measure import BenchFailure, figure
+from bench.model_service import answer
+from bench.protocols import AapProtocol, Workload, words
+from bench.report import Row
+from gateway.backends.llm.openai import ChatCompletionsDecoder
+from gateway.backends.llm.toolbox import LlmToolbox
+from gateway.client import HttpClient
+from gateway.client.redacting_assembler import RedactingAssembler
+from gateway.client.transport.sse_decoder import SseDecoder
+from gateway.model import Outcome, Record, StopReason, TurnEnded, TurnStarted
+from gateway.ports import BackendEvent, Projector
+from mappings.language import Vocabulary, builtin_path, load_table
+
+DIALECT, OPTIONS, OURS = "aap", "delta", "dragoman"
+READ = 16
+"""So many events are read at a time, as from a socket that has some waiting."""
+
+
+def translation(effort: tuple[int, int]) -> Iterator[Row]:
+    deltas, rounds = effort
+    talk = words(deltas)
+    its = importlib.import_module(f"adapters.{DIALECT}").DIALECT
+    table = load_table(builtin_path(DIALECT), Vocabulary(
+        cues=its.cues, names=its.names, messages=its.messages, objects=its.objects,
+    ))
+    found = [_translated(talk, its.projector(table, OPTIONS)) for _ in range(rounds)]
+    for name, place in (("model's bytes to events", 0), ("events to the dialect's bytes", 1)):
+        micros = [1e6 * times[place] / deltas for times in found]
+        yield Row("upstream", f"translation alone: {name}", "µs/delta", {OURS: figure(micros)})
+    whole = [1e6 * sum(times) / deltas for times in found]
+    yield Row("upstream", "translation alone, both", "µs/delta", {OURS: figure(whole)})
+
+
+def _translated(talk: Workload, outbound: Projector) -> tuple[float, float]:
+    """Seconds of CPU for either half of the way; what comes out is examined."""
+    events = answer(talk)
+    pieces = [b"".join(events[at:at + READ]) for at in range(0, len(events), READ)]
+    started = time.process_time()
+    said = decode_response(pieces)
+    between = time.process_time()
+    frames = encode_frames(said, outbound)
+    ended = time.process_time()
+    AapProtocol().check(b"".join(frames), talk)
+    return between - started, ended - between
+
+
+def decode_response(pieces: Sequence[bytes]) -> list[BackendEvent]:
+    """The model's answer in words of the house, as the backend has it."""
+    numbers = count(1)
+    scribe, decoder = RedactingAssembler(lambda prefix: f"{prefix}_{next(numbers)}", (KEY,)), SseDecoder()
+    reading = ChatCompletionsDecoder(scribe, LlmToolbox.empty(), set(), HttpClient("http://127.0.0.1"))
+    said = scribe.begin(model="bench")
+    for piece in pieces:
+        reading.feed(decoder.feed(piece), said)
+    if not reading.is_closed:
+        raise BenchFailure("the answer of the model was not read to its end")
+    return [*said, *scribe.finish(reading.stop, reading.usage)]
+
+
+def encode_frames(said: Sequence[BackendEvent], outbound: Projector) -> list[bytes]:
+    """The same on the wire of a dialect, each event in a record of its own as the engine stamps them."""
+    ended = TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN)
+    events: list[Any] = [TurnStarted(command_id="c"), *said, ended]  # in the root scope events are bare
+    frames = list[bytes]()
+    for seq, event in enumerate(events, 1):
+        record = Record(seq=seq, at=1.7e9, session_id="sess_bench", turn_id="turn_1", event=event)
+        frames += outbound.feed(record)
+    return frames
+
+

@@ -1,0 +1,216 @@
+"""What the `openai` backend costs: one model service behind ours, behind nginx and behind LiteLLM's proxy."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from statistics import median
+
+from bench.contenders import install_litellm, litellm, mock, nginx, nginx_path, ours, ours_durable
+from bench.load import Sample, concurrent_turns, create_sessions, paced_turns, turns_in_a_row, warm_up
+from bench.measure import Figure, figure, paired_ratio, percentile
+from bench.protocols import words
+from bench.report import Aim, Row, at_least, at_most
+from bench.servers import Contender, Server
+
+from .runner import BUSY_CLIENT, DISTURBED, Bench, alternate
+from .streaming import lateness, slowest_rate
+from .translation import translation
+
+NAME = "upstream"
+OURS, DURABLE, NGINX, LITELLM, DIRECT = COLUMNS = ("dragoman", "durable", "nginx", "litellm", "direct")
+"""Ours with the log in memory and in a file, two others, and nobody in between."""
+REST = 0.002
+"""So long the client rests after each look at many streams: it leaves the core to the service, which shares it."""
+AIMS: Mapping[str, tuple[str, Aim, Aim]] = {
+    NGINX: ("to nginx", at_least(0.7, "0.7 ×"), at_most(3.0, "3 ×")),
+    LITELLM: ("to LiteLLM", at_least(60.0, "60 ×"), at_most(0.05, "1/20")),
+}
+"""Peer → how a row about it is called, what our rate should come to, and our wait for the first delta."""
+LEFT_OUT = {
+    NGINX: "nginx was left out: it is not installed (Debian's package is nginx-light)",
+    LITELLM: "LiteLLM was left out; python -m bench --only upstream --litellm installs it into .bench, and measures it",
+}
+
+
+@dataclass(frozen=True)
+class LoadResult:
+    """What one round of many turns came to."""
+
+    samples: Sequence[Sample]
+    service: float
+    """What the service spent meanwhile, in seconds of CPU."""
+
+    @property
+    def deltas(self) -> int:
+        return sum(sample.deltas for sample in self.samples)
+
+    @property
+    def seconds(self) -> float:
+        return sum(sample.round.seconds for sample in self.samples)
+
+    @property
+    def rate(self) -> float:
+        return self.deltas / sum(sample.deltas / sample.rate for sample in self.samples)
+
+    @property
+    def cpu_micros(self) -> float:
+        return 1e6 * sum(sample.spent.cpu for sample in self.samples) / self.deltas
+
+    @property
+    def busy(self) -> float:
+        """For how much of the time the server was at work; well below 1 it was waiting for us."""
+        return sum(sample.spent.cpu for sample in self.samples) / self.seconds
+
+    @property
+    def taken(self) -> float:
+        """For how much of the time it waited for its core."""
+        return sum(sample.spent.waited for sample in self.samples) / self.seconds
+
+    @property
+    def other_core(self) -> float:
+        """For how much of the time the client and the service were at work, which share a core."""
+        client = sum(sample.round.client_busy * sample.round.seconds for sample in self.samples)
+        return (self.service + client) / self.seconds
+
+
+@dataclass(frozen=True)
+class UpstreamSetup:
+    """The service, and those in front of it."""
+
+    bench: Bench
+    service: Server
+    gateways: Sequence[Server]
+
+    @property
+    def all(self) -> Sequence[Server]:
+        return [*self.gateways, self.service]
+
+
+def measure_upstream(bench: Bench) -> Iterator[Row]:
+    """Start, many streams at once, single turns, a steady load, what it holds, and the translation alone."""
+    if bench.litellm:
+        install_litellm()
+    with ExitStack() as stack:
+        service = stack.enter_context(Server(mock(), bench.folder, bench.cores.client))
+        made = [make(service.port) for make in _makers(bench)]
+        bench.tell(f"upstream: starting {', '.join(contender.name for contender in made)}")
+        setting = UpstreamSetup(bench, service, [stack.enter_context(bench.start(contender)) for contender in made])
+        idle = {server.contender.name: [server.rss() / 2**20] for server in setting.gateways}
+        for server in setting.all:
+            warm_up([server], words(20))
+        yield from _saturated(setting)
+        yield from _first(setting)
+        yield from _steady(setting)
+        yield from _resting(setting, idle)
+    yield from translation(bench.effort.translated)
+
+
+def _makers(bench: Bench) -> list[Callable[[int], Contender]]:
+    return [ours, ours_durable, *([nginx] if nginx_path() else []), *([litellm] if bench.litellm else [])]
+
+
+# -- many streams -----------------------------------------------------------------------------------------------------
+
+def _saturated(setting: UpstreamSetup) -> Iterator[Row]:
+    for streams, (deltas, repeats, rounds) in setting.bench.effort.upstream.items():
+        setting.bench.tell(f"upstream: {streams} at once, {deltas} deltas each")
+        found = alternate(setting.all, rounds, _crowds(setting.service, streams, deltas, repeats))
+        label = f"{streams:,} × {deltas:,}"
+        rates = {name: [crowd.rate for crowd in crowds] for name, crowds in found.items()}
+        rates[DIRECT] = [crowd.deltas / crowd.seconds for crowd in found[DIRECT]]
+        missing = [note for name, note in LEFT_OUT.items() if name not in rates] if streams == 1 else []
+        yield Row(NAME, f"{label} deltas", "deltas/s", _figures(rates), notes=missing)
+        yield from _ratios(label, rates, {name: aim for name, (_, aim, _) in AIMS.items()})
+        yield Row(NAME, f"{label} in a file to in memory", "", {}, paired_ratio(rates[DURABLE], rates[OURS]),
+                  at_least(0.75, "0.75 ×"))
+        del found[DIRECT]
+        micros = {name: [crowd.cpu_micros for crowd in crowds] for name, crowds in found.items()}
+        yield Row(NAME, f"{label} CPU", "µs/delta", _figures(micros))
+        yield from _ratios(f"{label} CPU", micros)
+        yield _busy(f"{label} its core busy", found)
+
+
+def _crowds(service: Server, streams: int, deltas: int, repeats: int) -> Callable[[Server], LoadResult]:
+    talk = words(deltas)
+
+    def work(server: Server) -> LoadResult:
+        before = service.spent()
+        samples = [concurrent_turns(server, streams, talk, REST if streams > 1 else 0.0) for _ in range(repeats)]
+        return LoadResult(samples, (service.spent() - before).cpu)
+
+    return work
+
+
+def _busy(name: str, found: Mapping[str, Sequence[LoadResult]]) -> Row:
+    """How busy each gateway was, and what makes its figure worth less than it looks."""
+    notes = [note for column, crowds in found.items() for note in _caveats(column, crowds)]
+    shares = {column: [100 * crowd.busy for crowd in crowds] for column, crowds in found.items()}
+    return Row(NAME, name, "% of core", _figures(shares), notes=notes)
+
+
+def _caveats(column: str, crowds: Sequence[LoadResult]) -> Iterator[str]:
+    """Threads of its own that write a file take the core from each other; that is nobody's fault but its own."""
+    if column != DURABLE and (taken := median(crowd.taken for crowd in crowds)) > DISTURBED:
+        yield f"other processes had the core of {column} for {100 * taken:.0f} % of the time"
+    if (other := median(crowd.other_core for crowd in crowds)) > BUSY_CLIENT:
+        yield f"{column} could have done more: client and service had their core full ({100 * other:.0f} %)"
+
+
+# -- single turns -----------------------------------------------------------------------------------------------------
+
+def _first(setting: UpstreamSetup) -> Iterator[Row]:
+    """From a request to its first word, when nothing else is going on: all the way to the service and back."""
+    turns, blocks = setting.bench.effort.first_events
+    setting.bench.tell(f"upstream: {turns * blocks} turns, one after the other")
+    found: dict[str, list[list[float]]] = alternate(setting.all, blocks, lambda server: _waits(server, turns))
+    halves = {name: [median(waits) for waits in rounds] for name, rounds in found.items()}
+    worst = {name: [percentile(waits, 99) for waits in rounds] for name, rounds in found.items()}
+    yield Row(NAME, "request to first delta, idle, p50", "ms", _figures(halves))
+    yield from _ratios("first delta, p50", halves, {name: aim for name, (_, _, aim) in AIMS.items()})
+    yield Row(NAME, "request to first delta, idle, p99", "ms", _figures(worst))
+
+
+def _waits(server: Server, turns: int) -> list[float]:
+    samples = turns_in_a_row(server, create_sessions(server, turns), words(1))
+    answers = [sample.round.answers[0] for sample in samples]
+    return [1000 * (answer.arrivals(server.wire.delta_mark)[0] - answer.sent_at) for answer in answers]
+
+
+# -- a steady load ----------------------------------------------------------------------------------------------------
+
+def _steady(setting: UpstreamSetup) -> Iterator[Row]:
+    """Many streams, twenty deltas a second each; LiteLLM is spared, it cannot follow."""
+    streams, deltas, rounds = setting.bench.effort.upstream_paced
+    setting.bench.tell(f"upstream: {streams} streams, {deltas} deltas each, paced")
+    servers = [server for server in setting.gateways if server.contender.name != LITELLM]
+    found = alternate(servers, rounds, lambda server: paced_turns(server, streams, words(deltas, slowly=True)))
+    label = f"{streams} × 20/s"
+    micros = {name: [window.cpu_micros for window in windows] for name, windows in found.items()}
+    yield Row(NAME, f"{label} CPU, streams running", "µs/delta", _figures(micros))
+    late = {name: [1000 * percentile(lateness(window), 99) for window in windows] for name, windows in found.items()}
+    yield Row(NAME, f"{label} lateness p99", "ms", _figures(late), aim=at_most(40, "40 ms", OURS))
+    slowest = {name: [slowest_rate(window) for window in windows] for name, windows in found.items()}
+    yield Row(NAME, f"{label} slowest stream", "% of rate", _figures(slowest), aim=at_least(95, "95 %", OURS))
+
+
+# -- at rest ----------------------------------------------------------------------------------------------------------
+
+def _resting(setting: UpstreamSetup, idle: Mapping[str, Sequence[float]]) -> Iterator[Row]:
+    ready = {server.contender.name: [server.seconds_to_ready] for server in setting.gateways}
+    after = {server.contender.name: [server.rss() / 2**20] for server in setting.gateways}
+    yield Row(NAME, "process start to ready", "s", _figures(ready), aim=at_most(0.8, "0.8 s", OURS))
+    yield Row(NAME, "memory, just started", "MB", _figures(idle), aim=at_most(80, "80 MB", OURS))
+    yield Row(NAME, "memory, after all this", "MB", _figures(after))
+
+
+def _figures(samples: Mapping[str, Sequence[float]]) -> dict[str, Figure]:
+    return {name: figure(samples[name]) for name in COLUMNS if name in samples}
+
+
+def _ratios(label: str, samples: Mapping[str, Sequence[float]], aims: Mapping[str, Aim] | None = None) -> Iterator[Row]:
+    """Ours with the log in memory, to each of the others that took part."""
+    for name, (what, _, _) in AIMS.items():
+        if name in samples:
+            yield Row(
+                NAME, f"{label} {what}", "", {}, paired_ratio(samples[OURS], samples[name]), (aims or {}).get(name)
+            )

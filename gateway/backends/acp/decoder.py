@@ -1,0 +1,294 @@
+"""An agent's session updates, heard: what it says, thinks, plans and does becomes lawful events. No clock, no wire.
+
+What came of a tool call, as the agent tells it: words, pictures, changes to files, or raw output.
+"""
+
+from difflib import unified_diff
+from typing import Any
+
+import msgspec
+import structlog
+
+from gateway.client import StreamAssembler
+from gateway.ids import Mint
+from gateway.model import (
+    AnyPart,
+    BlockKind,
+    Content,
+    DataPart,
+    ImagePart,
+    Outcome,
+    Permission,
+    SessionUpdated,
+    StopReason,
+    TextPart,
+    ToolCall,
+    ToolStatus,
+    Usage,
+)
+from gateway.ports import BackendEvent
+
+from .wire import PromptResult, SessionUpdate
+
+log = structlog.get_logger("dragoman.acp")
+STOP_REASONS = {
+    "end_turn": StopReason.END_TURN,
+    "max_tokens": StopReason.MAX_TOKENS,
+    "max_turn_requests": StopReason.MAX_STEPS,
+    "refusal": StopReason.REFUSAL,
+    "cancelled": StopReason.INTERRUPTED,
+}
+NO_RESULT_TEXT = "The agent ended its turn without telling what came of this call."
+DENIED_TEXT = "Tool call denied"
+
+
+class ToolCallState:
+    """A tool call as far as the agent has told it."""
+
+    def __init__(self) -> None:
+        self.title = ""
+        self.kind = ""
+        self.status = ""
+        self.input: dict[str, Any] = {}
+        self.content: Any = None
+        self.raw_output: Any = None
+        self.call: ToolCall | None = None
+        """What was said of it here, once it was."""
+        self.printed = ""
+        self.denied = False
+
+    def take(self, update: SessionUpdate) -> None:
+        self.title, self.kind = update.title or self.title, update.kind or self.kind
+        self.status = update.status or self.status
+        if update.raw_input is not None and self.call is None:
+            self.input = update.raw_input if isinstance(update.raw_input, dict) else {"input": update.raw_input}
+        self.content = self.content if update.content is None else update.content
+        self.raw_output = self.raw_output if update.raw_output is None else update.raw_output
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether its input can be taken for complete: work is being done."""
+        return bool(self.content) or self.status not in ("", "pending")
+
+    @property
+    def result(self) -> Content:
+        return tool_call_content(self.content, self.raw_output)
+
+
+class AcpDecoder:
+    """One turn of an agent's. A message ends where the first result comes; what is said after that is in the next.
+
+    A call that waits to be begun is held: its input may still change, and a permission may be wanted for it.
+    """
+
+    def __init__(self, mint: Mint) -> None:
+        self._scribe, self._mint = StreamAssembler(mint), mint
+        self._works: dict[str, ToolCallState] = {}
+        self._speaking: tuple[BlockKind, str | None] | None = None
+
+    def begin(self) -> list[BackendEvent]:
+        """The agent was asked; its first word may be long in coming."""
+        return self._scribe.begin()
+
+    @property
+    def holds(self) -> bool:
+        """Whether a call with an input has not been told."""
+        return any(work.call is None and work.input for work in self._works.values())
+
+    def release_held(self) -> list[BackendEvent]:
+        """The agent has moved on, or takes its time: calls with an input are told as they are."""
+        held = [work for work in self._works.values() if work.call is None and work.input]
+        return [event for work in held for event in self._tell(work)]
+
+    def feed(self, update: SessionUpdate) -> list[BackendEvent]:
+        match update.session_update:
+            case "agent_message_chunk":
+                return self._chunk(update, BlockKind.TEXT)
+            case "agent_thought_chunk":
+                return self._chunk(update, BlockKind.THINKING)
+            case "tool_call" | "tool_call_update" if update.tool_call_id:
+                return self._work(update)
+            case "plan":
+                return [*self.release_held(), *self._block(self._scribe.data(_plan(update)))]
+            case "session_info_update" if update.title:
+                return [SessionUpdated(title=update.title)]
+        return []
+
+    # -- words ----------------------------------------------------------------------------------------------------
+
+    def _chunk(self, update: SessionUpdate, kind: BlockKind) -> list[BackendEvent]:
+        said = self.release_held()
+        if (image := block_image(update.content)) is not None:
+            return [*said, *self._block(self._scribe.image(image))]
+        key, text = (kind, update.message_id), block_text(update.content)
+        if not text:
+            return said
+        said += self._scribe.end_texts() if key != self._speaking else []
+        self._speaking = key
+        return [*said, *self._scribe.text_delta(key, text, kind)]
+
+    def _block(self, said: list[BackendEvent]) -> list[BackendEvent]:
+        self._speaking = None
+        return said
+
+    # -- work -----------------------------------------------------------------------------------------------------
+
+    def _work(self, update: SessionUpdate) -> list[BackendEvent]:
+        work = self._works.setdefault(update.tool_call_id, ToolCallState())
+        before = work.status
+        work.take(update)
+        said = self._tell(work) if work.has_begun else []
+        if work.call is None:
+            return said
+        if work.status in ("completed", "failed"):
+            del self._works[update.tool_call_id]
+            return [*said, *self._return(work, work.call)]
+        if work.status == "in_progress" and before != work.status:
+            said += self._scribe.status(work.call.call_id, ToolStatus.RUNNING)
+        return [*said, *self._print(work, work.call)]
+
+    def _tell(self, work: ToolCallState, permission: Permission = Permission.ALLOW) -> list[BackendEvent]:
+        """The call itself, once."""
+        if work.call is not None:
+            return []
+        work.call = ToolCall(
+            call_id=self._mint("call"), name=work.kind or "other", input=work.input, display_name=work.title or None,
+            permission=permission,
+        )
+        ends = self._block(self._scribe.end_texts())
+        return [*ends, *self._scribe.whole_call(work.call.call_id, work.call)]
+
+    def _print(self, work: ToolCallState, call: ToolCall) -> list[BackendEvent]:
+        """What the tool has printed since; a text that was exchanged for another is left to the result."""
+        text = tool_call_content(work.content, None)
+        if not isinstance(text, str) or not text.startswith(work.printed):
+            return []
+        fresh, work.printed = text[len(work.printed):], text
+        return self._scribe.output(call.call_id, fresh)
+
+    def _return(self, work: ToolCallState, call: ToolCall) -> list[BackendEvent]:
+        failed = work.status == "failed"
+        result = work.result or (DENIED_TEXT if work.denied else "")
+        ends = self._block(self._scribe.finish(StopReason.TOOL_USE))
+        return [*ends, *self._scribe.returned(call.call_id, result, is_error=failed)]
+
+    # -- permission -----------------------------------------------------------------------------------------------
+
+    def permission_requested(self, update: SessionUpdate) -> tuple[ToolCall, list[BackendEvent]]:
+        """The call that the agent wants a permission for, and what is to be said of it first."""
+        work = self._works.setdefault(update.tool_call_id, ToolCallState())
+        work.take(update)
+        said = self._tell(work, Permission.ASK)
+        assert work.call is not None, "it was told just now"
+        return work.call, said
+
+    def pause(self, calls: list[ToolCall]) -> list[BackendEvent]:
+        """People are about to be asked: no message stays open."""
+        ends = self._block(self._scribe.finish(StopReason.TOOL_USE))
+        waiting = [self._scribe.status(call.call_id, ToolStatus.AWAITING_INPUT) for call in calls]
+        return [*ends, *(event for events in waiting for event in events)]
+
+    def denied(self, call: ToolCall) -> None:
+        """Nobody lets the agent do it; what comes of that is the agent's to tell."""
+        for work in self._works.values():
+            work.denied = work.denied or work.call is call
+
+    # -- the end --------------------------------------------------------------------------------------------------
+
+    def end(self, prompted: PromptResult) -> list[BackendEvent]:
+        """The agent's turn is over; whatever it left open is closed."""
+        stop, usage = STOP_REASONS.get(prompted.stop_reason, StopReason.END_TURN), _usage(prompted)
+        if prompted.stop_reason not in STOP_REASONS:
+            log.warning("unknown stop reason", reason=prompted.stop_reason[:100])
+        said = self._scribe.end_texts()
+        said += [event for work in self._works.values() for event in self._tell(work)]
+        for work in self._works.values():
+            if work.call is not None:
+                content = work.result or (DENIED_TEXT if work.denied else NO_RESULT_TEXT)
+                said += self._scribe.returned(work.call.call_id, content, is_error=True)
+        self._works = {}
+        if not self._scribe.writer.in_message and (stop is not StopReason.END_TURN or usage != Usage()):
+            said += self._scribe.begin()
+        outcome = Outcome.INTERRUPTED if stop is StopReason.INTERRUPTED else Outcome.COMPLETED
+        return [*said, *self._block(self._scribe.finish(stop, usage, outcome))]
+
+
+def _plan(update: SessionUpdate) -> DataPart:
+    steps = [
+        {"id": str(number), "title": entry.get("content"), "status": entry.get("status"),
+         "priority": entry.get("priority")}
+        for number, entry in enumerate(update.entries or (), 1)
+    ]
+    return DataPart(type="plan_status", content={"title": "Plan", "steps": steps})
+
+
+def _usage(prompted: PromptResult) -> Usage:
+    spent = prompted.usage
+    if spent is None:
+        return Usage()
+    return Usage(
+        input_tokens=spent.input_tokens, output_tokens=spent.output_tokens, thinking_tokens=spent.thought_tokens or 0,
+        cache_read_tokens=spent.cached_read_tokens or 0, cache_write_tokens=spent.cached_write_tokens or 0,
+    )
+
+
+MAX_DIFF_CHARS = 200_000
+"""Texts of more characters than this are not compared line by line."""
+
+
+def tool_call_content(content: Any, raw_output: Any) -> Content:
+    """The content of a call where there is any, its raw output otherwise."""
+    parts = [part for piece in content or () if (part := _part(piece)) is not None] if isinstance(content, list) else []
+    if any(isinstance(part, ImagePart) for part in parts):
+        return tuple(parts)
+    words = "\n".join(part.text for part in parts if isinstance(part, TextPart))
+    return words or _raw_as_text(raw_output)
+
+
+def block_text(block: Any) -> str | None:
+    """The words of a content block; None where it has none."""
+    if not isinstance(block, dict):
+        return None
+    match block.get("type"):
+        case "text":
+            return str(block.get("text") or "")
+        case "resource_link":
+            return f"[{block.get('title') or block.get('name') or 'link'}]({block.get('uri')})"
+        case "resource" if isinstance(resource := block.get("resource"), dict) and "text" in resource:
+            return str(resource["text"])
+    return None
+
+
+def block_image(block: Any) -> ImagePart | None:
+    """The picture of a content block, if it is one."""
+    if not isinstance(block, dict) or block.get("type") != "image":
+        return None
+    media_type = str(block.get("mimeType") or "image/png")
+    if data := block.get("data"):
+        return ImagePart(url=f"data:{media_type};base64,{data}", media_type=media_type)
+    return ImagePart(url=str(block["uri"]), media_type=media_type) if block.get("uri") else None
+
+
+def _part(piece: Any) -> AnyPart | None:
+    if not isinstance(piece, dict):
+        return None
+    match piece.get("type"):
+        case "content":
+            image, text = block_image(piece.get("content")), block_text(piece.get("content"))
+            return image or (None if text is None else TextPart(text=text))
+        case "diff":
+            return TextPart(text=_diff(str(piece.get("path")), piece.get("oldText") or "", piece.get("newText") or ""))
+    return None
+
+
+def _diff(path: str, old: str, new: str) -> str:
+    if len(old) + len(new) > MAX_DIFF_CHARS:
+        return f"{path} was changed"
+    lines = unified_diff(old.splitlines(), new.splitlines(), path, path, lineterm="")
+    return "\n".join(lines) or f"{path} was not changed"
+
+
+def _raw_as_text(raw: Any) -> str:
+    if raw is None:
+        return ""
+    return raw if isinstance(raw, str) else msgspec.json.encode(raw).decode()

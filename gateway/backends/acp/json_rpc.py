@@ -1,0 +1,156 @@
+"""One side of a JSON-RPC talk with a child process: requests both ways, in order, until one of the two is gone."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+import structlog
+
+from gateway.errors import BackendFailed, GatewayError, TimedOut
+
+from .process import EXIT_REASON_SECONDS, ChildProcess
+from .wire import LineSplitter, RpcError, RpcId, RpcMessage, decode_line, encode_line
+
+log = structlog.get_logger("dragoman.acp")
+
+WRITE_SECONDS = 30.0
+"""An agent that takes nothing from its standard input for so long is as good as gone."""
+MAX_INVALID_LINES = 1000
+"""So many lines in a row that are no messages are passed over."""
+
+
+class RequestRefused(BackendFailed):
+    """The agent refused a request."""
+
+    def __init__(self, method: str, error: RpcError) -> None:
+        super().__init__(f"the agent refused {method}: {error.message[:300] or error.code}")
+        self.rpc_code = error.code
+
+
+ResponseCallback = Callable[[RpcMessage | GatewayError], None]
+"""Told once: the answer to a request, or why there is none."""
+MessageHandler = Callable[[RpcMessage], Awaitable[None]]
+
+
+class JsonRpcPeer:
+    """The agent as one that can be asked and told; what it asks and tells goes to `on_message`, one after the other."""
+
+    def __init__(self, child: ChildProcess, longest: int, on_message: MessageHandler) -> None:
+        self._child, self._on_message = child, on_message
+        self._lines = LineSplitter(longest)
+        self._waiting: dict[RpcId, ResponseCallback] = {}
+        self._number = 0
+        self._writing = asyncio.Lock()
+        self._garbage = 0
+        """So many lines in a row were no messages."""
+        self.broken: GatewayError | None = None
+        """Why nothing more will be heard."""
+        self._reading = asyncio.create_task(self._read(), name=f"reading from {child.pid}")
+
+    async def close(self) -> None:
+        self._break(BackendFailed("the agent was ended"))
+        self._reading.cancel()
+        await asyncio.gather(self._reading, return_exceptions=True)
+        await self._child.end()
+
+    # -- telling --------------------------------------------------------------------------------------------------
+
+    async def request(self, method: str, params: Any, seconds: float) -> msgspec.Raw:
+        """The result; raises `RequestRefused`, `TimedOut`, or what broke the agent."""
+        answer: asyncio.Future[RpcMessage | GatewayError] = asyncio.get_running_loop().create_future()
+        number = self._register(lambda told: None if answer.done() else answer.set_result(told))
+        try:
+            async with asyncio.timeout(seconds):
+                await self._write(encode_line(id=number, method=method, params=params))
+                return result_or_raise(method, await answer)
+        except TimeoutError:
+            raise TimedOut(f"the agent did not answer {method} within {seconds:g} seconds{self._odd()}") from None
+        finally:
+            self._waiting.pop(number, None)
+
+    async def begin(self, method: str, params: Any, answered: ResponseCallback) -> None:
+        """Send a request whose answer is told in its place among what else is heard."""
+        number = self._register(answered)
+        await self._write(encode_line(id=number, method=method, params=params))
+
+    async def notify(self, method: str, params: Any) -> None:
+        await self._write(encode_line(method=method, params=params))
+
+    async def answer(self, id: RpcId, result: Any) -> None:
+        await self._write(encode_line(id=id, result=result))
+
+    async def refuse(self, id: RpcId, code: int, message: str) -> None:
+        await self._write(encode_line(id=id, error={"code": code, "message": message}))
+
+    def _register(self, answered: ResponseCallback) -> int:
+        if self.broken is not None:
+            raise self.broken
+        self._number += 1
+        self._waiting[self._number] = answered
+        return self._number
+
+    async def _write(self, line: bytes) -> None:
+        if self.broken is not None:
+            raise self.broken
+        try:
+            async with self._writing, asyncio.timeout(WRITE_SECONDS):
+                self._child.stdin.write(line)
+                await self._child.stdin.drain()
+        except TimeoutError:
+            self._break(TimedOut("the agent takes nothing from its standard input"))
+        except (ConnectionError, RuntimeError):  # most likely it ended, and the reader finds out why
+            await asyncio.wait([self._reading], timeout=2 * EXIT_REASON_SECONDS)
+            self._break(BackendFailed("the agent closed its standard input"))
+        if self.broken is not None:
+            raise self.broken
+
+    # -- hearing --------------------------------------------------------------------------------------------------
+
+    async def _read(self) -> None:
+        try:
+            while chunk := await self._child.stdout.read(65536):
+                for line in self._lines.feed(chunk):
+                    message = decode_line(line)
+                    self._garbage = 0 if message is not None else self._garbage + 1
+                    if message is not None:
+                        await self._take(message)
+                    elif self._garbage > MAX_INVALID_LINES:
+                        raise BackendFailed("the agent writes nothing but garbage to its standard output")
+                    else:
+                        log.debug("the agent wrote a line that is no message", process=self._child.pid, size=len(line))
+            self._break(BackendFailed(f"the agent ended unexpectedly{await self._child.exit_reason()}"))
+        except OverflowError as error:
+            self._break(BackendFailed(f"the agent sent {error}"))
+        except GatewayError as error:
+            self._break(error)
+        finally:
+            self._break(BackendFailed("the agent is no longer heard"))
+        await self._child.end()
+
+    def _odd(self) -> str:
+        """What a program that speaks something else, or logs to the wrong place, should be told."""
+        return ", but wrote lines that are no messages; is it an agent of the protocol?" if self._garbage else ""
+
+    async def _take(self, message: RpcMessage) -> None:
+        if message.method is not None:
+            await self._on_message(message)
+        elif message.id is not None and (answered := self._waiting.pop(message.id, None)) is not None:
+            answered(message)
+
+    def _break(self, error: GatewayError) -> None:
+        if self.broken is not None:
+            return
+        self.broken = error
+        waiting, self._waiting = self._waiting, {}
+        for answered in waiting.values():
+            answered(error)
+
+
+def result_or_raise(method: str, told: RpcMessage | GatewayError) -> msgspec.Raw:
+    """The result in an answer; raises where there is none."""
+    if isinstance(told, GatewayError):
+        raise told
+    if told.error is not None:
+        raise RequestRefused(method, told.error)
+    return told.result

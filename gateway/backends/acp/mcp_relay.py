@@ -1,0 +1,147 @@
+"""MCP servers that clients named, behind an address of this machine: the agent connects here, the relay connects there.
+
+An agent resolves names by itself, so an address that was checked before can lead elsewhere when the agent connects.
+The relay opens the connection in the agent's place, and sees which address it opens.
+The MCP servers of a session as the protocol spells them; an agent is told of those it can reach.
+"""
+
+import asyncio
+import hmac
+import secrets
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+import structlog
+from aiohttp import web
+
+from gateway.client import GuardedResolver
+from gateway.errors import BackendFailed
+from gateway.ports import Addresses
+
+log = structlog.get_logger("dragoman.acp")
+HOST = "127.0.0.1"
+MAX_SERVERS = 10_000
+"""So many addresses are remembered; the one that was named longest ago is forgotten first."""
+CONNECT_SECONDS = 10.0
+MAX_BODY_BYTES = 16 * 1024 * 1024
+METHODS = ("GET", "POST", "DELETE")
+DROPPED_HEADERS = frozenset((
+    "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding",
+    "upgrade", "host", "content-length", "location", "www-authenticate",
+))
+"""Headers of one connection, and those of an answer that name further addresses to ask."""
+
+
+class McpRelay:
+    """One listener for all servers; each has a path that cannot be guessed."""
+
+    def __init__(self, addresses: Addresses) -> None:
+        self._addresses = addresses
+        self._secret = secrets.token_bytes(32)
+        self._targets: OrderedDict[str, str] = OrderedDict()
+        self._starting = asyncio.Lock()
+        self._runner: web.AppRunner | None = None
+        self._session: aiohttp.ClientSession | None = None
+        self._origin = ""
+
+    async def address(self, url: str) -> str:
+        """Where the agent reaches this server."""
+        async with self._starting:
+            if self._runner is None:
+                await self._start()
+        word = hmac.new(self._secret, url.encode(), "sha256").hexdigest()
+        self._targets[word] = url
+        self._targets.move_to_end(word)
+        if len(self._targets) > MAX_SERVERS:
+            self._targets.popitem(last=False)
+        return f"{self._origin}/{word}"
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _start(self) -> None:
+        app = web.Application(client_max_size=MAX_BODY_BYTES)
+        app.router.add_route("*", "/{word}", self._pass_on)
+        runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, HOST, 0).start()
+        except OSError as error:
+            await runner.cleanup()
+            raise BackendFailed(f"the relay for MCP servers cannot listen on {HOST}: {error.strerror}") from None
+        connector = aiohttp.TCPConnector(
+            limit=0, resolver=GuardedResolver(self._addresses),
+            socket_factory=self._addresses.socket_factory("the MCP server"),
+        )
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, connect=CONNECT_SECONDS)
+        self._session = aiohttp.ClientSession(
+            connector=connector, timeout=timeout, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar(),
+        )
+        self._runner, self._origin = runner, f"http://{HOST}:{runner.addresses[0][1]}"
+
+    async def _pass_on(self, request: web.Request) -> web.StreamResponse:
+        url = self._targets.get(request.match_info["word"])
+        if url is None or request.method not in METHODS:
+            return web.Response(status=404, text="there is no such MCP server")
+        headers = {name: value for name, value in request.headers.items() if name.lower() not in DROPPED_HEADERS}
+        assert self._session is not None, "it was started before anybody could ask"
+        try:
+            async with self._session.request(
+                request.method, url, headers=headers, data=await request.read() or None, allow_redirects=False,
+                skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
+            ) as answer:
+                if 300 <= answer.status < 400:
+                    return web.Response(status=502, text="the MCP server redirects; name the address it redirects to")
+                return await _stream_response(request, answer)
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            why = (str(error) or type(error).__name__)[:200]
+            log.warning("an MCP server of a client cannot be reached", host=urlsplit(url).hostname, why=why)
+            return web.Response(status=502, text=f"the MCP server cannot be reached: {why}")
+
+
+async def _stream_response(request: web.Request, answer: aiohttp.ClientResponse) -> web.StreamResponse:
+    """The answer as it comes, piece by piece: an MCP server may answer with a stream."""
+    headers = [(name, value) for name, value in answer.headers.items() if name.lower() not in DROPPED_HEADERS]
+    response = web.StreamResponse(status=answer.status, headers=dict(headers))
+    await response.prepare(request)
+    try:
+        async for chunk in answer.content.iter_any():
+            await response.write(chunk)
+        await response.write_eof()
+    except (aiohttp.ClientError, OSError):  # the server broke off, or the agent has gone
+        if request.transport is not None:
+            request.transport.abort()
+    return response
+
+
+async def mcp_server_params(
+    given: Iterable[Mapping[str, Any]], transports: frozenset[str], addresses: Addresses, relay: McpRelay,
+) -> list[dict[str, Any]]:
+    """Those with an address, over a transport that the agent has; a client's commands are never run here.
+
+    A host that the operator has listed is told as it is. Any other is behind the relay, which can carry the transport
+    `http` alone: `sse` has the server name a second address.
+    """
+    told = []
+    for one in given:
+        url, kind = one.get("url"), "sse" if one.get("type") == "sse" else "http"
+        if not isinstance(url, str) or kind not in transports:
+            continue
+        problem = addresses.problem(url)
+        is_listed = problem is None and addresses.allows_name(urlsplit(url).hostname or "")
+        if problem is None and kind == "sse" and not is_listed:
+            problem = "an MCP server of type sse is passed on only if `outbound: {allow: [...]}` lists its host"
+        if problem is not None:
+            log.warning("an MCP server of a session is not passed on to the agent", name=one.get("name"), why=problem)
+            continue
+        named = dict(one.get("headers") or {}).items()
+        headers = [{"name": str(name), "value": str(value)} for name, value in named]
+        told.append({"type": kind, "name": str(one.get("name") or url),
+                     "url": url if is_listed else await relay.address(url), "headers": headers})
+    return told

@@ -1,0 +1,182 @@
+"""A child process with three pipes: in a group of its own, heard on standard error, ended with all it started.
+
+Keeps an agent running: started with the first prompt, anew after it died, and not too often.
+"""
+
+import asyncio
+import os
+import signal
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+import structlog
+
+from gateway.client import redact
+from gateway.errors import BackendFailed, GatewayError, Overloaded
+from gateway.ports import Clock
+
+log = structlog.get_logger("dragoman.acp")
+INHERITED_VARIABLES = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TERM")
+"""Of the gateway's own environment an agent is given this, and no keys."""
+GRACE_SECONDS = 3.0
+"""So long a process may take to end before it is ended."""
+EXIT_REASON_SECONDS = 2.0
+MAX_QUOTED_CHARS = 300
+"""So much of a line of standard error is kept."""
+MAX_LOGGED_LINES = 10_000
+"""So many lines of standard error are told to the journal."""
+
+
+class ChildProcess:
+    """A running process; make one with `start`, and end it once."""
+
+    def __init__(self, process: asyncio.subprocess.Process, secrets: Sequence[str]) -> None:
+        self._process, self._secrets = process, secrets
+        self._last_line = ""
+        self._listening = asyncio.create_task(self._listen(), name=f"standard error of {process.pid}")
+
+    @classmethod
+    async def start(
+        cls, command: str, args: Sequence[str], *, env: Mapping[str, str], folder: Path, secrets: Sequence[str] = (),
+    ) -> "ChildProcess":
+        inherited = {name: os.environ[name] for name in INHERITED_VARIABLES if name in os.environ}
+        try:
+            process = await asyncio.create_subprocess_exec(
+                command, *args, env=inherited | dict(env), cwd=folder, start_new_session=True,
+                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            )
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            raise BackendFailed(f"the agent's command '{command}' cannot be started: {why}") from None
+        return cls(process, secrets)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def stdin(self) -> asyncio.StreamWriter:
+        assert self._process.stdin is not None, "it was started with a pipe"
+        return self._process.stdin
+
+    @property
+    def stdout(self) -> asyncio.StreamReader:
+        assert self._process.stdout is not None, "it was started with a pipe"
+        return self._process.stdout
+
+    async def exit_reason(self) -> str:
+        """How it ended, and the last line it wrote to standard error, without secrets."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(EXIT_REASON_SECONDS):
+                await self._process.wait()
+                await asyncio.shield(self._listening)
+        code = self._process.returncode
+        how = "" if code is None else f" (signal {-code})" if code < 0 else f" (exit code {code})"
+        return f"{how}: {self._last_line}" if self._last_line else how
+
+    async def end(self) -> None:
+        """Ask the process to end, then make it, with everything it has started."""
+        self.stdin.close()
+        if self._process.returncode is None:
+            self._signal(signal.SIGTERM)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(GRACE_SECONDS):
+                    await self._process.wait()
+        self._signal(signal.SIGKILL)
+        await self._process.wait()
+        self._listening.cancel()
+        await asyncio.gather(self._listening, return_exceptions=True)
+        # a grandchild that left the group may hold the pipes open: they are closed here, not waited for
+        self._process._transport.close()  # type: ignore[attr-defined]  # there is no public way
+
+    def _signal(self, number: signal.Signals) -> None:
+        """To the whole group, which may outlive its first process."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+    async def _listen(self) -> None:
+        """Standard error, line by line, to the journal; whatever is too long or too much is cut off."""
+        assert self._process.stderr is not None, "it was started with a pipe"
+        rest, told = "", 0
+        while chunk := await self._process.stderr.read(65536):
+            *lines, rest = (rest + chunk.decode(errors="replace")).split("\n")
+            rest = rest[:4 * MAX_QUOTED_CHARS]
+            for line in filter(None, map(str.strip, lines)):
+                told += 1
+                self._note(line, tell=told <= MAX_LOGGED_LINES)
+        if rest.strip():
+            self._note(rest.strip(), tell=told < MAX_LOGGED_LINES)
+
+    def _note(self, line: str, *, tell: bool) -> None:
+        self._last_line = redact(line, self._secrets)[:MAX_QUOTED_CHARS]
+        if tell:
+            log.debug("the agent wrote to standard error", process=self.pid, line=self._last_line)
+
+
+MINUTE = 60.0
+
+
+class SupervisedProcess(Protocol):
+    """Something that runs, and may break."""
+
+    @property
+    def broken(self) -> GatewayError | None: ...
+    async def close(self) -> None: ...
+
+
+Running = TypeVar("Running", bound=SupervisedProcess)
+
+
+class ProcessSupervisor(Generic[Running]):
+    """One at a time; whoever comes while it is being started waits for the same one."""
+
+    def __init__(self, start: Callable[[], Awaitable[Running]], per_minute: int, clock: Clock = time.monotonic) -> None:
+        self._start, self._per_minute, self._clock = start, per_minute, clock
+        self._starts: deque[float] = deque(maxlen=per_minute)
+        self._running: Running | None = None
+        self._why = ""
+        self._lock = asyncio.Lock()
+
+    @property
+    def running(self) -> Running | None:
+        """The one that runs; none is started."""
+        return self._running if self._running is not None and self._running.broken is None else None
+
+    async def ready(self) -> Running:
+        """The one that runs, or a new one in the place of one that broke."""
+        async with self._lock:
+            if self.running is not None:
+                return self.running
+            await self._end()
+            self._count()
+            try:
+                self._running = await self._start()
+            except GatewayError as error:
+                self._why = error.message
+                raise
+            log.info("the agent was started", process=getattr(self._running, "pid", None))
+            return self._running
+
+    async def close(self) -> None:
+        async with self._lock:
+            await self._end()
+
+    async def _end(self) -> None:
+        ended, self._running = self._running, None
+        if ended is not None:
+            self._why = ended.broken.message if ended.broken is not None else ""
+            await ended.close()
+
+    def _count(self) -> None:
+        now = self._clock()
+        if len(self._starts) == self._per_minute and (left := self._starts[0] + MINUTE - now) > 0:
+            raise Overloaded(
+                f"the agent was started {self._per_minute} times within a minute and is left alone for a while"
+                f"{f'; the last time: {self._why}' if self._why else ''}",
+                details={"retry_after": max(1, round(left))},
+            )
+        self._starts.append(now)

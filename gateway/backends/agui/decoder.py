@@ -1,0 +1,265 @@
+"""A run of an AG-UI agent, heard: its events become lawful events of the house. No clock, no wire."""
+
+from collections.abc import Callable, Container
+from typing import Any
+
+import structlog
+
+from gateway.errors import BackendFailed
+from gateway.ids import Mint
+from gateway.model import StopReason, ToolCall, ToolOrigin, Usage
+from gateway.ports import BackendEvent
+
+from .langgraph import INTERRUPT_EVENT, interrupt_from_event
+from .messages import tool_content
+from .scope_writers import CALL, NO_RESULT_TEXT, TEXT, ScopeWriter, ScopeWriters
+from .state_events import SharedState, custom_event, new_messages, raw_event, step_event
+from .wire import AguiEvent, RunInterrupt, RunOutcome
+
+log = structlog.get_logger("dragoman.agui")
+
+DENIED_TEXT = "Tool call denied"
+"""What came of a call that people have not allowed, where the agent does not say."""
+OUTCOMES = ("success", "interrupt", "cancelled")
+MAX_QUOTED_CHARS = 500
+"""So much of an agent's complaint is passed on."""
+OTHER_ROLES = ("user", "system", "developer")
+"""Texts of these roles are not the agent's."""
+CHUNK_KINDS = {"TEXT_MESSAGE_CHUNK": TEXT, "TOOL_CALL_CHUNK": CALL}
+NEUTRAL_EVENTS = ("RAW", "CUSTOM", "STATE_SNAPSHOT", "STATE_DELTA", "STEP_STARTED", "STEP_FINISHED")
+"""What may come between the chunks of one text or call."""
+
+
+class AguiDecoder:
+    """The runs of one turn, one after the other; calls may stay open from one run to the next."""
+
+    def __init__(self, mint: Mint, client_tools: frozenset[str], state: Any = None) -> None:
+        self.shared = SharedState(state)
+        self.thread_id: str | None = None
+        self.outcome: RunOutcome | None = None
+        """How the run ended; None while it goes on."""
+        self.usage = Usage()
+        self.voices = ScopeWriters(mint, client_tools)
+        self._root = self.voices.root
+        self._chunk: tuple[ScopeWriter, str, str] | None = None
+        self._silent: set[str] = set()
+        self._announced: list[AguiEvent] = []
+        self.denied: set[str] = set()
+        """The calls that people have not allowed."""
+
+    @property
+    def ids(self) -> dict[str, str]:
+        """The agent's ids of its own messages, by ours."""
+        return self._root.ids
+
+    @property
+    def open_calls(self) -> dict[str, tuple[ScopeWriter, ToolCall]]:
+        """The calls that have not come back, whoever made them."""
+        return self.voices.open_calls
+
+    def take_up(self, call: ToolCall) -> None:
+        """A call that was made before the server stopped."""
+        self._root.assembler.open_calls[call.call_id] = call
+
+    # -- a run ----------------------------------------------------------------------------------------------------
+
+    def start(self) -> list[BackendEvent]:
+        self.outcome, self.usage, self._chunk, self._root.texts = None, Usage(), None, []
+        self._announced = []
+        for voice in self.voices.inner_first:
+            voice.carried = set(self.open_calls)
+        return [] if self.open_calls else self._root.begin()  # a call that was waited for is told of first
+
+    def feed(self, event: AguiEvent) -> list[BackendEvent]:
+        handler = _HANDLERS.get(event.type)
+        if handler is None or self.outcome is not None:
+            return []
+        if event.type == "CUSTOM" and event.name == INTERRUPT_EVENT:
+            self._announced.append(event)  # whether the run waits for an answer is known when it has finished
+            return []
+        said = [] if event.type in CHUNK_KINDS or event.type in NEUTRAL_EVENTS else self._end_chunk()
+        voice, opened = self.voices.of(event)
+        return [*said, *opened, *handler(self, voice, event)]
+
+    def finish(self) -> list[BackendEvent]:
+        """The run is over: every message ends, whoever's it is."""
+        voices, said = self.voices.inner_first, self._end_chunk()
+        for voice in voices:
+            said += [*voice.end_thoughts(), *voice.end_calls()]
+        stop = StopReason.TOOL_USE if self.waiting_calls or self.interrupts else StopReason.END_TURN
+        if self.usage != Usage():
+            said += self._root.begin()
+        for voice in voices:
+            said += voice.finish(stop, self.usage if voice is self._root else Usage())
+        return said
+
+    def leave(self, waits_for: Container[str]) -> list[BackendEvent]:
+        """Calls of which nothing more will be heard are over; those that are waited for stay open."""
+        left = [(voice, call_id) for call_id, (voice, _) in self.open_calls.items() if call_id not in waits_for]
+        return [event for voice, call_id in left for event in voice.assembler.returned(
+            call_id, DENIED_TEXT if call_id in self.denied else NO_RESULT_TEXT, is_error=call_id in self.denied,
+        )]
+
+    @property
+    def interrupts(self) -> tuple[RunInterrupt, ...]:
+        """What the run waits for."""
+        return self.outcome.interrupts if self.outcome is not None and self.outcome.type == "interrupt" else ()
+
+    @property
+    def waiting_calls(self) -> list[ToolCall]:
+        """The client's own tools that the run has called and left to it."""
+        return [call for _, call in self.open_calls.values() if call.origin is ToolOrigin.CLIENT]
+
+    def end_scopes(self) -> list[BackendEvent]:
+        """Sub-agents that have not ended, end."""
+        return self.voices.end_subagents()
+
+    # -- runs -----------------------------------------------------------------------------------------------------
+
+    def _run_started(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        self.thread_id = event.thread_id or self.thread_id
+        return []
+
+    def _run_finished(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        told = event.outcome
+        self.outcome = RunOutcome(type=told) if isinstance(told, str) else told or self._unnamed_outcome()
+        if self.outcome.type not in OUTCOMES:
+            log.warning("unknown outcome of a run", reason=self.outcome.type[:100])
+        self.usage = _usage(event)
+        return [] if self.interrupts else [said for one in self._announced for said in custom_event(voice, one)]
+
+    def _unnamed_outcome(self) -> RunOutcome:
+        """A run that announced interrupts waits for them; one that does not tell them apart waits for the first."""
+        interrupts = [interrupt_from_event(event) for event in self._announced]
+        known = {interrupt.id for interrupt in interrupts}
+        if len(known) < len(interrupts) or "" in known:
+            interrupts = interrupts[:1]
+        return RunOutcome(type="interrupt", interrupts=tuple(interrupts)) if interrupts else RunOutcome()
+
+    def _run_failed(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        details = {"upstream_code": event.code} if event.code else None
+        why = (event.message or "it does not say why")[:MAX_QUOTED_CHARS]
+        raise BackendFailed(f"the agent's run failed: {why}", details=details)
+
+    # -- words ----------------------------------------------------------------------------------------------------
+
+    def _text_started(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        if event.role in OTHER_ROLES:
+            self._silent.add(event.message_id or "")
+        return voice.end_thoughts()
+
+    def _text(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        message_id = event.message_id or ""
+        return [] if message_id in self._silent else voice.say(message_id, event.words)
+
+    def _text_ended(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        self._silent.discard(event.message_id or "")
+        return voice.end(TEXT, event.message_id or "")
+
+    def _thought(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        return voice.think(event.message_id or "", event.words)
+
+    def _thoughts_ended(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        return voice.end_thoughts()
+
+    def _signed(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        return voice.sign(event.entity_id or "", event.encrypted_value or "")
+
+    # -- calls ----------------------------------------------------------------------------------------------------
+
+    def _call_started(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        return voice.call(event.tool_call_id or "", event.tool_call_name or "", event.parent_message_id or "")
+
+    def _arguments(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        return voice.arguments(event.tool_call_id or "", event.words)
+
+    def _call_ended(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        return voice.end(CALL, event.tool_call_id or "")
+
+    def _call_returned(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        call_id = event.tool_call_id or ""
+        maker = self.open_calls[call_id][0] if call_id in self.open_calls else voice
+        return maker.returned(call_id, tool_content(event.content))
+
+    # -- chunks ---------------------------------------------------------------------------------------------------
+
+    def _chunked(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        """A text or a call without a start and an end: it lasts until something else comes."""
+        kind = CHUNK_KINDS[event.type]
+        before = self._chunk[2] if self._chunk and self._chunk[:2] == (voice, kind) else ""
+        name = (event.message_id if kind == TEXT else event.tool_call_id) or before
+        said: list[BackendEvent] = []
+        if self._chunk != (voice, kind, name):
+            said = self._end_chunk()
+            self._chunk = (voice, kind, name)
+            if kind == CALL:
+                said += voice.call(name, event.tool_call_name or "", event.parent_message_id or "")
+        if kind == CALL:
+            return [*said, *voice.arguments(name, event.words)]
+        return said if event.role in OTHER_ROLES else [*said, *voice.say(name, event.words)]
+
+    def _end_chunk(self) -> list[BackendEvent]:
+        chunk, self._chunk = self._chunk, None
+        return [] if chunk is None else chunk[0].end(chunk[1], chunk[2])
+
+
+def _usage(event: AguiEvent) -> Usage:
+    total = Usage()
+    for spent in event.usage or ():
+        cached, written = spent.cached_input_tokens or 0, spent.cache_write_input_tokens or 0
+        total += Usage(
+            input_tokens=max(0, (spent.input_tokens or 0) - cached - written), output_tokens=spent.output_tokens or 0,
+            cache_read_tokens=cached, cache_write_tokens=written, thinking_tokens=spent.reasoning_tokens or 0,
+        )
+    return total
+
+
+Handler = Callable[[AguiDecoder, ScopeWriter, AguiEvent], list[BackendEvent]]
+
+
+def _on_state(change: Callable[[SharedState, ScopeWriter, AguiEvent], list[BackendEvent]]) -> Handler:
+    return lambda hearing, voice, event: change(hearing.shared, voice, event)
+
+
+def _on_scopes(speaks: Callable[[ScopeWriters, ScopeWriter, AguiEvent], list[BackendEvent]]) -> Handler:
+    return lambda hearing, voice, event: speaks(hearing.voices, voice, event)
+
+
+def _on_scope(tell: Callable[[ScopeWriter, AguiEvent], list[BackendEvent]]) -> Handler:
+    return lambda hearing, voice, event: tell(voice, event)
+
+
+_HANDLERS: dict[str, Handler] = {
+    "RUN_STARTED": AguiDecoder._run_started,
+    "RUN_FINISHED": AguiDecoder._run_finished,
+    "RUN_ERROR": AguiDecoder._run_failed,
+    "TEXT_MESSAGE_START": AguiDecoder._text_started,
+    "TEXT_MESSAGE_CONTENT": AguiDecoder._text,
+    "TEXT_MESSAGE_END": AguiDecoder._text_ended,
+    "TEXT_MESSAGE_CHUNK": AguiDecoder._chunked,
+    "REASONING_START": AguiDecoder._thoughts_ended,
+    "REASONING_MESSAGE_CONTENT": AguiDecoder._thought,
+    "REASONING_MESSAGE_CHUNK": AguiDecoder._thought,
+    "REASONING_ENCRYPTED_VALUE": AguiDecoder._signed,
+    "REASONING_END": AguiDecoder._thoughts_ended,
+    "THINKING_TEXT_MESSAGE_START": AguiDecoder._thoughts_ended,
+    "THINKING_TEXT_MESSAGE_CONTENT": AguiDecoder._thought,
+    "THINKING_END": AguiDecoder._thoughts_ended,
+    "TOOL_CALL_START": AguiDecoder._call_started,
+    "TOOL_CALL_ARGS": AguiDecoder._arguments,
+    "TOOL_CALL_END": AguiDecoder._call_ended,
+    "TOOL_CALL_CHUNK": AguiDecoder._chunked,
+    "TOOL_CALL_RESULT": AguiDecoder._call_returned,
+    "STATE_SNAPSHOT": _on_state(SharedState.snapshot),
+    "STATE_DELTA": _on_state(SharedState.change),
+    "MESSAGES_SNAPSHOT": _on_scope(new_messages),
+    "ACTIVITY_SNAPSHOT": _on_state(SharedState.activity),
+    "ACTIVITY_DELTA": _on_state(SharedState.activity),
+    "STEP_STARTED": _on_scope(step_event),
+    "STEP_FINISHED": _on_scope(step_event),
+    "CUSTOM": _on_scope(custom_event),
+    "RAW": _on_scope(raw_event),
+    "SUBAGENT_STARTED": _on_scopes(ScopeWriters.started),
+    "SUBAGENT_FINISHED": _on_scopes(ScopeWriters.finished),
+    "SUBAGENT_ERROR": _on_scopes(ScopeWriters.failed),
+}

@@ -1,0 +1,92 @@
+"""What an AG-UI agent tells beside its words and calls: state, activities, steps, its own events, conversations."""
+
+from typing import Any
+
+from gateway.errors import BackendFailed
+from gateway.model import CustomEvent, DataPart
+from gateway.ports import BackendEvent
+
+from .json_patch import PatchError, apply_patch
+from .messages import tool_content
+from .scope_writers import CALL, TEXT, ScopeWriter
+from .wire import AguiEvent
+
+
+class SharedState:
+    """State and activities, which the agent changes bit by bit."""
+
+    def __init__(self, state: Any) -> None:
+        self.state = state
+        self._activities: dict[str, Any] = {}
+
+    def snapshot(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        self.state = event.snapshot
+        return [CustomEvent(topic="agui.state", payload={"snapshot": event.snapshot})]
+
+    def change(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        operations = event.delta if isinstance(event.delta, list) else []
+        self.state = _apply_patch("its state", self.state, operations)
+        return [CustomEvent(topic="agui.state", payload={"delta": operations})]
+
+    def activity(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        """An activity is a piece of the message, told anew whenever it changes."""
+        key = event.message_id or ""
+        if event.type == "ACTIVITY_DELTA":
+            self._activities[key] = _apply_patch("an activity", self._activities.get(key, {}), event.patch or [])
+        else:
+            self._activities[key] = event.content
+        return voice.data(DataPart(type=(event.activity_type or "activity").lower(), content=self._activities[key]))
+
+
+def _apply_patch(what: str, document: Any, operations: list[Any]) -> Any:
+    try:
+        return apply_patch(document, [one for one in operations if isinstance(one, dict)])
+    except PatchError as error:
+        raise BackendFailed(f"the agent changed {what} in a way that does not fit: {error}") from None
+
+
+# -- a whole conversation ---------------------------------------------------------------------------------------------
+
+def new_messages(voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+    """What stands after the last user's message and was not heard before, is said."""
+    told = event.messages or []
+    last = max((at for at, one in enumerate(told) if one.get("role") == "user"), default=-1)
+    return [said for one in told[last + 1:] for said in _message(voice, one)]
+
+
+def _message(voice: ScopeWriter, told: dict[str, Any]) -> list[BackendEvent]:
+    known, text, said = str(told.get("id") or ""), told.get("content"), list[BackendEvent]()
+    if told.get("role") == "tool":
+        return voice.returned(str(told.get("toolCallId")), tool_content(text))
+    if told.get("role") != "assistant":
+        return []
+    if isinstance(text, str) and text and known not in voice.ids.values() and text not in voice.texts:
+        said += [*voice.say(known, text), *voice.end(TEXT, known)]
+    for call in told.get("toolCalls") or ():
+        said += _whole_call(voice, known, call)
+    return said
+
+
+def _whole_call(voice: ScopeWriter, known: str, call: Any) -> list[BackendEvent]:
+    made = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(made, dict) or not call.get("id") or call["id"] in voice.called:
+        return []
+    call_id = str(call["id"])
+    return [*voice.call(call_id, str(made.get("name")), known),
+            *voice.arguments(call_id, str(made.get("arguments") or "")), *voice.end(CALL, call_id)]
+
+
+# -- events of its own ------------------------------------------------------------------------------------------------
+
+def step_event(voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+    status = "started" if event.type == "STEP_STARTED" else "finished"
+    return [CustomEvent(topic="agui.step", payload={"name": event.step_name, "status": status})]
+
+
+def custom_event(voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+    payload = event.value if isinstance(event.value, dict) else {"value": event.value}
+    return [CustomEvent(topic=event.name or "agui.custom", payload=payload)]
+
+
+def raw_event(voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+    return [CustomEvent(topic="agui.raw", payload={"event": event.event, "source": event.source})]

@@ -1,0 +1,93 @@
+"""What config.yaml can name as a backend: how it is made, what it may be told, and what clients are told of it.
+
+Agents of one's own: `backend: my_module:MyAgent` names a class, found beside config.yaml or among the installed.
+"""
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from gateway.backends.demo import DEMO_CARD, DemoSettings
+from gateway.errors import Invalid, NotFound, translate_exceptions
+from gateway.model import AgentCard
+from gateway.ports import Backend
+from gateway.yaml_positions import Problems
+
+from .demo import _demo
+from .scripted import ScriptedSettings, _scripted
+from .user_modules import load_user_module
+
+BackendFactory = Callable[[Mapping[str, Any], Path], Backend]
+"""(the agent's settings, the folder its paths start from) → the agent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackendKind:
+    """One kind of agent; `settings` is the shape of what config.yaml may say, where it is known beforehand."""
+
+    make: BackendFactory
+    card: AgentCard
+    settings: type[BaseModel] | None = None
+
+
+def is_class_reference(word: str) -> bool:
+    """Whether the word names a class, not a kind of ours."""
+    module, colon, name = word.partition(":")
+    return bool(colon) and all(part.isidentifier() for part in (*module.split("."), name))
+
+
+def user_class_kind(word: str, base: Path) -> BackendKind:
+    """The kind of agent that the class makes; its attribute `card`, if it has one, is what clients are told."""
+    module_name, _, name = word.partition(":")
+    with translate_exceptions({NotFound: Invalid, Problems: Invalid}):
+        made = getattr(load_user_module(module_name, base).module, name, None)
+    if not callable(made):
+        raise Invalid(f"module '{module_name}' has no class '{name}'")
+
+    def make(settings: Mapping[str, Any], folder: Path) -> Backend:
+        with translate_exceptions({TypeError: Invalid}):
+            backend = made(**settings)
+        if not callable(getattr(backend, "run", None)) or not callable(getattr(backend, "close", None)):
+            raise Invalid(f"'{word}' is no backend: it needs an async generator 'run(turn)' and a coroutine 'close()'")
+        return backend  # type: ignore[no-any-return]  # it has what a backend must have
+
+    return BackendKind(make=make, card=getattr(made, "card", None) or AgentCard(name=name.lower()))
+
+
+KINDS: dict[str, BackendKind] = {
+    "demo": BackendKind(make=_demo, card=DEMO_CARD, settings=DemoSettings),
+    "scripted": BackendKind(
+        make=_scripted, card=AgentCard(name="scripted", title="Scripted agent"), settings=ScriptedSettings,
+    ),
+}
+"""The kinds of backends that need nothing to be imported, by the word config.yaml uses for them."""
+
+
+@cache
+def _packages() -> dict[str, str]:
+    """The packages below this one that have a `KIND`, by the word for it: the name of the package. None is imported."""
+    root = Path(__file__).parent
+    found = (door.parent for door in root.rglob("__init__.py") if "\nKIND = " in door.read_text(encoding="utf-8"))
+    return {folder.name: ".".join((__package__, *folder.relative_to(root).parts)) for folder in found}
+
+
+def known_kinds() -> list[str]:
+    """Every kind there is: those above, and the packages below this one that have a `KIND` of their own."""
+    return sorted((*KINDS, *_packages()))
+
+
+def kind_of(word: str, base: Path) -> BackendKind:
+    """The kind a word of config.yaml stands for: one of ours, or a class of the user's as `module:Class`."""
+    if is_class_reference(word):
+        return user_class_kind(word, base)
+    if word not in known_kinds():
+        raise NotFound(f"there is no backend '{word}'")
+    if word in KINDS:
+        return KINDS[word]
+    kind: BackendKind = importlib.import_module(_packages()[word]).KIND
+    return kind

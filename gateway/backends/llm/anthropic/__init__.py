@@ -1,0 +1,69 @@
+"""A model behind the Messages API of Anthropic, or behind an address that speaks it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import HttpUrl, PositiveInt
+
+from gateway.backends.kinds import BackendKind
+from gateway.backends.llm.backend import LlmBackend
+from gateway.backends.llm.service import ModelRequest
+from gateway.backends.llm.settings import LlmSettings
+from gateway.backends.llm.toolbox import LlmToolbox
+from gateway.backends.setting_types import settings_context
+from gateway.client import HttpClient, StreamAssembler
+from gateway.model import AgentCapabilities, AgentCard
+from gateway.ports import Backend
+
+from .decoder import MessagesDecoder
+from .request import message_request
+
+VERSION = "2023-06-01"
+
+
+class AnthropicSettings(LlmSettings):
+    """Those of any model; the Messages API wants to know how long an answer may be."""
+
+    url: HttpUrl = HttpUrl("https://api.anthropic.com")
+    max_tokens: PositiveInt | None = 8192
+
+
+class MessagesService:
+    """How the Messages API is asked and read."""
+
+    path = "/v1/messages"
+
+    def headers(self, settings: LlmSettings) -> dict[str, str]:
+        key = {"x-api-key": settings.key.get_secret_value()} if settings.key else {}
+        return {"anthropic-version": VERSION} | key
+
+    def request_body(self, asking: ModelRequest, settings: LlmSettings) -> dict[str, Any]:
+        return settings.with_extra(message_request(asking) | {"max_tokens": settings.max_tokens})
+
+    def decoder(
+        self, scribe: StreamAssembler, toolbox: LlmToolbox, call_ids: set[str], upstream: HttpClient
+    ) -> MessagesDecoder:
+        return MessagesDecoder(scribe, toolbox, call_ids, upstream)
+
+
+CARD = AgentCard(
+    name="anthropic", title="Messages API model", capabilities=AgentCapabilities(images=("http", "data")),
+)
+
+
+def _make(settings: Mapping[str, Any], base: Path) -> Backend:
+    return LlmBackend(
+        CARD, AnthropicSettings.model_validate(settings, context=settings_context(base)), MessagesService(), base
+    )
+
+
+KIND = BackendKind(make=_make, card=CARD, settings=AnthropicSettings)
+
+__all__ = [
+    "KIND",
+    "AnthropicSettings",
+    "MessagesDecoder",
+    "MessagesService",
+    "message_request",
+]

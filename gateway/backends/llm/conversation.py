@@ -1,0 +1,169 @@
+"""What a model is reminded of: the history and what this turn has added, each call beside what it gave back."""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from gateway.model import (
+    AnyEvent,
+    AnyPart,
+    Content,
+    FilePart,
+    HistoryEntry,
+    ImagePart,
+    MessageStarted,
+    Record,
+    Role,
+    SessionView,
+    TextPart,
+    ToolCall,
+    ToolOrigin,
+    ToolUsePart,
+    decode_data_url,
+    image_markdown,
+    parts_of,
+)
+from gateway.ports import Turn
+
+MISSING_RESULT_TEXT = "What this call gave back is not known."
+INVALID_ARGUMENTS_TEXT = (
+    "The arguments of this call were not a JSON object, so nothing was done. Call again with ones that are."
+)
+
+
+class InputMessage(Struct, frozen=True):
+    """Something a person or the house said."""
+
+    role: Role
+    parts: tuple[AnyPart, ...]
+
+
+class OutputMessage(Struct, frozen=True):
+    """What a model said, and what each of its calls gave back, by call id; a provider's own may be missing."""
+
+    parts: tuple[AnyPart, ...]
+    results: dict[str, HistoryEntry]
+    model: str | None = None
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        return [part.call for part in self.parts if isinstance(part, ToolUsePart)]
+
+
+ConversationMessage = InputMessage | OutputMessage
+
+
+class Conversation:
+    """A conversation while a turn runs: the fold of its history and of all that the turn says."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+        self._view = SessionView(session_id=turn.session_id, entries=list(turn.history))
+        self._message = ""
+        self.call_ids = {
+            part.call.call_id for entry in turn.history if not isinstance(entry.content, str)
+            for part in entry.content if isinstance(part, ToolUsePart)
+        }
+        """Every id that a call has had; no other call may have it."""
+
+    def note(self, event: AnyEvent) -> None:
+        """Remember something that this turn said; deltas need not be told."""
+        if isinstance(event, MessageStarted):
+            self._message = event.message_id
+        self._view.apply(Record(
+            seq=0, at=0.0, session_id=self._turn.session_id, turn_id=self._turn.turn_id, event=event,
+        ))
+
+    def note_torn(self, call: ToolCall) -> None:
+        """Remember a call of the last message that history does not keep, and what the model is told of it."""
+        entry = next((e for e in reversed(self._view.entries) if e.message_id == self._message), None)
+        if entry is None:
+            entry = HistoryEntry(role=Role.ASSISTANT, content=(), seq=0, at=0.0, message_id=self._message)
+            self._view.entries.append(entry)
+        entry.content = (*parts_of(entry.content), ToolUsePart(call=call))
+        self._view.entries.append(
+            HistoryEntry(
+                role=Role.TOOL, content=INVALID_ARGUMENTS_TEXT, seq=0, at=0.0, call_id=call.call_id, is_error=True
+            )
+        )
+
+    @property
+    def steps(self) -> int:
+        """How often the model was asked in this turn so far."""
+        return sum(1 for entry in self._view.entries
+                   if entry.role is Role.ASSISTANT and entry.turn_id == self._turn.turn_id)
+
+    @property
+    def open_calls(self) -> list[ToolCall]:
+        """The calls that this turn has made and that have not come back."""
+        entries = [entry for entry in self._view.entries if entry.turn_id == self._turn.turn_id]
+        back = {entry.call_id for entry in entries if entry.role is Role.TOOL}
+        return [part.call for entry in entries for part in parts_of(entry.content)
+                if isinstance(part, ToolUsePart) and part.call.call_id not in back
+                and part.call.origin is not ToolOrigin.PROVIDER]
+
+    @property
+    def messages(self) -> list[ConversationMessage]:
+        return list(conversation_messages(self._view.entries))
+
+
+def conversation_messages(entries: Sequence[HistoryEntry]) -> Iterator[ConversationMessage]:
+    """Entries as one says them to a model: results stand with the calls they belong to, wherever they came."""
+    results, placed = _results(entries)
+    for place, entry in enumerate(entries):
+        if entry.role is Role.ASSISTANT:
+            yield OutputMessage(parts_of(entry.content), results[place], entry.model)
+        elif entry.role is Role.TOOL:
+            if place not in placed:
+                yield InputMessage(Role.USER, (TextPart(text=f"A tool gave back: {content_as_text(entry.content)}"),))
+        else:
+            yield InputMessage(entry.role, parts_of(entry.content))
+
+
+def _results(entries: Sequence[HistoryEntry]) -> tuple[dict[int, dict[str, HistoryEntry]], set[int]]:
+    """The results of each message, by its place; and the places of all results that belong to one."""
+    calls: dict[str, int] = {}
+    results: dict[int, dict[str, HistoryEntry]] = {}
+    placed: set[int] = set()
+    for place, entry in enumerate(entries):
+        if entry.role is Role.TOOL and entry.call_id in calls:
+            results[calls.pop(entry.call_id)][entry.call_id] = entry
+            placed.add(place)
+        elif entry.role is Role.ASSISTANT:
+            results[place] = {}
+            calls |= {part.call.call_id: place for part in parts_of(entry.content) if isinstance(part, ToolUsePart)}
+    return results, placed
+
+
+# -- parts in words ---------------------------------------------------------------------------------------------------
+
+def content_as_text(content: Content) -> str:
+    """The content for those who only read: pictures and files by their addresses."""
+    return content if isinstance(content, str) else "\n".join(filter(None, map(_part_as_text, content)))
+
+
+def _part_as_text(part: AnyPart) -> str:
+    match part:
+        case TextPart(text=text):
+            return text
+        case ImagePart(url=url):
+            return "[a picture]" if url.startswith("data:") else image_markdown(part)
+        case FilePart():
+            return file_as_text(part)
+    return ""
+
+
+def file_as_text(file: FilePart) -> str:
+    """What a file says, where it is a text that came along; otherwise what it is called and where it is."""
+    kind, data = decode_data_url(file.url or "")
+    if data is not None and kind.startswith("text/"):
+        return f"[file {file.name}]\n{data.decode(errors='replace')}"
+    where = f" at {file.url}" if file.url and data is None else ""
+    return f"[file {file.name}{where}]"
+
+
+
+
+def missing_result(call: ToolCall) -> HistoryEntry:
+    """What stands in for a result that nobody kept."""
+    return HistoryEntry(role=Role.TOOL, content=MISSING_RESULT_TEXT, seq=0, at=0.0, call_id=call.call_id, is_error=True)

@@ -1,0 +1,166 @@
+"""The `mcp` package as far as it is used here: clients of servers, and what their tools give back."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from gateway.client import REDACTED, long_secrets
+from gateway.errors import Invalid
+from gateway.model import AnyPart, Content, ImagePart, TextPart
+
+from .settings import McpServerSettings
+
+Line = str
+MAX_TOOL_PAGES = 50
+"""A list of tools has at most so many pages."""
+MAX_LINE_BYTES = 64 * 1024
+_GONE_CODES = frozenset((-32000, -32600))
+"""The connection was closed; the server does not know our session any more."""
+
+
+def check_installed() -> None:
+    """Refuse MCP servers where the package for them is missing."""
+    try:
+        import mcp  # noqa: F401  # it takes a second, which no turn should have to wait for
+    except ImportError:
+        raise Invalid(
+            "MCP servers need a package that is not installed: pip install 'mcp>=2.3', "
+            "or Dragoman with its extra 'mcp'",
+        ) from None
+
+
+def is_connection_lost(error: BaseException) -> bool:
+    """Whether nothing more can be had of the connection; a server's own complaint about a call leaves it whole."""
+    from mcp import MCPError
+
+    return not isinstance(error, MCPError) or error.code in _GONE_CODES
+
+
+@asynccontextmanager
+async def open_client(
+    settings: McpServerSettings, base: Path, gone: asyncio.Event, say: Callable[[Line], None],
+) -> AsyncIterator[Any]:
+    """A client that is connected; `gone` is set when the server has ended by itself, `say` is told what it prints."""
+    from mcp import Client
+
+    async with AsyncExitStack() as stack:
+        if settings.command is not None:
+            transport = _watch_for_exit(await _stdio_transport(settings, base, say, stack), gone)
+        else:
+            transport = await _http_transport(settings, stack)
+        yield await stack.enter_async_context(
+            Client(transport, read_timeout_seconds=settings.call_seconds, cache=None))
+
+
+async def _stdio_transport(
+    settings: McpServerSettings, base: Path, say: Callable[[Line], None], stack: AsyncExitStack,
+) -> Any:
+    from mcp import StdioServerParameters, stdio_client
+
+    said = await stack.enter_async_context(_stderr_pipe(say))
+    return stdio_client(StdioServerParameters(
+        command=settings.command or "", args=list(settings.args), cwd=base,
+        env={name: value.get_secret_value() for name, value in settings.env.items()},
+    ), errlog=said)
+
+
+async def _http_transport(settings: McpServerSettings, stack: AsyncExitStack) -> Any:
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    headers = {name: value.get_secret_value() for name, value in settings.headers.items()}
+    if settings.key is not None:
+        headers["Authorization"] = f"Bearer {settings.key.get_secret_value()}"
+    timeout = httpx2.Timeout(settings.start_seconds, read=settings.call_seconds)
+    http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=timeout))
+    return streamable_http_client(str(settings.url), http_client=http)
+
+
+@asynccontextmanager
+async def _watch_for_exit(transport: Any, gone: asyncio.Event) -> AsyncIterator[Any]:
+    """The same transport; that its server has ended is noticed at once, not at the next call."""
+    import anyio
+
+    async with transport as (read, write), anyio.create_task_group() as group:
+        passed, taken = anyio.create_memory_object_stream[Any](0)
+
+        async def relay() -> None:
+            async with passed:
+                async for message in read:
+                    await passed.send(message)
+            gone.set()
+
+        group.start_soon(relay)
+        async with taken:
+            yield taken, write
+        group.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _stderr_pipe(say: Callable[[Line], None]) -> AsyncIterator[Any]:
+    """A file to print into; each line of it is told."""
+    reading, writing = os.pipe()
+    reader = asyncio.StreamReader(limit=MAX_LINE_BYTES)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb", buffering=0))
+    listening = asyncio.create_task(_forward_lines(reader, say))
+    try:
+        with os.fdopen(writing, "w") as file:
+            yield file
+    finally:
+        listening.cancel()
+        transport.close()
+        await asyncio.wait((listening,))
+
+
+async def _forward_lines(reader: asyncio.StreamReader, say: Callable[[Line], None]) -> None:
+    while True:
+        try:
+            line = await reader.readline()
+        except ValueError:  # longer than anybody would read; what is left of it is a line of its own
+            continue
+        if not line:
+            return
+        say(line.decode(errors="replace").rstrip())
+
+
+# -- results ----------------------------------------------------------------------------------------------------------
+
+def mcp_result_content(result: Any) -> Content:
+    """What a tool gave back; a bare string where it is nothing but words."""
+    parts = [part for block in result.content if (part := _part(block)) is not None]
+    if not parts and result.structured_content is not None:
+        return msgspec.json.encode(result.structured_content).decode()
+    if all(isinstance(part, TextPart) for part in parts):
+        return "\n".join(part.text for part in parts if isinstance(part, TextPart))
+    return tuple(parts)
+
+
+def redact_content(content: Content, secrets: tuple[str, ...]) -> Content:
+    """The content without those of our secrets that cannot be mistaken for anything else."""
+    if isinstance(content, str):
+        for secret in long_secrets(secrets):
+            content = content.replace(secret, REDACTED)
+        return content
+    return tuple(replace(part, text=redact_content(part.text, secrets)) if isinstance(part, TextPart) else part
+                 for part in content)
+
+
+def _part(block: Any) -> AnyPart | None:
+    match block.type:
+        case "text":
+            return TextPart(text=block.text)
+        case "image":
+            return ImagePart(url=f"data:{block.mime_type};base64,{block.data}", media_type=block.mime_type)
+        case "resource":
+            text = getattr(block.resource, "text", None)
+            return TextPart(text=text if text is not None else f"[{block.resource.uri}]")
+        case "resource_link":
+            return TextPart(text=f"[{block.name}]({block.uri})")
+    return TextPart(text=f"[{block.type}]")

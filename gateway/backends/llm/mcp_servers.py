@@ -1,0 +1,218 @@
+"""MCP servers as tools of an agent: connected at first use, again when one has died, and put away at the end."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from gateway.backends.tools import OutputSink, Tool, ToolCallResult, ToolFailed
+from gateway.client import redact
+from gateway.errors import BackendFailed, GatewayError, TimedOut
+from gateway.model import NoticeLevel, NoticePosted, ToolSpec
+
+from .mcp_client import MAX_TOOL_PAGES, Line, is_connection_lost, mcp_result_content, open_client, redact_content
+from .settings import McpServerSettings
+from .toolbox import McpTool
+
+log = structlog.get_logger("dragoman.mcp")
+
+CLOSE_SECONDS = 15.0
+"""How long a server may take to go when it is let go."""
+MAX_QUOTED_CHARS = 500
+"""So much of what a server says of its failure is passed on."""
+
+
+class McpToolServers:
+    """All the servers of one agent."""
+
+    def __init__(self, servers: Mapping[str, McpServerSettings], base: Path = Path()) -> None:
+        self._servers = [McpToolServer(name, settings, base) for name, settings in servers.items()]
+
+    async def tools(self) -> tuple[list[McpTool], list[NoticePosted]]:
+        """What they offer; a server that cannot be used is told of and done without."""
+        if not self._servers:
+            return [], []
+        found = await asyncio.gather(*(server.list_tools() for server in self._servers))
+        return [tool for offered, _ in found for tool in offered], [notice for _, notice in found if notice is not None]
+
+    async def close(self) -> None:
+        await asyncio.gather(*(server.close() for server in self._servers))
+
+
+class McpToolServer:
+    """One server, through all its lives."""
+
+    def __init__(self, name: str, settings: McpServerSettings, base: Path = Path()) -> None:
+        self.name = name
+        self._settings, self._base = settings, base
+        self._life: McpConnection | None = None
+        self._leaving: list[McpConnection] = []
+        """Those whose start nobody waited for; they are on their way out."""
+        self._lock = asyncio.Lock()
+
+    async def list_tools(self) -> tuple[list[McpTool], NoticePosted | None]:
+        try:
+            return [self._offered(spec) for spec in (await self._alive()).specs], None
+        except GatewayError as error:
+            log.warning("an MCP server cannot be used", server=self.name, why=error.message)
+            title = f"The MCP server '{self.name}' cannot be used: {error.message}"
+            return [], NoticePosted(topic="mcp", title=title, level=NoticeLevel.WARNING)
+
+    async def close(self) -> None:
+        async with self._lock:
+            lives, self._life, self._leaving = [self._life, *self._leaving], None, []
+            for life in lives:
+                if life is not None:
+                    await life.end()
+
+    def _offered(self, spec: ToolSpec) -> McpTool:
+        async def work(input: dict[str, Any], out: OutputSink) -> ToolCallResult:
+            return await self._call(spec.name, input, out)
+
+        permission = self._settings.permissions.get(spec.name, self._settings.permission)
+        return McpTool(server=self.name, spec=spec, tool=Tool(ToolSpec(name=spec.name), work), permission=permission)
+
+    async def _call(self, name: str, input: dict[str, Any], out: OutputSink) -> ToolCallResult:
+        try:
+            life = await self._alive()
+        except GatewayError as error:
+            raise ToolFailed(f"The MCP server '{self.name}' cannot be used: {error.message}") from None
+        came = await life.call(name, input, out)
+        if isinstance(came, ToolCallResult):
+            return came
+        if is_connection_lost(came):
+            await self._drop(life)
+        raise ToolFailed(f"{name} failed: {self._told(came)}")
+
+    async def _alive(self) -> "McpConnection":
+        """The life there is, or a new one."""
+        async with self._lock:
+            if self._life is not None and not self._life.has_ended:
+                return self._life
+            over, self._life = self._life, None
+            if over is not None:
+                await over.end()
+            self._life = await self._started(McpConnection(self.name, self._settings, self._base))
+            return self._life
+
+    async def _started(self, life: "McpConnection") -> "McpConnection":
+        """The life as soon as it can be used; one that cannot, or that nobody waits for any more, is let go."""
+        try:
+            error = await life.wait_until_ready()
+        except asyncio.CancelledError:
+            life.request_stop()
+            self._leaving = [*(one for one in self._leaving if not one.has_ended), life]
+            raise
+        if error is None:
+            return life
+        await life.end()
+        if isinstance(error, TimeoutError):
+            raise TimedOut(f"it did not start within {self._settings.start_seconds:g} seconds")
+        raise BackendFailed(self._told(error))
+
+    async def _drop(self, life: "McpConnection") -> None:
+        async with self._lock:
+            if self._life is life:
+                self._life = None
+        await life.end()
+
+    def _told(self, error: BaseException) -> str:
+        """Why something failed, in one line, without secrets; of several reasons the first."""
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        words = " ".join(str(error).split()) or type(error).__name__
+        return redact(words, self._settings.secrets)[:MAX_QUOTED_CHARS]
+
+
+class McpConnection:
+    """A server from its start to its death: a task of its own holds it, as what it is made of belongs to one task."""
+
+    def __init__(self, name: str, settings: McpServerSettings, base: Path) -> None:
+        self.specs: list[ToolSpec] = []
+        self._name, self._settings, self._base = name, settings, base
+        self._client: Any = None
+        self._ready, self._let_go, self._gone = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._task = asyncio.create_task(self._hold(), name=f"mcp {name}")
+
+    @property
+    def has_ended(self) -> bool:
+        return self._gone.is_set() or self._task.done()
+
+    async def wait_until_ready(self) -> BaseException | None:
+        """Wait until its tools are known; why they are not, otherwise."""
+        ready = asyncio.create_task(self._ready.wait())
+        try:
+            await asyncio.wait((ready, self._task), timeout=self._settings.start_seconds,
+                               return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ready.cancel()
+        if self._ready.is_set():
+            return None
+        return self._failure() if self._task.done() else TimeoutError()
+
+    async def call(self, name: str, input: dict[str, Any], out: OutputSink) -> ToolCallResult | BaseException:
+        """What a tool gave back, or why it did not."""
+        async def progress(done: float, total: float | None, message: str | None) -> None:
+            if message:
+                out(f"{message}\n")
+
+        asked = asyncio.ensure_future(self._client.call_tool(name, input, progress_callback=progress))
+        try:
+            await asyncio.wait((asked, self._task), return_when=asyncio.FIRST_COMPLETED)
+            if asked.done() and not asked.cancelled():
+                error = asked.exception()
+                return error if error is not None else self._result(asked.result())
+            return ConnectionError("the server has gone")
+        finally:
+            asked.cancel()
+
+    def request_stop(self) -> None:
+        self._let_go.set()
+        if not self._ready.is_set():
+            self._task.cancel()  # nobody waits for a start that is not wanted
+
+    async def end(self) -> None:
+        self.request_stop()
+        _, late = await asyncio.wait((self._task,), timeout=CLOSE_SECONDS)
+        for task in late:
+            task.cancel()
+            await asyncio.wait((task,), timeout=CLOSE_SECONDS)
+        if self._task.done() and (error := self._failure()) is not None:
+            log.debug("an MCP server ended badly", server=self._name, error=type(error).__name__)
+
+    def _failure(self) -> BaseException | None:
+        return asyncio.CancelledError() if self._task.cancelled() else self._task.exception()
+
+    async def _hold(self) -> None:
+        async with open_client(self._settings, self._base, self._gone, self._say) as client:
+            self._client = client
+            self.specs = await self._listed(client)
+            self._ready.set()
+            going = [asyncio.create_task(event.wait()) for event in (self._let_go, self._gone)]
+            try:
+                await asyncio.wait(going, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in going:
+                    task.cancel()
+
+    async def _listed(self, client: Any) -> list[ToolSpec]:
+        specs, cursor = [], None
+        for _ in range(MAX_TOOL_PAGES):
+            page = await client.list_tools(cursor=cursor)
+            specs += [ToolSpec(
+                name=tool.name, description=tool.description or "", parameters=tool.input_schema, title=tool.title,
+            ) for tool in page.tools]
+            cursor = page.next_cursor
+            if not cursor:
+                break
+        return specs
+
+    def _result(self, result: Any) -> ToolCallResult:
+        return ToolCallResult(
+            content=redact_content(mcp_result_content(result), self._settings.secrets), is_error=bool(result.is_error)
+        )
+
+    def _say(self, line: Line) -> None:
+        log.info("an MCP server says", server=self._name, line=redact(line, self._settings.secrets)[:MAX_QUOTED_CHARS])

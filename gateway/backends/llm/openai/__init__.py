@@ -1,0 +1,71 @@
+"""A model behind any OpenAI-compatible chat-completions address, a public one or one on this machine."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import HttpUrl
+
+from gateway.backends.kinds import BackendKind
+from gateway.backends.llm.backend import LlmBackend
+from gateway.backends.llm.service import ModelRequest
+from gateway.backends.llm.settings import LlmSettings
+from gateway.backends.llm.toolbox import LlmToolbox
+from gateway.backends.setting_types import settings_context
+from gateway.client import HttpClient, StreamAssembler
+from gateway.model import AgentCapabilities, AgentCard
+from gateway.ports import Backend
+
+from .decoder import ChatCompletionsDecoder
+from .request import chat_request
+
+OPENAI_URL = HttpUrl("https://api.openai.com/v1")
+
+
+class OpenaiSettings(LlmSettings):
+    """Those of any model; and the field in which earlier thoughts are sent back, for services that want them."""
+
+    url: HttpUrl = OPENAI_URL
+    reasoning_field: str | None = None
+
+
+class ChatCompletionsService:
+    """How a chat-completions service is asked and read."""
+
+    path = "/chat/completions"
+
+    def headers(self, settings: LlmSettings) -> dict[str, str]:
+        return {"Authorization": f"Bearer {settings.key.get_secret_value()}"} if settings.key else {}
+
+    def request_body(self, asking: ModelRequest, settings: LlmSettings) -> dict[str, Any]:
+        assert isinstance(settings, OpenaiSettings)
+        length = "max_completion_tokens" if settings.url.host == OPENAI_URL.host else "max_tokens"
+        body = chat_request(asking, settings.reasoning_field)
+        return settings.with_extra({**body, length: settings.max_tokens})
+
+    def decoder(
+        self, scribe: StreamAssembler, toolbox: LlmToolbox, call_ids: set[str], upstream: HttpClient
+    ) -> ChatCompletionsDecoder:
+        return ChatCompletionsDecoder(scribe, toolbox, call_ids, upstream)
+
+
+CARD = AgentCard(
+    name="openai", title="Chat-completions model", capabilities=AgentCapabilities(images=("http", "data")),
+)
+
+
+def _make(settings: Mapping[str, Any], base: Path) -> Backend:
+    return LlmBackend(
+        CARD, OpenaiSettings.model_validate(settings, context=settings_context(base)), ChatCompletionsService(), base
+    )
+
+
+KIND = BackendKind(make=_make, card=CARD, settings=OpenaiSettings)
+
+__all__ = [
+    "KIND",
+    "ChatCompletionsDecoder",
+    "ChatCompletionsService",
+    "OpenaiSettings",
+    "chat_request",
+]

@@ -1,0 +1,182 @@
+"""One chunk of a chat-completions answer: its shape, the words it adds, and what it says of the cost.
+
+Which call a piece of one belongs to: services tell that in many ways, and some hardly at all.
+"""
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from gateway.model import Usage
+
+MAX_COUNT = 2 ** 53
+"""More than anybody counts to."""
+
+
+class FunctionPiece(Struct):
+    name: str | None = None
+    arguments: str | dict[str, Any] | None = None
+
+
+class CallPiece(Struct):
+    index: int | None = None
+    id: str | None = None
+    function: FunctionPiece | None = None
+
+
+class ChunkDelta(Struct):
+    content: str | list[Any] | None = None
+    reasoning_content: str | None = None
+    reasoning: Any = None
+    refusal: str | None = None
+    tool_calls: list[CallPiece] | None = None
+
+
+class TokenDetails(Struct):
+    cached_tokens: Any = None
+    cache_write_tokens: Any = None
+    reasoning_tokens: Any = None
+
+
+class ChunkUsage(Struct):
+    """Numbers in any shape: no answer is given up for what it has cost."""
+
+    prompt_tokens: Any = None
+    completion_tokens: Any = None
+    prompt_tokens_details: TokenDetails | None = None
+    completion_tokens_details: TokenDetails | None = None
+
+
+class ChunkChoice(Struct):
+    delta: ChunkDelta | None = None
+    message: ChunkDelta | None = None
+    finish_reason: str | None = None
+    index: int | None = None
+    usage: ChunkUsage | None = None
+    error: Any = None
+
+
+class ChatChunk(Struct):
+    choices: list[ChunkChoice] | None = None
+    usage: ChunkUsage | None = None
+    error: Any = None
+
+
+decode_chunk = msgspec.json.Decoder(ChatChunk).decode
+EMPTY_CHUNK, NO_DETAILS = ChatChunk(), TokenDetails()
+
+
+def text_only_delta(chunk: ChatChunk, voice: str) -> str | None:
+    """What a chunk adds to the text or the thought that is being told, if it does nothing else."""
+    choices = chunk.choices
+    if choices is None or len(choices) != 1 or chunk.usage is not None:
+        return None
+    choice = choices[0]
+    delta = choice.delta
+    if delta is None or choice.index or choice.finish_reason is not None or delta.tool_calls or delta.refusal:
+        return None
+    thought = delta.reasoning_content or delta.reasoning
+    words, other = (delta.content, thought) if voice == "text" else (thought, delta.content)
+    return None if other or type(words) is not str else words
+
+
+def chunk_usage(cost: ChunkUsage) -> Usage:
+    """What was read from a cache, or written to one, is told apart from what was read anew, as the house has it."""
+    before, after = cost.prompt_tokens_details or NO_DETAILS, cost.completion_tokens_details or NO_DETAILS
+    read, written = _count(before.cached_tokens), _count(before.cache_write_tokens)
+    return Usage(
+        input_tokens=max(0, _count(cost.prompt_tokens) - read - written), output_tokens=_count(cost.completion_tokens),
+        cache_read_tokens=read, cache_write_tokens=written, thinking_tokens=_count(after.reasoning_tokens),
+    )
+
+
+def _count(told: Any) -> int:
+    """Some services count in fractions or in words; what is no number counts nothing."""
+    try:
+        return min(max(0, int(float(told))), MAX_COUNT)
+    except (TypeError, ValueError, OverflowError):
+        return 0
+
+
+class PartialCall:
+    """A call in the making: what it is known by, upstream and to the scribe, and its input so far."""
+
+    __slots__ = ("id", "input", "key", "name")
+
+    def __init__(self, key: tuple[str, int], id: str | None, name: str) -> None:
+        self.key, self.id, self.name = key, id, name
+        self.input: list[str] = []
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing can be added to its input."""
+        return _object("".join(self.input)) is not None
+
+    def repeats(self, arguments: str) -> bool:
+        """Whether a piece says once more, and as a whole, what was said in pieces: some services end so."""
+        if not (self.input and arguments.startswith("{") and arguments.endswith("}")):
+            return False
+        return (whole := _object("".join(self.input))) is not None and whole == _object(arguments)
+
+
+class CallAssembler:
+    """The calls of one answer, in the order they began."""
+
+    def __init__(self) -> None:
+        self._made: list[PartialCall] = []
+        self._at: dict[int, PartialCall] = {}
+
+    def take(self, piece: CallPiece) -> tuple[PartialCall, str, bool]:
+        """The call that a piece belongs to, what it adds to its input, and whether the call begins with it."""
+        function = piece.function or FunctionPiece()
+        name, arguments = function.name or "", function.arguments or ""
+        if isinstance(arguments, dict):
+            arguments = msgspec.json.encode(arguments).decode()
+        call, is_new = self._known(piece), False
+        if call is None or _begins_call(call, piece, name, arguments):
+            call, is_new = self._begin(piece, name), True
+        elif call.repeats(arguments):
+            return call, "", False
+        call.input.append(arguments)
+        return call, arguments, is_new
+
+    def _known(self, piece: CallPiece) -> PartialCall | None:
+        if piece.index is not None:
+            return self._at.get(piece.index)
+        last = self._made[-1] if self._made else None
+        return next((call for call in self._made if piece.id and call.id == piece.id), last)
+
+    def _begin(self, piece: CallPiece, name: str) -> PartialCall:
+        call = PartialCall(("call", len(self._made)), piece.id, name)
+        self._made.append(call)
+        if piece.index is not None:
+            self._at[piece.index] = call
+        return call
+
+
+def _begins_call(call: PartialCall, piece: CallPiece, name: str, arguments: str) -> bool:
+    """Whether a piece belongs to another call than the one its index, or the lack of one, points to.
+
+    Some servers give every call the index 0, some give none, some repeat ids and names with every piece, some
+    give every piece an id of its own, some give two calls one id, and some give a name in pieces, before the input.
+    No call begins without a name.
+    """
+    if not name or not call.name:
+        return False
+    if piece.id and call.id and piece.id != call.id:
+        return True
+    if name != call.name:
+        return call.is_whole or not (piece.id and call.id)
+    if piece.index is None and not piece.id:
+        return True
+    return bool(arguments) and call.is_whole and not (piece.id and call.repeats(arguments))
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    """The JSON object that a text is; None where it is none."""
+    try:
+        found = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None

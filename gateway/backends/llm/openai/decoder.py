@@ -1,0 +1,176 @@
+"""An answer of a chat-completions service, chunk by chunk; lenient with what local servers leave out."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import structlog
+
+from gateway.backends.llm.service import service_error
+from gateway.backends.llm.toolbox import LlmToolbox
+from gateway.client import HttpClient, SseEvent, StreamAssembler, replace_lone_surrogates
+from gateway.errors import BackendFailed
+from gateway.model import BlockKind, StopReason, Usage
+from gateway.ports import BackendEvent
+
+from .chunks import (
+    EMPTY_CHUNK,
+    CallAssembler,
+    CallPiece,
+    ChatChunk,
+    ChunkChoice,
+    ChunkDelta,
+    PartialCall,
+    chunk_usage,
+    decode_chunk,
+    text_only_delta,
+)
+
+log = structlog.get_logger("dragoman.model")
+
+DONE = "[DONE]"
+STOP_REASONS = {
+    "stop": StopReason.END_TURN, "eos": StopReason.END_TURN, "end_turn": StopReason.END_TURN,
+    "tool_calls": StopReason.TOOL_USE, "function_call": StopReason.TOOL_USE,
+    "length": StopReason.MAX_TOKENS, "content_filter": StopReason.REFUSAL,
+}
+ERROR_REASON = "error"
+"""The finish reason of an answer that broke, at services that tell no more of it."""
+
+
+class ChatCompletionsDecoder:
+    """See `gateway.backends.llm.service.ResponseDecoder`."""
+
+    def __init__(self, scribe: StreamAssembler, toolbox: LlmToolbox, call_ids: set[str], upstream: HttpClient) -> None:
+        self.stop, self.usage = StopReason.END_TURN, Usage()
+        self.has_calls = self.wants_continuation = self.is_complete = self.is_closed = False
+        self._scribe, self._toolbox, self._call_ids, self._upstream = scribe, toolbox, call_ids, upstream
+        self._voice = ""
+        self._begun = self._refused = False
+        self._calls = CallAssembler()
+
+    def feed(self, events: Sequence[SseEvent], said: list[BackendEvent]) -> None:
+        words = list[str]()
+        try:
+            for event in events:
+                if self.is_complete:
+                    self._hear_after(event)
+                    continue
+                if event.data == DONE:
+                    self._end()
+                    continue
+                chunk = self._chunk(event.data)
+                if self._voice and (more := text_only_delta(chunk, self._voice)) is not None:
+                    words.append(more)  # nine chunks of ten
+                    continue
+                if words:
+                    said += self._scribe.text_deltas(self._voice, words)
+                    words = []
+                said += self._take(chunk)
+        finally:
+            if words:
+                said += self._scribe.text_deltas(self._voice, words)
+
+    def _end(self) -> None:
+        if not self._begun:
+            raise BackendFailed(f"{self._upstream.name} ended its answer before it had begun it")
+        self.is_complete = self.is_closed = True
+
+    def _take(self, chunk: ChatChunk) -> Sequence[BackendEvent]:
+        if chunk.usage is not None:
+            self.usage = chunk_usage(chunk.usage)
+        if not chunk.choices:
+            return ()
+        choice = chunk.choices[0]
+        if choice.index:
+            return ()
+        self._begun = True
+        delta = choice.delta or choice.message
+        said = self._delta(delta) if delta is not None else ()
+        if choice.finish_reason:
+            self._finish(choice.finish_reason, choice)
+        return said
+
+    def _hear_after(self, event: SseEvent) -> None:
+        if event.data == DONE:
+            self.is_closed = True
+        elif not self.is_closed and (cost := self._chunk(event.data).usage) is not None:
+            self.usage = chunk_usage(cost)
+
+    def _chunk(self, data: str) -> ChatChunk:
+        try:
+            chunk = decode_chunk(data)
+        except (msgspec.DecodeError, RecursionError):
+            if not data.strip():
+                return EMPTY_CHUNK  # an event without words, which some send to keep the line open
+            if (whole := replace_lone_surrogates(data)) != data:
+                return self._chunk(whole)
+            raise BackendFailed(f"{self._upstream.name} sent a chunk that cannot be read") from None
+        if chunk.error:
+            raise service_error(chunk.error, self._upstream)
+        return chunk
+
+    def _finish(self, reason: str, choice: ChunkChoice) -> None:
+        if reason == ERROR_REASON or choice.error:
+            raise service_error(choice.error, self._upstream)
+        if choice.usage is not None:
+            self.usage = chunk_usage(choice.usage)
+        self.is_complete = True
+        stop = STOP_REASONS.get(reason)
+        if stop is None:
+            log.warning("unknown finish reason", upstream=self._upstream.name, reason=reason[:100])
+        self.stop = StopReason.REFUSAL if self._refused else stop or StopReason.END_TURN
+
+    # -- pieces ---------------------------------------------------------------------------------------------------
+
+    def _delta(self, delta: ChunkDelta) -> Sequence[BackendEvent]:
+        content, thought = delta.content, delta.reasoning_content or delta.reasoning
+        said: list[BackendEvent] = []
+        if isinstance(thought, str) and thought:
+            said += self._words("thinking", thought, BlockKind.THINKING)
+        if content:
+            said += self._content(content)
+        if delta.refusal:
+            self._refused = True
+            said += self._words("text", delta.refusal)
+        for piece in delta.tool_calls or ():
+            said += self._call(piece)
+        return said
+
+    def _content(self, content: str | list[Any]) -> list[BackendEvent]:
+        """Words; or pieces of them, as some services have it that think between their words."""
+        if isinstance(content, str):
+            return self._words("text", content)
+        said: list[BackendEvent] = []
+        for piece in content:
+            if isinstance(piece, dict):
+                said += self._piece(piece)
+        return said
+
+    def _piece(self, piece: dict[str, Any]) -> list[BackendEvent]:
+        if isinstance(text := piece.get("text"), str):
+            return self._words("text", text)
+        thoughts = piece.get("thinking")
+        if isinstance(thoughts, str):
+            return self._words("thinking", thoughts, BlockKind.THINKING)
+        return [event for thought in (thoughts if isinstance(thoughts, list) else ()) if isinstance(thought, dict)
+                for event in self._words("thinking", str(thought.get("text") or ""), BlockKind.THINKING)]
+
+    def _words(self, key: str, text: str, kind: BlockKind = BlockKind.TEXT) -> list[BackendEvent]:
+        if not text:
+            return []
+        ended = self._scribe.end(self._voice) if self._voice and self._voice != key else []
+        self._voice = key
+        return [*ended, *self._scribe.text_delta(key, text, kind)]
+
+    def _call(self, piece: CallPiece) -> list[BackendEvent]:
+        call, arguments, is_new = self._calls.take(piece)
+        said = self._begin(call) if is_new else []
+        return [*said, *self._scribe.input_delta(call.key, arguments)]
+
+    def _begin(self, call: PartialCall) -> list[BackendEvent]:
+        said = self._scribe.end_texts() if self._voice else []
+        self._voice, self.has_calls = "", True
+        fresh = call.id if call.id and call.id not in self._call_ids else ""  # one that is taken is exchanged
+        self._call_ids.add(fresh)
+        return [*said, *self._scribe.call(call.key, self._toolbox.call(call.name, fresh))]

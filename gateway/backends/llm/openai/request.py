@@ -1,0 +1,107 @@
+"""A conversation as chat-completions services want it told."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec.json import encode
+
+from gateway.backends.llm.conversation import (
+    ConversationMessage,
+    InputMessage,
+    OutputMessage,
+    content_as_text,
+    missing_result,
+)
+from gateway.backends.llm.service import ModelRequest
+from gateway.backends.llm.toolbox import LlmToolbox
+from gateway.model import (
+    AnyPart,
+    HistoryEntry,
+    ImagePart,
+    Role,
+    ThinkingPart,
+    ToolCall,
+    ToolOrigin,
+    ToolSpec,
+    ToolUsePart,
+)
+
+Message = dict[str, Any]
+
+
+def chat_request(asking: ModelRequest, reasoning_field: str | None = None) -> dict[str, Any]:
+    """The body of a streaming request; a field that is None is left out by whoever sends it."""
+    return {
+        "model": asking.model,
+        "messages": [*_system(asking.system), *(
+            message for exchange in asking.exchanges for message in _messages(exchange, asking.toolbox, reasoning_field)
+        )],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "tools": [*map(_tool, asking.toolbox.specs), *asking.provider_tools] or None,
+        "response_format": _format(asking.schema),
+    }
+
+
+def _system(text: str) -> list[Message]:
+    return [{"role": "system", "content": text}] if text else []
+
+
+def _tool(spec: ToolSpec) -> dict[str, Any]:
+    return {"type": "function", "function": {
+        "name": spec.name, "description": spec.description, "parameters": spec.parameters,
+    }}
+
+
+def _format(schema: dict[str, Any] | None) -> dict[str, Any] | None:
+    if schema is None:
+        return None
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+
+
+def _messages(exchange: ConversationMessage, toolbox: LlmToolbox, reasoning_field: str | None) -> Iterator[Message]:
+    if isinstance(exchange, InputMessage):
+        role = "system" if exchange.role is Role.SYSTEM else "user"
+        yield {"role": role, "content": _content(exchange.parts) if role == "user" else content_as_text(exchange.parts)}
+        return
+    calls = [call for call in exchange.calls if call.origin is not ToolOrigin.PROVIDER]
+    text = content_as_text(tuple(part for part in exchange.parts if not isinstance(part, ThinkingPart | ToolUsePart)))
+    if not text and not calls:
+        return
+    yield {
+        "role": "assistant", "content": text or None, **_reasoning(exchange, reasoning_field, bool(calls)),
+        **({"tool_calls": [_call(call, toolbox) for call in calls]} if calls else {}),
+    }
+    for call in calls:
+        yield _result(call, exchange.results.get(call.call_id) or missing_result(call))
+
+
+def _reasoning(spoken: OutputMessage, field: str | None, called: bool) -> dict[str, str]:
+    """The thoughts, for services that want them; with calls such a service wants the field even if it is empty."""
+    thoughts = "".join(part.text for part in spoken.parts if isinstance(part, ThinkingPart))
+    return {field: thoughts} if field and (thoughts or called) else {}
+
+
+def _call(call: ToolCall, toolbox: LlmToolbox) -> dict[str, Any]:
+    return {"id": call.call_id, "type": "function", "function": {
+        "name": toolbox.service_name(call.name), "arguments": encode(call.input).decode(),
+    }}
+
+
+def _result(call: ToolCall, entry: HistoryEntry) -> Message:
+    words = content_as_text(entry.content)
+    return {"role": "tool", "tool_call_id": call.call_id, "content": f"Error: {words}" if entry.is_error else words}
+
+
+def _content(parts: tuple[AnyPart, ...]) -> str | list[dict[str, Any]]:
+    """A bare string where there is nothing but words: every server takes that."""
+    if not any(isinstance(part, ImagePart) for part in parts):
+        return content_as_text(parts)
+    return [piece for part in parts if (piece := _piece(part)) is not None]
+
+
+def _piece(part: AnyPart) -> dict[str, Any] | None:
+    if isinstance(part, ImagePart):
+        return {"type": "image_url", "image_url": {"url": part.url}}
+    words = content_as_text((part,))
+    return {"type": "text", "text": words} if words else None

@@ -1,0 +1,95 @@
+"""What config.yaml may say of an agent that is a model behind an address, whichever service it is."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, HttpUrl, PositiveFloat, PositiveInt, model_validator
+
+from gateway.backends.setting_types import Executable, SecretSetting
+from gateway.backends.tools import CALC, CLOCK, SEARCH
+from gateway.model import Permission
+from gateway.ports import Timeouts
+
+BUILTIN_SPECS = {spec.name: spec for spec in (CLOCK, CALC, SEARCH)}
+
+
+def _names_as_allowed(value: object) -> object:
+    """A list of names is a list of what is allowed."""
+    return dict.fromkeys(value, Permission.ALLOW) if isinstance(value, list) else value
+
+
+def _check_builtin(value: object) -> object:
+    for name in value if isinstance(value, dict) else ():
+        if name not in BUILTIN_SPECS:
+            raise ValueError(f"there is no built-in tool '{name}'; there are {', '.join(BUILTIN_SPECS)}")
+    return value
+
+
+class _StrictSettings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+
+class McpServerSettings(_StrictSettings):
+    """One MCP server: a command to run, or an address to ask; and what the agent may do with its tools."""
+
+    env: dict[str, SecretSetting] = {}
+    command: Executable | None = None
+    args: tuple[str, ...] = ()
+    url: HttpUrl | None = None
+    headers: dict[str, SecretSetting] = {}
+    key: SecretSetting | None = None
+    permission: Permission = Permission.ASK
+    permissions: dict[str, Permission] = {}
+    start_seconds: PositiveFloat = 30.0
+    call_seconds: PositiveFloat = 120.0
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> "McpServerSettings":
+        if (self.command is None) is (self.url is None):
+            raise ValueError("an MCP server has a command or a url, and not both")
+        if self.command is None and (self.args or self.env):
+            raise ValueError("args and env belong to a command")
+        if self.url is None and (self.headers or self.key):
+            raise ValueError("headers and key belong to a url")
+        return self
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        given = (*self.env.values(), *self.headers.values(), *((self.key,) if self.key else ()))
+        return tuple(secret.get_secret_value() for secret in given)
+
+
+class LlmSettings(_StrictSettings):
+    """Where the model is, how it is asked, what it may use, and how long it is waited for."""
+
+    url: HttpUrl
+    key: SecretSetting | None = None
+    headers: dict[str, SecretSetting] = {}
+    model: str | None = None
+    system: str | None = None
+    max_steps: PositiveInt = 16
+    max_tokens: PositiveInt | None = None
+    first_byte_seconds: PositiveFloat = 120.0
+    idle_seconds: PositiveFloat = 120.0
+    total_seconds: PositiveFloat = 1800.0
+    retries: int = Field(default=2, ge=0, le=10)
+    tools: Annotated[dict[str, Permission], BeforeValidator(_check_builtin), BeforeValidator(_names_as_allowed)] = {}
+    provider_tools: tuple[dict[str, Any], ...] = ()
+    mcp: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,32}$")], McpServerSettings] = {}
+    extra: dict[str, Any] = {}
+
+    @property
+    def patience(self) -> Timeouts:
+        return Timeouts(
+            first_byte=self.first_byte_seconds, idle=self.idle_seconds, total=self.total_seconds,
+            attempts=self.retries + 1,
+        )
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """All that must never be repeated."""
+        own = (*self.headers.values(), *((self.key,) if self.key else ()))
+        return (*(secret.get_secret_value() for secret in own), *(s for m in self.mcp.values() for s in m.secrets))
+
+    def with_extra(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The body of a request with the fields of `extra` in it; one that is null is left out."""
+        return {name: value for name, value in (body | self.extra).items() if value is not None}

@@ -1,0 +1,115 @@
+"""The function: found by name, its parameters looked at once, and called with what they ask for."""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from gateway.errors import NotFound
+from gateway.model import SendMessage, text_of
+from gateway.yaml_positions import Position, Problem, Problems, suggest
+
+from ..user_modules import UserModule, load_user_module
+from .settings import PythonSettings, settings_error
+from .turn import AgentTurn, BlockingTurn
+
+Function = Callable[..., Any]
+FunctionTurn = AgentTurn | BlockingTurn
+
+PARAMETERS: Mapping[str, Callable[[FunctionTurn], Any]] = {
+    "turn": lambda turn: turn,
+    "text": lambda turn: text_of(turn.command.content) if isinstance(turn.command, SendMessage) else "",
+    "history": lambda turn: turn.history,
+    "settings": lambda turn: turn.settings,
+}
+"""What every function may have, by the name of its parameter."""
+
+_NAMED_KINDS = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    inspect.Parameter.KEYWORD_ONLY,
+)
+
+
+class AgentFunction:
+    """A function, where it comes from, and what it wants to be called with."""
+
+    def __init__(self, reference: str, source: UserModule, function: Function, options: Mapping[str, Any]) -> None:
+        self.reference, self.source, self._function = reference, source, function
+        self.location = function_location(function, source)
+        self._signature = inspect.signature(function)
+        self._options = dict(options)
+
+    @property
+    def is_async(self) -> bool:
+        """Whether calling it runs nothing yet, so that it can be done on the loop."""
+        return inspect.iscoroutinefunction(self._function) or inspect.isasyncgenfunction(self._function)
+
+    def call(self, turn: FunctionTurn) -> Any:
+        bound, rest = self._signature.bind_partial(), dict(self._options)
+        for name in self._signature.parameters:
+            if name in PARAMETERS:
+                bound.arguments[name] = PARAMETERS[name](turn)
+            elif name in rest:
+                bound.arguments[name] = rest.pop(name)
+        return self._function(*bound.args, **bound.kwargs, **rest)
+
+
+def load_function(settings: PythonSettings, base: Path) -> AgentFunction:
+    """The function that the settings name. Raises `Problems` or `ValidationError`, which know the mistake's place."""
+    module_name, _, name = settings.agent.partition(":")
+    try:
+        source = load_user_module(module_name, base)
+    except NotFound as error:
+        raise settings_error(error.message, "agent", value=settings.agent) from error
+    function: Any = getattr(source.module, name, None)
+    _check_function(settings.agent, source, name, function)
+    parameters = inspect.signature(function).parameters.values()
+    _check_parameters(settings, function, parameters, source)
+    _check_options(settings, parameters)
+    return AgentFunction(settings.agent, source, function, settings.options)
+
+
+def _check_function(word: str, source: UserModule, name: str, function: Any) -> None:
+    file = getattr(source.module, "__file__", None) or source.module.__name__
+    if inspect.isclass(function):
+        raise settings_error(f"'{name}' in {file} is a class; name it as `backend: {word}`", "agent", value=word)
+    if not callable(function):
+        hint = suggest(name, [known for known, value in vars(source.module).items() if inspect.isroutine(value)])
+        raise settings_error(f"{file} has no function '{name}'" + (f"; {hint}" if hint else ""), "agent", value=word)
+
+
+def _check_parameters(
+    settings: PythonSettings, function: Function, parameters: Iterable[inspect.Parameter], source: UserModule,
+) -> None:
+    """Every parameter without a default is one that we have something for."""
+    known, place = [*PARAMETERS, *settings.options], function_location(function, source)
+    problems = [
+        Problem(place, f"'{settings.agent}' has a parameter '{one.name}' that nothing is known for",
+                suggest(one.name, known) or f"it may have {', '.join(PARAMETERS)}, and what stands under `options:`")
+        for one in parameters if one.kind in _NAMED_KINDS and one.default is one.empty and one.name not in known
+    ]
+    if problems:
+        raise Problems(problems)
+
+
+def _check_options(settings: PythonSettings, parameters: Iterable[inspect.Parameter]) -> None:
+    """Every option is the name of a parameter, and none of those that are given anyway."""
+    names = [one.name for one in parameters if one.kind in _NAMED_KINDS]
+    takes_all = any(one.kind is one.VAR_KEYWORD for one in parameters)
+    for option in settings.options:
+        if option in PARAMETERS:
+            told = f"'{option}' is what every function is given, and cannot be an option"
+            raise settings_error(told, "options", option, value=option)
+        if option not in names and not takes_all:
+            hint = suggest(option, set(names) - set(PARAMETERS))
+            told = f"'{settings.agent}' has no parameter '{option}'" + (f"; {hint}" if hint else "")
+            raise settings_error(told, "options", option, value=option)
+
+
+def function_location(function: Function, source: UserModule) -> Position:
+    """Where a function is written."""
+    code = getattr(inspect.unwrap(function), "__code__", None) or getattr(type(function).__call__, "__code__", None)
+    if code is None:
+        return Position(str(source.files[0]) if source.files else source.module.__name__)
+    return Position(code.co_filename, code.co_firstlineno)

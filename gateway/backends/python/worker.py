@@ -1,0 +1,219 @@
+"""The way from the task or thread a function runs in to its turn: bounded, in order, and cut when the turn is over.
+
+Threads for functions that may block: a bounded number, one to a turn, and none that keeps the server from ending.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Literal, TypeVar
+
+from gateway.errors import Overloaded
+from gateway.model import Answer, AnyAsk
+from gateway.ports import BackendEvent
+
+Value = TypeVar("Value")
+MAX_AHEAD = 64
+"""So many strings may be on the way before the function waits; after an event it waits until that is said."""
+
+
+class ThreadHalted(BaseException):
+    """The turn is over; raised in a thread that would go on, where a task would be cancelled."""
+
+
+class AskRequest:
+    """Where the function waits for people."""
+
+    def __init__(self, asks: Sequence[AnyAsk], scope_id: str) -> None:
+        self.asks, self.scope_id = asks, scope_id
+        self.answers: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
+
+
+PipeItem = Sequence[BackendEvent] | AskRequest
+
+
+class Pipe:
+    """What is put in comes out in order. As a context manager it ends with its block, however that ends."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._changed = threading.Condition()
+        self._news, self._moved = asyncio.Event(), asyncio.Event()
+        self._waiting: list[PipeItem] = []
+        self._put = self._taken = self._said = 0
+        self._is_halted = self._is_over = False
+        self._error: BaseException | None = None
+        self._calls: set[Future[Any]] = set()
+
+    # -- the function's end ---------------------------------------------------------------------------------------
+
+    async def put(self, batch: PipeItem, ahead: int = 0) -> None:
+        """Hand over, and wait until all but so many of what was handed over has been said."""
+        with self._changed:
+            goal = self._add(batch) - ahead
+        self._news.set()
+        while self._said < goal:
+            self._moved.clear()
+            await self._moved.wait()
+
+    def put_from_thread(self, batch: PipeItem, ahead: int = 0) -> None:
+        """The same for a thread; raises `ThreadHalted` once the turn is over."""
+        with self._changed:
+            self._go_on()
+            goal = self._add(batch) - ahead
+            if len(self._waiting) == 1:
+                self._loop.call_soon_threadsafe(self._news.set)
+            self._changed.wait_for(lambda: self._said >= goal or self._is_halted)
+            self._go_on()
+
+    def call_from_thread(self, step: Coroutine[Any, Any, Value]) -> Value:
+        """What a coroutine gives, which is run on the loop while the thread waits."""
+        with self._changed:
+            if self._is_halted:
+                step.close()
+            self._go_on()
+            call = asyncio.run_coroutine_threadsafe(step, self._loop)
+            self._calls.add(call)
+        try:
+            return call.result()
+        except CancelledError:
+            raise ThreadHalted from None
+        finally:
+            with self._changed:
+                self._calls.discard(call)
+
+    def __enter__(self) -> "Pipe":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None,
+    ) -> Literal[True]:
+        if isinstance(error, SystemExit | KeyboardInterrupt):  # it is not an agent's to end the server
+            gone = RuntimeError(f"the agent raised {type(error).__name__}({error})")
+            gone.__cause__ = error
+            error = gone
+        self._error, self._is_over = error, True
+        self._news.set()
+        return True
+
+    def _add(self, batch: PipeItem) -> int:
+        self._waiting.append(batch)
+        self._put += 1
+        return self._put
+
+    def _go_on(self) -> None:
+        if self._is_halted:
+            raise ThreadHalted
+
+    # -- the turn's end -------------------------------------------------------------------------------------------
+
+    async def take(self) -> list[PipeItem] | None:
+        """All that was put in since, which counts as said at the next call; None at the end, or what it ended with."""
+        self._count()
+        while not self._waiting:
+            if self._is_over:
+                if self._error is not None:
+                    raise self._error
+                return None
+            self._news.clear()
+            if not self._waiting:
+                await self._news.wait()
+        with self._changed:
+            taken, self._waiting = self._waiting, []
+        self._taken += len(taken)
+        return taken
+
+    def _count(self) -> None:
+        with self._changed:
+            self._said = self._taken
+            self._changed.notify_all()
+        self._moved.set()
+
+    def halt(self) -> None:
+        """The turn is over: whoever waits in a thread waits no longer."""
+        with self._changed:
+            self._is_halted = True
+            self._changed.notify_all()
+            calls = list(self._calls)
+        for call in calls:
+            call.cancel()
+
+
+def set_result_from_thread(loop: asyncio.AbstractEventLoop, future: "asyncio.Future[Value]", given: Value) -> None:
+    """Settle a future of a loop from a thread; a loop that is gone, or nobody who waits, need not be told."""
+    def settle() -> None:
+        if not future.done():
+            future.set_result(given)
+
+    with suppress(RuntimeError):  # the loop is closed
+        loop.call_soon_threadsafe(settle)
+
+
+THREAD_WAIT_SECONDS = 10.0
+"""How long a turn waits for a thread to become free."""
+
+
+class ThreadResult:
+    """How a piece of work ended; as a context manager it takes whatever is raised."""
+
+    value: Any = None
+    error: BaseException | None = None
+
+    def __enter__(self) -> "ThreadResult":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None,
+    ) -> Literal[True]:
+        self.error = error
+        return True
+
+
+class ThreadRunner:
+    """So many at most; a thread that hangs counts until it ends."""
+
+    def __init__(self, most: int, *, wait_seconds: float = THREAD_WAIT_SECONDS) -> None:
+        self._most, self._free, self._wait_seconds = most, asyncio.Semaphore(most), wait_seconds
+
+    async def run(self, work: Callable[[], Any], name: str, halt: Callable[[], None]) -> Any:
+        """What the work gives or raises. Cancelled, it has the work halted and waits; cancelled again, it does not."""
+        await self._acquire()
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[ThreadResult] = loop.create_future()
+        done.add_done_callback(lambda _: self._free.release())
+
+        def carry_out() -> None:
+            result = ThreadResult()
+            with result:
+                result.value = work()
+            set_result_from_thread(loop, done, result)
+
+        # A daemon: what hangs is no reason for the server to stay.
+        _start_thread(threading.Thread(target=carry_out, name=name, daemon=True), done)
+        try:
+            result = await asyncio.shield(done)
+        except asyncio.CancelledError:
+            halt()
+            await asyncio.wait([done])
+            raise
+        if result.error is not None:
+            raise result.error
+        return result.value
+
+    async def _acquire(self) -> None:
+        try:
+            async with asyncio.timeout(self._wait_seconds):
+                await self._free.acquire()
+        except TimeoutError:
+            raise Overloaded(f"All {self._most} threads of the agent are at work.") from None
+
+
+def _start_thread(thread: threading.Thread, done: "asyncio.Future[ThreadResult]") -> None:
+    try:
+        thread.start()
+    except RuntimeError as error:  # the system has no more
+        done.cancel()
+        raise Overloaded("No thread could be started for the agent.") from error

@@ -1,0 +1,234 @@
+"""Replays: the turns of a recorded session happen again in a new one, at their own pace or faster."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.errors import Conflict, GatewayError, NotFound, Overloaded
+from gateway.model import (
+    BACKEND_EVENTS,
+    ROOT,
+    Compact,
+    Fault,
+    FaultRaised,
+    InputAccepted,
+    Interrupt,
+    Record,
+    SendMessage,
+    SessionCreated,
+    SessionStatus,
+    SessionView,
+    TurnEnded,
+    TurnResumed,
+    TurnStarted,
+    TurnSuspended,
+    without_rewound,
+)
+from gateway.ports import BackendEvent, ReplayState, ScopedEvent, SessionService, Sleep, Turn
+from gateway.time_slices import one_at_a_time
+
+ReplayListener = Callable[[str, ReplayState], Awaitable[None]]
+
+WAIT_SLICE_SECONDS, MAX_PAUSE_SECONDS, TURN_GAP_SECONDS = 0.25, 30.0, 1.0
+"""Seconds: how soon a new speed is felt, the longest silence that is kept, and how long turns are apart."""
+MAX_REPLAYS, MAX_FINISHED_REPLAYS = 32, 1000
+"""How many replays there are at a time, and of how many it is known how they ended."""
+
+
+@dataclass(slots=True)
+class RecordedTurn:
+    """What somebody said, what the agent did, and after how many seconds each."""
+
+    command: SendMessage | Compact
+    steps: list[tuple[float, BackendEvent]] = field(default_factory=list)
+    fault: Fault | None = None
+
+
+def recorded_turns(records: Iterable[Record]) -> list[RecordedTurn]:
+    """The turns that ended; the time in which people were waited for is no part of them."""
+    commands: dict[str, SendMessage | Compact] = {}
+    open_turns: dict[str, RecordedTurn] = {}
+    done: list[RecordedTurn] = []
+    last = 0.0
+    for record in records:
+        event, turn_id = record.event, record.turn_id or ""
+        if isinstance(event, InputAccepted) and isinstance(event.command, SendMessage | Compact):
+            commands[event.command_id] = event.command
+        elif isinstance(event, TurnStarted) and event.command_id in commands:
+            open_turns[turn_id], last = RecordedTurn(commands[event.command_id]), record.at
+        elif turn_id not in open_turns:
+            continue
+        elif isinstance(event, TurnEnded):
+            done.append(_with_fault(open_turns.pop(turn_id), event))
+        elif isinstance(event, TurnSuspended | TurnResumed):
+            last = record.at
+        elif type(event) in BACKEND_EVENTS:
+            said = event if record.scope_id == ROOT else ScopedEvent(record.scope_id, event)
+            open_turns[turn_id].steps.append((min(max(record.at - last, 0.0), MAX_PAUSE_SECONDS), said))
+            last = record.at
+    return done
+
+
+def _with_fault(turn: RecordedTurn, event: TurnEnded) -> RecordedTurn:
+    """A fault that ended the turn is raised again, and not merely told."""
+    if event.fault is not None:
+        turn.fault = event.fault
+        turn.steps = [step for step in turn.steps if step[1] != FaultRaised(fault=event.fault)]
+    return turn
+
+
+class RecordedFault(GatewayError):
+    """The fault of the recorded turn, once more."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message, details=fault.details)
+        self.code = fault.code  # type: ignore[misc]
+        self.retryable = fault.retryable  # type: ignore[misc]
+
+
+class ReplayBackend:
+    """Plays recorded turns in the agent's place, one for each turn that the replay itself begins."""
+
+    def __init__(self, speed: int, sleep: Sleep) -> None:
+        self.speed = speed
+        self.next: RecordedTurn | None = None
+        self._sleep = sleep
+
+    async def run(self, turn: Turn) -> AsyncGenerator[BackendEvent, None]:
+        recorded, self.next = self.next, None
+        if recorded is None or recorded.command != turn.command:
+            raise Conflict("a replay is going on in this session; wait for its end, or stop it")
+        for seconds, said in recorded.steps:
+            await self.wait(seconds)
+            yield said
+        if recorded.fault is not None:
+            raise RecordedFault(recorded.fault)
+
+    async def wait(self, seconds: float) -> None:
+        """So long at the speed of then; a new speed is felt at once."""
+        while seconds > 0:
+            slept = min(seconds / self.speed, WAIT_SLICE_SECONDS)
+            await self._sleep(slept)
+            seconds -= slept * self.speed
+
+    async def close(self) -> None:
+        """Nothing to put away."""
+
+
+class Replay:
+    """One session being replayed in another."""
+
+    def __init__(self, view: SessionView, source: str, turns: Sequence[RecordedTurn], player: ReplayBackend) -> None:
+        self.view = view
+        self.player = player
+        self.turns = turns
+        self.task: asyncio.Task[None] | None = None
+        self._source = source
+        self._status = "replaying"
+        self._turn = 0
+
+    @property
+    def state(self) -> ReplayState:
+        return ReplayState(
+            source=self._source, status=self._status, speed=self.player.speed, turn=self._turn, turns=len(self.turns),
+        )
+
+    async def play(self, sessions: SessionService, on_change: ReplayListener) -> None:
+        """Turn by turn, until all are played or somebody interrupts one."""
+        owner, session_id = self.view.owner, self.view.session_id
+        try:
+            for turn in self.turns:
+                if self._turn:
+                    await self.player.wait(TURN_GAP_SECONDS)
+                self.player.next = turn
+                await sessions.submit(owner, session_id, [turn.command])
+                self._turn += 1
+                while self.view.status in (SessionStatus.RUNNING, SessionStatus.SUSPENDED):
+                    await self.player.wait(0.05 * self.player.speed)
+                if self.view.ended is not None and self.view.ended.outcome == "interrupted":
+                    break
+            await self.end("completed" if self._turn == len(self.turns) else "stopped", sessions, on_change)
+        except GatewayError:  # the session was closed or deleted, or somebody else speaks in it
+            self._status = "stopped"
+
+    async def end(self, status: str, sessions: SessionService, on_change: ReplayListener) -> None:
+        self._status = status
+        await sessions.replace_backend(self.view.owner, self.view.session_id, None)
+        await on_change(self.view.session_id, self.state)
+
+
+class SessionReplayer:
+    """All replays of one server; the way to wait is given, so that a test need not."""
+
+    def __init__(self, sessions: SessionService, sleep: Sleep = asyncio.sleep) -> None:
+        self._sessions = sessions
+        self._sleep = sleep
+        self._replays: dict[str, tuple[Replay, ReplayListener]] = {}
+
+    async def can(self, owner: str, session_id: str) -> str | None:
+        view = await self._sessions.get(owner, session_id)
+        if view.status in (SessionStatus.RUNNING, SessionStatus.SUSPENDED):
+            return "a turn is running in the session"
+        return None if len(view.checkpoints) > 1 else "nothing has happened in the session"
+
+    async def start(
+        self, owner: str, session_id: str, speed: int, metadata: dict[str, Any], on_change: ReplayListener,
+    ) -> SessionView:
+        if why := await self.can(owner, session_id):
+            raise Conflict(why)
+        if len(self._going) >= MAX_REPLAYS:
+            raise Overloaded(f"{MAX_REPLAYS} replays are going on, and no more are allowed")
+        async with one_at_a_time(owner):
+            whole = await self._sessions.records(owner, session_id)
+            records = await asyncio.to_thread(without_rewound, whole)
+            turns = await asyncio.to_thread(recorded_turns, records)
+        created, old = records[0].event, await self._sessions.get(owner, session_id)
+        assert isinstance(created, SessionCreated)
+        view = await self._sessions.create(
+            owner, old.agent, settings=created.settings, history=created.history, title=old.title, metadata=metadata,
+        )
+        replay = Replay(view, session_id, turns, ReplayBackend(speed, self._sleep))
+        await self._sessions.replace_backend(owner, view.session_id, replay.player)
+        self._keep(view.session_id, replay, on_change)
+        await on_change(view.session_id, replay.state)
+        replay.task = asyncio.create_task(replay.play(self._sessions, on_change), name=f"replay {view.session_id}")
+        return view
+
+    def state(self, owner: str, session_id: str) -> ReplayState:
+        return self._find(owner, session_id)[0].state
+
+    async def change(
+        self, owner: str, session_id: str, *, speed: int | None = None, stop: bool = False,
+    ) -> ReplayState:
+        replay, on_change = self._find(owner, session_id)
+        replay.player.speed = speed or replay.player.speed
+        if stop and replay.task is not None and not replay.task.done():
+            replay.task.cancel()
+            await self._sessions.submit(owner, session_id, [Interrupt()])
+            await replay.end("autonomous", self._sessions, on_change)
+        elif speed is not None:
+            await on_change(session_id, replay.state)
+        return replay.state
+
+    async def close(self) -> None:
+        tasks = self._going
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    @property
+    def _going(self) -> list[asyncio.Task[None]]:
+        return [replay.task for replay, _ in self._replays.values() if replay.task and not replay.task.done()]
+
+    def _keep(self, session_id: str, replay: Replay, on_change: ReplayListener) -> None:
+        over = [known for known, (one, _) in self._replays.items() if one.task is None or one.task.done()]
+        for known in over[:max(0, len(self._replays) + 1 - MAX_FINISHED_REPLAYS)]:
+            del self._replays[known]
+        self._replays[session_id] = replay, on_change
+
+    def _find(self, owner: str, session_id: str) -> tuple[Replay, ReplayListener]:
+        found = self._replays.get(session_id)
+        if found is None or found[0].view.owner != owner:
+            raise NotFound(f"session '{session_id}' is no replay")
+        return found

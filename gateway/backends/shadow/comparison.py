@@ -1,0 +1,148 @@
+"""What a turn is made of, without its words: which blocks, which calls, which asks, and how it ended.
+
+Where differences are written: a line of JSON per turn in a file that does not grow for ever, and the journal.
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import structlog
+
+from gateway.errors import GatewayError
+from gateway.model import (
+    ROOT,
+    AnyAsk,
+    BlockEnded,
+    BlockKind,
+    MessageEnded,
+    QuestionAsk,
+    ScopeOpened,
+    SessionCompacted,
+    StopReason,
+    ToolReturned,
+    call_of,
+)
+from gateway.ports import BackendEvent, Clock, ScopedEvent
+from gateway.private_files import make_private_folder, private_opener
+
+MAX_FACTS = 10_000
+"""So many facts of a turn are kept; a turn of more is compared by its beginning."""
+_NOT_AN_END = (StopReason.TOOL_USE, StopReason.NEEDS_INPUT)
+
+
+class TurnStructure:
+    """Takes note of one turn as its agent tells it; how words are cut into messages and pieces is left to each."""
+
+    def __init__(self) -> None:
+        self._facts: list[str] = []
+        self._results: list[str] = []
+        self._calls: dict[str, str] = {}
+        self._scopes: dict[str, str] = {ROOT: ""}
+        self._end = ""
+        self._stop = StopReason.END_TURN
+
+    @property
+    def facts(self) -> list[str]:
+        """All of it in order; results that came between the same words are sorted, for calls run side by side."""
+        return [*self._facts, *sorted(self._results), self._end or f"ended: {self._stop}"]
+
+    def say(self, said: BackendEvent) -> None:
+        event, scope_id = (said.event, said.scope_id) if isinstance(said, ScopedEvent) else (said, ROOT)
+        if isinstance(event, BlockEnded):
+            self._block(event, scope_id)
+        elif isinstance(event, ToolReturned):
+            name = self._calls.get(event.call_id, "a call nobody made")
+            self._results.append(self._in(scope_id, f"result of {name}: {'error' if event.is_error else 'ok'}"))
+        elif isinstance(event, ScopeOpened):
+            self._scopes[scope_id] = f"{self._scopes.get(event.parent, '')}sub-agent: "
+            self._note("sub-agent opened", event.parent)
+        elif isinstance(event, SessionCompacted):
+            self._note("compacted", scope_id)
+        elif isinstance(event, MessageEnded) and scope_id == ROOT:
+            self._stop = StopReason.END_TURN if event.stop_reason in _NOT_AN_END else event.stop_reason
+
+    def ask(self, asks: Sequence[AnyAsk], scope_id: str = ROOT) -> None:
+        for ask in asks:
+            call = call_of(ask)
+            about = f" {call.name}" if call else ""
+            many = f" ({len(ask.questions)})" if isinstance(ask, QuestionAsk) else ""
+            self._note(f"asked: {ask.kind}{about}{many}", scope_id)
+
+    def fail(self, error: BaseException) -> None:
+        self._end = f"failed: {error.code if isinstance(error, GatewayError) else type(error).__name__}"
+
+    # -- taking note --------------------------------------------------------------------------------------------------
+
+    def _block(self, event: BlockEnded, scope_id: str) -> None:
+        if event.torn:
+            self._note("torn call", scope_id)
+        elif event.call is not None:
+            self._calls[event.call.call_id] = event.call.name
+            self._note(f"call {event.call.name}({', '.join(sorted(event.call.input))})", scope_id)
+        elif event.data is not None:
+            self._note(f"data: {event.data.type}", scope_id)
+        elif event.kind is BlockKind.IMAGE or event.text:
+            self._note(str(event.kind), scope_id, once=True)
+
+    def _note(self, fact: str, scope_id: str, *, once: bool = False) -> None:
+        fact = self._in(scope_id, fact)
+        if once and not self._results and self._facts and self._facts[-1] == fact:
+            return
+        self._facts += [*sorted(self._results), fact]
+        self._results.clear()
+        del self._facts[MAX_FACTS:]
+
+    def _in(self, scope_id: str, fact: str) -> str:
+        return f"{self._scopes.get(scope_id, '')}{fact}"
+
+
+def differences(first: Sequence[str], second: Sequence[str]) -> list[dict[str, object]]:
+    """Where the second departs from the first: at which fact, what the one had there, and what the other."""
+    matcher = SequenceMatcher(None, first, second, autojunk=False)
+    return [
+        {"at": low, "first": list(first[low:high]), "second": list(second[begin:end])}
+        for kind, low, high, begin, end in matcher.get_opcodes() if kind != "equal"
+    ]
+
+
+log = structlog.get_logger("dragoman.shadow")
+MAX_REPORT_BYTES = 64 * 1024 * 1024
+"""A report of more bytes makes room for a new one; the last is kept beside it."""
+
+
+class ShadowReport:
+    """One file for all turns that were shadowed."""
+
+    def __init__(self, path: Path, *, clock: Clock = time.time, largest: int = MAX_REPORT_BYTES) -> None:
+        self.path, self._clock, self._largest = path, clock, largest
+        self._lock = asyncio.Lock()
+
+    async def write(
+        self, *, session_id: str, turn_id: str, agent: str, verdict: str, differences: Sequence[dict[str, Any]] = (),
+        reason: str = "",
+    ) -> None:
+        """`verdict` is same, differs, failed or skipped."""
+        line = {
+            "at": self._clock(), "session_id": session_id, "turn_id": turn_id, "agent": agent, "verdict": verdict,
+            **({"differences": list(differences)} if differences else {}), **({"reason": reason} if reason else {}),
+        }
+        if verdict in ("differs", "failed"):
+            first = differences[0] if differences else reason
+            log.warning(f"the shadow {verdict}", session=session_id, turn=turn_id, agent=agent, first=first)
+        async with self._lock:
+            try:
+                await asyncio.to_thread(self._write, msgspec.json.encode(line) + b"\n")
+            except OSError as error:
+                log.error("the report of the shadow cannot be written", path=str(self.path), why=str(error))
+
+    def _write(self, line: bytes) -> None:
+        make_private_folder(self.path.parent)
+        if self.path.exists() and self.path.stat().st_size + len(line) > self._largest:
+            self.path.replace(self.path.with_suffix(".old" + self.path.suffix))
+        with open(self.path, "ab", opener=private_opener) as file:  # Path has no opener
+            file.write(line)

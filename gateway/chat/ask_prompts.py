@@ -1,0 +1,168 @@
+"""What an agent asks, put to the person at the prompt, and what they say made into answers."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from gateway.model import (
+    Answer,
+    AnswerQuestion,
+    ClientToolAsk,
+    ContinuationAsk,
+    ContinueTurn,
+    DecidePermission,
+    PermissionAsk,
+    Question,
+    QuestionAsk,
+    ReturnResult,
+    RollBack,
+    RollbackAsk,
+    ToolCall,
+    Withdraw,
+)
+from gateway.ports import RemoteAsk
+
+from .terminal_input import Prompt
+from .text_layout import as_json, indented_json, shorten
+
+YES = ("y", "yes")
+NO = ("n", "no", "")
+DECLINED = "The user declined to carry out this call."
+ONE_LINE_LENGTH = 100
+"""What a call is given is beside its name if it has no more characters than these."""
+MAX_TRIES = 5
+"""So often a question is put again to somebody who gives no answer to it."""
+
+
+class AskScreen(Protocol):
+    def ask(self, text: str) -> None: ...
+    def note(self, text: str) -> None: ...
+
+
+class AskPrompter:
+    """Puts asks to a person, and makes commands of what they say."""
+
+    def __init__(self, screen: AskScreen, prompt: Prompt) -> None:
+        self._screen, self._prompt = screen, prompt
+
+    def answers(self, asked: Sequence[RemoteAsk]) -> list[tuple[RemoteAsk, Answer]]:
+        return [(one, PROMPTS[type(one.ask)](self, one.ask, one.ref)) for one in asked]
+
+    # -- one kind each --------------------------------------------------------------------------------------------
+
+    def _questions(self, ask: QuestionAsk, ref: str) -> Answer:
+        selections: dict[str, tuple[int, ...]] = {}
+        custom: dict[str, str] = {}
+        for number, question in enumerate(ask.questions):
+            picks, words = self._question(question)
+            if picks:
+                selections[str(number)] = picks
+            elif words:
+                custom[str(number)] = words
+            else:
+                return Withdraw(request_id=ref)
+        return AnswerQuestion(request_id=ref, selections=selections, custom=custom)
+
+    def _question(self, question: Question) -> tuple[tuple[int, ...], str]:
+        """Numbers choose, anything else is an answer in one's own words; nothing at all, again and again, is none."""
+        self._screen.ask(f"? {f'{question.header}: ' if question.header else ''}{question.question}")
+        for number, option in enumerate(question.options, 1):
+            self._screen.ask(f"  {number}. {option.label}{f' - {option.description}' if option.description else ''}")
+        label = _prompt_label(question)
+        for _ in range(MAX_TRIES):
+            said = self._prompt.read(label).strip()
+            numbers = _numbers(said) if question.options else None
+            if said and numbers is None:
+                return (), said
+            picks = _picks(numbers or (), len(question.options))
+            if picks and (len(picks) == 1 or question.multi_select):
+                return picks, ""
+            self._screen.note(_hint(numbers, picks, len(question.options)))
+        return (), ""
+
+    def _permission(self, ask: PermissionAsk, ref: str) -> Answer:
+        if ask.description:
+            self._screen.ask(f"? {ask.description}")
+        self._call(" " if ask.description else "? May the agent call", ask.call)
+        said = self._prompt.read("allow? [y/N, or why not] ").strip()
+        granted = said.lower() in YES
+        return DecidePermission(
+            request_id=ref, granted=granted, reason=None if granted or said.lower() in NO else said,
+        )
+
+    def _result(self, ask: ClientToolAsk, ref: str) -> Answer:
+        self._call("? The agent wants you to carry out", ask.call)
+        said = self._prompt.read("result [nothing declines] ").strip()
+        return ReturnResult(request_id=ref, content=said or DECLINED, is_error=not said)
+
+    def _call(self, question: str, call: ToolCall) -> None:
+        """With all that it is given: nobody is to allow what they have not seen."""
+        given = as_json(call.input) if call.input else ""
+        beside = f" {given}" if given and len(given) <= ONE_LINE_LENGTH else ""
+        self._screen.ask(f"{question} {shorten(call.display_name or call.name, 80)}{beside}")
+        for line in () if len(given) <= ONE_LINE_LENGTH else indented_json(call.input):
+            self._screen.ask(f"  {line}")
+
+    def _continuation(self, ask: ContinuationAsk, ref: str) -> Answer:
+        self._screen.ask(f"? {ask.message}")
+        said = self._prompt.read("go on? [Y/n] ").strip().lower()
+        return ContinueTurn(request_id=ref, proceed=said in ("", *YES))
+
+    def _rollback(self, ask: RollbackAsk, ref: str) -> Answer:
+        for words in filter(None, (ask.error, ask.reason)):
+            self._screen.ask(f"? {words}")
+        for number, option in enumerate(ask.options, 1):
+            self._screen.ask(f"  {number}. {_option(option)}")
+        for _ in range(MAX_TRIES):
+            numbers = _numbers(self._prompt.read("go back to? [a number; nothing stays] "))
+            if numbers == ():
+                break
+            picks = _picks(numbers or (), len(ask.options))
+            if picks is not None and len(picks) == 1:
+                chosen = ask.options[picks[0]]
+                return RollBack(request_id=ref, option=str(chosen.get("id", picks[0])))
+            self._screen.note(_hint(numbers, picks, len(ask.options)))
+        return RollBack(request_id=ref)
+
+
+def _prompt_label(question: Question) -> str:
+    if not question.options:
+        return "answer: "
+    return "numbers, or your own words: " if question.multi_select else "a number, or your own words: "
+
+
+def _numbers(said: str) -> tuple[int, ...] | None:
+    """The numbers, where there is nothing else; none where nothing was said, None where it is other words."""
+    words = said.replace(",", " ").split()
+    if not all(word.isdecimal() and word.isascii() and len(word) < 5 for word in words):
+        return None
+    return tuple(map(int, words))
+
+
+def _picks(numbers: Sequence[int], options: int) -> tuple[int, ...] | None:
+    """The choices that numbers name, counted from nought; None where there is no such choice."""
+    if not all(1 <= number <= options for number in numbers):
+        return None
+    return tuple(dict.fromkeys(number - 1 for number in numbers))
+
+
+def _hint(numbers: Sequence[int] | None, picks: Sequence[int] | None, options: int) -> str:
+    """What to say instead."""
+    if numbers and picks is None:
+        strange = next(number for number in numbers if not 1 <= number <= options)
+        return f"there is no option {strange}: say {f'1 to {options}' if options > 1 else '1'}"
+    return "one number, please" if numbers != () else "an answer, please"
+
+
+def _option(option: dict[str, Any]) -> str:
+    names = ("label", "title", "description", "action", "id")
+    words = next((option[name] for name in names if option.get(name)), None)
+    return shorten(str(words)) if words is not None else shorten(as_json(option))
+
+
+PROMPTS: dict[type, Callable[[AskPrompter, Any, str], Answer]] = {
+    QuestionAsk: AskPrompter._questions,
+    PermissionAsk: AskPrompter._permission,
+    ClientToolAsk: AskPrompter._result,
+    ContinuationAsk: AskPrompter._continuation,
+    RollbackAsk: AskPrompter._rollback,
+}

@@ -1,0 +1,180 @@
+"""The conversation: what a person types goes to the server, what the server says is shown, until somebody leaves."""
+
+from typing import Protocol
+
+from gateway.errors import GatewayError, TimedOut
+from gateway.model import SendMessage, Settings
+from gateway.ports import DecodedItem, RemoteAsk, RemoteTurnEnd
+
+from .ask_prompts import AskPrompter
+from .sync_client import SyncClient, SyncStream
+from .terminal_input import InterruptPressed, Prompt
+
+PROMPT = "> "
+INTERRUPT_SECONDS = 10.0
+"""How long the server is given to end a turn that was interrupted."""
+EXIT_INTERRUPTED = 130
+"""The exit code of a program that was stopped by Ctrl-C."""
+HELP = """\
+/new    a new session, which knows nothing of this one
+/raw    show events as they are, or no longer
+/exit   leave; so do Ctrl-C and Ctrl-D at the prompt
+/help   this
+Ctrl-C while the agent speaks interrupts it. Everything else goes to the server as it is, also what begins with /."""
+
+
+class Screen(Protocol):
+    """Who shows what is heard."""
+
+    is_raw: bool
+
+    def note(self, text: str) -> None: ...
+    def error(self, text: str) -> None: ...
+    def ask(self, text: str) -> None: ...
+    def begin_turn(self) -> None: ...
+    def show(self, heard: DecodedItem) -> None: ...
+    def end_output(self) -> None: ...
+
+
+class ChatExit(Exception):
+    """Somebody has had enough."""
+
+    def __init__(self, code: int = 0) -> None:
+        self.code = code
+
+
+class ChatLoop:
+    """One person, one line. `is_patient` goes on after a failure, as a person would; a pipe is told of it and stops."""
+
+    def __init__(
+        self,
+        line: SyncClient,
+        screen: Screen,
+        prompt: Prompt,
+        session_id: str,
+        *,
+        settings: Settings,
+        is_interactive: bool,
+        keeps_settings: bool = False,
+    ) -> None:
+        """`keeps_settings`: the session was there before us, and has settings that nobody here wants to change."""
+        self._line, self._screen, self._prompt = line, screen, prompt
+        self._settings, self._is_patient = settings, is_interactive
+        self._keeps_settings = keeps_settings
+        self._asking = AskPrompter(screen, prompt)
+        self._session_id = session_id
+        self._failed = False
+
+    def run(self) -> int:
+        """The exit code."""
+        try:
+            while not self._failed or self._is_patient:
+                self._hear_person()
+            return 1
+        except ChatExit as left:
+            return left.code
+
+    def _hear_person(self) -> None:
+        try:
+            said = self._prompt.read(PROMPT).strip()
+        except (EOFError, InterruptPressed):
+            self._screen.note("")
+            raise ChatExit from None
+        command = COMMANDS.get(said)
+        if command is not None:
+            command(self)
+        elif said:
+            self._say(said)
+
+    # -- commands -------------------------------------------------------------------------------------------------
+
+    def _help(self) -> None:
+        for line in HELP.splitlines():
+            self._screen.note(line)
+
+    def _new(self) -> None:
+        try:
+            self._session_id, self._keeps_settings = self._line.open(self._settings), False
+            self._screen.note(f"a new session: {self._session_id}")
+        except GatewayError as error:
+            self._fail(error.message)
+        except InterruptPressed:
+            raise ChatExit(EXIT_INTERRUPTED) from None
+
+    def _raw(self) -> None:
+        self._screen.is_raw = not self._screen.is_raw
+        self._screen.note("events are shown" if self._screen.is_raw else "events are no longer shown")
+
+    def _exit(self) -> None:
+        raise ChatExit
+
+    # -- a turn ---------------------------------------------------------------------------------------------------
+
+    def _say(self, said: str) -> None:
+        command = SendMessage(content=said, model=self._settings.model)
+        self._screen.begin_turn()
+        try:
+            stream: SyncStream | None = self._line.start_turn(
+                self._session_id, command, None if self._keeps_settings else self._settings)
+            while stream is not None:
+                asked = self._listen(stream)
+                stream = self._answer(asked) if asked else None
+        except GatewayError as error:
+            self._fail(error.message)
+        finally:
+            self._screen.end_output()
+
+    def _listen(self, stream: SyncStream) -> list[RemoteAsk]:
+        """Show what is heard, until the turn is over or waits; what was asked."""
+        asked: list[RemoteAsk] = []
+        while True:
+            try:
+                heard = stream.next()
+            except InterruptPressed:
+                self._interrupt(stream)
+                return []
+            if heard is None:
+                return asked
+            self._take(heard)
+            if isinstance(heard, RemoteAsk):
+                asked.append(heard)
+
+    def _take(self, heard: DecodedItem) -> None:
+        self._screen.show(heard)
+        self._failed = self._failed or (isinstance(heard, RemoteTurnEnd) and heard.fault is not None)
+
+    def _answer(self, asked: list[RemoteAsk]) -> SyncStream | None:
+        self._screen.end_output()
+        try:
+            answers = self._asking.answers(asked)
+        except InterruptPressed:
+            self._interrupt(None)
+            return None
+        except EOFError:
+            self._interrupt(None)
+            raise ChatExit(0 if self._is_patient else 1) from None
+        return self._line.answer(self._session_id, answers)
+
+    def _interrupt(self, stream: SyncStream | None) -> None:
+        """Ask the server to end its turn, and hear how it does; whoever presses Ctrl-C again leaves at once."""
+        self._screen.end_output()
+        self._screen.note("interrupting; Ctrl-C again leaves")
+        try:
+            self._line.wait(self._line.interrupt(self._session_id), INTERRUPT_SECONDS)
+            while stream is not None and (heard := stream.next(INTERRUPT_SECONDS)) is not None:
+                self._take(heard)
+            if stream is None:
+                self._screen.note("interrupted")
+        except InterruptPressed:
+            raise ChatExit(EXIT_INTERRUPTED) from None
+        except TimedOut:
+            self._screen.error("the server has not ended its turn; it is left alone")
+            if stream is not None:
+                stream.close()
+
+    def _fail(self, message: str) -> None:
+        self._failed = True
+        self._screen.error(message)
+
+
+COMMANDS = {"/help": ChatLoop._help, "/new": ChatLoop._new, "/raw": ChatLoop._raw, "/exit": ChatLoop._exit}

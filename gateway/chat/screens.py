@@ -1,0 +1,304 @@
+"""What is heard, shown to a person: words as they come, thoughts dimmed, tools in short, sub-agents to the right.
+
+What is heard, for a pipe: the agent's own words on one side, everything that a person must know on the other.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any, TextIO
+
+import msgspec
+from rich.console import Console
+
+from gateway.model import (
+    ROOT,
+    BlockDelta,
+    BlockEnded,
+    BlockKind,
+    FaultRaised,
+    MessageAnnotated,
+    MessageEnded,
+    NoticeLevel,
+    NoticePosted,
+    Outcome,
+    QuestionAsk,
+    ScopeMessage,
+    ScopeOpened,
+    ScopeStatus,
+    ScopeStatusChanged,
+    SessionCompacted,
+    SessionUpdated,
+    StopReason,
+    ToolCall,
+    ToolOutput,
+    ToolReturned,
+    Usage,
+    image_markdown,
+    text_of,
+)
+from gateway.ports import Clock, DecodedItem, RemoteAsk, RemoteTurnEnd, ScopedEvent
+
+from .text_layout import TerminalWriter, as_json, escape_controls, first_lines, plural, shorten
+
+LEVEL_STYLES = {NoticeLevel.INFO: "cyan", NoticeLevel.WARNING: "yellow", NoticeLevel.ERROR: "red"}
+STOP_NOTES = {
+    StopReason.MAX_TOKENS: "it ran out of tokens", StopReason.MAX_STEPS: "it took too many steps",
+    StopReason.REFUSAL: "it refused to go on", StopReason.TIMEOUT: "it took too long",
+}
+"""Ends that a reader would not guess."""
+
+
+class TerminalScreen:
+    """One conversation on one terminal."""
+
+    def __init__(self, console: Console, clock: Clock = time.monotonic) -> None:
+        self.is_raw = False
+        self._page = TerminalWriter(console)
+        self._clock = clock
+        self._began = 0.0
+        self._usage = Usage()
+        self._depths: dict[str, int] = {ROOT: 0}
+        self._calls = OpenCalls()
+        self._held: Callable[[], None] | None = None
+
+    # -- beside the conversation ----------------------------------------------------------------------------------
+
+    def note(self, text: str) -> None:
+        self._page.line(escape_controls(text), "dim")
+
+    def error(self, text: str) -> None:
+        self._page.line(escape_controls(text), "red")
+
+    def ask(self, text: str) -> None:
+        """Something that a person is to read and answer."""
+        self._page.line(escape_controls(text), "bold")
+
+    # -- a turn ---------------------------------------------------------------------------------------------------
+
+    def begin_turn(self) -> None:
+        self._began, self._usage, self._depths = self._clock(), Usage(), {ROOT: 0}
+        self._calls, self._held = OpenCalls(), None
+
+    def show(self, heard: DecodedItem) -> None:
+        if self.is_raw:
+            self.note(raw_line(heard))
+        elif isinstance(heard, RemoteTurnEnd):
+            self._show_held()
+            self._ended(heard)
+        elif isinstance(heard, RemoteAsk):
+            if isinstance(heard.ask, QuestionAsk):
+                self._held = None  # whoever asks shows the question in words
+            self._show_held()
+        else:
+            event, scope_id = (heard.event, heard.scope_id) if isinstance(heard, ScopedEvent) else (heard, ROOT)
+            show = _SHOW_BY_TYPE.get(type(event))
+            if show is not None:
+                if not isinstance(event, MessageEnded | BlockEnded):
+                    self._show_held()
+                show(self, event, scope_id)
+
+    def end_output(self) -> None:
+        """The server waits, or is done."""
+        self._show_held()
+        self._page.start_line()
+
+    def _show_held(self) -> None:
+        held, self._held = self._held, None
+        if held is not None:
+            held()
+
+    # -- words ----------------------------------------------------------------------------------------------------
+
+    def _delta(self, event: BlockDelta, scope_id: str) -> None:
+        if event.kind is not BlockKind.TOOL_USE:
+            style = "dim italic" if event.kind is BlockKind.THINKING else ""
+            self._page.write(escape_controls(event.delta), style, self._depth(scope_id), (scope_id, event.block_id))
+
+    def _block(self, event: BlockEnded, scope_id: str) -> None:
+        depth = self._depth(scope_id)
+        self._page.pause()
+        if event.call is not None:
+            self._called(event.call, event.torn, depth)
+        elif event.image is not None:
+            self._page.line(f"[image] {shorten(event.image.url)}", "magenta", depth)
+        elif event.data is not None:
+            self._page.line(
+                f"[{shorten(event.data.type, 40)}] {shorten(as_json(event.data.content))}", "magenta", depth
+            )
+
+    def _called(self, call: ToolCall, torn: bool, depth: int) -> None:
+        """Show the call; one that has the questions of an ask in it is not shown if the ask follows."""
+        self._calls.open(call)
+        line = f"● {call_line(call)}{' (broken off)' if torn else ''}"
+        if isinstance(call.input.get("questions"), list) and not torn:
+            self._held = lambda: self._page.line(line, "cyan", depth)
+        else:
+            self._page.line(line, "cyan", depth)
+
+    def _annotated(self, event: MessageAnnotated, scope_id: str) -> None:
+        self._page.line(f"{event.topic}: {shorten(as_json(event.content))}", "dim", self._depth(scope_id))
+
+    def _message_ended(self, event: MessageEnded, scope_id: str) -> None:
+        self._usage += event.usage
+
+    # -- tools and sub-agents -------------------------------------------------------------------------------------
+
+    def _output(self, event: ToolOutput, scope_id: str) -> None:
+        self._page.write(escape_controls(event.delta), "dim", self._depth(scope_id) + 1, (scope_id, event.call_id))
+
+    def _returned(self, event: ToolReturned, scope_id: str) -> None:
+        name = self._calls.close(event.call_id)
+        for number, line in enumerate(first_lines(event.content)):
+            mark = " " if number else f"└ {name}:" if name else "└"
+            self._page.line(f"  {mark} {line}", "red" if event.is_error else "green", self._depth(scope_id))
+
+    def _opened(self, event: ScopeOpened, scope_id: str) -> None:
+        depth = self._depth(event.parent)
+        self._depths[scope_id] = depth + 1
+        name = event.title or event.agent or event.role
+        self._page.line(f"▼ sub-agent {shorten(name, 80)}", "cyan", depth)
+
+    def _scope(self, event: ScopeStatusChanged, scope_id: str) -> None:
+        if event.status is ScopeStatus.ENDED:
+            self._page.line("▲ sub-agent is done", "cyan", max(0, self._depth(scope_id) - 1))
+
+    def _letter(self, event: ScopeMessage, scope_id: str) -> None:
+        self._page.line(f"✉ {shorten(text_of(event.content))}", "dim", self._depth(scope_id))
+
+    # -- the rest -------------------------------------------------------------------------------------------------
+
+    def _notice(self, event: NoticePosted, scope_id: str) -> None:
+        self._page.line(f"! {shorten(event.title)}", LEVEL_STYLES[event.level])
+
+    def _updated(self, event: SessionUpdated, scope_id: str) -> None:
+        if event.title is not None:
+            self._page.line(f"title: {shorten(event.title)}", "dim")
+
+    def _compacted(self, event: SessionCompacted, scope_id: str) -> None:
+        self._page.line(f"the history was summed up: {shorten(event.summary) or 'without words'}", "dim")
+
+    def _fault(self, event: FaultRaised, scope_id: str) -> None:
+        self._page.line(f"! {shorten(event.fault.message)}", "red", self._depth(scope_id))
+
+    def _ended(self, ended: RemoteTurnEnd) -> None:
+        if ended.fault is not None:
+            self.error(f"the agent failed: {ended.fault.message}")
+        elif ended.outcome is Outcome.INTERRUPTED:
+            self.note("interrupted")
+        elif ended.stop_reason in STOP_NOTES:
+            self.note(STOP_NOTES[ended.stop_reason])
+        if ended.result is not None:
+            self._page.line(shorten(as_json(ended.result)), "magenta")
+        self.note(f"{usage_text(self._usage)}{self._clock() - self._began:.1f} s")
+
+    def _depth(self, scope_id: str) -> int:
+        return self._depths.get(scope_id, 1)
+
+
+class OpenCalls:
+    """Which calls have not come back: where several are open at once, a result says whose it is."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, ToolCall] = {}
+        self._together: dict[str, ToolCall] = {}
+
+    def open(self, call: ToolCall) -> None:
+        self._open[call.call_id] = call
+        if len(self._open) > 1:
+            self._together |= self._open
+
+    def close(self, call_id: str) -> str:
+        """What the result is called: by the tool, with its input where the tool was called twice; nothing for one."""
+        call = self._open.pop(call_id, None)
+        if call is None or call_id not in self._together:
+            return ""
+        names = [one.display_name or one.name for one in self._together.values()]
+        name = call.display_name or call.name
+        return shorten(name, 80) if names.count(name) == 1 else call_line(call, 60)
+
+
+def call_line(call: ToolCall, longest: int = 100) -> str:
+    """`calc {"expression":"6*7"}`."""
+    given = f" {shorten(as_json(call.input), longest)}" if call.input else ""
+    return f"{shorten(call.display_name or call.name, 80)}{given}"
+
+
+def usage_text(usage: Usage) -> str:
+    """`12 tokens in · 34 out · `, and nothing where nothing is known."""
+    if usage == Usage():
+        return ""
+    thought = f" · {usage.thinking_tokens} thinking" if usage.thinking_tokens else ""
+    return f"{plural(usage.input_tokens, 'token')} in · {usage.output_tokens} out{thought} · "
+
+
+def raw_line(heard: DecodedItem) -> str:
+    """The event itself, in one line."""
+    event, scope = (heard.event, f"[{heard.scope_id}] ") if isinstance(heard, ScopedEvent) else (heard, "")
+    name = {RemoteAsk: "asked", RemoteTurnEnd: "ended"}.get(type(event)) or getattr(event, "name", "")
+    fields = msgspec.to_builtins(event)
+    fields.pop("type", None)
+    return shorten(f"{scope}{name} {as_json(fields)}", 1000)
+
+
+_SHOW_BY_TYPE: dict[type, Callable[[TerminalScreen, Any, str], None]] = {
+    BlockDelta: TerminalScreen._delta,
+    BlockEnded: TerminalScreen._block,
+    MessageAnnotated: TerminalScreen._annotated,
+    MessageEnded: TerminalScreen._message_ended,
+    ToolOutput: TerminalScreen._output,
+    ToolReturned: TerminalScreen._returned,
+    ScopeOpened: TerminalScreen._opened,
+    ScopeStatusChanged: TerminalScreen._scope,
+    ScopeMessage: TerminalScreen._letter,
+    NoticePosted: TerminalScreen._notice,
+    SessionUpdated: TerminalScreen._updated,
+    SessionCompacted: TerminalScreen._compacted,
+    FaultRaised: TerminalScreen._fault,
+}
+
+
+class PlainScreen:
+    """Words without control codes; what is no reply goes to `beside`."""
+
+    def __init__(self, reply: TextIO, beside: TextIO) -> None:
+        self.is_raw = False
+        self._reply, self._beside = reply, beside
+        self._at_start = True
+
+    def note(self, text: str) -> None:
+        """Nobody is there to read how it goes."""
+
+    def error(self, text: str) -> None:
+        self.end_output()
+        self._put(self._beside, f"{escape_controls(text)}\n")
+
+    def ask(self, text: str) -> None:
+        self.error(text)
+
+    def begin_turn(self) -> None:
+        self._at_start = True
+
+    def show(self, heard: DecodedItem) -> None:
+        if self.is_raw:
+            self._words(f"{raw_line(heard)}\n")
+        elif isinstance(heard, RemoteTurnEnd):
+            if heard.fault is not None:
+                self.error(f"the agent failed: {heard.fault.message}")
+        elif isinstance(heard, BlockDelta) and heard.kind is BlockKind.TEXT:
+            self._words(escape_controls(heard.delta))
+        elif isinstance(heard, BlockEnded) and heard.image is not None:
+            self._words(escape_controls(image_markdown(heard.image)))
+
+    def end_output(self) -> None:
+        if not self._at_start:
+            self._words("\n")
+
+    def _words(self, text: str) -> None:
+        if text:
+            self._put(self._reply, text)
+            self._at_start = text.endswith("\n")
+
+    @staticmethod
+    def _put(target: TextIO, text: str) -> None:
+        target.write(text)
+        target.flush()

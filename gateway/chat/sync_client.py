@@ -1,0 +1,140 @@
+"""A server spoken to from ordinary code: the remote lives on an event loop of its own, in a thread of its own."""
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Coroutine, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from gateway.errors import TimedOut
+from gateway.model import AgentCard, Answer, SendMessage, Settings
+from gateway.ports import DecodedItem, NewRemoteSession, Remote, RemoteAsk, RemoteSession
+
+from .terminal_input import InterruptPressed, InterruptWatcher
+
+T = TypeVar("T")
+CLOSE_SECONDS = 3.0
+"""How long the server is waited for when we leave."""
+
+
+class SyncClient:
+    """One remote. While the terminal waits for a person the loop goes on, so that the server sees somebody there.
+
+    Whoever waits for the server waits by the bell: Ctrl-C ends the wait with `InterruptPressed`.
+    """
+
+    def __init__(self, remote: Remote, bell: InterruptWatcher) -> None:
+        self._remote, self._bell = remote, bell
+        self._ready: Future[None] = Future()
+        self._left: Future[None] = Future()
+        self._thread = threading.Thread(target=self._run, name="line", daemon=True)
+        self._streams: set[SyncStream] = set()
+        self._loop: asyncio.AbstractEventLoop
+        self._leaving: asyncio.Event
+
+    def __enter__(self) -> "SyncClient":
+        self._thread.start()
+        self._ready.result()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Say goodbye to the server; whoever presses Ctrl-C meanwhile does not wait for its answer."""
+        self._loop.call_soon_threadsafe(self._leaving.set)
+        with suppress(InterruptPressed, TimedOut):
+            self._bell.wait(self._left, CLOSE_SECONDS + 1)
+            self._thread.join()
+
+    def about(self) -> AgentCard:
+        return self.wait(self.start(self._remote.about()))
+
+    def open(self, settings: Settings) -> str:
+        return self.wait(self.start(self._remote.open(NewRemoteSession(settings=settings))))
+
+    def join(self, session_id: str) -> RemoteSession:
+        return self.wait(self.start(self._remote.join(session_id)))
+
+    def sessions(self, most: int) -> Sequence[RemoteSession]:
+        return self.wait(self.start(self._remote.sessions(most)))
+
+    def start_turn(self, session_id: str, command: SendMessage, settings: Settings | None) -> "SyncStream":
+        """Without settings those of the session stay as they are."""
+        return self._stream(self._remote.start_turn(session_id, command, *([settings] if settings is not None else ())))
+
+    def answer(self, session_id: str, answers: Sequence[tuple[RemoteAsk, Answer]]) -> "SyncStream":
+        return self._stream(self._remote.answer(session_id, answers))
+
+    def interrupt(self, session_id: str) -> "Future[None]":
+        return self.start(self._remote.interrupt(session_id))
+
+    def _stream(self, heard: AsyncGenerator[DecodedItem, None]) -> "SyncStream":
+        stream = SyncStream(self, heard)
+        self._streams.add(stream)
+        return stream
+
+    def is_over(self, stream: "SyncStream") -> None:
+        self._streams.discard(stream)
+
+    # -- the two threads ------------------------------------------------------------------------------------------
+
+    def start(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
+        """Have this done on the loop."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def wait(self, future: "Future[T]", seconds: float | None = None) -> T:
+        """What came of it; a wait that Ctrl-C or the time has ended can be taken up again."""
+        return self._bell.wait(future, seconds)
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        finally:
+            self._left.set_result(None)
+
+    async def _serve(self) -> None:
+        self._loop, self._leaving = asyncio.get_running_loop(), asyncio.Event()
+        self._ready.set_result(None)
+        await self._leaving.wait()
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                for stream in tuple(self._streams):
+                    await stream.end()
+                await self._remote.close()
+        except TimeoutError:
+            return  # whoever does not let us go is left
+
+
+class SyncStream:
+    """What a server says, one thing at a time."""
+
+    def __init__(self, line: SyncClient, heard: AsyncGenerator[DecodedItem, None]) -> None:
+        self._line, self._heard = line, heard
+        self._next: Future[DecodedItem | None] | None = None
+        self._task: asyncio.Task[Any] | None = None
+
+    def next(self, seconds: float | None = None) -> DecodedItem | None:
+        """None when it is over. Who was broken off in waiting comes again, and misses nothing."""
+        if self._next is None:
+            self._next = self._line.start(self._one())
+        heard = self._line.wait(self._next, seconds)
+        self._next = None
+        return heard
+
+    def close(self) -> None:
+        """Nobody listens any more."""
+        self._line.start(self.end())
+
+    async def _one(self) -> DecodedItem | None:
+        self._task = asyncio.current_task()
+        heard = await anext(self._heard, None)
+        if heard is None:
+            self._line.is_over(self)
+        return heard
+
+    async def end(self) -> None:
+        """Close what is heard; whoever waits for more of it is sent away first."""
+        self._line.is_over(self)
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        await self._heard.aclose()

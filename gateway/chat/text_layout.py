@@ -1,0 +1,183 @@
+"""Words made fit to be shown: nothing moves the cursor, long things are folded.
+
+Where the cursor is: words that flow and are not cut at the edge, lines that stand alone, the margin of a voice.
+"""
+
+import re
+from typing import Any
+
+import orjson
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from gateway.model import AnyPart, Content, DataPart, FilePart, ImagePart, TextPart, ThinkingPart, ToolUsePart, parts_of
+
+RESULT_LINES = 4
+"""So many lines of a result are shown."""
+MAX_TEXT_LENGTH = 20_000
+"""So many characters of something that must be seen whole."""
+MAX_LINE_LENGTH = 200
+"""So many characters of one line, of an input or an address."""
+
+
+def escape_controls(text: str) -> str:
+    """Line ends and tabs stay; whatever else could move the reader's cursor or colour their terminal is spelled out."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(
+        char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape", "surrogatepass").decode()
+        for char in text
+    )
+
+
+def shorten(text: str, longest: int = MAX_LINE_LENGTH) -> str:
+    """One line, and not a long one."""
+    line = escape_controls(text).replace("\n", " ").strip()
+    return line if len(line) <= longest else f"{line[:longest - 1]}…"
+
+
+def as_json(value: Any) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        return str(value)
+
+
+def indented_json(value: Any, longest: int = MAX_TEXT_LENGTH) -> list[str]:
+    """All of it, as JSON that can be read; if it is very long, its beginning, and how much is not shown."""
+    try:
+        text = escape_controls(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
+    except TypeError:
+        text = escape_controls(str(value))
+    left = len(text) - longest
+    return [*text[:longest].split("\n"), *([f"… {left:,} more characters"] if left > 0 else [])]
+
+
+def first_lines(content: Content, lines: int = RESULT_LINES) -> list[str]:
+    """The first lines of some content, and how many there are beside them."""
+    every = escape_controls("\n".join(map(_part_text, parts_of(content)))).rstrip("\n").split("\n")
+    shown = [shorten(line) for line in every[:lines]]
+    left = len(every) - lines
+    return [*shown, f"… {plural(left, 'more line')}"] if left > 0 else shown
+
+
+def plural(number: int, thing: str) -> str:
+    """`1 token`, `2 tokens`."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def _part_text(part: AnyPart) -> str:
+    if isinstance(part, TextPart | ThinkingPart):
+        return part.text
+    if isinstance(part, ImagePart):
+        return f"[image] {shorten(part.url, 80)}"
+    if isinstance(part, FilePart):
+        return f"[file] {part.name}"
+    if isinstance(part, DataPart):
+        return f"[{part.type}] {as_json(part.content)}"
+    assert isinstance(part, ToolUsePart), "there are no other parts"
+    return f"[call] {part.call.name}"
+
+
+MARGIN = "│ "
+TAB = 8
+TEXT_PIECES = re.compile(r"\n|[^\S\n]+|\S")
+"""The end of a line, blanks that belong together, and single characters of words."""
+WIDE_CELLS = 2
+"""So many cells has a character of a script that is written without blanks: a line may end after any of them."""
+
+
+class TerminalWriter:
+    """Keeps the voices apart: each begins on a line of its own, sub-agents to the right of who called them.
+
+    A word is shown when it is whole, so that it goes to the next line if it does not fit. A word that fits on no line
+    is left to the terminal, which cuts it: addresses can still be copied.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._voice: object = None
+        self._depth, self._style, self._indent = 0, "", 0
+        self._at_start = True
+        self._column = 0
+        self._gap = self._word = ""
+        self._ready: list[tuple[str, str]] = []
+
+    def write(self, text: str, style: str = "", depth: int = 0, voice: object = "") -> None:
+        """More of what this voice says."""
+        if voice != self._voice:
+            self.start_line()
+            self._voice = voice
+        self._depth, self._style, self._indent = depth, style, 0
+        self._take(text)
+        self._show()
+
+    def line(self, text: str, style: str = "", depth: int = 0) -> None:
+        """Something that is a line by itself; what does not fit goes on below where it began."""
+        self.start_line()
+        self._depth, self._style, self._indent = depth, style, len(text) - len(text.lstrip(" "))
+        self._take(f"{text}\n")
+        self._show()
+
+    def pause(self) -> None:
+        """Nothing follows for now: a word of which more could have come is shown as it is."""
+        self._end_word()
+        self._show()
+
+    def start_line(self) -> None:
+        """The cursor is at the start of a line, and nobody speaks."""
+        self._end_word()
+        self._gap = ""
+        if not self._at_start:
+            self._end_line()
+        self._voice = None
+        self._show()
+
+    # -- where the cursor is --------------------------------------------------------------------------------------
+
+    def _take(self, text: str) -> None:
+        for piece in TEXT_PIECES.findall(text):
+            if piece == "\n":
+                self._end_word()
+                self._gap = ""
+                self._begin_line()
+                self._end_line()
+            elif piece.isspace():
+                self._end_word()
+                self._gap += piece.expandtabs(TAB)
+            elif cell_len(piece) == WIDE_CELLS:
+                self._end_word()
+                self._word = piece
+                self._end_word()
+            else:
+                self._word += piece
+
+    def _end_word(self) -> None:
+        if not self._word:
+            return
+        width = self._console.width
+        if not self._at_start and self._column + cell_len(self._gap) + cell_len(self._word) > width:
+            self._end_line()
+            self._gap = " " * self._indent
+        self._begin_line()
+        text = self._gap + self._word
+        self._ready.append((text, self._style))
+        self._column += cell_len(text)
+        if self._column > width:
+            self._column %= width
+        self._gap = self._word = ""
+
+    def _begin_line(self) -> None:
+        if self._at_start:
+            self._ready.append((MARGIN * self._depth, "dim"))
+            self._column, self._at_start = cell_len(MARGIN) * self._depth, False
+
+    def _end_line(self) -> None:
+        self._ready.append(("\n", ""))
+        self._column, self._at_start = 0, True
+
+    def _show(self) -> None:
+        if self._ready:
+            text = Text.assemble(*self._ready)
+            self._ready.clear()
+            self._console.print(text, end="", soft_wrap=True, highlight=False)

@@ -1,0 +1,39 @@
+"""A record as one line that people can read. No console here: a record in, a line out."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import orjson
+
+from gateway.model import ROOT, Record
+
+MAX_VALUE_LENGTH = 160
+"""How much of one value is shown."""
+
+
+def format_record(record: Record) -> str:
+    """`seq  time  what happened  the rest`; a sub-agent's scope stands before what it did."""
+    event = record.event
+    name = f"{event.name}.{event.variant}" if event.variant else event.name
+    scope = "" if record.scope_id == ROOT else f"[{record.scope_id}] "
+    at = datetime.fromtimestamp(record.at, UTC).strftime("%H:%M:%S.%f")[:-3]
+    return f"{record.seq:>6}  {at}  {printable(scope + name):<28}  {_rest(record)}".rstrip()
+
+
+def _rest(record: Record) -> str:
+    fields = {name: value for name, value in msgspec.to_builtins(record.event).items() if name != "type"}
+    if record.turn_id is not None:
+        fields["turn"] = record.turn_id
+    return " ".join(f"{name}={_short(value)}" for name, value in fields.items())
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) and value and " " not in value else orjson.dumps(value).decode()
+    text = printable(text)
+    return text if len(text) <= MAX_VALUE_LENGTH else f"{text[:MAX_VALUE_LENGTH]}… ({len(text)} characters)"
+
+
+def printable(text: str) -> str:
+    """What an agent or a client wrote must not move the reader's cursor or colour their terminal."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

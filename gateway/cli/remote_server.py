@@ -1,0 +1,133 @@
+"""A server that a command speaks to as a client: its dialect, its address, and what its refusals mean."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .help_text import DIALECT_NAMES
+from .options import fail, is_address
+from .translate import discard_output
+
+if TYPE_CHECKING:
+    from gateway.errors import GatewayError
+    from gateway.ports import Remote
+
+DEFAULT_TIMEOUT = 300.0
+"""Seconds to wait for the server to say something."""
+CONNECT_SECONDS = 10.0
+EXIT_INTERRUPTED = 130
+"""The exit code of a program that was stopped by Ctrl-C."""
+MAX_TURN_SECONDS = 24 * 3600.0
+UNAUTHENTICATED, FORBIDDEN, NOT_FOUND = 401, 403, 404
+WRONG_ADDRESS_STATUSES = (400, NOT_FOUND, 405, 415, 422, 501)
+"""What a server that is something else, or somewhere else, may say."""
+
+DialectName = Annotated[str | None, typer.Option(
+    "--dialect", "-d", metavar="NAME",
+    help=f"What it speaks: {DIALECT_NAMES}. Left out, it is the one whose usual path this is.",
+)]
+Key = Annotated[str | None, typer.Option(envvar="DRAGOMAN_KEY", help="The key to be let in with.")]
+Timeout = Annotated[float, typer.Option(
+    min=0.1, metavar="SECONDS", help="Seconds to wait for each word of the server.",
+)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteServer:
+    """Where a server is, what it speaks, and how we come."""
+
+    url: str
+    dialect: str
+    key: str = ""
+    agent: str | None = None
+    timeout: float = DEFAULT_TIMEOUT
+
+    @property
+    def default_url(self) -> str:
+        """Where a gateway that has not been told otherwise serves this dialect."""
+        return _default_url(self.url, self.dialect)
+
+    def connect(self) -> "Remote":
+        from gateway.backends.remote import open_remote
+        from gateway.ports import RemoteAddress, Timeouts
+
+        patience = Timeouts(
+            connect=min(CONNECT_SECONDS, self.timeout),
+            first_byte=self.timeout,
+            idle=self.timeout,
+            total=MAX_TURN_SECONDS,
+            attempts=2,
+        )
+        return open_remote(self.dialect, RemoteAddress(url=self.url, key=self.key, agent=self.agent, patience=patience))
+
+
+def resolve_server(
+    url: str, dialect: str | None, key: str | None, timeout: float = DEFAULT_TIMEOUT, agent: str | None = None,
+) -> RemoteServer:
+    """The dialect is the one that was named, or the one that gateways have at this path."""
+    from gateway.backends.remote import client_dialects
+
+    if not is_address(url):
+        fail(f"'{url}' is not an http or https address; write it as http://HOST:PORT/PATH")
+    usual = [name for name in client_dialects() if _default_url(url, name) == url.rstrip("/")]
+    name = dialect or next(iter(usual), None)
+    if name not in client_dialects():
+        what = f"nobody speaks '{name}' here" if name else "say which dialect the server speaks, with --dialect"
+        fail(f"{what}; there are: {', '.join(client_dialects())}")
+    return RemoteServer(url=url.rstrip("/"), dialect=name, key=key or "", timeout=timeout, agent=agent)
+
+
+@contextmanager
+def explain_errors(server: RemoteServer) -> Iterator[None]:
+    """What keeps us from talking is told with what can be done about it."""
+    from gateway.chat import InterruptPressed
+    from gateway.errors import GatewayError
+
+    try:
+        yield
+    except GatewayError as error:
+        hint = _hint(error, server)
+        fail(f"{error.message.removesuffix('.')}; {hint}" if hint else error.message)
+    except InterruptPressed:
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    except BrokenPipeError:
+        discard_output()
+
+
+def upstream_status(error: "GatewayError") -> int | None:
+    """The status with which a server refused."""
+    found = (error.details or {}).get("upstream_status")
+    return found if isinstance(found, int) else None
+
+
+def _hint(error: "GatewayError", server: RemoteServer) -> str:
+    from gateway.errors import ServerUnreachable, TimedOut
+
+    status, agent = upstream_status(error), server.agent
+    if isinstance(error, ServerUnreachable):
+        return "is it running, and is that its address?"
+    if isinstance(error, TimedOut):
+        return "is that its address? --timeout waits longer"
+    if status == NOT_FOUND and agent and f"'{agent}'" in error.message:
+        return f"is '{agent}' what the agent is called there? Without --agent the server chooses"
+    if status == UNAUTHENTICATED and server.key:
+        return "the key is wrong: give one that the server knows with --key or in DRAGOMAN_KEY"
+    if status == UNAUTHENTICATED:
+        return "give a key that the server knows with --key or in DRAGOMAN_KEY"
+    if status == FORBIDDEN:
+        return "this key may not talk there"
+    if status in WRONG_ADDRESS_STATUSES and server.url != server.default_url:
+        return f"is {server.dialect} at this address? Dragoman has it at {server.default_url}"
+    return ""
+
+
+def _default_url(url: str, name: str) -> str:
+    from urllib.parse import urlsplit
+
+    from gateway.backends.remote import find_dialect
+
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}{find_dialect(name).mount}"

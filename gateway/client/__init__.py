@@ -1,0 +1,38 @@
+"""The client side: talks to upstream servers, and assembles lawful events from what they send."""
+
+from .address_policy import AddressPolicy, AddressRefused, GuardedResolver
+from .event_writer import INPUT_FRAGMENT_LENGTH, NO_USAGE, BackendEvents, BackendOutputs, EventWriter, events_of
+from .json_readers import parse_timestamp
+from .redacting_assembler import RedactingAssembler
+from .redaction import MIN_SECRET_LENGTH, REDACTED, long_secrets, redact
+from .stream_assembler import StreamAssembler
+from .surrogates import replace_lone_surrogates, replace_lone_surrogates_in_steps
+from .transport import MAX_BODY_BYTES, MAX_RETRY_WAIT, Http1Connection, HttpClient, SseDecoder, SseEvent, error_text
+
+__all__ = [
+    "INPUT_FRAGMENT_LENGTH",
+    "MAX_BODY_BYTES",
+    "MAX_RETRY_WAIT",
+    "MIN_SECRET_LENGTH",
+    "NO_USAGE",
+    "REDACTED",
+    "AddressPolicy",
+    "AddressRefused",
+    "BackendEvents",
+    "BackendOutputs",
+    "EventWriter",
+    "GuardedResolver",
+    "Http1Connection",
+    "HttpClient",
+    "RedactingAssembler",
+    "SseDecoder",
+    "SseEvent",
+    "StreamAssembler",
+    "error_text",
+    "events_of",
+    "long_secrets",
+    "parse_timestamp",
+    "redact",
+    "replace_lone_surrogates",
+    "replace_lone_surrogates_in_steps",
+]

@@ -1,0 +1,291 @@
+"""What clients are told of an agent: the card of its backend, with the settings laid over it.
+
+From settings to parts: dialects imported, tables loaded, agents made; every problem of all of them at once.
+Agents that others have taken the place of: each is closed when the last turn that it runs is over.
+"""
+
+import asyncio
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+from pydantic import BaseModel, ValidationError
+
+from adapters import known_dialects
+from gateway.backends import kinds, user_modules
+from gateway.backends.shadow import ShadowBackend, ShadowReport
+from gateway.client import AddressPolicy
+from gateway.config import Config
+from gateway.errors import GatewayError
+from gateway.field_errors import YAML_NOUNS, describe_error
+from gateway.model import AgentCapabilities, AgentCard, AgentOption, AgentTool, ToolSpec
+from gateway.ports import Backend, ConfinableBackend, Dialect
+from gateway.yaml_positions import NodePath, Problem, Problems, YamlDocument, read_yaml, suggest
+from mappings.language import Table, Vocabulary, builtin_path, load_table
+
+from .config import AgentSettings, CapabilitySettings, OptionSettings, ToolSettings
+
+
+def merge_card(default: AgentCard, name: str, agent: AgentSettings) -> AgentCard:
+    """The card that goes by `name`: what the settings leave open is as the backend has it."""
+    said = {word: value for word in ("title", "description", "version", "model") if (value := getattr(agent, word))}
+    return replace(
+        default,
+        name=name,
+        tools=default.tools if agent.tools is None else tuple(map(_card_tool, agent.tools)),
+        options=default.options if agent.options is None else tuple(map(_card_option, agent.options)),
+        capabilities=_card_capabilities(default.capabilities, agent.capabilities),
+        **said,
+    )
+
+
+def _card_tool(tool: ToolSettings) -> AgentTool:
+    spec = ToolSpec(name=tool.name, title=tool.title, description=tool.description, parameters=tool.parameters)
+    return AgentTool(spec=spec, permission=tool.permission)
+
+
+def _card_option(option: OptionSettings) -> AgentOption:
+    return AgentOption(
+        name=option.name, kind=option.type, default=option.default,
+        title=option.title, description=option.description, choices=option.options,
+    )
+
+
+def _card_capabilities(default: AgentCapabilities, said: CapabilitySettings) -> AgentCapabilities:
+    return replace(default, **said.model_dump(exclude_none=True))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Components:
+    """What the settings name, loaded: everything that can be exchanged while the server runs."""
+
+    config: Config
+    dialects: Mapping[str, Dialect]
+    settings: Mapping[str, Any]
+    tables: Mapping[str, Table]
+    cards: Mapping[str, AgentCard]
+    backends: Mapping[str, Backend]
+
+
+def load_components(config: Config, old: Components | None = None) -> Components:
+    """Raises `Problems`. Agents whose settings are as they were in `old` are kept."""
+    document = read_yaml(config.display_path) if config.display_path else YamlDocument("the settings")
+    problems: list[Problem] = []
+    dialects = dict(_dialects(config, document, problems))
+    settings = {name: _dialect_settings(config, dialect, document, problems) for name, dialect in dialects.items()}
+    tables = {name: _table(config, dialect, problems) for name, dialect in dialects.items()}
+    agents = {name: _agent(name, agent, config, old, document, problems) for name, agent in config.agents.items()}
+    _add_shadows(agents, config, old, document, problems)
+    problems += _same_mounts(config, dialects.values(), document)
+    problems += _unknown_agents(config, dialects.values(), document)
+    if problems:
+        raise Problems(problems)
+    return Components(
+        config=config, dialects=dialects, settings=settings,
+        tables={name: table for name, table in tables.items() if table},
+        cards={name: made[0] for name, made in agents.items() if made},
+        backends={name: made[1] for name, made in agents.items() if made},
+    )
+
+
+def _dialects(config: Config, document: YamlDocument, problems: list[Problem]) -> Iterator[tuple[str, Dialect]]:
+    for name in config.dialects:
+        if name in known_dialects():
+            yield name, importlib.import_module(f"adapters.{name}").DIALECT
+        else:
+            hint = suggest(name, known_dialects()) or f"there are: {', '.join(known_dialects())}"
+            place = document.position(("dialects", name), key=True)
+            problems.append(Problem(place, f"there is no dialect '{name}'", hint))
+
+
+def _dialect_settings(config: Config, dialect: Dialect, document: YamlDocument, problems: list[Problem]) -> Any:
+    given, shape = config.dialects[dialect.name].settings, dialect.settings or NoDialectSettings
+    at = ("dialects", dialect.name)
+    return _made_or_reported(
+        lambda: shape.model_validate(given), ("mount", *shape.model_fields), at, document, problems
+    )
+
+
+def _same_mounts(config: Config, dialects: Iterable[Dialect], document: YamlDocument) -> Iterator[Problem]:
+    """A dialect that is moved to where another is by itself; two that are moved are found without knowing them."""
+    usual = {dialect.mount: dialect.name for dialect in dialects if config.dialects[dialect.name].mount is None}
+    for name, given in config.dialects.items():
+        if given.mount in usual:
+            yield Problem(document.position(("dialects", name, "mount")),
+                          f"'{given.mount}' is where '{usual[given.mount]}' is mounted already")
+
+
+def _unknown_agents(config: Config, dialects: Iterable[Dialect], document: YamlDocument) -> Iterator[Problem]:
+    """A dialect may have a setting that names its agent."""
+    for dialect in dialects:
+        agent = config.dialects[dialect.name].settings.get("agent")
+        is_known = dialect.settings is not None and "agent" in dialect.settings.model_fields
+        if is_known and isinstance(agent, str) and agent not in (agents := _named_agents(config, document)):
+            hint = suggest(agent, agents) or f"there are: {', '.join(agents)}"
+            yield Problem(document.position(("dialects", dialect.name, "agent")), f"there is no agent '{agent}'", hint)
+
+
+def _named_agents(config: Config, document: YamlDocument) -> list[str]:
+    """Those of the settings, and those of the file that are left out of the settings because they are wrong."""
+    written = document.value.get("agents") if isinstance(document.value, dict) else None
+    return list(dict.fromkeys([*config.agents, *map(str, written if isinstance(written, dict) else ())]))
+
+
+class NoDialectSettings(BaseModel, extra="forbid"):
+    """A dialect without settings of its own."""
+
+
+def _made_or_reported(
+    make: Callable[[], Any], known: Iterable[str], at: NodePath, document: YamlDocument, problems: list[Problem]
+) -> Any:
+    """What `make` makes, or its mistakes at their places."""
+    try:
+        return make()
+    except ValidationError as error:
+        for found in error.errors(include_url=False):
+            extra, missing = found["type"] == "extra_forbidden", found["type"] == "missing"
+            word = ".".join(str(step) for step in found["loc"])
+            problems.append(Problem(
+                document.position((*at, *found["loc"]), key=extra),
+                f"there is no setting '{word}'" if extra else f"'{word}' is missing" if missing
+                else str(describe_error(found, word, YAML_NOUNS, discreet=True)),
+                suggest(word, known) if extra else "",
+            ))
+        return None
+
+
+def _table(config: Config, dialect: Dialect, problems: list[Problem]) -> Table | None:
+    override = config.mappings.get(dialect.name)
+    try:
+        table = load_table(builtin_path(dialect.name), Vocabulary.of(dialect), [override] if override else [])
+        for framing in dialect.framings:
+            table.encoder(framing)
+        return table
+    except Problems as found:
+        problems += found.problems
+        return None
+
+
+def _agent(
+    name: str,
+    agent: AgentSettings,
+    config: Config,
+    old: Components | None,
+    document: YamlDocument,
+    problems: list[Problem],
+) -> tuple[AgentCard, Backend] | None:
+    found = _backend(agent.backend, agent.settings, config, ("agents", name), document, problems,
+                     _reusable_backend(name, config, old))
+    return (merge_card(found[0], name, agent), found[1]) if found else None
+
+
+def _reusable_backend(name: str, config: Config, old: Components | None) -> Backend | None:
+    """The agent there is, if its settings and its code are as they were."""
+    if old is None or old.config.agents.get(name) != config.agents[name]:
+        return None
+    if any(getattr(old.config, word) != getattr(config, word) for word in ("shadow", "outbound", "workspace")):
+        return None
+    backend = old.backends.get(name)
+    return None if user_modules.is_stale(backend) else backend
+
+
+def _backend(
+    word: str,
+    settings: Mapping[str, Any],
+    config: Config,
+    at: NodePath,
+    document: YamlDocument,
+    problems: list[Problem],
+    kept: Backend | None = None,
+) -> tuple[AgentCard, Backend] | None:
+    base = config.file.parent if config.file else Path()
+    try:
+        kind = kinds.kind_of(word, base)
+        made = kept or _made_or_reported(
+            lambda: kind.make(settings, base), kind.settings.model_fields if kind.settings else (),
+            (*at, "settings"), document, problems,
+        )
+    except GatewayError as error:
+        hint = suggest(word, kinds.known_kinds()) or (
+            f"there are {', '.join(kinds.known_kinds())}, and module:Class")
+        problems.append(Problem(document.position((*at, "backend")), error.message, hint))
+        return None
+    except Problems as found:
+        problems += found.problems
+        return None
+    if isinstance(made, ConfinableBackend):
+        made.confine(AddressPolicy(config.outbound.allow), trust_uploads=config.workspace.trust)
+    return (getattr(made, "card", kind.card), made) if made else None
+
+
+def _add_shadows(
+    agents: dict[str, tuple[AgentCard, Backend] | None], config: Config, old: Components | None, document: YamlDocument,
+    problems: list[Problem],
+) -> None:
+    """Put each agent that is to have a shadow behind one of its own."""
+    wanted = config.shadow
+    if wanted is None:
+        return
+    known = _named_agents(config, document)
+    for number, name in enumerate(wanted.agents or ()):
+        if name not in known:
+            problems.append(Problem(
+                document.position(("shadow", "agents", number)), f"there is no agent '{name}'", suggest(name, known)))
+    if not any(agents.values()):
+        _backend(wanted.backend, wanted.settings, config, ("shadow",), document, problems)
+    reporter = ShadowReport(config.data / wanted.report)
+    for name, made in agents.items():
+        if (
+            made is None
+            or (wanted.agents is not None and name not in wanted.agents)
+            or _reusable_backend(name, config, old)
+        ):
+            continue
+        shadow = _backend(wanted.backend, wanted.settings, config, ("shadow",), document, problems)
+        if shadow is None:
+            return
+        agents[name] = made[0], ShadowBackend(
+            made[1], shadow[1], reporter, share=wanted.share, at_once=wanted.at_once, seconds=wanted.seconds,
+        )
+
+
+def component_problems(config: Config) -> list[Problem]:
+    """Every mistake in what the settings name."""
+    try:
+        load_components(config)
+    except Problems as found:
+        return found.problems
+    return []
+
+
+RETIREMENT_POLL_SECONDS = 1.0
+"""How often a retired agent is asked whether it has done."""
+
+
+class BackendRetirement:
+    def __init__(self, is_busy: Callable[[Backend], bool]) -> None:
+        self._is_busy = is_busy
+        self._waiting: dict[asyncio.Task[None], Backend] = {}
+
+    def retire(self, backends: Iterable[Backend]) -> None:
+        for backend in backends:
+            task = asyncio.get_running_loop().create_task(self._close_when_done(backend))
+            self._waiting[task] = backend
+            task.add_done_callback(self._waiting.pop)
+
+    async def close(self) -> None:
+        """Close those that are left, whatever they do."""
+        for task, backend in list(self._waiting.items()):
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            await backend.close()
+
+    async def _close_when_done(self, backend: Backend) -> None:
+        while self._is_busy(backend):  # noqa: ASYNC110  # nobody tells when a turn of one agent among others is over
+            await asyncio.sleep(RETIREMENT_POLL_SECONDS)
+        await asyncio.shield(backend.close())

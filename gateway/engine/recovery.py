@@ -1,0 +1,171 @@
+"""Sessions that come back from the log: their state, and turns that the server left behind when it stopped."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gateway.errors import Interrupted
+from gateway.model import (
+    ANSWERS,
+    ROOT,
+    Answer,
+    AnyAsk,
+    Compact,
+    FaultRaised,
+    HistoryEntry,
+    InputAccepted,
+    InputRequested,
+    InputResolved,
+    MessageEnded,
+    Outcome,
+    Record,
+    SendMessage,
+    SessionStatus,
+    SessionView,
+    StopReason,
+    TurnEnded,
+    TurnResumed,
+    TurnStarted,
+    TurnSuspended,
+    Usage,
+    Withdraw,
+    call_of,
+    missing_ends,
+)
+from gateway.time_slices import sliced
+
+if TYPE_CHECKING:
+    from .session import Session
+
+AsksById = dict[str, AnyAsk]
+"""What was asked at one pause, by the ids of the asks."""
+RECORDS_PER_SLICE = 2048
+"""How many records a session takes in at a time when it comes back."""
+SERVER_STOPPED = "The server stopped while this turn was running."
+AGENT_CHANGED = "The agent did not ask again what it had asked before the server stopped."
+
+
+async def restore_running(session: "Session", records: Sequence[Record], head: int) -> None:
+    """Take the records in; without a turn at work, those that are no deltas are enough."""
+    async for some in sliced(records, RECORDS_PER_SLICE):
+        for record in some:
+            session.grammar.check(record.event, record.scope_id)
+            session.view.apply(record)
+    session.view.head = session.stored_seq = session.changed_seq = head
+
+
+async def restore_idle(session: "Session", spine: Sequence[Record], head: int) -> None:
+    """Take the spine of the log in where nothing is open: the grammar has nothing to remember."""
+    await apply_records(session.view, spine)
+    session.view.head = session.stored_seq = session.changed_seq = head
+
+
+async def apply_records(view: SessionView, records: Sequence[Record]) -> None:
+    async for some in sliced(records, RECORDS_PER_SLICE):
+        for record in some:
+            view.apply(record)
+
+
+class TurnHistory:
+    """A turn as far as the log has it, for an agent that runs it anew."""
+
+    def __init__(self, turn_id: str, records: Sequence[Record]) -> None:
+        self.pauses: list[AsksById] = []
+        self.answers: dict[str, Answer] = {}
+        self.usage = Usage()
+        self.command: SendMessage | Compact | None = None
+        self.message_seq = 0
+        self.started_at = 0.0
+        self.is_paused = False
+        self._at = 0
+        asked: AsksById = {}
+        for record in records:
+            if record.turn_id == turn_id:
+                asked = self._take(record, asked)
+
+    def _take(self, record: Record, asked: AsksById) -> AsksById:
+        match record.event:
+            case InputAccepted(command=command):
+                self._accepted(record, command)
+            case TurnStarted():
+                self.started_at = record.at
+            case InputRequested(request_id=request_id, ask=ask):
+                asked[request_id] = ask
+            case InputResolved(request_id=request_id):
+                self.answers.setdefault(request_id, Withdraw(request_id=request_id))
+            case TurnSuspended():
+                self.pauses.append(asked)
+                self.is_paused, asked = True, {}
+            case TurnResumed():
+                self.is_paused = False
+            case MessageEnded(usage=usage):
+                self.usage += usage
+        return asked
+
+    def _accepted(self, record: Record, command: object) -> None:
+        if isinstance(command, SendMessage | Compact) and self.command is None:
+            self.command, self.message_seq = command, record.seq
+        elif isinstance(command, ANSWERS):
+            self.answers[command.request_id] = command  # type: ignore[attr-defined, assignment]  # ANSWERS are answers
+
+    def history(self, entries: Sequence[HistoryEntry]) -> tuple[HistoryEntry, ...]:
+        """What the agent was given when the turn began."""
+        return tuple(entry for entry in entries if entry.scope_id == ROOT and entry.seq <= self.message_seq)
+
+    @property
+    def last(self) -> AsksById:
+        """What the turn waits for, settled or not."""
+        return self.pauses[-1]
+
+    def next(self, asks: Sequence[AnyAsk]) -> list[Answer] | None:
+        """What was answered to these, in their order; None where the turn was left waiting."""
+        if self._at >= len(self.pauses) or not _same_asks(self.pauses[self._at], asks):
+            raise Interrupted(AGENT_CHANGED)
+        requests = self.pauses[self._at]
+        self._at += 1
+        return None if self._at == len(self.pauses) else [self.answers[request_id] for request_id in requests]
+
+
+def _same_asks(requests: AsksById, asks: Sequence[AnyAsk]) -> bool:
+    """Whether these are the asks of then: as many, of the same kinds, about the same calls."""
+    return [_ask_key(ask) for ask in requests.values()] == [_ask_key(ask) for ask in asks]
+
+
+def _ask_key(ask: AnyAsk) -> tuple[str, str | None]:
+    call = call_of(ask)
+    return ask.kind, call.call_id if call else None
+
+
+def revive_turn(session: "Session", records: Sequence[Record]) -> None:
+    """Close a turn that ran; let one that waits for people wait on."""
+    from .turn import TurnRun
+
+    view, house = session.view, session.runtime
+    if view.turn_id is None:
+        return
+    past = TurnHistory(view.turn_id, records)
+    card, backend = house.agents.get(view.agent), house.backends.get(view.agent)
+    if view.status is not SessionStatus.SUSPENDED or card is None or backend is None or past.command is None:
+        _close_turn(session, view.turn_id, past)
+        return
+    session.run = TurnRun(session, view.turn_id, past.command, backend, card, past)
+    session.run.keep_waiting()
+
+
+def _close_turn(session: "Session", turn_id: str, past: TurnHistory) -> None:
+    """End a turn that nobody runs any more."""
+    took = round((session.view.at - past.started_at) * 1000)
+    ended = TurnEnded(
+        outcome=Outcome.FAILED, stop_reason=StopReason.ERROR, fault=Interrupted(SERVER_STOPPED).fault, usage=past.usage,
+        duration_ms=took,
+    )
+    append_turn_end(session, turn_id, ended)
+    session.turn_ended(turn_id, ended)
+
+
+def append_turn_end(session: "Session", turn_id: str, ended: TurnEnded) -> None:
+    """Close what is open, tell the fault if there is one, and end the turn."""
+    for scope_id, event in missing_ends(session.grammar, ended.outcome, ended.stop_reason):
+        session.append(event, scope_id, turn_id)  # type: ignore[arg-type]  # closing says events only
+    if ended.fault is not None:
+        session.append(FaultRaised(fault=ended.fault), turn_id=turn_id)
+    session.append(ended, turn_id=turn_id)

@@ -1,0 +1,87 @@
+"""Sessions found, listed, read and watched; other people's are not found."""
+
+from collections.abc import AsyncIterator, Sequence
+
+from gateway.errors import NotFound, Overloaded
+from gateway.model import Record, SessionView
+from gateway.ports import Chunk, SessionHead, StreamSlot
+from gateway.time_slices import sliced
+
+from .session_cache import SessionCache
+from .streams import Cursor
+
+
+class SessionQueries(SessionCache):
+    """What may be asked of sessions without changing them; nothing is shown that is not in the log."""
+
+    async def get(self, owner: str, session_id: str) -> SessionView:
+        return await self._seen(await self._find(owner, session_id))
+
+    async def find_by_id(self, owner: str, word: str) -> SessionView:
+        session_id = await self._house.log.session_of(word)
+        session = await self._loaded(session_id) if session_id is not None else None
+        if session is None or session.view.owner != owner:
+            raise NotFound(f"there is nothing called '{word}'")
+        return await self._seen(session)
+
+    async def active(self, owner: str) -> Sequence[SessionView]:
+        return await self._views(await self._house.log.sessions_in_turn(owner))
+
+    async def _views(self, heads: Sequence[SessionHead]) -> list[SessionView]:
+        views: list[SessionView] = []
+        async for some in sliced(heads):
+            found = [await self._loaded(head.session_id) for head in some]
+            views += [await self._seen(session) for session in found if session is not None]
+        return views
+
+    async def list(
+        self, owner: str, *, before: int | None = None, limit: int = 50,
+    ) -> tuple[list[SessionView], int | None]:
+        heads = await self._house.log.sessions(owner, before, limit + 1)
+        more, heads = len(heads) > limit, heads[:limit]
+        return await self._views(heads), heads[-1].ordinal if more else None
+
+    async def heads(
+        self, owner: str, *, before: int | None = None, after: int | None = None, limit: int = 50,
+        oldest_first: bool = False,
+    ) -> Sequence[SessionHead]:
+        return await self._house.log.sessions(owner, before, limit, after=after, oldest_first=oldest_first)
+
+    async def head(self, owner: str, session_id: str) -> SessionHead:
+        await self._find(owner, session_id)
+        head = await self._house.log.head(session_id)
+        if head is None:
+            raise NotFound(f"there is no session '{session_id}'")
+        return head
+
+    def reserve_stream(self, owner: str) -> StreamSlot:
+        most = self._house.limits.max_subscribers
+        if self._hub.places >= most:
+            raise Overloaded(f"{most} clients are watching already, and no more are allowed")
+        return self._hub.reserve_slot(owner, self._house.tally)
+
+    async def subscribe(
+        self, owner: str, session_id: str, dialect: str, options: str = "", *, after: int = 0,
+        place: StreamSlot | None = None,
+    ) -> Cursor:
+        place = place or self.reserve_stream(owner)
+        try:
+            session = await self._find(owner, session_id)
+        except BaseException:
+            place.close()
+            raise
+        return self._hub.subscribe(session_id, session.stored_seq, dialect, options, after, place)
+
+    async def read(
+        self, owner: str, session_id: str, dialect: str, options: str = "", *, after: int = 0, upto: int | None = None,
+    ) -> AsyncIterator[Chunk]:
+        head = (await self._find(owner, session_id)).stored_seq
+        async for chunk in self._hub.read(session_id, dialect, options, after, head if upto is None else upto):
+            yield chunk
+
+    async def records(
+        self, owner: str, session_id: str, after: int = 0, limit: int | None = None,
+    ) -> Sequence[Record]:
+        """What the log has of a session."""
+        await self._find(owner, session_id)
+        return await self._house.log.read(session_id, after, limit)

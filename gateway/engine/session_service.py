@@ -1,0 +1,252 @@
+"""All sessions: made, changed, deleted and commanded; what adapters know as the session service.
+
+How long a server that stops waits: until nothing runs, no longer than it was told to, and not in a hurry.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from gateway.errors import Busy, Conflict, GatewayError, Interrupted, NotFound, Overloaded, TooLarge
+from gateway.ids import random_id
+from gateway.model import (
+    ROOT,
+    AnyCommand,
+    AnyEvent,
+    CloseReason,
+    CustomEvent,
+    Interrupt,
+    NoticePosted,
+    Record,
+    ScopeStatus,
+    ScopeStatusChanged,
+    SeedMessage,
+    SessionClosed,
+    SessionCreated,
+    SessionRewound,
+    SessionUpdated,
+    SessionView,
+    Settings,
+)
+from gateway.ports import Backend, Receipt
+
+from .event_sink import CLEANUP_SECONDS
+from .recovery import SERVER_STOPPED
+from .session import STOPPING, Session
+from .session_import import import_records
+from .session_queries import SessionQueries
+from .settings_validation import validate_settings
+from .turn import TurnRun
+
+LAST_FRAMES_SECONDS = 5.0
+"""How long clients may take to be told the end of what they watch, when the server stops."""
+
+
+class LocalSessionService(SessionQueries):
+    """The engine's door; other people's sessions are not found here."""
+
+    # -- made -----------------------------------------------------------------------------------------------------
+
+    async def create(
+        self, owner: str, agent: str, *, settings: Settings = Settings(), history: Sequence[SeedMessage] = (),  # noqa: B008
+        title: str | None = None, metadata: dict[str, Any] | None = None,
+    ) -> SessionView:
+        limits = self._house.limits
+        self._check_room(owner)
+        if len(history) > limits.history_messages:
+            raise TooLarge(f"a session may start with {limits.history_messages} messages, not {len(history)}")
+        settings = validate_settings(self._house.card(agent), settings)
+        session = Session(random_id("sess"), self._house)
+        self._keep(session)
+        created = session.append(SessionCreated(
+            agent=agent, owner=owner, title=title, metadata=metadata or {}, settings=settings, history=tuple(history),
+        ))
+        with self._taken():
+            await self._house.log.wait_stored(session.view.session_id, created.seq)
+        return session.view
+
+    async def import_session(self, owner: str, records: Sequence[Record]) -> SessionView:
+        self._check_room(owner)
+        session = Session(random_id("sess"), self._house)
+        told = await import_records(session, owner, records)
+        self._check_room(owner)
+        self._keep(session)
+        session.changed_seq = session.view.head
+        for record in told:
+            self._house.log.append(record)
+        with self._taken():
+            await self._house.log.wait_stored(session.view.session_id, session.view.head)
+        return session.view
+
+    def _check_room(self, owner: str) -> None:
+        most = self._house.limits.max_sessions
+        if self._house.log.write_error is not None:
+            raise self._house.log.write_error
+        if len(self) >= most:
+            raise Overloaded(f"there are {most} sessions already, and no more are allowed")
+        self._house.tally.check(owner, "sessions")
+        self._house.tally.check(owner, "stored_bytes")
+
+    # -- changed --------------------------------------------------------------------------------------------------
+
+    async def update(
+        self, owner: str, session_id: str, *, title: str | None = None, metadata: dict[str, Any] | None = None,
+        agent: str | None = None,
+    ) -> SessionView:
+        session = await self._open(owner, session_id)
+        if agent is not None:
+            if session.run is not None:
+                raise Busy("a turn is running in this session; its agent cannot change meanwhile")
+            validate_settings(self._house.card(agent), session.view.settings)
+        return await self._say(session, SessionUpdated(title=title, metadata=metadata, agent=agent))
+
+    async def close(self, owner: str, session_id: str, reason: CloseReason) -> SessionView:
+        session = await self._find(owner, session_id)
+        if session.view.closed is not None:
+            return session.view
+        if session.run is not None:
+            session.run.stop()
+        return await self._say(session, SessionClosed(reason=reason))
+
+    async def archive_scope(self, owner: str, session_id: str, scope_id: str) -> SessionView:
+        session = await self._open(owner, session_id)
+        scope = session.view.scopes.get(scope_id)
+        if scope is None:
+            raise NotFound(f"session '{session_id}' has no sub-agent '{scope_id}'")
+        if scope_id in session.grammar.scopes:
+            raise Conflict(f"sub-agent '{scope_id}' is still at work")
+        if scope.status is ScopeStatus.ARCHIVED:
+            return session.view
+        return await self._say(session, ScopeStatusChanged(status=ScopeStatus.ARCHIVED), scope_id)
+
+    async def rewind(self, owner: str, session_id: str, to_seq: int, reason: str | None = None) -> SessionView:
+        session = await self._open(owner, session_id)
+        if session.run is not None:
+            raise Busy("a turn is running in this session; wait for its end or interrupt it")
+        if all(mark.seq != to_seq for mark in session.view.checkpoints):
+            raise NotFound(f"session '{session_id}' cannot be rewound to record {to_seq}")
+        return await self._say(session, SessionRewound(to_seq=to_seq, reason=reason))
+
+    async def post_event(self, owner: str, session_id: str, event: NoticePosted | CustomEvent) -> SessionView:
+        session = await self._open(owner, session_id)
+        return await self._say(session, event)
+
+    async def replace_backend(self, owner: str, session_id: str, backend: Backend | None) -> None:
+        await self._find(owner, session_id)
+        if backend is None:
+            self._house.replacement_backends.pop(session_id, None)
+        else:
+            self._house.replacement_backends[session_id] = backend
+
+    async def _say(self, session: Session, event: AnyEvent, scope_id: str = ROOT) -> SessionView:
+        if self._house.log.write_error is not None:
+            raise self._house.log.write_error
+        record = session.append(event, scope_id)
+        with self._taken():
+            await self._house.log.wait_stored(record.session_id, record.seq)
+        return session.view
+
+    async def _open(self, owner: str, session_id: str) -> Session:
+        session = await self._find(owner, session_id)
+        if session.view.closed is not None:
+            raise Conflict(f"the session is {session.view.closed}")
+        return session
+
+    async def delete(self, owner: str, session_id: str) -> None:
+        session = await self._find(owner, session_id)
+        if self._house.log.write_error is not None:
+            raise self._house.log.write_error
+        removing = self._going[session_id] = asyncio.ensure_future(self._remove(session))
+        await asyncio.shield(removing)  # a client that hangs up does not leave it half done
+
+    async def _remove(self, session: Session) -> None:
+        session_id = session.view.session_id
+        try:
+            self._house.replacement_backends.pop(session_id, None)
+            if session.run is not None:
+                session.run.stop()
+            session.append(SessionClosed(reason=CloseReason.DELETED))
+            with self._taken():
+                await self._house.log.delete_session(session_id)
+            self._sessions.pop(session_id, None)
+        finally:
+            del self._going[session_id]
+        for put_away in self._house.after_delete:
+            await put_away(session_id)
+
+    # -- commanded ------------------------------------------------------------------------------------------------
+
+    def check_turn(self, owner: str) -> None:
+        if self._house.is_draining:
+            raise Overloaded(STOPPING)
+        if self._house.log.write_error is not None:
+            raise self._house.log.write_error
+        self._house.tally.check(owner, "stored_bytes")
+
+    async def submit(self, owner: str, session_id: str, commands: Sequence[AnyCommand]) -> Receipt:
+        session = await self._find(owner, session_id)
+        receipt = session.submit(commands)
+        with self._taken():
+            await self._house.log.wait_stored(session_id, session.view.head)
+        return receipt
+
+    async def client_left(self, owner: str, session_id: str, turn_id: str) -> None:
+        session = self._sessions.get(session_id)
+        run = session.run if session is not None and self._house.cancel_on_disconnect else None
+        if session is not None and run is not None and run.turn_id == turn_id:
+            with suppress(GatewayError):  # whoever would be told has left
+                session.submit([Interrupt(turn_id=turn_id)])
+
+    # -- the end of the server ------------------------------------------------------------------------------------
+
+    async def drain(self, seconds: float, hurry: asyncio.Event) -> None:
+        """Start nothing new; let running turns finish for so long, or until somebody is in a hurry; then end them.
+
+        Who watches a session at rest is let go at once, the others when they have been told the end.
+        """
+        self._house.is_draining = True
+        self._hub.drain()
+        await wait_for_turns(lambda: self._talking, seconds, hurry)
+        runs = list(self._talking)
+        for run in runs:
+            run.fail(Interrupted(SERVER_STOPPED).fault)
+            run.stop()
+        for session in self._sessions.values():
+            if session.run is not None:
+                session.run.abandon()
+                runs.append(session.run)
+        await wait_unless_forced(hurry, CLEANUP_SECONDS, *(run.wait_finished(CLEANUP_SECONDS) for run in runs))
+        await wait_unless_forced(hurry, LAST_FRAMES_SECONDS, self._hub.wait_until_unwatched())
+
+    @property
+    def leads(self) -> bool:
+        """Whether we are the one, where several servers share a log, who does what only one may."""
+        return True
+
+    async def rest(self) -> None:
+        """Nothing more will be asked; where several servers share a log, the others are told."""
+
+
+DRAIN_POLL_SECONDS = 0.25
+"""How often to look whether turns still run that the server waits for."""
+
+
+async def wait_for_turns(talking: Callable[[], Iterable[TurnRun]], seconds: float, hurry: asyncio.Event) -> None:
+    """Wait until no turn runs, for so long; one that has come to wait for people does not count any more."""
+    clock = asyncio.get_running_loop().time
+    end = clock() + seconds
+    while (runs := list(talking())) and (left := end - clock()) > 0 and not hurry.is_set():
+        await wait_unless_forced(hurry, min(left, DRAIN_POLL_SECONDS), *(run.wait_finished(left) for run in runs))
+
+
+async def wait_unless_forced(hurry: asyncio.Event, seconds: float, *works: Coroutine[Any, Any, None]) -> None:
+    """Wait for all of these, but no longer than that, and not at all once somebody is in a hurry."""
+    async def all_done() -> None:
+        await asyncio.gather(*works)
+
+    waits = [asyncio.ensure_future(all_done()), asyncio.ensure_future(hurry.wait())]
+    await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    for waiting in waits:
+        waiting.cancel()
+    await asyncio.wait(waits)

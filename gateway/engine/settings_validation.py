@@ -1,0 +1,57 @@
+"""What a session may choose of its agent: settings checked against the agent's card, secrets put apart."""
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from gateway.errors import Invalid, Unsupported
+from gateway.model import AgentCard, AgentOption, OptionKind, Settings
+
+
+def validate_settings(card: AgentCard, settings: Settings) -> Settings:
+    """The settings with the values of secret options moved out of sight, or a refusal that names what does not fit."""
+    _check_tools(card, settings)
+    _check_client_tools(card, settings)
+    options = settings.secrets | settings.options  # a secret that is set anew comes as an option
+    kinds = {name: _check_option(card, name, value).kind for name, value in options.items()}
+    secret = {name for name, kind in kinds.items() if kind is OptionKind.SECRET}
+    return replace(
+        settings,
+        options={name: value for name, value in options.items() if name not in secret},
+        secrets={name: value for name, value in options.items() if name in secret},
+    )
+
+
+def _check_tools(card: AgentCard, settings: Settings) -> None:
+    for name in settings.tools or ():
+        if card.tool(name) is None:
+            known = _quoted_list(tool.spec.name for tool in card.tools)
+            raise Invalid(f"agent '{card.name}' has no tool '{name}'; it has {known}")
+
+
+def _check_client_tools(card: AgentCard, settings: Settings) -> None:
+    if settings.client_tools and not card.capabilities.client_tools:
+        raise Unsupported(f"agent '{card.name}' does not take tools of its clients")
+    enabled = {tool.spec.name for tool in card.tools} if settings.tools is None else set(settings.tools)
+    seen: set[str] = set()
+    for tool in settings.client_tools:
+        if tool.name in seen:
+            raise Invalid(f"two client tools are named '{tool.name}'")
+        if tool.name in enabled:
+            raise Invalid(f"client tool '{tool.name}' has the name of an enabled server tool")
+        seen.add(tool.name)
+
+
+def _check_option(card: AgentCard, name: str, value: str) -> AgentOption:
+    option = card.option(name)
+    if option is None:
+        raise Invalid(
+            f"agent '{card.name}' has no option '{name}'; it has {_quoted_list(o.name for o in card.options)}"
+        )
+    if option.kind is OptionKind.SELECT and value not in option.choices:
+        raise Invalid(f"option '{name}' takes {_quoted_list(option.choices)}, not '{value}'")
+    return option
+
+
+def _quoted_list(words: Iterable[str]) -> str:
+    return ", ".join(f"'{word}'" for word in words) or "none"

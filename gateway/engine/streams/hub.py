@@ -1,0 +1,160 @@
+"""Who watches what: subscribers are cursors into the log; each dialect's frames are made once and shared."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Protocol
+
+from gateway import ports
+from gateway.model import Record
+from gateway.ports import Chunk, EventLog, Projector
+from gateway.quotas import Quotas, QuotaSlot
+
+from .channel import Channel
+from .cursor import PAGE, Cursor, feed_channel
+from .feed import Feed
+
+ProjectorFactory = Callable[[str, str], Projector]
+"""(dialect, options) → a fresh outbound."""
+StartOfStream = Callable[[str, str, int], int]
+"""(session, dialect, cursor) → after which record an outbound must be fed to be right at the cursor."""
+
+
+class StreamObserver(Protocol):
+    """Who counts frames and subscribers; nothing depends on it."""
+
+    def events(self, dialect: str, count: int) -> None: ...
+    def subscribed(self, change: int) -> None: ...
+    def cut(self) -> None: ...
+    def record_not_sent(self, dialect: str, record: Record) -> None:
+        """The dialect had no frame for this record."""
+
+
+class Hub:
+    """The feeds of all sessions that somebody watches."""
+
+    def __init__(
+        self, *, log: EventLog, projector: ProjectorFactory, start_of: StartOfStream, clock: Callable[[], float],
+        observer: StreamObserver, max_lag: Callable[[], int],
+    ) -> None:
+        self.log = log
+        self.projector = projector
+        self.start_of = start_of
+        self.clock = clock
+        self.observer = observer
+        self.max_lag = max_lag
+        self.subscribers = 0
+        self.places = 0
+        """How many subscribers there are, or are about to be."""
+        self.draining = False
+        """Whether the server is about to stop: who watches a session at rest is let go."""
+        self.rests: Callable[[str], bool] = lambda session_id: True
+        self.unsettled: Callable[[str], bool] = lambda session_id: False
+        """Whether records of the session are on their way into the log."""
+        self._feeds: dict[str, Feed] = {}
+        self._deserted = asyncio.Event()
+
+    def reserve_slot(self, owner: str, tally: Quotas) -> QuotaSlot:
+        """Room for one subscriber, before there is something to watch."""
+        own = tally.reserve_stream(owner)
+        self.places += 1
+
+        def give_back() -> None:
+            self.places -= 1
+            own.close()
+
+        return QuotaSlot(give_back)
+
+    def subscribe(
+        self, session_id: str, head: int, dialect: str, options: str, after: int, place: ports.StreamSlot
+    ) -> Cursor:
+        feed = self._feeds.get(session_id)
+        if feed is None:
+            feed = self._feeds[session_id] = Feed(session_id, head)
+        feed.subscribers += 1
+        self.subscribers += 1
+        self.observer.subscribed(+1)
+        return Cursor(self, feed, dialect, options, after, place)
+
+    async def read(
+        self, session_id: str, dialect: str, options: str, after: int, upto: int,
+    ) -> AsyncIterator[Chunk]:
+        """What a subscriber would have got of the records between the two, a page of the log at a time."""
+        start = self.start_of(session_id, dialect, after)
+        channel = Channel(self.projector(dialect, options), start, lambda record: None)
+        while channel.seq < upto:
+            records = await self.log.read(session_id, channel.seq, min(PAGE, upto - channel.seq))
+            if not records:
+                return
+            had = sum(record.seq <= after for record in records)
+            channel.skip(records[:had])
+            await feed_channel(channel, records[had:])
+            ready, channel.chunks = channel.chunks, []
+            for chunk in ready:
+                yield chunk
+
+    def leave(self, feed: Feed, place: ports.StreamSlot) -> None:
+        place.close()
+        feed.subscribers -= 1
+        self.subscribers -= 1
+        self.observer.subscribed(-1)
+        if not feed.subscribers and self._feeds.get(feed.session_id) is feed:
+            del self._feeds[feed.session_id]
+        if not self.subscribers:
+            self._deserted.set()
+
+    def is_watched(self, session_id: str) -> bool:
+        return session_id in self._feeds
+
+    @property
+    def watched(self) -> Sequence[str]:
+        return tuple(self._feeds)
+
+    def head_of(self, session_id: str) -> int | None:
+        """Up to where those who watch have been told; None if nobody does."""
+        feed = self._feeds.get(session_id)
+        return None if feed is None else feed.head
+
+    def cut_session(self, session_id: str) -> None:
+        """What comes next in the session cannot be told here: those who watch are cut."""
+        feed = self._feeds.pop(session_id, None)
+        if feed is not None:
+            feed.is_cut = True
+            feed.wake()
+
+    def cut_all(self) -> None:
+        for session_id in self.watched:
+            self.cut_session(session_id)
+
+    def publish(self, records: Sequence[Record]) -> None:
+        """These are in the log for good."""
+        feed = self._feeds.get(records[0].session_id)
+        if feed is not None:
+            feed.publish(records)
+
+    def drain(self) -> None:
+        """Let those go who have been told all of a session at rest; the others when theirs rests."""
+        self.draining = True
+        for feed in self._feeds.values():
+            feed.wake()
+
+    async def wait_until_unwatched(self) -> None:
+        """Wait until nobody watches any more."""
+        self._deserted.clear()
+        if self.subscribers:
+            await self._deserted.wait()
+
+    # -- what is held back for a while ----------------------------------------------------------------------------
+
+    def is_time(self, feed: Feed, due: float | None) -> bool:
+        """Whether what was held back leaves now.
+
+        What is on its way into the log may have been said before that time, and would have been told with it: so that
+        a reader who comes later is told the same, it is waited for.
+        """
+        return due is not None and due <= self.clock() and not self.unsettled(feed.session_id)
+
+    def time_of(self, feed: Feed, due: float | None) -> float | None:
+        """When to look again, in the loop's time, if no news comes first; what is on its way is news to come."""
+        if due is None or self.unsettled(feed.session_id):
+            return None
+        return asyncio.get_running_loop().time() + max(0.0, due - self.clock())

@@ -1,0 +1,54 @@
+"""Structured output: the last words of a turn, read as JSON and held to the schema that was asked for."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jsonschema_rs
+import orjson
+
+from gateway.errors import Invalid, Unsupported
+from gateway.json_values import JsonLimitExceeded, read_json
+from gateway.model import ROOT, HistoryEntry, Role, text_of
+
+
+def check_schema(schema: dict[str, Any]) -> None:
+    """Refuse what is not a JSON Schema before anything is started."""
+    try:
+        jsonschema_rs.validator_for(schema, offline=True)
+    except (jsonschema_rs.ValidationError, ValueError, TypeError) as error:
+        raise Invalid(f"output_schema is not a JSON Schema: {_first_line(error)}", param="output_schema") from None
+
+
+def parse_structured_output(schema: dict[str, Any], entries: Sequence[HistoryEntry], turn_id: str) -> Any:
+    """What the agent said last in the turn, as the value that was asked for; raises if it is not one."""
+    text = _strip_code_fence(_last_text(entries, turn_id))
+    try:
+        value = read_json(text)
+    except JsonLimitExceeded as error:
+        raise Unsupported(f"The agent's answer cannot be passed on: {error}.") from None
+    except orjson.JSONDecodeError as error:
+        raise Unsupported(f"The agent's answer is not JSON, as the schema asks for: {error}.") from None
+    try:
+        jsonschema_rs.validator_for(schema, offline=True).validate(value)
+    except jsonschema_rs.ValidationError as error:
+        raise Unsupported(f"The agent's answer does not fit the schema: {_first_line(error)}.") from None
+    return value
+
+
+def _last_text(entries: Sequence[HistoryEntry], turn_id: str) -> str:
+    for entry in reversed(entries):
+        if entry.turn_id == turn_id and entry.scope_id == ROOT and entry.role is Role.ASSISTANT:
+            return text_of(entry.content)
+    return ""
+
+
+def _strip_code_fence(text: str) -> str:
+    """Models like to put JSON into a code fence."""
+    text = text.strip()
+    if text.startswith("```") and text.endswith("```"):
+        return text.removesuffix("```").partition("\n")[2]
+    return text
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -1,0 +1,253 @@
+"""Files come in: forms are read part by part, their file straight onto disk.
+
+Files go out: as attachments that no browser runs, to whoever holds a link that was signed and has not expired.
+"""
+
+import asyncio
+import mimetypes
+import re
+import warnings
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TypeVar, cast
+from urllib.parse import quote
+
+from aiohttp import (
+    BadContentDispositionHeader,
+    BadContentDispositionParam,
+    BodyPartReader,
+    ClientPayloadError,
+    MultipartReader,
+    StreamReader,
+    web,
+)
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http_exceptions import HttpProcessingError
+
+from gateway.errors import Invalid, TooLarge
+from gateway.ports import Files, StoredFile
+
+from .request_body import BodyDeadline, refuse_compressed
+from .security import Handler, mark_authenticated, public
+
+for _category in (BadContentDispositionHeader, BadContentDispositionParam):
+    warnings.simplefilter("ignore", _category)  # a part without a name is refused; nobody need read of it
+T = TypeVar("T")
+FORM_DIGEST = web.RequestKey("digest", str)
+"""Stands for the body of a request that could not be read as a whole."""
+MAX_FIELD, MAX_PARTS, MAX_NAME = 64 * 1024, 32, 255
+CHUNK = 256 * 1024
+MAX_LINES = 10_000
+"""How many lines a form may have beside what is in its parts: boundaries and headers."""
+OCTET_STREAM = "application/octet-stream"
+MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}")
+UNSAFE_NAME_CHARACTERS = re.compile(r'[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069<>:"|?*]')
+
+
+@dataclass(slots=True)
+class UploadForm:
+    """A form with one file in it."""
+
+    fields: dict[str, str] = field(default_factory=dict)
+    file: StoredFile | None = None
+    name: str = ""
+    media_type: str = OCTET_STREAM
+
+
+async def receive_form(request: web.Request, files: Files, named: str = "file") -> tuple[UploadForm, StoredFile]:
+    """The form and its file; a form that is refused leaves nothing behind."""
+    form, digests = UploadForm(), list[str]()
+    try:
+        async for part in _parts(request):
+            if part.name == named:
+                digests.append(await _store_file(part, form, files))
+            else:
+                form.fields[part.name or ""] = text = await _text(part)
+                digests.append(_digest(part, sha256(text.encode()).hexdigest()))
+        if form.file is None:
+            raise Invalid(f"{named}: the form has no such file", param=named)
+    except BaseException:
+        if form.file is not None:
+            await files.remove(form.file.file_id)
+        raise
+    request[FORM_DIGEST] = _join_digests(digests)
+    return form, form.file
+
+
+async def receive_files(
+    request: web.Request, store: Callable[[AsyncIterator[bytes]], Awaitable[T]], named: str = "files",
+    most: int = MAX_PARTS,
+) -> tuple[dict[str, str], list[tuple[str, T]]]:
+    """The fields of a form, and its files as they were stored, each with the path its client calls it by."""
+    fields, stored = dict[str, str](), list[tuple[str, T]]()
+    async for part in _parts(request, most):
+        if part.name == named:
+            stored.append((part.filename or "", await store(part.chunks())))
+        else:
+            fields[part.name or ""] = await _text(part)
+    return fields, stored
+
+
+async def digest_form(request: web.Request) -> str:
+    """The digest that `receive` gives to the same form, read and thrown away."""
+    digests = list[str]()
+    async for part in _parts(request):
+        whole = sha256()
+        async for chunk in part.chunks():
+            whole.update(chunk)
+        digests.append(_digest(part, whole.hexdigest()))
+    return _join_digests(digests)
+
+
+def safe_file_name(said: str | None) -> str:
+    """A file's name without folders, and without what could deceive a reader or a shell."""
+    last = (said or "").replace("\\", "/").rsplit("/", 1)[-1]
+    name = UNSAFE_NAME_CHARACTERS.sub("_", last).strip(" .")
+    return name[-MAX_NAME:] or "file"
+
+
+def guess_media_type(said: str | None, name: str) -> str:
+    """What the client says it is, or what its name lets one think."""
+    told = (said or "").partition(";")[0].strip().lower()
+    if not MEDIA_TYPE.fullmatch(told) or told == OCTET_STREAM:
+        told = mimetypes.guess_type(name)[0] or OCTET_STREAM
+    return told
+
+
+# -- parts ------------------------------------------------------------------------------------------------------------
+class _Part:
+    """One part of a form, read piece by piece within the time that the whole body has."""
+
+    def __init__(self, reader: BodyPartReader, deadline: BodyDeadline) -> None:
+        self.name, self.filename, self.headers = reader.name, reader.filename, reader.headers
+        self._reader = reader
+        self._deadline = deadline
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        while chunk := await _read_in_time(self._deadline, self._reader.read_chunk(CHUNK)):
+            yield bytes(chunk)
+
+
+async def _store_file(part: _Part, form: UploadForm, files: Files) -> str:
+    if form.file is not None:
+        raise Invalid(f"{part.name}: one file at a time", param=part.name)
+    form.name = safe_file_name(part.filename)
+    form.media_type = guess_media_type(part.headers.get("Content-Type"), form.name)
+    files.check_media_type(form.media_type)
+    form.file = await files.store(part.chunks())
+    return _digest(part, form.file.sha256)
+
+
+class _LimitedLines:
+    """The bytes of a form, of which only so many may be lines: aiohttp would look through any number for a boundary."""
+
+    def __init__(self, content: StreamReader) -> None:
+        self._content = content
+        self._count = 0
+
+    async def readline(self, **given: Any) -> bytes:
+        self._count += 1
+        if self._count > MAX_LINES:
+            raise ValueError(f"it has more than {MAX_LINES} lines that belong to no part")
+        return await self._content.readline(**given)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._content, name)
+
+
+async def _parts(request: web.Request, most: int = MAX_PARTS) -> AsyncIterator[_Part]:
+    if request.content_type != "multipart/form-data":
+        raise Invalid("send the file as multipart/form-data", param="Content-Type")
+    refuse_compressed(request)
+    count, deadline = 0, BodyDeadline(request)
+    try:
+        reader = MultipartReader(request.headers, cast(StreamReader, _LimitedLines(request.content)))
+    except (ValueError, AssertionError) as error:
+        raise _unreadable(error) from None
+    while (part := await _read_in_time(deadline, reader.next())) is not None:
+        count += 1
+        if count > most or not isinstance(part, BodyPartReader):
+            raise Invalid(f"a form has {most} simple parts at most")
+        yield _Part(part, deadline)
+
+
+async def _read_in_time(deadline: BodyDeadline, reading: Awaitable[T]) -> T:
+    try:
+        return await deadline.read(reading)
+    except (ValueError, AssertionError, HttpProcessingError, ClientPayloadError) as error:
+        raise _unreadable(error) from None
+
+
+def _unreadable(error: Exception) -> Invalid:
+    return Invalid(f"the form cannot be read: {str(error)[:200] or 'it is malformed'}")
+
+
+async def _text(part: _Part) -> str:
+    read = bytearray()
+    async for chunk in part.chunks():
+        read += chunk
+        if len(read) > MAX_FIELD:
+            raise TooLarge(f"{part.name}: larger than {MAX_FIELD} bytes", param=part.name)
+    try:
+        return read.decode()
+    except UnicodeDecodeError:
+        raise Invalid(f"{part.name}: not UTF-8", param=part.name) from None
+
+
+def _digest(part: _Part, content: str) -> str:
+    return f"{part.name}\0{part.filename}\0{content}"
+
+
+def _join_digests(digests: list[str]) -> str:
+    return sha256("\0\0".join(digests).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+SAFE_MEDIA_TYPES = re.compile(
+    r"image/(png|jpeg|gif|webp)|audio/[a-z0-9.+-]+|video/[a-z0-9.+-]+|text/(plain|csv|markdown)"
+    r"|application/(json|zip|gzip|pdf|vnd\.[a-z0-9.+-]+)"
+)
+"""Types that a browser has no reason to run; every other one leaves as plain bytes."""
+DOWNLOAD_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "sandbox; default-src 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "private, no-store",
+}
+
+
+class TemporaryFileResponse(web.FileResponse):
+    """A file that is gone when it has been sent."""
+
+    async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
+        try:
+            return await super().prepare(request)
+        finally:
+            await asyncio.to_thread(self._path.unlink, missing_ok=True)
+
+
+def attachment(path: Path, name: str, media_type: str, *, fleeting: bool = False) -> web.FileResponse:
+    """The file, to be saved and not to be shown; `fleeting` if nobody else wants it afterwards."""
+    kind = media_type if SAFE_MEDIA_TYPES.fullmatch(media_type) and "xml" not in media_type else OCTET_STREAM
+    plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)
+    disposition = f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
+    made = TemporaryFileResponse if fleeting else web.FileResponse
+    return made(path, headers={**DOWNLOAD_HEADERS, "Content-Type": kind, "Content-Disposition": disposition})
+
+
+def signed_link_handler(files: Files) -> Handler:
+    """A handler for `…/{link}`: the bytes that a signed link stands for, for whoever has it."""
+    @public
+    async def serve(request: web.Request) -> web.StreamResponse:
+        link = files.read_link(request.match_info["link"])
+        mark_authenticated(request)
+        return attachment(files.path(link.file_id), link.name, link.media_type)
+
+    return serve
+
+
+def absolute_url(request: web.Request, path: str) -> str:
+    """A path of this server as the client reaches it."""
+    return f"{request.scheme}://{request.host}{path}"

@@ -1,0 +1,158 @@
+"""Requests that may come twice: the second one gets the answer of the first, and nothing is carried out again."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import wraps
+from hashlib import sha256
+
+import structlog
+from aiohttp import web
+
+from gateway.errors import Conflict, GatewayError, Invalid
+from gateway.ports import ANONYMOUS, IdempotencyKey, ResponseStore, StoredResponse
+
+from .file_transfer import FORM_DIGEST, digest_form
+from .json_io import read_bytes
+from .security import OWNER, Handler
+
+log = structlog.get_logger("dragoman.idempotency")
+
+KEY_HEADERS = ("Idempotency-Key", "X-Idempotency-Key")
+REPLAYED_HEADER = "Idempotent-Replayed"
+METHODS_WITH_KEY = ("POST", "DELETE")
+MAX_KEY_LENGTH = 255
+
+
+@dataclass(slots=True)
+class RunningRequest:
+    """A request with a key that is under way: what was asked, as soon as that is known, and what came of it."""
+
+    digest: str = ""
+    answer: asyncio.Future[StoredResponse | None] = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+class Idempotency:
+    """The answers to requests that carried a key, by owner and path.
+
+    Only what was carried out is kept. A refusal changed nothing, so the same request may be tried again with the same
+    key; a stream is not kept, because nobody can give it twice.
+
+    What is promised: of requests with one key that come at once, one is carried out. Its client is answered only when
+    the answer is kept, so whoever has seen an answer gets it again for as long as answers are kept, also from a server
+    that died and came back, if the answers outlive it. What is not: the deed and its answer are two commits, the
+    second right after the first. If the server dies in between, the deed is done and the answer is not there; its
+    client has seen none, and when it tries again, that is a new request. The same is true of a server that can store
+    the deed and then, for want of space, not the answer: the client is answered, and the journal tells.
+    """
+
+    def __init__(self, answers: ResponseStore) -> None:
+        self._answers = answers
+        self._going: dict[IdempotencyKey, RunningRequest] = {}
+
+    def routes(self, routes: Iterable[web.RouteDef]) -> list[web.RouteDef]:
+        """The same routes, those that change something wrapped; what is wrapped already stays as it is."""
+        return [
+            web.RouteDef(route.method, route.path, self.wrap(route.handler), route.kwargs)
+            if route.method in METHODS_WITH_KEY and not hasattr(route.handler, "repeats") else route
+            for route in routes
+        ]
+
+    def wrap(self, handler: Handler) -> Handler:
+        @wraps(handler)
+        async def wrapped(request: web.Request) -> web.StreamResponse:
+            key = _key(request)
+            if key is None:
+                return await handler(request)
+            place = (request.get(OWNER, ANONYMOUS), request.method, request.rel_url.raw_path, key)
+            return await self._once(place, request, handler)
+
+        wrapped.repeats = True  # type: ignore[attr-defined]
+        return wrapped
+
+    # -- the first, and those that come after it ------------------------------------------------------------------
+
+    async def _once(self, place: IdempotencyKey, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """A request in parts is too large to be read before it is known whether it is the first."""
+        digest = "" if _is_multipart(request) else await _digest(request)
+        while (entry := self._going.get(place)) is not None:
+            digest = digest or await digest_form(request)
+            _check_same_request(entry.digest, digest, place)
+            answer = await asyncio.shield(entry.answer)
+            _check_same_request(entry.digest, digest, place)
+            if answer is not None:
+                return _replay_response(answer)
+            if _is_multipart(request):
+                raise Conflict("the first request with this Idempotency-Key came to nothing: send it again")
+        entry = self._going[place] = RunningRequest()
+        # A client that hangs up does not undo what it asked for: the work goes on, and its retry gets the answer.
+        task = asyncio.ensure_future(self._first(place, entry, digest, request, handler))
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(task)
+
+    async def _first(
+        self, place: IdempotencyKey, entry: RunningRequest, digest: str, request: web.Request, handler: Handler,
+    ) -> web.StreamResponse:
+        """The first of those that are here now; there may have been one before it."""
+        answer = None
+        try:
+            answer = await self._answers.find(place)
+            if answer is not None:
+                entry.digest = answer.digest
+                _check_same_request(answer.digest, digest or await digest_form(request), place)
+                return _replay_response(answer)
+            entry.digest = digest
+            response = await handler(request)
+            entry.digest = request.get(FORM_DIGEST, digest)
+            answer = _storable_response(response, entry.digest)
+            await self._keep(place, answer)
+            return response
+        finally:
+            del self._going[place]
+            entry.answer.set_result(answer)
+
+    async def _keep(self, place: IdempotencyKey, answer: StoredResponse | None) -> None:
+        """What was done is done, whether or not its answer can be kept."""
+        try:
+            if answer is not None:
+                await self._answers.store(place, answer)
+        except GatewayError as error:
+            log.warning("an answer could not be kept; the same request will count as a new one", error=error.message)
+
+
+def _is_multipart(request: web.Request) -> bool:
+    return request.content_type.startswith("multipart/")
+
+
+def _key(request: web.Request) -> str | None:
+    key = next((request.headers[name] for name in KEY_HEADERS if request.headers.get(name)), None)
+    if key is not None and len(key) > MAX_KEY_LENGTH:
+        raise Invalid(f"Idempotency-Key: at most {MAX_KEY_LENGTH} characters", param=KEY_HEADERS[0])
+    if key is not None and any("\ud800" <= sign <= "\udfff" for sign in key):
+        raise Invalid("Idempotency-Key: not UTF-8", param=KEY_HEADERS[0])
+    return key
+
+
+async def _digest(request: web.Request) -> str:
+    return sha256(request.query_string.encode() + b"\0" + await read_bytes(request)).hexdigest()
+
+
+def _check_same_request(first: str, now: str, place: IdempotencyKey) -> None:
+    if first not in ("", now):
+        raise Conflict(f"the Idempotency-Key '{place[-1]}' was used for another request", param=KEY_HEADERS[0])
+
+
+def _storable_response(response: web.StreamResponse, digest: str) -> StoredResponse | None:
+    if not isinstance(response, web.Response) or response.status >= 400:
+        return None
+    body = response.body
+    if not isinstance(body, bytes | bytearray | None):
+        return None
+    content_type = response.headers.get("Content-Type", "")
+    return StoredResponse(digest=digest, status=response.status, content_type=content_type, body=bytes(body or b""))
+
+
+def _replay_response(answer: StoredResponse) -> web.Response:
+    headers = {REPLAYED_HEADER: "true"} | ({"Content-Type": answer.content_type} if answer.body else {})
+    return web.Response(status=answer.status, body=answer.body, headers=headers)

@@ -1,0 +1,206 @@
+"""JSON in and out of HTTP: bodies read within limits and checked against wire models, replies written by orjson.
+
+Long answers: sent a piece at a time, so that nobody waits while a whole one is put together and written.
+Wire models that fail fast: a value is checked up to the first mistake of each array and each map in it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import wraps
+from secrets import token_bytes
+from typing import Any, TypeVar
+
+import msgspec
+import orjson
+from aiohttp import Payload, web
+from aiohttp.abc import AbstractStreamWriter
+from pydantic import BaseModel, GetCoreSchemaHandler, ValidationError
+from pydantic_core import CoreSchema
+
+from gateway.errors import Invalid
+from gateway.field_errors import FieldError, field_errors, quote_value
+from gateway.json_values import EncodedArray, JsonLimitExceeded, read_json_in_steps
+from gateway.time_slices import SLICE_BYTES, next_slice, run_in_slices
+
+from .request_body import read_body
+
+M = TypeVar("M", bound=BaseModel)
+ENCODING_COST_BYTES = 8 * 1024
+"""How many bytes of a slice the time to make a value is worth."""
+PLACEHOLDER = token_bytes(24).hex().encode()
+"""Stands for what is encoded already while what is around it is written; nobody else can know it."""
+PLACEHOLDER_FRAGMENT = orjson.Fragment(PLACEHOLDER)
+BODY_LIMIT = web.RequestKey("body_limit", int)
+
+
+async def read_json(request: web.Request, model: type[M]) -> M:
+    """The body as the wire model, or a refusal that names the field."""
+    body = await read_bytes(request)
+    if len(body) > SLICE_BYTES:
+        await next_slice()
+    return await parse_json(body, model)
+
+
+async def read_bytes(request: web.Request) -> bytes:
+    """The body, within the server's limit and the lower one of whoever set `BODY_LIMIT`."""
+    most = min(request.client_max_size, request.get(BODY_LIMIT, request.client_max_size))
+    return await read_body(request, most)
+
+
+def limit_body_size(routes: Iterable[web.RouteDef], most: Callable[[], int]) -> list[web.RouteDef]:
+    """The same routes, with bodies of at most so many bytes."""
+    return [
+        web.RouteDef(route.method, route.path, _with_body_limit(route.handler, most), route.kwargs) for route in routes
+    ]
+
+
+def _with_body_limit(handler: Any, most: Callable[[], int]) -> Any:
+    @wraps(handler)
+    async def within(request: web.Request) -> web.StreamResponse:
+        request[BODY_LIMIT] = most()
+        response: web.StreamResponse = await handler(request)
+        return response
+
+    return within
+
+
+async def parse_json(body: bytes, model: type[M]) -> M:
+    try:
+        value = await run_in_slices(read_json_in_steps(body))
+    except JsonLimitExceeded as error:
+        raise Invalid(str(error), param=error.field or None) from None
+    except orjson.JSONDecodeError as error:
+        raise Invalid(f"the body is not JSON: {error}" if body.strip() else "the body is empty") from None
+    if not isinstance(value, dict):
+        raise Invalid(f"the body must be a JSON object, not {quote_value(value)}")
+    return validate(model, value)
+
+
+def validate(model: type[M], value: Any, field: str = "") -> M:
+    """A value that was read already as the wire model; `field` is where in the body it stands."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        found = field_errors(error, value, field)
+        raise Invalid(_summarize(found), param=found[0].field or None) from None
+
+
+def _summarize(found: Sequence[FieldError]) -> str:
+    """Up to three problems in words."""
+    more = f" (and {len(found) - 3} more)" if len(found) > 3 else ""
+    return "; ".join(map(str, found[:3])) + more
+
+
+def dumps(value: Any) -> bytes:
+    return orjson.dumps(value, default=_json_default)
+
+
+def _json_default(value: Any) -> Any:
+    return orjson.Fragment(b"".join(value.pieces())) if isinstance(value, EncodedArray) else msgspec.to_builtins(value)
+
+
+async def encode_array(values: Iterable[Any]) -> EncodedArray:
+    """An array of these values; made and encoded a slice at a time, long values few at a time."""
+    found, size = list[bytes](), 0
+    for value in values:
+        found.append(dumps(value))
+        size += ENCODING_COST_BYTES + len(found[-1])
+        if size > SLICE_BYTES:
+            size = 0
+            await next_slice()
+    return EncodedArray(found)
+
+
+def json_response(value: Any, status: int = 200) -> web.Response:
+    """The value as JSON; long arrays that are encoded already are sent a piece at a time."""
+    arrays = list[EncodedArray]()
+
+    def spelled(one: Any) -> Any:
+        if not isinstance(one, EncodedArray):
+            return msgspec.to_builtins(one)
+        arrays.append(one)
+        return PLACEHOLDER_FRAGMENT
+
+    body = orjson.dumps(value, default=spelled)
+    pieces, *rest = ([around] for around in (body.split(PLACEHOLDER) if arrays else [body]))
+    for array, around in zip(arrays, rest, strict=True):
+        pieces += array.pieces() + around
+    return pieces_response(pieces, "application/json", status)
+
+
+WHOLE_BODY_BYTES = 1024 * 1024
+"""Up to so many bytes an answer is sent as a whole."""
+BLOCK_BYTES = 512 * 1024
+"""So many bytes of a longer one are written in one turn."""
+
+
+def pieces_response(pieces: Sequence[bytes], content_type: str, status: int = 200) -> web.Response:
+    """A response whose body is these pieces, one after the other."""
+    body = b"".join(pieces) if sum(map(len, pieces)) <= WHOLE_BODY_BYTES else PiecewisePayload(pieces, content_type)
+    return web.Response(body=body, status=status, content_type=content_type)
+
+
+class PiecewisePayload(Payload):
+    """A body that is never in memory once more as a whole; its length is known before it is sent."""
+
+    _autoclose = True
+
+    def __init__(self, pieces: Sequence[bytes], content_type: str) -> None:
+        super().__init__(pieces, content_type=content_type)
+        self._pieces = pieces
+        self._size = sum(map(len, pieces))
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        return b"".join(self._pieces).decode(encoding, errors)
+
+    async def write(self, writer: AbstractStreamWriter) -> None:
+        for block in _blocks(self._pieces):
+            await next_slice()
+            await writer.write(block)
+
+
+def _blocks(pieces: Sequence[bytes]) -> Iterator[bytes]:
+    """Small pieces put together, and large ones cut."""
+    block = bytearray()
+    for piece in pieces:
+        for start in range(0, len(piece), BLOCK_BYTES):
+            block += piece[start:start + BLOCK_BYTES]
+            if len(block) >= BLOCK_BYTES:
+                yield bytes(block)
+                block.clear()
+    if block:
+        yield bytes(block)
+
+
+_COLLECTION_SCHEMAS = ("list", "tuple", "set", "frozenset", "dict")
+"""Kinds of schemas for any number of values."""
+_NO_SCHEMAS = ("default", "metadata", "serialization")
+
+
+def _set_fail_fast(schema: Any) -> None:
+    """Let every array and map in a schema, at any depth, fail at its first mistake."""
+    waiting, seen = [schema], set[int]()
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        inside = one
+        if isinstance(one, dict):
+            inside = [inner for name, inner in one.items() if name not in _NO_SCHEMAS]
+            if one.get("type") in _COLLECTION_SCHEMAS:
+                one["fail_fast"] = True
+        waiting += [inner for inner in inside if isinstance(inner, dict | list | tuple)]
+
+
+class FailFast:
+    """A base beside pydantic's: the model stops looking through an array or a map at its first mistake.
+
+    pydantic collects every mistake. A body of a megabyte can have half a million of them, which takes seconds to
+    collect, and nobody reads them.
+    """
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema = handler(source)
+        _set_fail_fast(schema)
+        return schema

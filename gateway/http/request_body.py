@@ -1,0 +1,162 @@
+"""Bodies of requests: read within a size and a time, and inflated only as far as both allow."""
+
+import asyncio
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Iterable
+from typing import TypeVar
+
+from aiohttp import ClientPayloadError, web
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.web_protocol import RequestPayloadError
+
+from gateway.errors import Invalid, TooLarge
+
+from .security import CONNECTION_LIMITS
+
+T = TypeVar("T")
+
+REQUEST_BODY = web.RequestKey("body", bytes)
+MIN_BYTES_PER_SECOND = 16 * 1024
+"""A body that comes at this rate may take as long as it needs."""
+MAX_COMPRESSION_RATIO = 100
+"""How many times as large as it came a body may become; texts that people write become five times as large."""
+ALWAYS_ALLOWED_BYTES = 1024 * 1024
+"""A body may become so large whatever the ratio."""
+INFLATE_STEP_BYTES = 256 * 1024
+"""Bytes that are inflated in one go: others have their turn in between."""
+ZLIB_WINDOWS = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+BODY_ERRORS = (HttpProcessingError, RequestPayloadError, ClientPayloadError)
+
+
+async def read_body(request: web.Request, most: int) -> bytes:
+    """The whole body, inflated; it can be asked for again."""
+    found = request.get(REQUEST_BODY)
+    if found is None:
+        if (request.content_length or 0) > most:
+            raise _too_large(most)
+        body = bytearray()
+        async for chunk in _inflated(request, most):
+            body += chunk
+            if len(body) > most:
+                raise _too_large(most)
+        found = request[REQUEST_BODY] = bytes(body)
+    if len(found) > most:
+        raise _too_large(most)
+    return found
+
+
+def delay_100_continue(routes: Iterable[web.RouteDef]) -> list[web.RouteDef]:
+    """The same routes; a client that asks whether to send its body is told so when somebody wants to read it."""
+    return [web.RouteDef(route.method, route.path, route.handler, {"expect_handler": _ignore_expect, **route.kwargs})
+            for route in routes]
+
+
+async def _ignore_expect(request: web.Request) -> None:
+    """Whether the body is wanted is not known before the key is."""
+
+
+class BodyDeadline:
+    """How long a body may take: some seconds, and longer while bytes keep coming."""
+
+    def __init__(self, request: web.Request) -> None:
+        self._request = request
+        self._began = asyncio.get_running_loop().time()
+        self._seconds = request.app[CONNECTION_LIMITS]().body_seconds
+        self._is_awaited = request.headers.get("Expect", "").lower() == "100-continue" and not request.content.is_eof()
+
+    async def read(self, reading: Awaitable[T]) -> T:
+        """Wait for a piece of the body, or refuse the request: too late, or not what HTTP calls a body."""
+        if self._is_awaited:
+            self._is_awaited = False
+            await self._request.writer.write(CONTINUE)
+            self._request.writer.output_size = 0  # the answer has not begun
+        due = self._began + self._seconds + self._request.content.total_bytes / MIN_BYTES_PER_SECOND
+        try:
+            async with asyncio.timeout_at(due):
+                return await reading
+        except TimeoutError:
+            raise web.HTTPRequestTimeout(
+                reason=f"the body did not come within {self._seconds:g} seconds; send it faster, or in smaller requests"
+            ) from None
+        except BODY_ERRORS as error:
+            raise Invalid(f"the body cannot be read: {type(error).__name__}") from None
+
+
+def refuse_compressed(request: web.Request) -> None:
+    """Refuse a body that is compressed where it is read as it comes."""
+    if (said := _encoding(request)) != "identity":
+        raise _unsupported_encoding(said, "none")
+
+
+async def _inflated(request: web.Request, most: int) -> AsyncIterator[bytes]:
+    encoding, deadline, content = _encoding(request), BodyDeadline(request), request.content
+    if encoding != "identity" and encoding not in ZLIB_WINDOWS:
+        raise _unsupported_encoding(encoding, "gzip and deflate")
+    inflater = None
+    while chunk := await deadline.read(content.readany()):
+        if encoding == "identity":
+            yield chunk
+            continue
+        inflater = inflater or _Inflater(encoding, chunk, most)
+        async for piece in inflater.inflate(chunk, content.total_bytes):
+            yield piece
+    if inflater is not None:
+        inflater.check_end()
+
+
+class _Inflater:
+    """One compressed body; its ratio is judged while it grows."""
+
+    def __init__(self, encoding: str, first: bytes, most: int) -> None:
+        window = ZLIB_WINDOWS[encoding]
+        if encoding == "deflate" and first[0] & 0xF != 8:  # without the head that RFC 1950 asks for, as some send it
+            window = -window
+        self._encoding = encoding
+        self._zlib = zlib.decompressobj(window)
+        self._size = 0
+        self._most = most
+
+    async def inflate(self, chunk: bytes, came: int) -> AsyncIterator[bytes]:
+        while chunk and not self._zlib.eof:
+            try:
+                piece = self._zlib.decompress(chunk, INFLATE_STEP_BYTES)
+            except zlib.error:
+                raise self._broken() from None
+            self._size += len(piece)
+            if self._size > self._most:
+                raise _too_large(self._most)
+            if self._size > max(ALWAYS_ALLOWED_BYTES, MAX_COMPRESSION_RATIO * came):
+                raise TooLarge(
+                    f"the body becomes more than {MAX_COMPRESSION_RATIO} times as large as it came; "
+                    "send it uncompressed"
+                )
+            yield piece
+            chunk = self._zlib.unconsumed_tail
+            if chunk:
+                await asyncio.sleep(0)
+        if chunk or self._zlib.unused_data:
+            raise self._broken()
+
+    def check_end(self) -> None:
+        if not self._zlib.eof:
+            raise self._broken()
+
+    def _broken(self) -> Invalid:
+        return Invalid(
+            f"the body is not {self._encoding}, as its Content-Encoding says; send it so, or without the header",
+            param="Content-Encoding",
+        )
+
+
+def _encoding(request: web.Request) -> str:
+    return request.headers.get("Content-Encoding", "").strip().lower() or "identity"
+
+
+def _too_large(most: int) -> TooLarge:
+    return TooLarge(f"the body is larger than {most} bytes")
+
+
+def _unsupported_encoding(said: str, known: str) -> web.HTTPUnsupportedMediaType:
+    shown = said.encode("ascii", "replace").decode()[:40]
+    return web.HTTPUnsupportedMediaType(reason=f"Content-Encoding: '{shown}' is not read here; {known} is")

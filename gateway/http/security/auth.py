@@ -1,0 +1,218 @@
+"""Who is asking: every route is guarded unless it says that it is public.
+
+What each credential has open, so that it ends when the credential is revoked or expires.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol, TypeVar
+
+from aiohttp import web
+
+from gateway.errors import Forbidden, Unauthenticated
+from gateway.ports import ANONYMOUS, Caller, Clock
+
+from .connection_limits import mark_authenticated
+
+__all__ = [
+    "ANONYMOUS",
+    "CALLER",
+    "OWNER",
+    "Authenticator",
+    "Handler",
+    "admins_only",
+    "bearer_token",
+    "current_caller",
+    "public",
+    "set_current_caller",
+]
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+H = TypeVar("H")
+CALLER = web.RequestKey("caller", Caller)
+OWNER = web.RequestKey("owner", str)
+"""The caller's user."""
+_CURRENT: ContextVar[Caller | None] = ContextVar("caller", default=None)
+
+
+class VerifiedKey(Protocol):
+    """A key that opens."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def user(self) -> str: ...
+    @property
+    def hash(self) -> str: ...
+
+
+class KeyVerifier(Protocol):
+    """Who knows whose key this is."""
+
+    async def verify(self, token: str, address: str) -> VerifiedKey | None: ...
+
+
+class TokenVerifier(Protocol):
+    """Who knows whether a signed token is good; raises `Unauthenticated` with the reason if it is not."""
+
+    async def verify(self, token: str) -> Caller: ...
+
+
+def public(handler: H) -> H:
+    """Mark a handler as open to those who do not say who they are."""
+    handler.public = True  # type: ignore[attr-defined]
+    return handler
+
+
+def admins_only(handler: H) -> H:
+    """Mark a handler that shows or changes what is everybody's: only those whom `admins:` lists may call it."""
+    handler.for_admins = True  # type: ignore[attr-defined]
+    return handler
+
+
+def current_caller() -> Caller | None:
+    """On whose behalf the running task works; None if it is the server's own."""
+    return _CURRENT.get()
+
+
+@dataclass(eq=False, slots=True)
+class OpenRequest:
+    """One request or socket of somebody who was let in; `end` cuts it."""
+
+    credential: str
+    abort: Callable[[], None]
+    expiry: asyncio.TimerHandle | None = None
+    is_revoked: bool = False
+    """Whether the credential is no good any more; nothing that the client says is taken then."""
+
+
+class OpenRequests:
+    """Who has come in with which credential, and is still here."""
+
+    def __init__(self, clock: Clock = time.time) -> None:
+        self._clock = clock
+        self._open: dict[str, set[OpenRequest]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._open.values()))
+
+    def add(self, caller: Caller, end: Callable[[], None]) -> OpenRequest:
+        made = OpenRequest(caller.credential, end)
+        self._open.setdefault(caller.credential, set()).add(made)
+        if caller.expires is not None:
+            left = max(0.0, caller.expires - self._clock())
+            made.expiry = asyncio.get_running_loop().call_later(left, self._cut, made)
+        return made
+
+    def discard(self, admission: OpenRequest) -> None:
+        if admission.expiry is not None:
+            admission.expiry.cancel()
+        if (held := self._open.get(admission.credential)) is not None:
+            held.discard(admission)
+            if not held:
+                del self._open[admission.credential]
+
+    def revoke(self, credentials: Iterable[str]) -> None:
+        """These credentials open nothing any more: whoever is still here in a moment is cut."""
+        for credential in credentials:
+            for admission in self._open.get(credential, ()):
+                admission.is_revoked = True
+                asyncio.get_running_loop().call_later(REVOCATION_GRACE_SECONDS, self._cut, admission)
+
+    def _cut(self, admission: OpenRequest) -> None:
+        if admission in self._open.get(admission.credential, ()):
+            admission.is_revoked = True
+            admission.abort()
+
+
+class Authenticator:
+    """Turns a key or a token into a caller; with nothing to check, everybody is the same nobody."""
+
+    def __init__(
+        self,
+        keys: KeyVerifier | None,
+        tokens: TokenVerifier | None = None,
+        *,
+        admins: Callable[[], Collection[str]] = tuple,
+        open_requests: OpenRequests | None = None,
+    ) -> None:
+        self._keys = keys
+        self._tokens = tokens
+        self._admins = admins
+        self.open_requests = OpenRequests() if open_requests is None else open_requests
+
+    async def authenticate(self, token: str | None, address: str = "") -> Caller:
+        """Who shows this; raises `Unauthenticated`."""
+        if self._keys is None and self._tokens is None:
+            return Caller(user=ANONYMOUS, address=address, role="admin")  # whoever can connect is the operator
+        if not token:
+            raise Unauthenticated("a key is required: send the header 'Authorization: Bearer <key>'")
+        is_signed = token.count(".") == 2  # a key has no dots
+        if self._tokens is not None and is_signed:
+            caller = await self._tokens.verify(token)
+            user, credential, name, expires = caller.user, caller.credential, caller.key, caller.expires
+        else:
+            key = None if self._keys is None or is_signed else await self._keys.verify(token, address)
+            if key is None:
+                raise Unauthenticated("this key is not known")
+            user, credential, name, expires = key.user, key.hash, key.name, None
+        return Caller(
+            user=user, credential=credential, key=name, address=address, expires=expires,
+            role="admin" if user in self._admins() else "user",
+        )
+
+    @web.middleware
+    async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.match_info.http_exception is not None or getattr(request.match_info.handler, "public", False):
+            return await handler(request)
+        caller = await self.authenticate(bearer_token(request), request.remote or "")
+        if not caller.is_admin and getattr(request.match_info.handler, "for_admins", False):
+            raise Forbidden(f"this is for admins: list the user '{caller.user}' under `admins:` in config.yaml")
+        request[CALLER], request[OWNER] = caller, caller.user
+        set_current_caller(caller)
+        mark_authenticated(request)
+        if not caller.credential:
+            return await handler(request)
+        admission = request[OPEN_REQUEST] = self.open_requests.add(caller, partial(_abort_request, request))
+        response: web.StreamResponse | None = None
+        try:
+            response = await handler(request)
+            return response
+        finally:
+            task = asyncio.current_task()
+            if isinstance(response, web.FileResponse) and task is not None:  # the file is sent by the task, not by us
+                task.add_done_callback(lambda done: self.open_requests.discard(admission))
+            else:
+                self.open_requests.discard(admission)
+
+
+def set_current_caller(caller: Caller) -> None:
+    """From now on the running task works on behalf of this caller."""
+    _CURRENT.set(caller)
+
+
+def _abort_request(request: web.Request) -> None:
+    """End the request as if its client had left: the server cancels the handler."""
+    if request.transport is not None:
+        request.transport.abort()
+
+
+def bearer_token(request: web.Request) -> str | None:
+    """The caller's token; some clients can only be told to send it as `X-Api-Key`."""
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return token.strip()
+    if "X-Api-Key" not in request.headers and request.headers.get("Upgrade", "").lower() == "websocket":
+        return request.query.get("token")  # a page that opens a socket can send no header
+    return request.headers.get("X-Api-Key")
+
+
+REVOCATION_GRACE_SECONDS = 0.25
+"""A request that is nearly answered is answered; one that goes on after so many seconds is cut."""
+REVOKED_MESSAGE = b"the key was revoked, or its time is over"
+"""What the client of a WebSocket is told."""
+OPEN_REQUEST = web.RequestKey("admission", OpenRequest)

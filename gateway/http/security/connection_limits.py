@@ -1,0 +1,342 @@
+"""Connections: how many may be open, how long the head of a request may take, and who gives way to others."""
+
+import asyncio
+import resource
+from collections.abc import Callable
+from ipaddress import ip_address, ip_network
+from typing import Any, Protocol, cast
+
+import orjson
+import structlog
+from aiohttp import HttpVersion11, web
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.web_protocol import RequestPayloadError
+
+from gateway.logging import SampledLogger
+
+log = structlog.get_logger("dragoman.connections")
+
+RESERVED_FILES = 128
+"""Open files that are kept for the log, for uploads and for agents, whatever clients do."""
+MAX_HEAD_BYTES = 64 * 1024
+"""How large the head of a request may be."""
+LINGER_SECONDS = 5.0
+"""How long the rest of a refused body is read away, so that its client can read why it is refused."""
+
+
+class ConnectionLimits(Protocol):
+    """What is read of the settings; asked each time, because settings may change."""
+
+    @property
+    def header_seconds(self) -> float: ...
+    @property
+    def body_seconds(self) -> float: ...
+    @property
+    def handshake_seconds(self) -> float: ...
+    @property
+    def idle_seconds(self) -> float: ...
+    @property
+    def max_connections(self) -> int: ...
+    @property
+    def max_connections_per_address(self) -> int: ...
+    @property
+    def max_unauthenticated(self) -> int: ...
+    @property
+    def max_unauthenticated_per_address(self) -> int: ...
+
+
+GetConnectionLimits = Callable[[], ConnectionLimits]
+CONNECTION_LIMITS: web.AppKey[GetConnectionLimits] = web.AppKey("limits", Callable)  # type: ignore[arg-type]
+
+
+class UnauthenticatedClients:
+    """Those who have not shown who they are: so many in all and per address; for one more, the oldest gives way."""
+
+    def __init__(self, limits: GetConnectionLimits) -> None:
+        self._limits = limits
+        self._all: dict[Any, str] = {}
+        self._by_address: dict[str, dict[Any, None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def add(self, one: Any, address: str) -> Any | None:
+        """Take one in; whoever has to give way for it."""
+        limits = self._limits()
+        neighbours = self._by_address.setdefault(address, {})
+        oldest = None
+        if len(neighbours) >= limits.max_unauthenticated_per_address and not _is_local(address):
+            oldest = next(iter(neighbours))
+        elif len(self._all) >= limits.max_unauthenticated:
+            oldest = self.oldest
+        self._all[one] = address
+        neighbours[one] = None
+        if oldest is not None:
+            self.discard(oldest)
+        return oldest
+
+    @property
+    def oldest(self) -> Any | None:
+        return next(iter(self._all), None)
+
+    def discard(self, one: Any) -> None:
+        address = self._all.pop(one, None)
+        if address is not None:
+            neighbours = self._by_address[address]
+            del neighbours[one]
+            if not neighbours:
+                del self._by_address[address]
+
+
+class ConnectionLimiter:
+    """Where connections come in: it counts them, and turns away those for whom there is no room."""
+
+    def __init__(self, limits: GetConnectionLimits) -> None:
+        self.limits = limits
+        self.sampled = SampledLogger(log)
+        self.unauthenticated = UnauthenticatedClients(limits)
+        self._open = 0
+        self._by_address: dict[str, int] = {}
+        self._most_files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+    def __len__(self) -> int:
+        return self._open
+
+    def accept(self, connection: "LimitedConnection", address: str) -> bool:
+        """Count a connection in, or say why there is no room for it."""
+        limits = self.limits()
+        if not _is_local(address) and self._by_address.get(address, 0) >= limits.max_connections_per_address:
+            self.sampled.info("connection_refused", address=address, reason="max_connections_per_address")
+            return False
+        if self._open >= self._most(limits) and not self._make_room():
+            self.sampled.info("connection_refused", address=address, reason="max_connections")
+            return False
+        self._open += 1
+        self._by_address[address] = self._by_address.get(address, 0) + 1
+        if (oldest := self.unauthenticated.add(connection, address)) is not None:
+            self.sampled.info("connection_cut", address=address, reason="max_unauthenticated")
+            oldest.abort()
+        return True
+
+    def release(self, connection: "LimitedConnection", address: str) -> None:
+        self.unauthenticated.discard(connection)
+        self._open -= 1
+        self._by_address[address] -= 1
+        if not self._by_address[address]:
+            del self._by_address[address]
+
+    def _most(self, limits: ConnectionLimits) -> int:
+        """More connections than the process may open files would break the log, too."""
+        if self._most_files == resource.RLIM_INFINITY:
+            return limits.max_connections
+        return min(limits.max_connections, max(self._most_files - RESERVED_FILES, 1))
+
+    def _make_room(self) -> bool:
+        oldest = self.unauthenticated.oldest
+        if oldest is None:
+            return False
+        self.unauthenticated.discard(oldest)
+        oldest.abort()
+        return True
+
+
+class LimitedConnection(asyncio.Protocol):
+    """One connection: hands everything to aiohttp's protocol, and keeps the time until a request is there."""
+
+    def __init__(self, door: ConnectionLimiter, serve: Callable[[], asyncio.Protocol]) -> None:
+        self._door = door
+        self._serve = serve
+        self._inner: Any = None
+        self._transport: asyncio.Transport | None = None
+        self._address = ""
+        self._deadline: asyncio.TimerHandle | None = None
+        self._head = 0
+        """Bytes of a head that is not complete."""
+        self._budget: int | None = None
+
+    # -- what requests say of their connection ----------------------------------------------------------------------
+
+    def mark_authenticated(self) -> None:
+        """Whoever is at the other end has shown who they are."""
+        self._budget = None
+        self._door.unauthenticated.discard(self)
+
+    def restrict(self, most: int) -> None:
+        """Take at most so many bytes more, until the other end is admitted."""
+        self._budget = most
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    # -- what the event loop says -----------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        address = client_network_of(transport)
+        transport = cast(asyncio.Transport, transport)  # uvloop's is one, but does not say so
+        if not self._door.accept(self, address):
+            transport.write(
+                _raw_response(503, "Service Unavailable", "there are too many connections; come again later")
+            )
+            transport.close()
+            return
+        self._transport, self._address, self._inner = transport, address, self._serve()
+        self._start_deadline()
+        self._inner.connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self._inner is None:
+            return
+        if self._budget is not None:
+            self._budget -= len(data)
+            if self._budget < 0:
+                self._door.sampled.info("connection_cut", address=self._address, reason="too many bytes before a key")
+                self.abort()
+                return
+        inner, requests = self._inner, self._inner._request_count
+        inner.data_received(data)
+        if inner._request_count != requests:
+            self._head = 0
+            self._stop_deadline()
+        elif inner._waiter is not None and not inner._waiter.done():  # it waits for a request, and has a part of one
+            self._head += len(data)
+            if self._head > MAX_HEAD_BYTES:
+                self._refuse(431, "Request Header Fields Too Large", f"a head may have {MAX_HEAD_BYTES} bytes")
+            elif self._deadline is None:
+                self._start_deadline()
+
+    def eof_received(self) -> bool | None:
+        return None if self._inner is None else self._inner.eof_received()
+
+    def pause_writing(self) -> None:
+        if self._inner is not None:
+            self._inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        if self._inner is not None:
+            self._inner.resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._inner is not None:
+            self._stop_deadline()
+            self._door.release(self, self._address)
+            self._transport = None
+            self._inner.connection_lost(exc)
+
+    # -- the time a request may take to come ------------------------------------------------------------------------
+
+    def _start_deadline(self) -> None:
+        self._deadline = asyncio.get_running_loop().call_later(self._door.limits().header_seconds, self._expire)
+
+    def _stop_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _expire(self) -> None:
+        self._deadline = None
+        self._refuse(408, "Request Timeout", "the head of the request did not come in time")
+
+    def _refuse(self, status: int, reason: str, words: str) -> None:
+        """Close the connection; who has said nothing is told nothing, as a browser that keeps one ready expects."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._door.sampled.info("connection_cut", address=self._address, reason=reason)
+            if self._head:
+                self._transport.write(_raw_response(status, reason, words))
+            self._transport.close()
+
+
+class LimitedAppRunner(web.AppRunner):
+    """aiohttp's runner, behind a door; bodies are inflated by whoever reads them, after the key was checked."""
+
+    def __init__(self, app: web.Application, limits: GetConnectionLimits, *, shutdown_timeout: float) -> None:
+        self.limiter = ConnectionLimiter(limits)
+        super().__init__(
+            app, handler_cancellation=True, access_log=None, logger=AiohttpServerLogger(self.limiter.sampled),
+            auto_decompress=False, keepalive_timeout=limits().idle_seconds, lingering_time=LINGER_SECONDS,
+            shutdown_timeout=shutdown_timeout,
+        )
+
+    @property
+    def server(self) -> Any:
+        """What makes a protocol for each connection."""
+        return None if super().server is None else ConnectionFactory(self.limiter, super().server)
+
+
+class ConnectionFactory:
+    """aiohttp's server, as far as listening sockets and tests need it; connections come in by the door."""
+
+    def __init__(self, door: ConnectionLimiter, server: Any) -> None:
+        self._door = door
+        self._server = server
+
+    def __call__(self) -> LimitedConnection:
+        return LimitedConnection(self._door, self._server)
+
+    @property
+    def connections(self) -> list[Any]:
+        return list(self._server.connections)
+
+
+class AiohttpServerLogger:
+    """The logger of aiohttp's server: what strangers send wrong is a line, what we do wrong is a traceback."""
+
+    def __init__(self, sampled: SampledLogger) -> None:
+        self._sampled = sampled
+
+    def debug(self, words: str, *args: Any, exc_info: Any = None, **__: Any) -> None:
+        """aiohttp thinks least of those who speak no HTTP at all."""
+        if exc_info is not None:
+            self.exception(words, *args, exc_info=exc_info)
+
+    def warning(self, words: str, *args: Any, **__: Any) -> None:
+        log.warning("http_server", words=words % args if args else words)
+
+    def exception(self, words: str, *args: Any, exc_info: Any = None, **__: Any) -> None:
+        if isinstance(exc_info, ConnectionError):
+            return  # the client has gone
+        if isinstance(exc_info, HttpProcessingError | RequestPayloadError):
+            # Not its text: that repeats what came, and a token may be in it.
+            address = str(args[0]) if args else None
+            self._sampled.info("malformed_request", address=address, reason=type(exc_info).__name__)
+        else:
+            log.error("http_server_failed", words=words % args if args else words, exc_info=exc_info or True)
+
+
+# -- what handlers say ------------------------------------------------------------------------------------------------
+
+def connection_of(request: web.BaseRequest) -> LimitedConnection | None:
+    """The connection that a request came by; None if it is gone, or the server has no door."""
+    found = request.transport.get_protocol() if request.transport is not None else None
+    return found if isinstance(found, LimitedConnection) else None
+
+
+def mark_authenticated(request: web.BaseRequest) -> None:
+    """The client of this request has shown who it is: its connection is not one of a stranger any more."""
+    if (connection := connection_of(request)) is not None:
+        connection.mark_authenticated()
+
+
+# -- addresses and answers --------------------------------------------------------------------------------------------
+
+def client_network_of(transport: asyncio.BaseTransport) -> str:
+    """Whom a connection counts for: its address, or the /64 of it, which one customer has to themselves."""
+    peer = transport.get_extra_info("peername")
+    if not isinstance(peer, tuple) or not peer:
+        return ""
+    host = str(peer[0]).partition("%")[0]
+    if ":" not in host or "." in host or host == "::1":
+        return host
+    return str(ip_network(f"{host}/64", strict=False))
+
+
+def _is_local(address: str) -> bool:
+    """A proxy on the same machine brings the clients of the whole world from one address."""
+    return not address or ip_address(address.partition("/")[0]).is_loopback
+
+
+def _raw_response(status: int, reason: str, words: str) -> bytes:
+    body = orjson.dumps({"error": {"message": words}})
+    head = f"HTTP/{HttpVersion11.major}.{HttpVersion11.minor} {status} {reason}\r\nConnection: close\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nRetry-After: 2\r\n\r\n"
+    return head.encode() + body

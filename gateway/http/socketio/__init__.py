@@ -1,0 +1,11 @@
+"""Socket.IO on top of python-socketio: connected clients, handshakes, and what the library must not do."""
+
+from .client import SocketIOClient, split_frame
+from .server import DeferredAck, SocketIOServer
+
+__all__ = [
+    "DeferredAck",
+    "SocketIOClient",
+    "SocketIOServer",
+    "split_frame",
+]

@@ -1,0 +1,123 @@
+"""What the library of Socket.IO is given in the place of its own parts: its websocket, its JSON, its input, its log."""
+
+import sys
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Protocol
+
+import orjson
+import structlog
+from aiohttp import WSCloseCode, web
+from engineio.async_drivers.aiohttp import WebSocket, translate_request  # type: ignore[import-untyped]
+
+from gateway.http.request_body import REQUEST_BODY
+from gateway.json_values import Steps, run_steps
+from gateway.logging import SampledLogger
+from gateway.time_slices import SLICE_BYTES, run_in_slices
+
+log = structlog.get_logger("dragoman.socketio")
+
+UNKNOWN_PACKET_ERROR = "Unknown receive error"
+"""What the library says of a packet of an unknown type."""
+JsonReader = Callable[[str], Steps[Any]]
+
+
+class SocketIOJson:
+    """What the Socket.IO server reads and writes JSON with."""
+
+    @staticmethod
+    def dumps(value: Any, **_: Any) -> str:
+        return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
+
+    def __init__(self, reads: JsonReader) -> None:
+        self._reads = reads
+        self._ahead: tuple[str, Any] | None = None
+
+    async def read_ahead(self, text: str) -> None:
+        """Read in turns what the library, which reads at once, is going to ask for next."""
+        self._ahead = text, await run_in_slices(self._reads(text))
+
+    def loads(self, text: str) -> Any:
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead[0] == text:
+            return ahead[1]
+        if len(text) > SLICE_BYTES:
+            raise ValueError("a long packet is an event: its number, and an array")
+        return run_steps(self._reads(text))
+
+
+class PacketErrorHandler(Protocol):
+    """Who is told of packets that are not taken."""
+
+    async def refuse_size(self, transport_id: str) -> None: ...
+    def log_malformed(self, error: Exception) -> str: ...
+
+
+class SocketIOWebSocket(WebSocket):  # type: ignore[misc]  # the library has no types
+    """The library's websocket; a client whose packet is too large or none at all learns why it is disconnected."""
+
+    def __init__(self, server: PacketErrorHandler, handler: Any, eio: Any) -> None:
+        super().__init__(handler, eio)
+        self._connection, self._server = handler.__self__, server
+
+    async def __call__(self, environ: dict[str, Any]) -> web.WebSocketResponse:
+        refuse = partial(self._server.refuse_size, self._connection.sid)
+        self._sock = _SizeLimitedResponse(refuse, max_msg_size=self.server.max_http_buffer_size, compress=False)
+        await self._sock.prepare(environ["aiohttp.request"])
+        try:
+            await self.handler(self)
+        except ValueError as error:
+            self._server.log_malformed(error)
+            await self._connection.close(wait=False, abort=True)
+            await self._sock.close(code=WSCloseCode.PROTOCOL_ERROR)
+        return self._sock
+
+
+class _SizeLimitedResponse(web.WebSocketResponse):
+    """A websocket that has something to say before it is closed on a message that is too large."""
+
+    def __init__(self, refuse: Callable[[], Awaitable[None]], **given: Any) -> None:
+        super().__init__(**given)
+        self._refuse = refuse
+
+    async def close(self, *, code: int = WSCloseCode.OK, message: bytes = b"", drain: bool = True) -> bool:
+        if code == WSCloseCode.MESSAGE_TOO_BIG and not self.closed:
+            await self._refuse()
+        return await super().close(code=code, message=message, drain=drain)
+
+
+class _RequestInput:
+    """A body that was read already, for the library to read."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    async def read(self, length: int) -> bytes:
+        return self._body[:length]
+
+
+def translate_with_body(request: web.Request) -> Any:
+    environ, body = translate_request(request), request.get(REQUEST_BODY, b"")
+    return {**environ, "wsgi.input": _RequestInput(body), "CONTENT_LENGTH": str(len(body))}
+
+
+class SocketIOLibraryLogger:
+    """The library's own journal, which tells the contents of every packet, is not kept."""
+
+    def __init__(self, sampled: SampledLogger) -> None:
+        self._sampled = sampled
+
+    def debug(self, *_: Any, **__: Any) -> None: ...
+    def info(self, *_: Any, **__: Any) -> None: ...
+    def warning(self, *_: Any, **__: Any) -> None: ...
+
+    def error(self, words: str, *args: Any, **__: Any) -> None:
+        """The library's errors are those of clients: an unknown version, transport or origin."""
+        self._sampled.info("socket.io", words=(words % args if args else words)[:200])
+
+    def exception(self, words: str, *args: Any, **__: Any) -> None:
+        error = sys.exc_info()[1]
+        if isinstance(error, ValueError) or words == UNKNOWN_PACKET_ERROR:  # what a client sent, not what we did
+            self._sampled.info("a packet cannot be read", reason=str(error)[:200])
+        else:
+            log.exception("socket.io", words=words % args if args else words)

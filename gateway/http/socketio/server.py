@@ -1,0 +1,354 @@
+"""Socket.IO: clients known by their token, each heard in the order it speaks, sessions followed by cursors."""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any, Protocol
+
+import socketio  # type: ignore[import-untyped]
+import structlog
+from aiohttp import web
+from engineio.exceptions import EngineIOError  # type: ignore[import-untyped]
+from socketio.exceptions import ConnectionRefusedError as Refused  # type: ignore[import-untyped]
+
+from gateway.errors import GatewayError, Invalid, TooLarge, Unauthenticated
+from gateway.http.request_body import read_body
+from gateway.http.security import (
+    CONNECTION_LIMITS,
+    WRONG_KEY_LIMITER,
+    Authenticator,
+    accepts_any_content_type,
+    bearer_token,
+    client_network_of,
+    connection_of,
+    mark_authenticated,
+    public,
+    set_current_caller,
+)
+from gateway.http.websocket import OPEN_SOCKETS, REVOKED_CLOSE_SECONDS, check_upgrade_headers
+from gateway.json_values import JsonLimitExceeded, read_json_in_steps
+from gateway.logging import SampledLogger
+from gateway.quotas import QuotaSlot
+from gateway.time_slices import SLICE_BYTES
+
+from .client import SocketIOClient
+from .handshakes import MAX_HANDSHAKE_BYTES, PendingHandshakes
+from .library import JsonReader, SocketIOJson, SocketIOLibraryLogger, SocketIOWebSocket, translate_with_body
+
+log = structlog.get_logger("dragoman.socketio")
+
+POLLING_QUEUE, WEBSOCKET_QUEUE = 8, 256
+"""How many events may wait for a client that polls (some take no more than 16 at once), or has a socket."""
+
+ACK_PACKET = "3"
+BINARY_PACKETS = ("5", "6")
+POLLING_BODY = re.compile(rb"[134b][^\x1e]*(?:\x1e[134b][^\x1e]*)*")
+"""What a client that polls sends: packets of Engine.IO that close, answer a ping, or bring a message."""
+RESERVED_EVENTS = ("connect", "disconnect", "*")
+"""Names under which the library calls us itself."""
+_BEFORE_JSON = re.compile(r"[23]\d*(?=\[)")
+"""An event or an acknowledgement, up to what it says."""
+_ACK_NUMBER = re.compile(r"2(\d{1,15})")
+"""An event that is to be acknowledged, and by which number."""
+
+
+class DeferredAck:
+    """An answer that is not to hold up what the client says next."""
+
+    def __init__(self, answer: Awaitable[Any]) -> None:
+        self.answer = answer
+
+
+class SocketIOListener(Protocol):
+    """Who hears what clients say: the event's name and what came with it; what is returned acknowledges it."""
+
+    async def on_event(self, peer: SocketIOClient, event: str, said: Any) -> Any: ...
+    async def send_error(self, peer: SocketIOClient, error: GatewayError) -> Any:
+        """Tell a client that what it sent is not taken."""
+    async def on_disconnect(self, peer: SocketIOClient) -> None:
+        """The client has left."""
+
+
+class SocketIOServer:
+    """A Socket.IO endpoint of the application; what is said there is a listener's business."""
+
+    def __init__(
+        self,
+        listener: SocketIOListener,
+        guard: Authenticator,
+        *,
+        patience: Callable[[], float],
+        ping_seconds: float,
+        most_bytes: int,
+        reads: JsonReader = read_json_in_steps,
+    ) -> None:
+        self.patience = patience
+        self._listener = listener
+        self._guard = guard
+        self._peers: dict[str, SocketIOClient] = {}
+        self._places: dict[str, QuotaSlot] = {}
+        self._upgrades: dict[str, web.Request] = {}
+        self._expelling: dict[str, asyncio.Task[None]] = {}
+        self._app: web.Application | None = None
+        self._sampled = SampledLogger(log)
+        self._handshakes = PendingHandshakes(self._limits, self.cut, self._sampled)
+        quiet = SocketIOLibraryLogger(self._sampled)
+        self._sio = socketio.AsyncServer(
+            async_mode="aiohttp", json=SocketIOJson(reads), max_http_buffer_size=most_bytes, ping_interval=ping_seconds,
+            cors_allowed_origins=[], logger=quiet, engineio_logger=quiet,  # the origin policy has looked already
+        )
+        self._dispatch, self._handle_event = dict(self.eio.handlers), self._sio._handle_event
+        self._sio._handle_event = self._check_event
+        self.eio.on("connect", self._open)
+        self.eio.on("message", self._receive)
+        self.eio.on("disconnect", self._forget)
+        ours = {"websocket": partial(SocketIOWebSocket, self), "translate_request": translate_with_body}
+        self.eio._async = {**self.eio._async, **ours}
+        self._sio.on("connect", self._connect)
+        self._sio.on("disconnect", self._disconnect)
+        self._sio.on("*", self._hear)
+
+    @property
+    def eio(self) -> Any:
+        return self._sio.eio
+
+    def routes(self, path: str) -> list[web.RouteDef]:
+        return [web.route(method, path, self.serve) for method in ("GET", "POST", "OPTIONS")]
+
+    def _limits(self) -> Any:
+        assert self._app is not None, "somebody has asked"
+        return self._app[CONNECTION_LIMITS]()
+
+    @public
+    @accepts_any_content_type
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        """Who asks is said in the CONNECT packet, not in a header."""
+        check_upgrade_headers(request)
+        self._app = request.app
+        request.app[OPEN_SOCKETS].add(self)
+        sid = request.query.get("sid")
+        if sid is None:
+            request.app[OPEN_SOCKETS].check_open()
+        elif sid not in self.eio.sockets:
+            raise Invalid("there is no such connection of Socket.IO (any more); connect again", param="sid")
+        elif sid not in self._handshakes:
+            mark_authenticated(request)
+        if sid is not None and "Upgrade" in request.headers:  # the library looks at the header, too
+            if self.eio.sockets[sid].upgraded or self.eio.sockets[sid].upgrading:
+                raise Invalid("this connection of Socket.IO has a websocket already", param="sid")
+            self._upgrades[sid] = request
+            self._restrict(sid)
+        elif sid is not None and request.method == "POST":
+            await self._read(sid, request)
+        try:
+            response: web.StreamResponse = await self._sio.handle_request(request)
+            return response
+        finally:
+            if sid is not None and self._upgrades.get(sid) is request:
+                del self._upgrades[sid]
+
+    async def _read(self, transport_id: str, request: web.Request) -> None:
+        """Read what a client that polls has to say, and refuse what the library would stumble over."""
+        is_known = transport_id not in self._handshakes
+        try:
+            body = await read_body(request, self.eio.max_http_buffer_size if is_known else MAX_HANDSHAKE_BYTES)
+        except TooLarge:
+            await self.refuse_size(transport_id)
+            await self.cut(transport_id)
+            raise
+        if body and not POLLING_BODY.fullmatch(body):
+            raise Invalid(
+                self.log_malformed(ValueError("a body of Engine.IO is packets that begin with 1, 3 or 4 each"))
+            )
+
+    # -- clients --------------------------------------------------------------------------------------------------
+
+    async def _open(self, transport_id: str, environ: dict[str, Any]) -> Any:
+        """A transport is there; who speaks there is to be said soon."""
+        found = await self._dispatch["connect"](transport_id, environ)
+        self._await_key(transport_id)
+        return found
+
+    async def _forget(self, transport_id: str, reason: Any = None) -> None:
+        self._handshakes.end(transport_id)
+        await self._dispatch["disconnect"](transport_id, reason)
+
+    def _await_key(self, transport_id: str) -> None:
+        request = self._request_of(transport_id)
+        transport = request.transport if request is not None else None
+        self._handshakes.begin(transport_id, client_network_of(transport) if transport is not None else "")
+        self._restrict(transport_id)
+
+    def _restrict(self, transport_id: str) -> None:
+        """A websocket of an unknown client takes no more bytes than showing a key needs."""
+        request = self._request_of(transport_id)
+        if transport_id not in self._handshakes or request is None or "Upgrade" not in request.headers:
+            return
+        if (connection := connection_of(request)) is not None:
+            connection.restrict(MAX_HANDSHAKE_BYTES)
+
+    def _request_of(self, transport_id: str) -> web.Request | None:
+        environ = self._sio.environ.get(transport_id) or {}
+        return self._upgrades.get(transport_id) or environ.get("aiohttp.request")
+
+    async def _connect(self, sid: str, environ: dict[str, Any], auth: Any) -> None:
+        said = auth.get("token") if isinstance(auth, dict) else None
+        token = said if isinstance(said, str) else bearer_token(environ["aiohttp.request"])
+        request = environ["aiohttp.request"]
+        try:
+            with request.app[WRONG_KEY_LIMITER].track_attempt(request.remote, token):
+                caller = await self._guard.authenticate(token, request.remote or "")
+            self._places[sid] = request.app[OPEN_SOCKETS].tally.reserve_stream(caller.user)
+        except GatewayError as error:
+            raise Refused(error.message) from None
+        transport_id = self._sio.manager.eio_sid_from_sid(sid, "/")
+        peer = self._peers[sid] = SocketIOClient(self, sid, transport_id, caller)
+        if caller.credential:
+            peer.admission = self._guard.open_requests.add(caller, partial(self._expel, peer))
+        self._handshakes.end(transport_id)
+        if (asked := self._request_of(transport_id)) is not None:
+            mark_authenticated(asked)
+
+    async def _disconnect(self, sid: str, reason: Any = None) -> None:
+        peer = self._peers.pop(sid, None)
+        if (place := self._places.pop(sid, None)) is not None:
+            place.close()
+        if peer is not None:
+            if peer.admission is not None:
+                self._guard.open_requests.discard(peer.admission)
+            peer.unfollow_all()
+            peer.wake_poll()
+            connection = self.eio.sockets.get(peer.transport_id)
+            if connection is not None and not connection.closing and not connection.closed:
+                self._await_key(peer.transport_id)
+            await self._listener.on_disconnect(peer)
+
+    def _expel(self, peer: SocketIOClient) -> None:
+        """The client's key opens nothing any more."""
+        peer.unfollow_all()
+        task = self._expelling[peer.sid] = asyncio.create_task(self._part(peer), name=f"expel {peer.sid}")
+        task.add_done_callback(lambda done: self._expelling.pop(peer.sid, None))
+
+    async def _part(self, peer: SocketIOClient) -> None:
+        """Tell the client why, and hang up whether it listens or not."""
+        with suppress(TimeoutError, ConnectionResetError, EngineIOError):
+            async with asyncio.timeout(REVOKED_CLOSE_SECONDS):
+                await self._listener.send_error(peer, Unauthenticated("the key was revoked, or its time is over"))
+                await self._sio.disconnect(peer.sid)
+        await self.cut(peer.transport_id)
+
+    async def _receive(self, transport_id: str, packet: str | bytes) -> None:
+        """Have a packet read by the library; one that cannot be read is refused, and costs a line of the journal."""
+        if not self._handshakes.accepts_packet(transport_id, packet):
+            return
+        try:
+            if isinstance(packet, bytes) or packet.startswith(BINARY_PACKETS):
+                raise ValueError("a packet is text; binary events are not taken")
+            if len(packet) > SLICE_BYTES and (before := _BEFORE_JSON.match(packet)) is not None:
+                await self._sio.packet_class.json.read_ahead(packet[before.end():])
+            await self._dispatch["message"](transport_id, packet)
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            reason = self.log_malformed(error)
+            number = _ACK_NUMBER.match(packet) if isinstance(packet, str) else None
+            answer = await self._refuse(transport_id, _packet_error(error, reason))
+            if number is not None and answer is not None:
+                await self.eio.send(transport_id, f"{ACK_PACKET}{number[1]}{SocketIOJson.dumps([answer])}")
+
+    async def _check_event(self, transport_id: str, namespace: str | None, number: int | None, said: Any) -> None:
+        if (namespace or "/") != "/":
+            return  # nobody is there
+        if not isinstance(said, list) or not said or not isinstance(said[0], str) or said[0] in RESERVED_EVENTS:
+            raise ValueError("an event is an array that begins with its name, which is none of the library's own")
+        await self._handle_event(transport_id, namespace, number, said)
+
+    async def refuse_size(self, transport_id: str) -> None:
+        await self._refuse(transport_id, TooLarge(f"a packet is larger than {self.eio.max_http_buffer_size} bytes"))
+
+    async def _refuse(self, transport_id: str, error: GatewayError) -> Any:
+        """Tell the client of a connection that what it sent is not taken; what this would be acknowledged with."""
+        peer = self._peers.get(self._sio.manager.sid_from_eio_sid(transport_id, "/"))
+        if peer is None:
+            return None
+        with suppress(ConnectionResetError, EngineIOError):
+            return await self._listener.send_error(peer, error)
+
+    async def _hear(self, event: str, sid: str, *said: Any) -> Any:
+        """One after the other: what a client says first is done first."""
+        peer = self._peers.get(sid)
+        if peer is None:
+            return None
+        async with peer.command_lock:
+            answer = await self._answer(peer, event, said[0] if said else None)
+        return await answer.answer if isinstance(answer, DeferredAck) else answer
+
+    async def _answer(self, peer: SocketIOClient, event: str, said: Any) -> Any:
+        if peer.admission is not None and peer.admission.is_revoked:
+            return None
+        set_current_caller(peer.caller)
+        try:
+            return await self._listener.on_event(peer, event, said)
+        except (ConnectionResetError, EngineIOError):
+            return None  # the client has left
+
+    # -- connections ----------------------------------------------------------------------------------------------
+
+    def queue(self, transport_id: str) -> "asyncio.Queue[Any] | None":
+        connection = self.eio.sockets.get(transport_id)
+        return None if connection is None or connection.closed else connection.queue
+
+    def room(self, transport_id: str) -> int:
+        connection = self.eio.sockets.get(transport_id)
+        return WEBSOCKET_QUEUE if connection is not None and connection.upgraded else POLLING_QUEUE
+
+    def log_malformed(self, error: Exception) -> str:
+        """Write down why a packet cannot be read; the library stumbles over events of another shape than this."""
+        reason = str(error) if isinstance(error, ValueError) else "an event is an array that begins with its name"
+        self._sampled.info("a packet cannot be read", reason=reason[:200])
+        return reason
+
+    async def cut(self, transport_id: str) -> None:
+        """End a connection whose client may not even take a farewell."""
+        connection, request = self.eio.sockets.get(transport_id), self._request_of(transport_id)
+        if connection is None:
+            return
+        upgraded = connection.upgraded
+        with suppress(EngineIOError):
+            await connection.close(wait=False, abort=True)
+        connection.queue.put_nowait(None)  # a request may wait for something to be said
+        if upgraded and request is not None and request.transport is not None:
+            request.transport.abort()
+        self.eio.sockets.pop(transport_id, None)
+
+    async def close_when_idle(self) -> None:
+        """Say goodbye to each when nothing is being told to it: at the transport, so that clients come again."""
+        await asyncio.gather(*(self._leave(peer) for peer in list(self._peers.values())))
+
+    async def _leave(self, peer: SocketIOClient) -> None:
+        await peer.wait_until_idle()
+        if (connection := self.eio.sockets.get(peer.transport_id)) is not None:
+            await self._hang_up(connection)
+
+    async def close(self) -> None:
+        """The server stops: say goodbye to everybody."""
+        for peer in list(self._peers.values()):
+            peer.unfollow_all()
+        for connection in list(self.eio.sockets.values()):
+            await self._hang_up(connection)
+        if (watching := getattr(self.eio, "service_task_handle", None)) is not None:
+            watching.cancel()
+
+    async def _hang_up(self, connection: Any) -> None:
+        with suppress(EngineIOError, ConnectionError):
+            await connection.close(wait=False, abort=False)
+            connection.queue.put_nowait(None)
+
+
+def _packet_error(error: Exception, reason: str) -> Invalid:
+    """What a client is told of a packet; a field is named without its place in the packet's array."""
+    if not isinstance(error, JsonLimitExceeded):
+        return Invalid(f"a packet cannot be read: {reason}")
+    place, _, field = error.field.partition(".")
+    field = field if place.isdecimal() else error.field
+    return Invalid(f"{field}: {error.words}" if field else error.words, param=field or None)

@@ -1,0 +1,121 @@
+"""Server-sent events: a subscription pumped into a response, what is ready in as few writes as can be."""
+
+import asyncio
+from collections.abc import Callable
+
+from aiohttp import hdrs, web
+from aiohttp_sse import EventSourceResponse
+
+from gateway.ports import Subscription
+
+from .backpressure import BATCH_FRAMES, ClientStalled, frame_batches, sse_farewell
+
+OPEN_COMMENT, PING_COMMENT = "open", "ping"
+SMALL_WRITE_BYTES = 65536
+"""A write of so many bytes does not have to wait where nothing else does."""
+STALL_SECONDS = 1.0
+"""Who makes a write wait for so many seconds and is lost then was not just leaving."""
+
+
+class SseResponse(EventSourceResponse):
+    """A response that pings in words of our choice, and gives up a peer that takes nothing."""
+
+    _send_headers_immediately = False  # they leave with the first words, which follow at once
+
+    def __init__(self, *, heartbeat: float, patience: float, hello: str | bytes, ping: str | bytes) -> None:
+        super().__init__(sep="\n", allow_all_methods=True, ping_interval=heartbeat, send_timeout=None)
+        self._hello, self._ping_line = comment_line(hello), comment_line(ping)
+        self._patience = patience
+        self.is_stalled = False
+        """Whether the connection was lost while the peer took nothing: given up by us, by the system, or by itself."""
+
+    async def write_frames(self, words: bytes, *, last: bool = False) -> None:
+        """Write, and wait no longer than the peer is given; raises `ClientStalled`."""
+        if self._hello:
+            words, self._hello = self._hello + words, b""
+        write = self.write_eof if last else self.write
+        if len(words) <= SMALL_WRITE_BYTES and self._has_room:
+            await write(words)
+            return
+        clock = asyncio.get_running_loop().time
+        since = clock()
+        try:
+            async with asyncio.timeout(self._patience):
+                await write(words)
+        except TimeoutError:
+            self.is_stalled = True
+            self._abort_transport()
+            raise ClientStalled("the client takes nothing") from None
+        except (ConnectionError, asyncio.CancelledError):
+            self.is_stalled = clock() - since > min(STALL_SECONDS, self._patience)
+            raise
+
+    @property
+    def _has_room(self) -> bool:
+        transport = self._req.transport if self._req is not None else None
+        return transport is None or not transport.get_write_buffer_size()
+
+    async def _ping(self) -> None:
+        """Begins when everything else waits: the first words are out by then or they will take a while."""
+        try:
+            if self._hello:
+                await self.write_frames(b"")
+            while True:
+                await asyncio.sleep(self._ping_interval)
+                await self.write_frames(self._ping_line)
+        except (ConnectionResetError, RuntimeError):  # a write after the end is a RuntimeError
+            return
+
+
+def comment_line(words: str | bytes) -> bytes:
+    return words if isinstance(words, bytes) else f": {words}\n\n".encode()
+
+
+async def stream_sse(
+    request: web.Request, subscription: Subscription, *, heartbeat: float, patience: float, until_yield: bool = False,
+    until_end: bool = False, hello: str | bytes = OPEN_COMMENT, ping: str | bytes = PING_COMMENT,
+    told: Callable[[int], None] = lambda seq: None,
+) -> web.StreamResponse:
+    """Stream until the subscription is over or, if so asked, until the turn yields or ends.
+
+    A comment is sent at once, so that a client and every proxy on the way know the stream is there, and one every
+    `heartbeat` seconds; the connection of a peer that takes nothing for `patience` is aborted. Bytes in the place of
+    the words of a comment are sent as they are. Who is parted with before the end is told to come again. The answer to
+    a HEAD has no body. `told` gets the number of the last record of each write.
+    """
+    if request.method == hdrs.METH_HEAD:
+        return web.Response(content_type="text/event-stream", headers={hdrs.CACHE_CONTROL: "no-cache"})
+    response = SseResponse(heartbeat=heartbeat, patience=patience, hello=hello, ping=ping)
+    await response.prepare(request)
+    async with response:
+        try:
+            await _send_chunks(response, subscription, told, until_yield=until_yield, until_end=until_end)
+        finally:
+            if response.is_stalled:
+                subscription.cut()
+    return response
+
+
+async def _send_chunks(
+    response: SseResponse, subscription: Subscription, told: Callable[[int], None], *, until_yield: bool,
+    until_end: bool,
+) -> None:
+    while chunks := await subscription.chunks():
+        frames: list[bytes] = []
+        for chunk in chunks:
+            frames += chunk.frames
+            if (until_yield and chunk.yields) or (until_end and chunk.ends):
+                await _write_frames(response, frames, last=True)
+                return
+        await _write_frames(response, frames)
+        told(chunks[-1].seq)
+    if words := sse_farewell(subscription):
+        await response.write_frames(words)
+
+
+async def _write_frames(response: SseResponse, frames: list[bytes], *, last: bool = False) -> None:
+    if len(frames) > BATCH_FRAMES:
+        *some, frames = (list(portion) for portion in frame_batches(frames))
+        for portion in some:
+            await response.write_frames(b"".join(portion))
+    await response.write_frames(b"".join(frames), last=last)

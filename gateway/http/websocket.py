@@ -1,0 +1,255 @@
+"""WebSockets: frames in, ready frames out, and a beat to show that the server lives."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import Protocol
+
+import structlog
+from aiohttp import WSCloseCode, WSMsgType, web
+
+from gateway.errors import Invalid, Overloaded
+from gateway.ports import ANONYMOUS, Subscription
+from gateway.quotas import Quotas
+
+from .backpressure import RESTART_CLOSE, ClientStalled, frame_batches, websocket_close_reason
+from .security import OPEN_REQUEST, OWNER, REVOKED_MESSAGE
+
+log = structlog.get_logger("dragoman.web")
+
+CLOSE_SECONDS = 1.0
+"""Seconds that a client has to say goodbye in return."""
+REVOKED_CLOSE_SECONDS = 0.25
+"""Seconds that a client whose key was revoked has to take the farewell."""
+DISCARD_SECONDS = 5.0
+"""Seconds in which the rest of a frame that is too large is read away, so that its client can read why it is cut."""
+REASON_BYTES = 120
+"""How much of a reason the frame that closes a socket has room for."""
+SendFrames = Callable[[Iterable[bytes]], Awaitable[None]]
+
+
+class WebSocketListener(Protocol):
+    """Who hears what a client says on its socket, one frame after the other."""
+
+    async def on_frame(self, frame: bytes) -> None: ...
+    async def wait_until_idle(self) -> None:
+        """Return when nothing is being told to the client."""
+    async def on_disconnect(self) -> None:
+        """The client has left; nothing can be said to it any more."""
+
+
+class OpenSocket(Protocol):
+    """One who is connected, or several."""
+
+    async def close_when_idle(self) -> None:
+        """The server is about to stop: say goodbye when nothing is being told."""
+    async def close(self) -> None:
+        """The server stops: say goodbye now."""
+
+
+class OpenSockets:
+    """Who is connected, and whether others may still come."""
+
+    def __init__(self, tally: Quotas) -> None:
+        self.leaving = False
+        self.tally = tally
+        """Where an open socket counts as a stream of its owner."""
+        self._open: set[OpenSocket] = set()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def add(self, connection: OpenSocket) -> None:
+        self._open.add(connection)
+
+    def discard(self, connection: OpenSocket) -> None:
+        self._open.discard(connection)
+
+    def check_open(self) -> None:
+        if self.leaving:
+            raise Overloaded("the server is about to stop and takes no new connections; come again when it is back")
+
+    async def close_when_idle(self) -> None:
+        self.leaving = True
+        await asyncio.gather(*(connection.close_when_idle() for connection in list(self._open)))
+
+    async def close(self) -> None:
+        await asyncio.gather(*(connection.close() for connection in list(self._open)))
+
+
+OPEN_SOCKETS: web.AppKey[OpenSockets] = web.AppKey("sockets", OpenSockets)
+
+
+class WebSocketWriter:
+    """One open connection, written to by several; a peer that takes nothing for `patience` seconds is cut."""
+
+    def __init__(self, ws: web.WebSocketResponse, transport: asyncio.Transport | None, patience: float) -> None:
+        self._ws = ws
+        self._transport = transport
+        self._patience = patience
+        self._word = asyncio.Lock()
+
+    async def send(self, frames: Iterable[bytes]) -> None:
+        async with self._word:
+            await self._write(frames)
+
+    @asynccontextmanager
+    async def exclusive(self) -> AsyncIterator[SendFrames]:
+        """Nobody else says anything until the block ends."""
+        async with self._word:
+            yield self._write
+
+    async def follow(self, subscription: Subscription) -> bool:
+        """Pass on what is ready, until the turn has ended; False if the subscription was over before."""
+        try:
+            while chunks := await subscription.chunks():
+                frames: list[bytes] = []
+                for chunk in chunks:
+                    frames += chunk.frames
+                    if chunk.ends:
+                        await self.send(frames)
+                        return True
+                await self.send(frames)
+        except ClientStalled:
+            subscription.cut()
+            raise
+        return False
+
+    async def close_unfinished(self, subscription: Subscription) -> None:
+        """Hang up on a client that has not been told all, with a code that says what to do about it."""
+        code, words = websocket_close_reason(subscription)
+        await self._ws.close(code=code, message=words)
+
+    async def close_try_again(self, why: str) -> None:
+        """Hang up on a client that cannot be told what it waits for just now; it should come again."""
+        await self._ws.close(code=WSCloseCode.TRY_AGAIN_LATER, message=why.encode()[:REASON_BYTES])
+
+    async def _write(self, frames: Iterable[bytes]) -> None:
+        for portion in frame_batches(list(frames)):
+            try:
+                async with asyncio.timeout(self._patience):
+                    for frame in portion:
+                        await self._ws.send_frame(frame, WSMsgType.TEXT)
+            except TimeoutError:
+                if self._transport is not None:
+                    self._transport.abort()
+                raise ClientStalled("the client takes nothing") from None
+
+
+class SizeLimitedWebSocketResponse(web.WebSocketResponse):
+    """A socket whose client is told why it is cut if it sends a frame that is larger than the limit.
+
+    The frame is refused by its header, while the rest of it is on its way. A connection that is closed with bytes that
+    nobody has read is reset, and the client may lose what was said to it last.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__(max_msg_size=most, compress=False, decode_text=False, timeout=CLOSE_SECONDS)
+        self._most = most
+
+    async def close(self, *, code: int = WSCloseCode.OK, message: bytes = b"", drain: bool = True) -> bool:
+        if code == WSCloseCode.MESSAGE_TOO_BIG and not self.closed:
+            words = b"a frame may have less than %d bytes" % self._most
+            with suppress(ConnectionResetError):
+                await self.send_frame(code.to_bytes(2, "big") + words, WSMsgType.CLOSE)
+                await asyncio.sleep(DISCARD_SECONDS)
+        return await super().close(code=code, message=message, drain=drain)
+
+
+class OpenWebSocket:
+    """One socket and who hears it."""
+
+    def __init__(self, ws: web.WebSocketResponse, listener: WebSocketListener) -> None:
+        self._ws = ws
+        self._listener = listener
+
+    async def close_when_idle(self) -> None:
+        await self._listener.wait_until_idle()
+        code, words = RESTART_CLOSE
+        await self._ws.close(code=code, message=words)
+
+    async def close(self) -> None:
+        await self._ws.close(code=WSCloseCode.GOING_AWAY, message=b"the server stops")
+
+
+async def serve_websocket(
+    request: web.Request,
+    listener: Callable[[WebSocketWriter], WebSocketListener],
+    *,
+    beat: Callable[[], bytes],
+    every: float,
+    patience: float,
+) -> web.WebSocketResponse:
+    """Serve one socket until the client leaves."""
+    sockets = request.app[OPEN_SOCKETS]
+    sockets.check_open()
+    check_upgrade_headers(request)
+    with sockets.tally.reserve_stream(request.get(OWNER, ANONYMOUS)):
+        return await _serve(request, listener, beat, every, patience)
+
+
+async def _serve(
+    request: web.Request,
+    listener: Callable[[WebSocketWriter], WebSocketListener],
+    beat: Callable[[], bytes],
+    every: float,
+    patience: float,
+) -> web.WebSocketResponse:
+    ws = SizeLimitedWebSocketResponse(request.client_max_size)
+    await ws.prepare(request)
+    socket = WebSocketWriter(ws, request.transport, patience)
+    beating = asyncio.create_task(_send_heartbeats(socket, beat, every))
+    hearing = listener(socket)
+    talk = OpenWebSocket(ws, hearing)
+    request.app[OPEN_SOCKETS].add(talk)
+    if (admission := request.get(OPEN_REQUEST)) is not None:
+        admission.abort = partial(close_revoked, ws, request.transport)
+    try:
+        async for message in ws:
+            if admission is not None and admission.is_revoked:
+                continue  # it was said with a key that is no good any more
+            if message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
+                await hearing.on_frame(message.data)
+    except ConnectionResetError:
+        pass  # the answer could not be said: the client has left
+    except Exception:  # a mistake of ours: the client may come again, the journal gets the traceback
+        log.exception("a socket failed", path=request.path)
+        await ws.close(code=WSCloseCode.INTERNAL_ERROR)
+    finally:
+        request.app[OPEN_SOCKETS].discard(talk)
+        beating.cancel()
+        await hearing.on_disconnect()
+    return ws
+
+
+def close_revoked(ws: web.WebSocketResponse, transport: asyncio.Transport | None) -> None:
+    """Tell the client that its key is no good any more, and hang up whether it listens or not."""
+    goodbye = asyncio.create_task(ws.close(code=WSCloseCode.POLICY_VIOLATION, message=REVOKED_MESSAGE, drain=False))
+    goodbye.add_done_callback(lambda done: done.cancelled() or done.exception())
+    if transport is not None:
+        asyncio.get_running_loop().call_later(REVOKED_CLOSE_SECONDS, transport.abort)
+
+
+def check_upgrade_headers(request: web.Request) -> None:
+    """Refuse headers of a handshake that the library would stumble over."""
+    for name, said in request.headers.items():
+        if not said.isascii() and name.lower().startswith(("upgrade", "connection", "sec-websocket-")):
+            raise Invalid(f"{name}: must be ASCII", param=name)
+
+
+async def _send_heartbeats(socket: WebSocketWriter, beat: Callable[[], bytes], every: float) -> None:
+    with suppress(ConnectionResetError):
+        while True:
+            await asyncio.sleep(every)
+            await socket.send((beat(),))
+
+
+def track_open_sockets(app: web.Application, tally: Quotas | None = None) -> None:
+    """Know who is connected, and say goodbye to them when the server stops."""
+    app[OPEN_SOCKETS] = OpenSockets(tally or Quotas())
+
+    async def farewell(app: web.Application) -> None:
+        await app[OPEN_SOCKETS].close()
+
+    app.on_shutdown.append(farewell)

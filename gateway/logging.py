@@ -1,0 +1,161 @@
+"""Lines of the journal that anybody can cause: a few a minute of each event, and how many there were besides.
+
+What the server says about itself: JSON lines for machines, colours for people, secrets for nobody.
+"""
+
+import asyncio
+import logging
+import re
+import sys
+from collections.abc import Callable, MutableMapping
+from typing import Any, TextIO
+
+import msgspec
+import orjson
+import structlog
+
+from gateway.model import Record, with_secrets
+
+
+class SampledLogger:
+    """A logger that writes so many lines of each event a minute, and counts the others."""
+
+    def __init__(self, log: Any, most: int = 5, seconds: float = 60.0) -> None:
+        self._log = log
+        self._most = most
+        self._seconds = seconds
+        self._seen: dict[str, tuple[float, int]] = {}
+
+    def info(self, event: str, **fields: Any) -> None:
+        self._write(self._log.info, event, fields)
+
+    def warning(self, event: str, **fields: Any) -> None:
+        self._write(self._log.warning, event, fields)
+
+    def _write(self, write: Callable[..., Any], event: str, fields: dict[str, Any]) -> None:
+        """Write a line, or count it; `unwritten` tells how many there were in the minute before."""
+        now = asyncio.get_running_loop().time()
+        began, count = self._seen.get(event, (now, 0))
+        if not 0 <= now - began < self._seconds:
+            if count > self._most:
+                fields["unwritten"] = count - self._most
+            began, count = now, 0
+        self._seen[event] = (began, count + 1)
+        if count < self._most:
+            write(event, **fields)
+
+
+MASKED = "***"
+SECRET_FIELDS = frozenset((
+    "secrets", "authorization", "proxy-authorization", "cookie", "set-cookie",
+    "token", "key", "api_key", "x-api-key", "password",
+))
+"""Under these names nothing is ever written."""
+URL_QUERY = re.compile(r"\?[^\s\"'\\?]*(?:=|%3d)[^\s\"'\\]*", re.IGNORECASE)
+"""The query of an address: clients that can send no header put their key there, under a name that may be encoded."""
+MALFORMED_REQUEST_MODULE = "aiohttp.http_exceptions"
+"""The module of exceptions that quote a request which cannot be read."""
+
+
+def configure_logging(format: str = "auto", level: str = "info", stream: TextIO | None = None) -> None:
+    """Set up the journal: `json`, `console`, or `auto` for console on a terminal and JSON elsewhere.
+
+    Loggers are not cached, so that a reload can change the level; what libraries log goes the same way.
+    """
+    stream = stream or sys.stderr
+    console = format == "console" or (format == "auto" and stream.isatty())
+    threshold = logging.getLevelNamesMapping()[level.upper()]
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        mask_fields,
+        mask_malformed_request,
+    ]
+    ending: list[structlog.typing.Processor] = [
+        *(_console_processors(stream) if console else _json_processors()),
+        mask_queries,
+    ]
+    structlog.configure(
+        processors=[*shared, *ending],
+        wrapper_class=structlog.make_filtering_bound_logger(threshold),
+        logger_factory=lambda *names: StreamLogger(stream, *names),
+        cache_logger_on_first_use=False,
+    )
+    _configure_libraries(stream, shared, ending)
+
+
+def get_logger(name: str = "dragoman") -> Any:
+    """A logger: `log = journal.get()`, then `log.info("what happened", session=…)`."""
+    return structlog.get_logger(name)
+
+
+class StreamLogger(structlog.WriteLogger):
+    """Writes to the stream it was given, and knows its name."""
+
+    def __init__(self, stream: TextIO, name: str = "dragoman") -> None:
+        super().__init__(stream)
+        self.name = name
+
+
+def _console_processors(stream: TextIO) -> list[structlog.typing.Processor]:
+    # Not rich's tracebacks: they show local variables, and among those are secrets.
+    plain = structlog.dev.plain_traceback
+    return [structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=plain)]
+
+
+def _json_processors() -> list[structlog.typing.Processor]:
+    return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(serializer=_json)]
+
+
+def _json(value: Any, **options: Any) -> str:
+    return orjson.dumps(value, default=repr, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+def _configure_libraries(
+    stream: TextIO, shared: list[structlog.typing.Processor], ending: list[structlog.typing.Processor],
+) -> None:
+    """aiohttp and asyncio use the standard library's logging; from them only warnings and worse are of interest."""
+    handler = logging.StreamHandler(stream)
+    strip = structlog.stdlib.ProcessorFormatter.remove_processors_meta
+    handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=[strip, *ending]))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+
+
+# -- what must not be seen --------------------------------------------------------------------------------------------
+def mask_fields(logger: Any, method: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Mask whatever stands under a hidden name, at any depth."""
+    return {name: _mask_value(name, value) for name, value in entry.items()}
+
+
+def _mask_value(name: Any, value: Any) -> Any:
+    if isinstance(name, str) and name.lower() in SECRET_FIELDS:
+        return MASKED
+    if isinstance(value, msgspec.Struct):
+        value = msgspec.to_builtins(value)
+    if isinstance(value, dict):
+        return {key: _mask_value(key, inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_mask_value(None, inner) for inner in value]
+    return value
+
+
+def mask_malformed_request(logger: Any, method: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Name a request that cannot be read by its kind of mistake alone: the exception would quote it, key and all."""
+    error = entry.get("exc_info")
+    error = sys.exc_info()[1] if error is True else error[1] if isinstance(error, tuple) else error
+    if type(error).__module__ == MALFORMED_REQUEST_MODULE:
+        entry.pop("exc_info")
+        entry["mistake"] = type(error).__name__
+    return entry
+
+
+def mask_queries(logger: Any, method: str, line: Any) -> str:
+    """Mask the query of every address in a line that is about to be written."""
+    return URL_QUERY.sub(f"?{MASKED}", line)
+
+
+def mask_secrets(record: Record) -> Record:
+    """The same record, every secret in it masked."""
+    return with_secrets(record, lambda values: dict.fromkeys(values, MASKED))

@@ -1,0 +1,20 @@
+"""Names that modules of users may still import from our packages, though they are called otherwise today."""
+
+import importlib
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def renamed(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+    """A `__getattr__` for the package: an old name gives what has the new name (or `module:name`), and a warning."""
+
+    def get(old: str) -> Any:
+        if old not in names:
+            raise AttributeError(f"module {package!r} has no attribute {old!r}")
+        module, _, new = names[old].rpartition(":")
+        words = f"{package}.{old} is called {module or package}.{new} now; the old name will go"
+        warnings.warn(words, DeprecationWarning, stacklevel=2)
+        return getattr(importlib.import_module(module or package), new)
+
+    return get

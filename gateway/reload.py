@@ -1,0 +1,193 @@
+"""Settings and tables read again while the server runs: when their files change, or on SIGHUP."""
+
+import asyncio
+import os
+import signal
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from gateway import logging
+from gateway.app import Gateway
+from gateway.backends import watched_files as sources_watched_files
+from gateway.composition import load_components
+from gateway.config import Config, load_certificate, load_config
+from gateway.errors import GatewayError
+from gateway.http import limit_send_buffers
+from gateway.yaml_positions import Position, Problem, Problems
+from mappings.language import builtin_path
+
+Reload = Callable[[], Awaitable[None]]
+WatchedFiles = Callable[[], Collection[Path]]
+Stamps = dict[Path, tuple[int, ...]]
+QUIET_SECONDS = 0.1
+"""Seconds of silence before reading again: an editor or a deployment writes several files, and some of them twice."""
+POLL_MILLISECONDS = 1000
+"""Milliseconds after which the files are looked at even if nobody announced a change: some file systems never do."""
+log = logging.get_logger("dragoman.watch")
+
+
+async def reload_on_change(reload: Reload, files: WatchedFiles | None = None, *, quiet: float = QUIET_SECONDS) -> None:
+    """Call `reload` on SIGHUP and, if `files` are given, when one of them changes; until cancelled.
+
+    A reload that fails is told in the journal with all its problems, and what was in force before stays so.
+    """
+    due = asyncio.Event()
+    seen = file_stamps(files()) if files else {}
+    with on_sighup(due.set):
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(_reload_when_due(reload, due, quiet))
+            if files is not None:
+                tasks.create_task(_watch_files(files, seen, due))
+
+
+@contextmanager
+def on_sighup(tell: Callable[[], None]) -> Iterator[None]:
+    """SIGHUP says that the settings have changed, as long as this lasts; if our terminal is gone it asks us to end."""
+    loop, at_a_terminal = asyncio.get_running_loop(), _has_terminal()
+
+    def heard() -> None:
+        if at_a_terminal and not _has_terminal():
+            os.kill(os.getpid(), signal.SIGTERM)
+        else:
+            tell()
+
+    loop.add_signal_handler(signal.SIGHUP, heard)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGHUP)
+
+
+def _has_terminal() -> bool:
+    try:
+        return bool(os.tcgetpgrp(0))
+    except OSError:
+        return False
+
+
+async def _reload_when_due(reload: Reload, due: asyncio.Event, quiet: float) -> None:
+    while True:
+        await due.wait()
+        while due.is_set():
+            due.clear()
+            await asyncio.sleep(quiet)
+        await try_reload(reload)
+
+
+async def try_reload(reload: Reload) -> bool:
+    """Reload once; False, and everything as it was, if something is wrong."""
+    try:
+        await reload()
+    except Problems as problems:
+        told = [str(problem) for problem in problems.problems]
+        log.error("not reloaded; what was in force stays so", problems=told)
+    except (GatewayError, OSError) as error:
+        log.error("not reloaded; what was in force stays so", problems=[str(error)])
+    else:
+        log.info("reloaded")
+        return True
+    return False
+
+
+async def _watch_files(files: WatchedFiles, seen: Stamps, due: asyncio.Event) -> None:
+    """Tell of every change. Folders are watched, not files: editors put a new file in the old one's place."""
+    from watchfiles import awatch
+
+    while True:
+        folders = _folders(files())
+        async for _ in awatch(
+            *folders,
+            recursive=False,
+            watch_filter=None,
+            debounce=400,
+            rust_timeout=POLL_MILLISECONDS,
+            yield_on_timeout=True,
+        ):
+            now = file_stamps(files())
+            if any(file in now and now[file] != stamp for file, stamp in seen.items()):
+                due.set()
+            seen = now
+            if _folders(files()) != folders:
+                break
+
+
+def file_stamps(files: Collection[Path]) -> Stamps:
+    """What tells one state of the files from another."""
+    return {file: _stamp(file) for file in files}
+
+
+def _stamp(file: Path) -> tuple[int, ...]:
+    try:
+        stat = file.stat()
+    except OSError:
+        return ()
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino
+
+
+def _folders(files: Collection[Path]) -> set[Path]:
+    return {file.parent for file in files if file.parent.is_dir()}
+
+
+RESTART_SETTINGS = ("host", "port", "data", "log", "durability", "auth", "oidc", "audit")
+"""Settings that are read once, when the server starts."""
+
+
+def log_setting_warnings(config: Config) -> None:
+    for warning in config.warnings:
+        log.warning("setting_is_old", setting=warning)
+    for name in ("hosts", "origins"):
+        if config.auth == "none" and "*" in (getattr(config, name) or ()):
+            log.warning("setting_is_open", setting=name, advice="pages of every site may use the agents without a key; "
+                        "name those that may in place of '*', or set `auth: keys`")
+
+
+def make_reload(
+    gateway: Gateway, doors: Sequence[socket.socket], context: ssl.SSLContext | None, overrides: Mapping[str, object],
+) -> Callable[[], Awaitable[None]]:
+    async def reload() -> None:
+        old = gateway.components
+        assert old.config.file is not None, "only settings from a file can be read again"
+        config = load_config(old.config.file, overrides)
+        problems = list(_fixed_setting_problems(old.config, config))
+        try:
+            parts = load_components(config, old)
+        except Problems as found:
+            problems += found.problems
+        if problems:
+            raise Problems(problems)
+        if context is not None and config.tls is not None:
+            load_certificate(context, config.tls.certificate, config.tls.key)
+        gateway.replace_components(parts)
+        log_setting_warnings(config)
+        limit_send_buffers(doors, config.limits.send_seconds)
+        logging.configure_logging(config.journal.format, config.journal.level)
+
+    return reload
+
+
+def _fixed_setting_problems(old: Config, new: Config) -> Iterator[Problem]:
+    """Some settings cannot change under a running server; better to say so than to obey by half."""
+    place, hint = Position(str(new.file)), "restart the server to change it"
+    changed = [name for name in RESTART_SETTINGS if getattr(old, name) != getattr(new, name)]
+    if (old.tls is None) != (new.tls is None):
+        changed.append("tls")
+    if _mounts(old) != _mounts(new):
+        changed.append("dialects")
+    for name in changed:
+        yield Problem(place, f"'{name}' cannot change while the server runs", hint)
+
+
+def _mounts(config: Config) -> dict[str, str | None]:
+    return {name: dialect.mount for name, dialect in config.dialects.items()}
+
+
+def watched_files(gateway: Gateway) -> Callable[[], list[Path]]:
+    def files() -> list[Path]:
+        parts = gateway.components
+        code = [file for backend in parts.backends.values() for file in sources_watched_files(backend)]
+        return [*parts.config.files, *(builtin_path(name) for name in parts.dialects), *code]
+
+    return files

@@ -1,0 +1,91 @@
+"""Where paths lead below one folder, and what is there: never outside of it, and never through a link."""
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from gateway.errors import Conflict, Invalid, NotFound
+
+UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+MAX_NAME, MAX_DEPTH = 255, 32
+
+
+class WorkspacePaths:
+    """The places below a root, each by its name."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def place(self, path: str) -> Path:
+        """Never outside the root, and never through a link, wherever a link may come from."""
+        place = self.root
+        for component in _components(path):
+            place = place / component
+            with suppress(OSError):
+                if stat.S_ISLNK(os.lstat(place).st_mode):
+                    raise NotFound(f"there is no '{path}'")
+        return place
+
+    def file_place(self, path: str) -> Path:
+        """Where a file is or may be put."""
+        place = self.place(path)
+        if place == self.root or place.is_dir():
+            raise Conflict(f"'{path}' is a folder")
+        return place
+
+    def known(self, path: str) -> Path:
+        """Where something is that can be changed."""
+        place = self.place(path)
+        if place == self.root:
+            raise Invalid("the workspace itself stays as it is")
+        if not place.exists():
+            raise NotFound(f"there is no '{path}'")
+        return place
+
+    def name(self, place: Path) -> str:
+        return str(place.relative_to(self.root))
+
+
+def _components(path: str) -> list[str]:
+    if path.startswith(("/", "~")) or "\\" in path:
+        raise Invalid(f"'{path}' is not a path inside the workspace")
+    components = [check_name(component) for component in path.split("/") if component not in ("", ".")]
+    if len(components) > MAX_DEPTH:
+        raise Invalid(f"a path has {MAX_DEPTH} steps at most")
+    return components
+
+
+def check_name(name: str) -> str:
+    """A name that can stand in a path."""
+    if name == ".." or UNFIT.search(name) or len(name.encode("utf-8", "surrogatepass")) > MAX_NAME:
+        raise Invalid(f"{name[:80]!r} cannot stand in a path")
+    return name
+
+
+def free_copy_path(place: Path) -> Path:
+    """A free place for a copy."""
+    stem, suffix = (place.name, "") if place.is_dir() else (place.stem, place.suffix)
+    names = (f"{stem} copy{suffix}" if number == 1 else f"{stem} copy {number}{suffix}" for number in range(1, 1000))
+    return next(free for name in names if not (free := place.with_name(name)).exists())
+
+
+def entries_of(folder: Path) -> Iterator["os.DirEntry[str]"]:
+    """Folders and files; no links, no sockets, no devices."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False) or entry.is_file(follow_symlinks=False):
+                yield entry
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """All files below a folder, however deep."""
+    if not folder.is_dir():
+        return
+    for entry in entries_of(folder):
+        if entry.is_dir(follow_symlinks=False):
+            yield from files_below(Path(entry.path))
+        else:
+            yield Path(entry.path)

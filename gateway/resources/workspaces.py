@@ -1,0 +1,258 @@
+"""Workspaces: a folder of files for each session, which no path leads out of."""
+
+import asyncio
+import re
+import secrets
+import shutil
+import zipfile
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gateway.errors import Conflict, Forbidden, Invalid, NotFound, TooLarge
+from gateway.model import is_agent_configuration
+from gateway.private_files import make_private_folder
+
+from .workspace_paths import WorkspacePaths, check_name, entries_of, files_below, free_copy_path
+
+SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+DRAFTS = ".drafts"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkspaceLimits:
+    """How much one workspace holds."""
+
+    file_bytes: int = 100 * 1024 * 1024
+    total_bytes: int = 1024 * 1024 * 1024
+    files: int = 10_000
+
+
+DEFAULT_WORKSPACE_LIMITS = WorkspaceLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceItem:
+    """One row of a folder's list; a folder has no size."""
+
+    name: str
+    size: int | None
+    changed_at: float = field(default=0.0, compare=False)
+
+    @property
+    def is_folder(self) -> bool:
+        return self.size is None
+
+
+class Workspaces:
+    """All workspaces of one data folder; whose session it is, the caller has to ask."""
+
+    def __init__(
+        self,
+        folder: Path,
+        bounds: WorkspaceLimits = DEFAULT_WORKSPACE_LIMITS,
+        *,
+        trusted: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`trusted` says whether clients may write files that agents read as their configuration."""
+        self._folder = folder
+        self._bounds = bounds
+        self._trusted = trusted
+
+    def of(self, session_id: str) -> "Workspace":
+        if not SESSION_ID.fullmatch(session_id):
+            raise NotFound(f"there is no session '{session_id}'")
+        return Workspace(self._folder / session_id, self._folder / DRAFTS, self._bounds, trusted=self._trusted())
+
+    async def forget(self, session_id: str) -> None:
+        """The session is gone, and its files with it."""
+        await asyncio.to_thread(shutil.rmtree, self.of(session_id).root, ignore_errors=True)
+
+
+class Workspace:
+    """The files of one session. Its methods wait for the disk: call them in a thread."""
+
+    def __init__(self, root: Path, drafts: Path, bounds: WorkspaceLimits, *, trusted: bool = False) -> None:
+        self.root = root
+        self._trusted = trusted
+        self._paths = WorkspacePaths(root)
+        self._drafts = drafts
+        self._bounds = bounds
+        self._received = 0
+        self._used: tuple[int, int] | None = None
+        """How many files and bytes there are, counted when somebody first wants to add some."""
+
+    @property
+    def file_bytes(self) -> int:
+        """How large a file may be."""
+        return self._bounds.file_bytes
+
+    # -- reading --------------------------------------------------------------------------------------------------
+
+    def items(self, path: str = ".") -> list[WorkspaceItem]:
+        """Folders first, then files, each by name; what is neither is not there."""
+        folder = self._paths.place(path)
+        if folder == self.root and not folder.exists():
+            return []
+        if not folder.is_dir():
+            raise NotFound(f"there is no folder '{path}'")
+        items = [WorkspaceItem(entry.name, None if entry.is_dir() else entry.stat().st_size, entry.stat().st_mtime)
+                 for entry in entries_of(folder)]
+        return sorted(items, key=lambda item: (not item.is_folder, item.name))
+
+    def file(self, path: str) -> Path:
+        """Where the bytes are, to be read and nothing else."""
+        place = self._paths.place(path)
+        if not place.is_file():
+            raise NotFound(f"there is no file '{path}'")
+        return place
+
+    def zipped(self, path: str = ".") -> Path:
+        """A ZIP of a folder in a draft, which is the caller's to remove."""
+        folder = self._paths.place(path)
+        if not folder.is_dir() and folder != self.root:
+            raise NotFound(f"there is no folder '{path}'")
+        with self._drafted() as draft, zipfile.ZipFile(
+            draft, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False,
+        ) as archive:
+            for file in files_below(folder):
+                archive.write(file, str(file.relative_to(folder)))
+        return draft
+
+    def paths(self) -> list[str]:
+        """All files, as they are named from the root."""
+        return sorted(str(file.relative_to(self.root)) for file in files_below(self.root))
+
+    # -- changing -------------------------------------------------------------------------------------------------
+
+    def write(self, path: str, content: bytes) -> str:
+        with self._drafted() as draft:
+            draft.write_bytes(content)
+        return self.take(draft, path)
+
+    def fill(self, path: str, chunks: Iterable[bytes]) -> str:
+        """A file of chunks that come one by one; all of it or nothing."""
+        size = 0
+        with self._drafted() as draft, draft.open("wb") as opened:
+            for chunk in chunks:
+                size += len(chunk)
+                self._must_be_small(size)
+                opened.write(chunk)
+        return self.take(draft, path)
+
+    async def receive(self, chunks: AsyncIterator[bytes]) -> Path:
+        """What comes, in a draft that `take` puts in its place; all of it or nothing."""
+        draft, size = self.draft(), 0
+        try:
+            with draft.open("wb") as opened:
+                async for chunk in chunks:
+                    size += len(chunk)
+                    self._received += len(chunk)
+                    self._must_be_small(size)
+                    if self._received > self._bounds.total_bytes:
+                        raise TooLarge(f"a workspace holds {self._bounds.total_bytes} bytes")
+                    await asyncio.to_thread(opened.write, chunk)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+        return draft
+
+    def take(self, draft: Path, path: str) -> str:
+        """Put a draft in its place and tell the place's name; the draft is gone, whatever happens."""
+        try:
+            place = self._paths.file_place(path)
+            self._must_be_content(place)
+            self._make_room(draft.stat().st_size, place)
+            make_private_folder(place.parent)
+            draft.replace(place)
+            return self._paths.name(place)
+        except (NotADirectoryError, FileExistsError, IsADirectoryError):
+            raise Conflict(f"'{path}' is below a file, or is a folder") from None
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def remove(self, path: str) -> None:
+        place, self._used = self._paths.known(path), None
+        if place.is_dir():
+            shutil.rmtree(place)
+        else:
+            place.unlink()
+
+    def rename(self, path: str, new_name: str) -> str:
+        place = self._paths.known(path)
+        if new_name in (".", "..") or "/" in new_name:
+            raise Invalid(f"'{new_name}' is not a name", param="new_name")
+        target = place.with_name(check_name(new_name))
+        self._must_be_content(target)
+        return self._move(place, target)
+
+    def copy(self, path: str, to: str | None = None) -> str:
+        """A file or a folder once more: beside itself, or where it is said."""
+        place = self._paths.known(path)
+        target = self._paths.file_place(to) if to is not None else free_copy_path(place)
+        if target.exists() or target.is_relative_to(place):
+            raise Conflict(f"'{self._paths.name(target)}' is there already, or is inside what is copied")
+        self._must_be_content(target)
+        files = list(files_below(place)) if place.is_dir() else [place]
+        for file in files:
+            self._must_be_content(target / file.relative_to(place))
+        try:
+            for file in files:
+                with self._drafted() as draft:
+                    shutil.copyfile(file, draft, follow_symlinks=False)
+                self.take(draft, self._paths.name(target / file.relative_to(place)))
+            if place.is_dir():
+                make_private_folder(target)
+        except BaseException:
+            self._used = None
+            shutil.rmtree(target, ignore_errors=True)  # half of a copy is none
+            raise
+        return self._paths.name(target)
+
+    def _move(self, place: Path, target: Path) -> str:
+        if target.exists() or target.is_symlink():
+            raise Conflict(f"'{self._paths.name(target)}' is there already")
+        place.rename(target)
+        return self._paths.name(target)
+
+    # -- room -----------------------------------------------------------------------------------------------------
+
+    def draft(self) -> Path:
+        """An empty file on the same disk, to be filled and then taken or removed."""
+        make_private_folder(self._drafts)
+        draft = self._drafts / secrets.token_hex(12)
+        draft.touch(mode=0o600, exist_ok=False)
+        return draft
+
+    def _must_be_content(self, place: Path) -> None:
+        if not self._trusted and is_agent_configuration(name := self._paths.name(place)):
+            raise Forbidden(f"agents read '{name}' as their configuration; clients may write such files only if the "
+                            "server's config.yaml has `workspace: {trust: true}`")
+
+    @contextmanager
+    def _drafted(self) -> Iterator[Path]:
+        """A draft that is gone if it cannot be filled."""
+        draft = self.draft()
+        try:
+            yield draft
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+
+    def _must_be_small(self, size: int) -> None:
+        if size > self._bounds.file_bytes:
+            raise TooLarge(f"a file may have {self._bounds.file_bytes} bytes")
+
+    def _make_room(self, size: int, place: Path) -> None:
+        self._must_be_small(size)
+        if self._used is None:
+            sizes = [file.stat().st_size for file in files_below(self.root)]
+            self._used = len(sizes), sum(sizes)
+        old = place.stat().st_size if place.is_file() else None
+        files, total = self._used[0] + (old is None), self._used[1] + size - (old or 0)
+        if files > self._bounds.files:
+            raise TooLarge(f"a workspace holds {self._bounds.files} files")
+        if total > self._bounds.total_bytes:
+            raise TooLarge(f"a workspace holds {self._bounds.total_bytes} bytes")
+        self._used = files, total

@@ -1,0 +1,180 @@
+"""The process: a socket, signals, reloading, and an orderly end."""
+
+import asyncio
+import gc
+import shlex
+import signal
+import socket
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import cast
+
+from aiohttp import web
+
+from gateway import logging
+from gateway.config import Config, make_tls_context
+from gateway.errors import Invalid
+from gateway.http import OPEN_SOCKETS, LoopLagMonitor, limit_send_buffers
+from gateway.private_files import make_private_folder
+from gateway.reload import log_setting_warnings, make_reload
+from gateway.reload import watched_files as _files
+
+from .app import Gateway
+from .composition import load_components
+from .reload import reload_on_change
+
+log = logging.get_logger("dragoman.serve")
+
+Announce = Callable[[str], None]
+GC_THRESHOLDS = (20_000, 50, 100)
+"""Records and events make no cycles; collecting a third as often costs nothing and takes a seventh off a short turn."""
+CLOSE_SECONDS = 5.0
+"""How long clients on sockets may take to say goodbye."""
+
+
+async def run(
+    config: Config, *, watch: bool, announce: Announce, overrides: Mapping[str, object] | None = None,
+) -> int:
+    """Serve until SIGINT or SIGTERM; the exit code. Raises `Problems`, or `OSError` if it cannot listen."""
+    gateway = Gateway(load_components(config))
+    context = make_tls_context(config.tls.certificate, config.tls.key) if config.tls else None
+    _make_folder(config.data)
+    log_setting_warnings(config)
+    stop, hurry = _signals()
+    runner = gateway.runner(shutdown_timeout=2.0)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, config.host, config.port, ssl_context=context)
+        await site.start()
+        doors = _listening_sockets(site)
+        limit_send_buffers(doors, config.limits.send_seconds)
+        lag = LoopLagMonitor(gateway.metrics)
+        lag.start()
+        files = _files(gateway) if watch else None
+        current = asyncio.create_task(reload_on_change(make_reload(gateway, doors, context, overrides or {}), files))
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*GC_THRESHOLDS)
+        await asyncio.sleep(0)  # signals are listened to before anybody is told that we are here
+        gateway.readiness.mark_ready()
+        for line in startup_lines(gateway, _address(config, runner)):
+            announce(line)
+        await _wait_for_stop(stop, current)
+        await _drain(gateway, hurry)
+        lag.stop()
+    finally:
+        await runner.cleanup()
+        await gateway.close()
+    log.info("stopped")
+    return 0
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        make_private_folder(folder)
+    except OSError as error:
+        raise Invalid(
+            f"the data folder {folder} cannot be made: {error.strerror}; name another folder in `data:` or with --data"
+        ) from None
+
+
+def _signals() -> tuple[asyncio.Event, asyncio.Event]:
+    """The first SIGINT or SIGTERM asks for an end, the second for a quick one."""
+    stop, hurry = asyncio.Event(), asyncio.Event()
+
+    def told() -> None:
+        (hurry if stop.is_set() else stop).set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, told)
+    return stop, hurry
+
+
+async def _wait_for_stop(stop: asyncio.Event, meanwhile: asyncio.Task[None]) -> None:
+    await stop.wait()
+    meanwhile.cancel()
+    with suppress(asyncio.CancelledError):
+        await meanwhile
+
+
+async def _drain(gateway: Gateway, hurry: asyncio.Event) -> None:
+    """Take no new work; let running turns finish and their clients hear the end, and have all others come again."""
+    log.info("stopping", running=gateway.sessions.running)
+    gateway.readiness.mark_draining()
+    goodbye = asyncio.create_task(gateway.web[OPEN_SOCKETS].close_when_idle())
+    await gateway.sessions.drain(gateway.components.config.limits.drain_seconds, hurry)
+    await asyncio.wait([goodbye], timeout=0.0 if hurry.is_set() else CLOSE_SECONDS)
+    goodbye.cancel()
+    with suppress(asyncio.CancelledError):
+        await goodbye
+
+
+def _listening_sockets(site: web.TCPSite) -> Sequence[socket.socket]:
+    """Where clients come in; aiohttp keeps them to itself."""
+    return cast(asyncio.Server, site._server).sockets
+
+
+def _address(config: Config, runner: web.AppRunner) -> str:
+    port = runner.addresses[0][1]
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(config.host, config.host)  # noqa: S104  # to connect to, not bind
+    host = f"[{host}]" if ":" in host and not host.startswith("[") else host
+    return f"{'https' if config.tls else 'http'}://{host}:{port}"
+
+
+
+
+# -- reading the settings again ---------------------------------------------------------------------------------------
+
+
+
+
+
+
+
+
+
+# -- what to try ------------------------------------------------------------------------------------------------------
+
+def startup_lines(gateway: Gateway, address: str) -> list[str]:
+    config = gateway.components.config
+    lines = [f"Dragoman serves {', '.join(gateway.components.cards)} on {address}"]
+    lines += [f"  {name:<8} {address}{context.mount}" for name, context in gateway.contexts.items()]
+    lines += [f"  data     {config.data}", f"  metrics  {address}/metrics"]
+    return [*lines, *_key_hint(gateway), *_example_commands(gateway, address)]
+
+
+def _key_hint(gateway: Gateway) -> list[str]:
+    """Whoever has to show a key must have one; those that are made later are known at once."""
+    config = gateway.components.config
+    if config.auth_methods != ("keys",) or len(gateway.keys):
+        return []
+    return [
+        "There are no keys yet, and `auth: keys` lets nobody in without one. Make a key with:",
+        f"  {_program_name()} keys add NAME --data {shlex.quote(str(_relative_to_here(config.data)))}",
+    ]
+
+
+def _example_commands(gateway: Gateway, address: str) -> list[str]:
+    config, first = gateway.components.config, next(iter(gateway.contexts.values()), None)
+    if first is None:
+        return []
+    there, dialect = f"{address}{first.mount}", gateway.components.dialects[first.dialect]
+    has_keys = bool(config.auth_methods)
+    lines = [f"{_program_name()} chat {there} --dialect {first.dialect}{' --key $KEY' if has_keys else ''}"]
+    if dialect.examples:
+        lines += dialect.examples(there, config.default_agent, ' -H "Authorization: Bearer $KEY"' if has_keys else "")
+    return ["Try:", *(f"  {line}" for line in lines)]
+
+
+def _program_name() -> str:
+    """How we were called, as it can be typed here."""
+    called = Path(sys.argv[0])
+    if called.name != "dragoman":
+        return "dragoman"
+    return str(_relative_to_here(called))
+
+
+def _relative_to_here(path: Path) -> Path:
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

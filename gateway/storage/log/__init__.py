@@ -1,0 +1,21 @@
+"""Append-only event logs, one like the other behind the EventLog port; and what is done with one that stands still."""
+
+from .compaction import compact_log
+from .export_import import EXPORT_FORMAT, ExportHeader, export_sessions, import_sessions
+from .log_file import LogFile, open_log_file
+from .memory import MemoryLog
+from .sqlite import SqliteLog
+from .verification import verify_log
+
+__all__ = [
+    "EXPORT_FORMAT",
+    "ExportHeader",
+    "LogFile",
+    "MemoryLog",
+    "SqliteLog",
+    "compact_log",
+    "export_sessions",
+    "import_sessions",
+    "open_log_file",
+    "verify_log",
+]

@@ -1,0 +1,156 @@
+"""Sessions carried from one log to another: one JSON object a line, first what the file is, then record by record."""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from gateway.errors import Conflict, Invalid
+from gateway.field_errors import describe_struct_error
+from gateway.json_values import MAX_JSON_ITEMS, JsonLimitExceeded, read_json
+from gateway.model import MODEL_VERSION, Grammar, GrammarError, Record, SessionCreated, decode_record, encode_record
+from gateway.storage.sealing import UNSEALED, Seal
+from gateway.storage.sqlite import StorageUnusable, open_exclusively
+from gateway.storage.sqlite import explain_error as trouble_of
+
+from .log_file import LogFile, open_log_file
+from .segments import reseal_records
+from .sqlite import SegmentWriter, delete_session
+
+Progress = Callable[[int, int], None]
+EXPORT_FORMAT = "dragoman log"
+SEGMENT = 500
+"""How many records of a session are put into one segment."""
+MAX_RECORD_ITEMS = 100 * MAX_JSON_ITEMS
+"""How many items a record may have: what a session began with is one record, and nobody waits while it is read."""
+
+
+class ExportHeader(msgspec.Struct, kw_only=True):
+    """The first line: what this is, and by which model the records are to be read."""
+
+    format: str
+    model: int
+
+
+# -- out --------------------------------------------------------------------------------------------------------------
+
+def export_sessions(
+    path: Path, sessions: Sequence[str] = (), progress: Progress = lambda done, total: None, *, seal: Seal = UNSEALED,
+) -> Iterator[bytes]:
+    """The lines of these sessions, or of all; what is secret is sealed. A server may be at work meanwhile."""
+    with open_log_file(path) as file:
+        chosen = [file.head(session_id).session_id for session_id in sessions]
+        total = len(chosen) or file.size
+        yield msgspec.json.encode(ExportHeader(format=EXPORT_FORMAT, model=MODEL_VERSION)) + b"\n"
+        for number, session_id in enumerate(chosen or (head.session_id for head in file.heads()), 1):
+            yield b"".join(encode_record(record) + b"\n" for record in reseal_records(file.records(session_id), seal))
+            progress(number, total)
+
+
+# -- in ---------------------------------------------------------------------------------------------------------------
+
+@dataclass
+class ImportReport:
+    """What was taken in."""
+
+    sessions: int = 0
+    records: int = 0
+    replaced: int = 0
+
+
+def import_sessions(
+    path: Path, lines: Iterable[bytes], *, seal: Seal = UNSEALED, replace: bool = False,
+    progress: Progress = lambda done, total: None,
+) -> ImportReport:
+    """All the sessions, or none if one cannot be taken. Raises `StorageUnusable` while a server holds the file."""
+    done = ImportReport()
+    with open_exclusively(path) as connection:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            for records in _sessions(lines):
+                _store(connection, reseal_records(records, seal), replace, done)
+                progress(done.sessions, 0)
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise StorageUnusable(trouble_of(path, error)) from None
+    return done
+
+
+def _store(connection: sqlite3.Connection, records: list[Record], replace: bool, done: ImportReport) -> None:
+    session_id = records[0].session_id
+    if LogFile(connection).find(session_id) is not None:
+        if not replace:
+            raise Conflict(f"there is a session '{session_id}' already; --replace puts this one in its place")
+        done.replaced += delete_session(connection, session_id)
+    rest = iter(records)
+    while some := list(islice(rest, SEGMENT)):
+        SegmentWriter({session_id: some})(connection)
+    done.sessions += 1
+    done.records += len(records)
+
+
+def _sessions(lines: Iterable[bytes]) -> Iterator[list[Record]]:
+    """Each session whole, as the engine could have written it."""
+    reading: SessionLines | None = None
+    seen: set[str] = set()
+    for number, record in _records(lines):
+        if reading is None or record.session_id != reading.session_id:
+            if reading is not None:
+                yield reading.records
+            if record.session_id in seen:
+                raise Invalid(f"line {number}: more of session '{record.session_id}'; its records belong together")
+            reading = SessionLines(record.session_id)
+            seen.add(record.session_id)
+        reading.take(number, record)
+    if reading is not None:
+        yield reading.records
+
+
+class SessionLines:
+    """One session as its lines come in."""
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        self.records: list[Record] = []
+        self._grammar = Grammar()
+
+    def take(self, number: int, record: Record) -> None:
+        if not self.records and not isinstance(record.event, SessionCreated):
+            raise Invalid(f"line {number}: session '{self.session_id}' does not begin with session.created")
+        if record.seq != len(self.records) + 1:
+            raise Invalid(f"line {number}: record {len(self.records) + 1} of session '{self.session_id}' is wanted, "
+                          f"and this is {record.seq}")
+        try:
+            self._grammar.check(record.event, record.scope_id)
+        except GrammarError as error:
+            raise Invalid(f"line {number}: {error}") from None
+        self.records.append(record)
+
+
+def _records(lines: Iterable[bytes]) -> Iterator[tuple[int, Record]]:
+    numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+    _check_header(next(numbered, (1, b""))[1])
+    for number, line in numbered:
+        try:
+            read_json(line, MAX_RECORD_ITEMS)
+            record = decode_record(line)
+        except JsonLimitExceeded as error:
+            raise Invalid(f"line {number}: {error}") from None
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise Invalid(f"line {number}: is no record: {describe_struct_error(error)}") from None
+        yield number, record
+
+
+def _check_header(line: bytes) -> None:
+    try:
+        header = msgspec.json.decode(line, type=ExportHeader)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        header = ExportHeader(format="", model=0)
+    if header.format != EXPORT_FORMAT:
+        raise Invalid("line 1: this was not written by `dragoman log export`")
+    if header.model > MODEL_VERSION:
+        raise Invalid(f"line 1: this was written by a newer Dragoman (model {header.model}, this one knows "
+                      f"{MODEL_VERSION}); install that one")

@@ -1,0 +1,93 @@
+"""The log's file without a server: whose sessions are in it, and what each has, piece by piece; for those who look."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from gateway.errors import NotFound
+from gateway.model import BlockDelta, Record
+from gateway.ports import SessionHead
+from gateway.storage.sqlite import StorageUnusable, open_read_only
+from gateway.storage.sqlite import explain_error as trouble_of
+
+from .sqlite import SELECT_HEADS, decode_lines, row_to_head
+
+
+class Segment(NamedTuple):
+    """One commit's worth of one session, as it lies in the file."""
+
+    last: int
+    model: int
+    spine: bytes
+    words: bytes
+
+    def records(self) -> list[Record]:
+        """In order; raises msgspec's errors if they cannot be read."""
+        return sorted(decode_lines(self.spine) + decode_lines(self.words), key=lambda record: record.seq)
+
+    @property
+    def size(self) -> int:
+        return len(self.spine) + len(self.words)
+
+    @property
+    def is_parted(self) -> bool:
+        """Whether words are with the words, and everything else is apart from them."""
+        return (
+            all(type(record.event) is BlockDelta for record in decode_lines(self.words))
+            and not any(type(record.event) is BlockDelta for record in decode_lines(self.spine))
+        )
+
+
+class LogFile:
+    """Reads; a server may be at work on the file meanwhile."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+
+    @property
+    def size(self) -> int:
+        return int(self.connection.execute("SELECT count(*) FROM sessions").fetchone()[0])
+
+    def heads(self) -> Iterator[SessionHead]:
+        """All sessions, oldest first; in pages, so that nobody is held up by a long look."""
+        page, after = f"{SELECT_HEADS} WHERE ordinal > ? ORDER BY ordinal LIMIT 256", 0
+        while rows := self.connection.execute(page, (after,)).fetchall():
+            yield from map(row_to_head, rows)
+            after = rows[-1][0]
+
+    def find(self, session_id: str) -> SessionHead | None:
+        row = self.connection.execute(f"{SELECT_HEADS} WHERE session_id = ?", (session_id,)).fetchone()
+        return None if row is None else row_to_head(row)
+
+    def head(self, session_id: str) -> SessionHead:
+        if (found := self.find(session_id)) is None:
+            raise NotFound(f"there is no session '{session_id}'")
+        return found
+
+    def segments(self, ordinal: int) -> Iterator[Segment]:
+        rows = self.connection.execute(
+            "SELECT last, model, spine, words FROM segments WHERE session = ? ORDER BY last", (ordinal,))
+        return (Segment(*row) for row in rows.fetchall())
+
+    def records(self, session_id: str) -> list[Record]:
+        """All that the session has; none if nobody knows it."""
+        found = self.find(session_id)
+        return [] if found is None else [r for segment in self.segments(found.ordinal) for r in segment.records()]
+
+    def words(self, ordinal: int) -> Iterator[str]:
+        """The ids of turns and asks by which the session can be found."""
+        return (word for (word,) in self.connection.execute("SELECT word FROM places WHERE session = ?", (ordinal,)))
+
+
+@contextmanager
+def open_log_file(path: Path) -> Iterator[LogFile]:
+    """The file, to be read; what is wrong with it is told in words."""
+    connection = open_read_only(path)
+    try:
+        yield LogFile(connection)
+    except sqlite3.Error as error:
+        raise StorageUnusable(trouble_of(path, error)) from None
+    finally:
+        connection.close()

@@ -1,0 +1,129 @@
+"""The log that lives as long as the process: a list of records per session, safe as soon as taken."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import count
+
+from gateway.errors import GatewayError
+from gateway.model import BlockDelta, InputRequested, Record, SessionCreated, TurnEnded, TurnStarted
+from gateway.ports import OnCommit, OnTrouble, SessionHead
+from gateway.quotas import Quotas
+
+MAX_LOOKUP_IDS = 100_000
+"""How many turns and asks are remembered by their ids; the oldest are forgotten first."""
+
+
+class MemoryLog:
+    """Everything in memory, nothing on disk."""
+
+    write_error: GatewayError | None = None
+
+    def __init__(self, most_places: int = MAX_LOOKUP_IDS, tally: Quotas | None = None) -> None:
+        self.on_commit: OnCommit = lambda records: None
+        self.on_trouble: OnTrouble = lambda error: None
+        self._records: dict[str, list[Record]] = {}
+        self._heads: dict[str, SessionHead] = {}
+        self._ordinals: dict[str | None, list[int]] = {None: []}
+        self._by_ordinal: dict[int, SessionHead] = {}
+        self._count = count(1)
+        self._in_turn: dict[str, None] = {}
+        self._places: dict[str, str] = {}
+        self._most_places = most_places
+        self._tally = tally or Quotas()
+
+    async def open(self) -> None:
+        """Nothing to prepare."""
+
+    @property
+    def session_count(self) -> int:
+        return len(self._records)
+
+    def append(self, record: Record) -> None:
+        records = self._records.get(record.session_id)
+        if records is None:
+            records = self._enrol(record)
+        records.append(record)
+        if type(record.event) is not BlockDelta:
+            self._note(record)
+        self.on_commit((record,))
+
+    def append_deltas(self, records: Sequence[Record]) -> None:
+        self._records[records[0].session_id].extend(records)
+        self.on_commit(records)
+
+    def _note(self, record: Record) -> None:
+        event = record.event
+        if isinstance(event, TurnStarted):
+            self._in_turn[record.session_id] = None
+            self._remember(record.turn_id or "", record.session_id)
+        elif isinstance(event, TurnEnded):
+            self._in_turn.pop(record.session_id, None)
+        elif isinstance(event, InputRequested):
+            self._remember(event.request_id, record.session_id)
+
+    def _remember(self, word: str, session_id: str) -> None:
+        self._places[word] = session_id
+        if len(self._places) > self._most_places:
+            del self._places[next(iter(self._places))]
+
+    def _enrol(self, record: Record) -> list[Record]:
+        owner = record.event.owner if isinstance(record.event, SessionCreated) else ""
+        head = SessionHead(session_id=record.session_id, owner=owner, ordinal=next(self._count))
+        self._heads[head.session_id] = self._by_ordinal[head.ordinal] = head
+        self._tally.add(owner, sessions=1)
+        for index in (owner, None):
+            self._ordinals.setdefault(index, []).append(head.ordinal)
+        return self._records.setdefault(record.session_id, [])
+
+    async def wait_stored(self, session_id: str, seq: int) -> None:
+        """What was taken is safe already."""
+
+    async def read(self, session_id: str, after: int = 0, limit: int | None = None) -> Sequence[Record]:
+        records = self._records.get(session_id, [])
+        return records[after:] if limit is None else records[after:after + limit]
+
+    async def read_without_deltas(self, session_id: str) -> Sequence[Record]:
+        return [record for record in self._records.get(session_id, ()) if type(record.event) is not BlockDelta]
+
+    async def sessions(
+        self, owner: str | None, before: int | None = None, limit: int = 50, *, after: int | None = None,
+        oldest_first: bool = False,
+    ) -> Sequence[SessionHead]:
+        ordinals = self._ordinals.get(owner, [])
+        start = 0 if after is None else bisect_right(ordinals, after)
+        end = len(ordinals) if before is None else bisect_left(ordinals, before)
+        oldest, newest = ordinals[start:min(end, start + limit)], ordinals[max(start, end - limit):end]
+        found = oldest if oldest_first else reversed(newest)
+        return [self._now(self._by_ordinal[ordinal]) for ordinal in found]
+
+    async def sessions_in_turn(self, owner: str | None = None) -> Sequence[SessionHead]:
+        heads = [self._now(self._heads[session_id]) for session_id in self._in_turn]
+        return [head for head in heads if owner is None or head.owner == owner]
+
+    async def head(self, session_id: str) -> SessionHead | None:
+        head = self._heads.get(session_id)
+        return None if head is None else self._now(head)
+
+    def _now(self, head: SessionHead) -> SessionHead:
+        return SessionHead(
+            session_id=head.session_id, owner=head.owner, ordinal=head.ordinal,
+            head=self._records[head.session_id][-1].seq, in_turn=head.session_id in self._in_turn,
+        )
+
+    async def session_of(self, word: str) -> str | None:
+        session_id = self._places.get(word)
+        return session_id if session_id in self._records else None
+
+    async def delete_session(self, session_id: str) -> None:
+        head = self._heads.pop(session_id, None)
+        if head is None:
+            return
+        del self._records[session_id], self._by_ordinal[head.ordinal]
+        self._in_turn.pop(session_id, None)
+        self._tally.add(head.owner, sessions=-1)
+        for index in (head.owner, None):
+            ordinals = self._ordinals[index]
+            del ordinals[bisect_left(ordinals, head.ordinal)]
+
+    async def close(self) -> None:
+        """Nothing to put away."""

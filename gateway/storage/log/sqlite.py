@@ -1,0 +1,287 @@
+"""The log in a SQLite file: what one commit has of one session is one segment, words apart from everything else."""
+
+import asyncio
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from gateway.errors import GatewayError
+from gateway.model import MODEL_VERSION, Record, SessionCreated
+from gateway.ports import OnCommit, OnTrouble, SessionHead
+from gateway.quotas import Quotas
+from gateway.storage.sealing import UNSEALED, Seal
+from gateway.storage.sqlite import Database, add_to_counter
+
+from .segments import is_in_turn_after, lookup_id_of, seal_records, split_deltas, unseal_records
+
+encode_lines = msgspec.json.Encoder().encode_lines
+decode_lines = msgspec.json.Decoder(Record).decode_lines
+Batch = dict[str, list[Record]]
+"""What waits to be written, by session."""
+
+SEGMENT = 512
+"""More records of one commit become several segments: who reads a page decodes little beside it."""
+BYTES_COUNTER = "log.bytes"
+"""The counters: whether bytes are counted, and how many each owner has."""
+SELECT_BYTES = "SELECT coalesce(sum(length(spine) + length(words)), 0) FROM segments"
+SELECT_HEADS = "SELECT ordinal, session_id, owner, head, in_turn FROM sessions"
+
+
+class SqliteLog:
+    """The default: nothing is shown before the file has it, and after a crash it is all still there."""
+
+    def __init__(self, database: Database, seal: Seal = UNSEALED, tally: Quotas | None = None) -> None:
+        self.on_commit: OnCommit = lambda records: None
+        self.on_trouble: OnTrouble = lambda error: None
+        self._database = database
+        self._seal = seal
+        self._tally = tally or Quotas()
+        self._writing: SegmentWriter | None = None
+        self._pending: Batch = {}
+        self._leaving: Batch = {}
+        self._safe: asyncio.Future[None] | None = None
+        self._leaving_safe: asyncio.Future[None] | None = None
+        self._count = 0
+        database.attach(self)
+
+    async def open(self) -> None:
+        await self._database.open()
+        if not await self._database.read(lambda file: add_to_counter(file, BYTES_COUNTER)):
+            await self._database.write(count_stored_bytes)
+        for owner, sessions, size in await self._database.read(usage_by_owner):
+            self._count += sessions
+            self._tally.add(owner, sessions=sessions, stored_bytes=size)
+
+    @property
+    def session_count(self) -> int:
+        return self._count
+
+    @property
+    def write_error(self) -> GatewayError | None:
+        return self._database.trouble
+
+    # -- writing --------------------------------------------------------------------------------------------------
+
+    def append(self, record: Record) -> None:
+        records = self._pending.get(record.session_id)
+        if records is not None:
+            records.append(record)
+            return
+        self._pending[record.session_id] = [record]
+        if isinstance(record.event, SessionCreated):  # counted when it is taken: two at once do not share a place
+            self._count += 1
+            self._tally.add(record.event.owner, sessions=1)
+        self._database.schedule_write()
+
+    def append_deltas(self, records: Sequence[Record]) -> None:
+        self.append(records[0])
+        self._pending[records[0].session_id] += records[1:]
+
+    def gather(self) -> "SegmentWriter | None":
+        for session_id, records in self._pending.items():
+            self._leaving.setdefault(session_id, []).extend(records)
+        self._pending = {}
+        self._leaving_safe, self._safe = self._safe, None
+        self._writing = SegmentWriter(self._leaving, self._seal) if self._leaving else None
+        return self._writing
+
+    def committed(self) -> None:
+        batch, self._leaving = self._leaving, {}
+        for owner, size in self._writing.sizes.items() if self._writing is not None else ():
+            self._tally.add(owner, stored_bytes=size)
+        for records in batch.values():
+            self.on_commit(records)
+        if self._leaving_safe is not None and not self._leaving_safe.done():
+            self._leaving_safe.set_result(None)
+
+    def failed(self, why: GatewayError) -> None:
+        """It stays where it is and is offered again, before anything newer."""
+        for waiting in (self._leaving_safe, self._safe):
+            if waiting is not None and not waiting.done():
+                waiting.set_exception(why)
+                waiting.exception()  # whoever waited may have gone
+        self._leaving_safe = self._safe = None
+        self.on_trouble(why)
+
+    async def wait_stored(self, session_id: str, seq: int) -> None:
+        if session_id not in self._pending and session_id not in self._leaving:
+            return
+        if self.write_error is not None:
+            raise self.write_error
+        future = asyncio.get_running_loop().create_future
+        if session_id in self._pending:
+            waiting = self._safe = self._safe or future()
+        else:
+            waiting = self._leaving_safe = self._leaving_safe or future()
+        await asyncio.shield(waiting)
+
+    async def delete_session(self, session_id: str) -> None:
+        gone = await self._database.write(lambda file: remove_session(file, session_id))
+        if gone is not None:
+            owner, size = gone
+            self._count -= 1
+            self._tally.add(owner, sessions=-1, stored_bytes=-size)
+
+    async def close(self) -> None:
+        await self._database.close()
+
+    # -- reading --------------------------------------------------------------------------------------------------
+
+    async def read(self, session_id: str, after: int = 0, limit: int | None = None) -> Sequence[Record]:
+        return await self._database.read(lambda file: _read(file, session_id, after, limit, self._seal))
+
+    async def read_without_deltas(self, session_id: str) -> Sequence[Record]:
+        def read(file: sqlite3.Connection) -> list[Record]:
+            rows = file.execute(
+                "SELECT spine FROM segments WHERE session = (SELECT ordinal FROM sessions WHERE session_id = ?) "
+                "ORDER BY last", (session_id,),
+            )
+            return unseal_records([record for (spine,) in rows for record in decode_lines(spine)], self._seal)
+
+        return await self._database.read(read)
+
+    async def sessions(
+        self, owner: str | None, before: int | None = None, limit: int = 50, *, after: int | None = None,
+        oldest_first: bool = False,
+    ) -> Sequence[SessionHead]:
+        bounds = {"ordinal < ?": before, "ordinal > ?": after, "owner = ?": owner}
+        asked = {words: value for words, value in bounds.items() if value is not None}
+        query, order = " AND ".join(asked) or "1", "ASC" if oldest_first else "DESC"
+        return await self._heads(
+            f"{SELECT_HEADS} WHERE {query} ORDER BY ordinal {order} LIMIT ?", (*asked.values(), limit)
+        )
+
+    async def sessions_in_turn(self, owner: str | None = None) -> Sequence[SessionHead]:
+        mine, given = ("AND owner = ?", (owner,)) if owner is not None else ("", ())
+        return await self._heads(f"{SELECT_HEADS} WHERE in_turn {mine} ORDER BY ordinal", given)
+
+    async def head(self, session_id: str) -> SessionHead | None:
+        return next(iter(await self._heads(f"{SELECT_HEADS} WHERE session_id = ?", (session_id,))), None)
+
+    async def session_of(self, word: str) -> str | None:
+        def find(file: sqlite3.Connection) -> str | None:
+            row = file.execute(
+                "SELECT session_id FROM places JOIN sessions ON session = ordinal WHERE word = ?", (word,)).fetchone()
+            return None if row is None else str(row[0])
+
+        return await self._database.read(find)
+
+    async def _heads(self, query: str, given: Iterable[object]) -> list[SessionHead]:
+        def read(file: sqlite3.Connection) -> list[SessionHead]:
+            return list(map(row_to_head, file.execute(query, tuple(given))))
+
+        return await self._database.read(read)
+
+
+def row_to_head(row: tuple[int, str, str, int, int]) -> SessionHead:
+    ordinal, session_id, owner, head, in_turn = row
+    return SessionHead(ordinal=ordinal, session_id=session_id, owner=owner, head=head, in_turn=bool(in_turn))
+
+
+class SegmentWriter:
+    """One batch on its way into the file; called in the thread that writes."""
+
+    def __init__(self, batch: Batch, seal: Seal = UNSEALED) -> None:
+        self._batch = batch
+        self._seal = seal
+        self.sizes: dict[str, int] = {}
+        """How many bytes were written, by owner."""
+
+    def __call__(self, file: sqlite3.Connection) -> None:
+        segments, places, sizes = [], [], dict[str, int]()
+        for session_id, records in self._batch.items():
+            place = self._place(file, session_id, records)
+            if place is None:
+                continue  # it was deleted a moment ago
+            ordinal, owner = place
+            for start in range(0, len(records), SEGMENT):
+                some = records[start:start + SEGMENT]
+                spine, words = split_deltas(some)
+                lines, deltas = self._lines(spine), encode_lines(words)
+                sizes[owner] = sizes.get(owner, 0) + len(lines) + len(deltas)
+                segments.append((ordinal, some[-1].seq, MODEL_VERSION, lines, deltas))
+                places += [(word, ordinal) for record in spine if (word := lookup_id_of(record)) is not None]
+        file.executemany("INSERT INTO segments VALUES (?, ?, ?, ?, ?)", segments)
+        if places:
+            file.executemany("INSERT OR REPLACE INTO places VALUES (?, ?)", places)
+        for owner, size in sizes.items():
+            add_to_counter(file, f"{BYTES_COUNTER}:{owner}", size)
+        self.sizes = sizes
+
+    def _lines(self, spine: Sequence[Record]) -> bytes:
+        return encode_lines(seal_records(spine, self._seal))
+
+    def _place(self, file: sqlite3.Connection, session_id: str, records: list[Record]) -> tuple[int, str] | None:
+        """The number of the session and its owner; its row is brought up to date."""
+        head, in_turn = records[-1].seq, is_in_turn_after(records)
+        if isinstance(created := records[0].event, SessionCreated):
+            row = file.execute(
+                "INSERT INTO sessions (session_id, owner, head, in_turn) VALUES (?, ?, ?, ?) RETURNING ordinal, owner",
+                (session_id, created.owner, head, in_turn or 0),
+            )
+        else:
+            row = file.execute(
+                "UPDATE sessions SET head = ?, in_turn = coalesce(?, in_turn) WHERE session_id = ? "
+                "RETURNING ordinal, owner",
+                (head, in_turn, session_id),
+            )
+        found: tuple[int, str] | None = row.fetchone()
+        return found
+
+
+def delete_session(file: sqlite3.Connection, session_id: str) -> int:
+    """Remove a session; how many there were of it."""
+    return 0 if remove_session(file, session_id) is None else 1
+
+
+def remove_session(file: sqlite3.Connection, session_id: str) -> tuple[str, int] | None:
+    """Remove a session; whose it was, and how many bytes it had."""
+    row = file.execute("DELETE FROM sessions WHERE session_id = ? RETURNING ordinal, owner", (session_id,)).fetchone()
+    if row is None:
+        return None
+    ordinal, owner = row
+    [size] = file.execute(f"{SELECT_BYTES} WHERE session = ?", (ordinal,)).fetchone()
+    file.execute("DELETE FROM segments WHERE session = ?", (ordinal,))
+    file.execute("DELETE FROM places WHERE session = ?", (ordinal,))
+    add_to_counter(file, f"{BYTES_COUNTER}:{owner}", -size)
+    return owner, size
+
+
+def usage_by_owner(file: sqlite3.Connection) -> list[tuple[str, int, int]]:
+    """Everybody who has sessions: how many, and how many bytes."""
+    rows = file.execute("SELECT owner, count(*) FROM sessions GROUP BY owner").fetchall()
+    return [(owner, sessions, add_to_counter(file, f"{BYTES_COUNTER}:{owner}")) for owner, sessions in rows]
+
+
+def count_stored_bytes(file: sqlite3.Connection) -> None:
+    """Count once what a file has from before its bytes were counted."""
+    everybody = [owner for (owner,) in file.execute("SELECT DISTINCT owner FROM sessions")]
+    for owner in everybody:
+        [size] = file.execute(f"{SELECT_BYTES} JOIN sessions ON session = ordinal WHERE owner = ?", (owner,)).fetchone()
+        name = f"{BYTES_COUNTER}:{owner}"
+        add_to_counter(file, name, size - add_to_counter(file, name))
+    add_to_counter(file, BYTES_COUNTER, 1)
+
+
+def _read(
+    file: sqlite3.Connection, session_id: str, after: int, limit: int | None, seal: Seal,
+) -> list[Record]:
+    rows = file.execute(
+        "SELECT spine, words FROM segments WHERE session = (SELECT ordinal FROM sessions WHERE session_id = ?) "
+        "AND last > ? ORDER BY last", (session_id, after),
+    )
+    found: list[Record] = []
+    for spine, words in rows:
+        records = unseal_records(decode_lines(spine), seal)
+        if words:
+            records += decode_lines(words)
+            records.sort(key=_seq)
+        found += records if records[0].seq > after else [record for record in records if record.seq > after]
+        if limit is not None and len(found) >= limit:
+            return found[:limit]
+    return found
+
+
+def _seq(record: Record) -> int:
+    return record.seq

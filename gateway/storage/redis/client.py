@@ -1,0 +1,233 @@
+"""One Redis server that many of ours share: scripts by name, the life of its data, and what to do when it goes away.
+
+Buckets of tokens that several servers share: how many requests each key has left.
+"""
+
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import structlog
+
+from gateway.errors import GatewayError, Overloaded
+
+from ..sqlite import StorageUnusable
+from .address import RedisAddress, RedisUnreachable
+from .connection import Command, CommandRefused, RedisConnection
+from .scripts import scripts
+
+log = structlog.get_logger("dragoman.redis")
+FORMAT = "1"
+"""How the keys are laid out; a server that finds a later one refuses to touch it."""
+DEFAULT_LEASE_SECONDS = 10.0
+
+
+class RedisDataLost(Overloaded):
+    """The data in Redis are not those of before: everything at hand is void."""
+
+
+class RedisClient:
+    """Two lines, one for what changes something and one for what merely reads, so that neither holds up the other.
+
+    The data have an epoch: a word made when the first server came. Every script that changes something names it; if it
+    is not there any more, the data are gone, and `on_reset` is told before anything else happens.
+    """
+
+    def __init__(
+        self, address: RedisAddress, *, lease: float = DEFAULT_LEASE_SECONDS, fsync: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.address = address
+        self.clock = clock
+        """What leases run by. It is not the event loop's: uvloop's stands still while the loop is held up."""
+        self.prefix = address.prefix
+        self.replica = secrets.token_hex(6)
+        """What the other servers know us by; never used again."""
+        self.lease = lease
+        self.epoch = ""
+        self.trouble: GatewayError | None = None
+        """Why nothing can be stored just now."""
+        self.on_trouble: Callable[[GatewayError], None] = lambda error: None
+        self.on_reset: list[Callable[[], None]] = []
+        self._fsync = fsync
+        self._failing_since: float | None = None
+        self.seconds = max(0.25, min(5.0, lease / 2))
+        """How long a reply may take."""
+        self._writing = RedisConnection(address, self.seconds, self._teach)
+        self._reading = RedisConnection(address, self.seconds, self._teach)
+
+    async def open(self) -> None:
+        """Reach the server and see whether it is what we need; raises `StorageUnusable`."""
+        try:
+            await self._check_durability()
+            version, self.epoch = await self._begin()
+        except (RedisUnreachable, CommandRefused) as error:
+            await self.close()
+            hint = getattr(error, "hint", RedisUnreachable.hint)
+            raise StorageUnusable(f"log: {error}; {hint}") from None
+        except StorageUnusable:
+            await self.close()
+            raise
+        if int(version) > int(FORMAT):
+            await self.close()
+            raise StorageUnusable(
+                f"log: {self.address.shown} was written by a newer Dragoman (format {version}, this one knows "
+                f"{FORMAT}); install that one, or choose another database or `?prefix=` in `log:`"
+            )
+
+    async def _begin(self) -> tuple[str, str]:
+        version, epoch = await self._writing.ask(*self._call("begin", FORMAT, secrets.token_hex(8)))
+        return version.decode(), epoch.decode()
+
+    async def _check_durability(self) -> None:
+        replies = await self._writing.ask_all([
+            ("COMMAND", "INFO", "WAITAOF"), ("INFO", "server"), ("INFO", "persistence"), ("INFO", "memory"),
+            ("CONFIG", "GET", "appendfsync"),
+        ])
+        words = _info_fields(*replies[1:])
+        if self._fsync and not (isinstance(replies[0], list) and replies[0] and replies[0][0]):
+            raise StorageUnusable(
+                f"durability: fsync needs a server that can wait for its disk (WAITAOF: Redis 7.2, Valkey); the one at "
+                f"{self.address.shown} is version {words.get('redis_version', 'unknown')}; take a newer one, or "
+                f"set `durability: normal`"
+            )
+        if self._fsync and words.get("aof_enabled") == "0":
+            raise StorageUnusable(
+                f"durability: fsync needs `appendonly yes`, and {self.address.shown} has it off; switch it on, or set "
+                f"`durability: normal`"
+            )
+        if self._fsync and replies[4] == [b"appendfsync", b"no"]:  # not everybody may ask for it
+            raise StorageUnusable(
+                f"durability: fsync needs `appendfsync everysec` or `always`, and {self.address.shown} has `no`, with "
+                f"which it never tells what is on its disk; change it, or set `durability: normal`"
+            )
+        if words.get("maxmemory_policy", "noeviction") != "noeviction":
+            log.warning("Redis may throw sessions away when its memory is full; set maxmemory-policy noeviction",
+                        policy=words["maxmemory_policy"])
+
+    async def _teach(self, line: RedisConnection) -> None:
+        """A server that was restarted knows no scripts."""
+        await line.greeting(*(("SCRIPT", "LOAD", text) for _, text in scripts().values()))
+
+    async def close(self) -> None:
+        await self._writing.close()
+        await self._reading.close()
+
+    # -- asking ---------------------------------------------------------------------------------------------------
+
+    def key(self, *words: str) -> str:
+        return self.prefix + ":".join(words)
+
+    def _call(self, script: str, *given: str | bytes | int | float) -> Command:
+        return ("EVALSHA", scripts()[script][0], 0, self.prefix, *given)
+
+    async def run_read_script(self, script: str, *given: str | bytes | int | float) -> Any:
+        """A script that changes nothing."""
+        return (await self.read_all([self._call(script, *given)]))[0]
+
+    async def read_all(self, commands: Sequence[Command]) -> list[Any]:
+        """Commands that change nothing, so that they may be asked a second time."""
+        for attempt in (1, 2):
+            try:
+                replies = await self._reading.ask_all(commands)
+            except RedisUnreachable:
+                if attempt == 2:
+                    raise
+                continue
+            if (refusal := next((reply for reply in replies if isinstance(reply, CommandRefused)), None)) is None:
+                return replies
+            await self._mend(refusal, self._reading)
+        raise RedisUnreachable(f"Redis at {self.address.shown} does not answer as it should")
+
+    async def run_script(self, script: str, *given: str | bytes | int | float) -> Any:
+        """A script that changes something, on the data of this epoch; what is unclear after a break is the caller's."""
+        return (await self.run_scripts([(script, given)]))[0]
+
+    async def run_scripts(
+        self, calls: Sequence[tuple[str, Sequence[str | bytes | int | float]]], *extra: Command,
+    ) -> list[Any]:
+        """Several such scripts in one write; `extra` commands follow them."""
+        epoch = self.epoch
+        commands = [*(self._call(script, epoch, *given) for script, given in calls), *extra]
+        for _ in (1, 2):
+            replies = await self._writing.ask_all(commands)
+            refusal = next((reply for reply in replies if isinstance(reply, CommandRefused)), None)
+            if refusal is None:
+                return replies
+            if refusal.kind == "NOSCRIPT" and not any(isinstance(reply, list) for reply in replies):
+                await self._mend(refusal, self._writing)
+                continue
+            await self._refused(refusal, epoch)
+        raise RedisUnreachable(f"Redis at {self.address.shown} forgets its scripts")
+
+    async def publish(self, channel: str, message: bytes) -> int:
+        """Say something to whoever listens just now; how many do."""
+        try:
+            return int(await self._writing.ask("PUBLISH", self.key(channel), message))
+        except CommandRefused as refusal:
+            raise RedisUnreachable(f"Redis at {self.address.shown} refuses: {refusal}") from None
+
+    async def _mend(self, refusal: CommandRefused, line: RedisConnection) -> None:
+        if refusal.kind != "NOSCRIPT":
+            raise RedisUnreachable(f"Redis at {self.address.shown} refuses: {refusal}")
+        await line.ask_all([("SCRIPT", "LOAD", text) for _, text in scripts().values()])
+
+    async def _refused(self, refusal: CommandRefused, epoch: str) -> None:
+        if not str(refusal).startswith("RESET"):
+            raise RedisUnreachable(f"Redis at {self.address.shown} refuses: {refusal}")
+        if self.epoch == epoch:
+            _, begun = await self._begin()
+            if self.epoch == epoch:
+                self.epoch = begun
+                log.error("Redis came back without its data: all sessions are gone", server=self.address.shown)
+                for told in self.on_reset:
+                    told()
+        raise RedisDataLost("the server has lost its data; begin anew")
+
+    # -- going away and coming back -------------------------------------------------------------------------------
+
+    @property
+    def most_ms(self) -> int:
+        """How long the server may take over one thing, in its own unit."""
+        return round(self.seconds * 800)
+
+    @property
+    def patience(self) -> float:
+        """For so many seconds a server that went away may come back without anybody being told."""
+        return min(2.0, self.lease / 4)
+
+    def failed(self, why: GatewayError) -> bool:
+        """Something could not be stored; whether that has gone on for so long that it is told."""
+        now = self.clock()
+        self._failing_since = now if self._failing_since is None else self._failing_since
+        if now - self._failing_since < self.patience:
+            return False
+        if self.trouble is None:
+            log.error("nothing can be stored", error=why.message)
+        self.trouble = Overloaded(f"nothing can be stored just now: {why.message}")
+        self.on_trouble(self.trouble)
+        return True
+
+    def worked(self) -> None:
+        self._failing_since = None
+        if self.trouble is not None:
+            log.info("storing works again", server=self.address.shown)
+            self.trouble = None
+
+
+def _info_fields(*replies: Any) -> dict[str, str]:
+    """The lines of INFO."""
+    lines = b"\n".join(reply for reply in replies if isinstance(reply, bytes)).decode(errors="replace").splitlines()
+    return dict(line.split(":", 1) for line in lines if ":" in line)
+
+
+class RedisTokenBuckets:
+    """One script takes tokens out and fills up what time has brought, by the clock of Redis."""
+
+    def __init__(self, redis: RedisClient) -> None:
+        self._redis = redis
+
+    async def grant(self, owner: str, rate: float, size: int, wanted: int) -> tuple[int, float]:
+        granted, wait = await self._redis.run_script("tokens", owner, rate, size, wanted)
+        return int(granted), float(wait)

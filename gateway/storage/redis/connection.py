@@ -1,0 +1,159 @@
+"""One connection to Redis: what is asked in one moment leaves in one write, and the replies come back in order."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from hiredis import pack_command
+from redis.asyncio.connection import AbstractConnection
+from redis.exceptions import NoScriptError, OutOfMemoryError, ReadOnlyError, RedisError, ResponseError
+
+from .address import RedisAddress, RedisUnreachable, unreachable_error
+
+Command = tuple[str | bytes | int | float, ...]
+KINDS: dict[type[Exception], str] = {NoScriptError: "NOSCRIPT", OutOfMemoryError: "OOM", ReadOnlyError: "READONLY"}
+"""The first words that the library has taken off the errors it knows."""
+
+
+def pack(command: Command) -> bytes:
+    """As it goes over the line; half a character, as in a path that is no UTF-8, is what nobody has stored."""
+    try:
+        words: bytes = pack_command(command)  # type: ignore[arg-type]  # it takes any number of words
+    except UnicodeEncodeError:
+        plain = (word.encode(errors="surrogatepass") if isinstance(word, str) else word for word in command)
+        words = pack_command(tuple(plain))  # type: ignore[arg-type]
+    return words
+
+
+class CommandRefused(Exception):
+    """The server was reached, and refused a command; `kind` is the first word of its error."""
+
+    def __init__(self, kind: str, words: str) -> None:
+        super().__init__(f"{kind} {words}".strip())
+        self.kind = kind
+
+
+class RedisConnection:
+    """Connects when it is needed; whoever waits when the connection breaks is told, and may ask again.
+
+    `greet` is awaited with every new connection, before anything else is said on it.
+    """
+
+    def __init__(
+        self,
+        address: RedisAddress,
+        seconds: float,
+        greet: Callable[["RedisConnection"], Awaitable[None]] | None = None,
+    ) -> None:
+        self._address = address
+        self._seconds = seconds
+        self._greet = greet
+        self._connection: AbstractConnection | None = None
+        self._waiting: deque[asyncio.Future[Any]] = deque()
+        self._reading: asyncio.Task[None] | None = None
+        self._connecting = asyncio.Lock()
+
+    async def ask(self, *command: str | bytes | int | float) -> Any:
+        """One command and its reply; raises `RedisUnreachable` or `CommandRefused`."""
+        reply = (await self.ask_all([command]))[0]
+        if isinstance(reply, CommandRefused):
+            raise reply
+        return reply
+
+    async def ask_all(self, commands: Sequence[Command]) -> list[Any]:
+        """Many commands in one write; a reply that is a refusal is one of the replies."""
+        if self._connection is None:
+            await self._connect()
+        return await self._exchange(commands)
+
+    async def _exchange(self, commands: Sequence[Command]) -> list[Any]:
+        """What waits for a reply is bounded by who asks; a write never waits, so nobody who leaves breaks it off."""
+        connection = self._connection
+        if connection is None or connection._writer is None:
+            raise self._gone("the connection was lost")
+        loop = asyncio.get_running_loop()
+        replies = [loop.create_future() for _ in commands]
+        self._waiting.extend(replies)
+        connection._writer.write(b"".join(map(pack, commands)))
+        try:
+            async with asyncio.timeout(self._seconds):
+                return [await reply for reply in replies]
+        except TimeoutError:
+            self._drop(connection, "it does not answer")
+            raise self._gone("it does not answer", was_sent=True) from None
+
+    async def _connect(self) -> None:
+        async with self._connecting:
+            if self._connection is not None:
+                return
+            connection = self._address.connection(self._seconds)
+            try:
+                async with asyncio.timeout(self._seconds):
+                    await connection.connect()  # type: ignore[no-untyped-call]
+            except (RedisError, OSError, TimeoutError) as error:
+                with suppress(RedisError, OSError, TimeoutError):
+                    await connection.disconnect(nowait=True)
+                raise self._gone(error) from None
+            self._connection = connection
+            self._reading = asyncio.create_task(self._read(connection), name="redis replies")
+            if self._greet is not None:
+                try:
+                    await self._greet(self)
+                except BaseException:
+                    self._drop(connection, "it was not as it should be")
+                    raise
+
+    async def greeting(self, *commands: Command) -> list[Any]:
+        """For `greet`: ask on the connection that has just been made."""
+        return await self._exchange(commands)
+
+    async def _read(self, connection: AbstractConnection) -> None:
+        why = "the connection was lost"
+        try:
+            while True:
+                reply = await self._next(connection)
+                if self._waiting:
+                    waiter = self._waiting.popleft()
+                    if not waiter.done():
+                        waiter.set_result(reply)
+        except (RedisError, OSError) as error:
+            why = str(error)
+        finally:
+            self._drop(connection, why)
+
+    @staticmethod
+    async def _next(connection: AbstractConnection) -> Any:
+        try:
+            return await connection.read_response(disconnect_on_error=False)
+        except ResponseError as error:
+            return CommandRefused(KINDS.get(type(error), ""), str(error))
+
+    def _drop(self, connection: AbstractConnection, why: str) -> None:
+        """Nothing more is said on it; those who wait are told."""
+        if self._connection is not connection:
+            return
+        self._connection = None
+        waiting, self._waiting = self._waiting, deque()
+        for waiter in waiting:
+            if not waiter.done():
+                waiter.set_exception(self._gone(why, was_sent=True))
+                waiter.exception()
+        if self._reading is not None and self._reading is not asyncio.current_task():
+            self._reading.cancel()
+        if (writer := connection._writer) is not None:
+            writer.transport.abort()
+
+    def _gone(self, why: BaseException | str, *, was_sent: bool = False) -> RedisUnreachable:
+        made = unreachable_error(self._address.shown, why)
+        made.was_sent = was_sent
+        return made
+
+    async def close(self) -> None:
+        if (connection := self._connection) is not None:
+            self._drop(connection, "the server stops")
+            with suppress(RedisError, OSError):
+                await connection.disconnect(nowait=True)
+        if self._reading is not None:
+            await asyncio.wait([self._reading], timeout=1)

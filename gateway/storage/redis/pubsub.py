@@ -1,0 +1,139 @@
+"""One subscription connection: channels come and go, what was missed while it was broken is the hearer's to fill."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any
+
+import structlog
+from redis.asyncio.connection import AbstractConnection
+from redis.exceptions import RedisError
+
+from .address import RedisAddress, unreachable_error
+from .connection import pack
+
+log = structlog.get_logger("dragoman.redis")
+
+RECONNECT_SECONDS = 0.2
+
+
+class RedisPubSub:
+    """Hears what is published on its channels, and comes back by itself when the connection breaks.
+
+    `hear(channel, message)` is called for every message, `missed()` whenever messages may have been lost
+    and all channels are heard again.
+    """
+
+    def __init__(
+        self, address: RedisAddress, seconds: float, hear: Callable[[str, bytes], None], missed: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._address = address
+        self._clock = clock
+        self._seconds = seconds
+        self._hear = hear
+        self._missed = missed
+        self._channels: dict[str, asyncio.Future[None]] = {}
+        self._connection: AbstractConnection | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._catching_up: set[str] = set()
+        self._is_first = True
+        self._heard_at = self._clock()
+
+    def hears(self, channel: str) -> bool:
+        return channel in self._channels
+
+    @property
+    def channels(self) -> Iterable[str]:
+        return tuple(self._channels)
+
+    async def start(self, *channels: str) -> None:
+        """Listen to these from now on; raises `Unreachable`."""
+        self._task = asyncio.create_task(self._run(), name="redis listener")
+        for channel in channels:
+            await self.listen(channel)
+
+    async def listen(self, channel: str) -> None:
+        """Come back when whatever is published there will be heard; raises `Unreachable`."""
+        known = self._channels.get(channel)
+        if known is None:
+            known = self._channels[channel] = asyncio.get_running_loop().create_future()
+            self._say("SUBSCRIBE", channel)
+        try:
+            async with asyncio.timeout(self._seconds):
+                await asyncio.shield(known)
+        except TimeoutError:
+            raise unreachable_error(self._address.shown, "it does not answer") from None
+
+    def ignore(self, channel: str) -> None:
+        if self._channels.pop(channel, None) is not None:
+            self._say("UNSUBSCRIBE", channel)
+
+    def poke(self) -> None:
+        """Ask whether the connection lives; one that has been silent for too long is given up."""
+        if self._clock() - self._heard_at > 2 * self._seconds:
+            self._drop()
+        else:
+            self._say("PING")
+
+    def _say(self, *words: str) -> None:
+        connection = self._connection
+        if connection is not None and connection._writer is not None:
+            connection._writer.write(pack(words))
+
+    # -- the connection -------------------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self._listen()
+            except (RedisError, OSError, TimeoutError) as error:
+                log.warning("no news from Redis", server=self._address.shown, error=str(error) or "no answer")
+            self._drop()
+            await asyncio.sleep(RECONNECT_SECONDS)
+
+    async def _listen(self) -> None:
+        connection = self._address.connection(self._seconds)
+        async with asyncio.timeout(self._seconds):
+            await connection.connect()  # type: ignore[no-untyped-call]
+        self._connection, self._heard_at = connection, self._clock()
+        waiting = {channel: known for channel, known in self._channels.items() if not known.done()}
+        fresh = asyncio.get_running_loop().create_future
+        self._channels = {channel: waiting.get(channel) or fresh() for channel in self._channels}
+        self._catching_up, self._is_first = set() if self._is_first else set(self._channels), False
+        if self._channels:
+            self._say("SUBSCRIBE", *self._channels)
+        while True:
+            self._take(await connection.read_response(disconnect_on_error=False))
+
+    def _take(self, message: Any) -> None:
+        self._heard_at = self._clock()
+        kind, channel = message[0], message[1].decode()
+        if kind == b"message":
+            self._hear(channel, message[2])
+        elif kind == b"subscribe":
+            self._subscribed(channel)
+
+    def _subscribed(self, channel: str) -> None:
+        if (known := self._channels.get(channel)) is not None and not known.done():
+            known.set_result(None)
+        if channel in self._catching_up:
+            self._catching_up.discard(channel)
+            if not self._catching_up:
+                self._missed()
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None and connection._writer is not None:
+            connection._writer.transport.abort()
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+        self._drop()
+        for known in self._channels.values():
+            known.cancel()
+        self._channels = {}

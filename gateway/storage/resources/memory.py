@@ -1,0 +1,165 @@
+"""The store that lives as long as the process: every version of every resource, by kind."""
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from gateway.errors import Conflict, NotFound, Overloaded
+from gateway.ids import random_id
+from gateway.ports import Clock, Resource
+from gateway.quotas import Quotas
+
+Versions = list[Resource]
+Key = tuple[str, str]
+"""Kind and id."""
+ListKey = tuple[str, str, str | None]
+"""Kind, owner and parent; no parent stands for all of them."""
+
+DEFAULT_MAX_RESOURCES = 100_000
+_encode = msgspec.json.Encoder().encode
+
+
+class MemoryResources:
+    """Everything in memory, nothing on disk."""
+
+    def __init__(
+        self, clock: Clock, most: Callable[[], int] = lambda: DEFAULT_MAX_RESOURCES, tally: Quotas | None = None
+    ) -> None:
+        self._tally = tally or Quotas()
+        self._clock = clock
+        self._most = most
+        self._count = count(1)
+        self._kept = 0
+        self._versions: dict[Key, Versions] = {}
+        self._order: defaultdict[ListKey, list[tuple[int, str]]] = defaultdict(list)
+        self._below: defaultdict[str, set[Key]] = defaultdict(set)
+
+    async def create(
+        self, kind: str, owner: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None, parent: str = "",
+        resource_id: str | None = None, most: int | None = None, most_below: int | None = None,
+    ) -> Resource:
+        now, resource_id = self._clock(), resource_id or random_id(kind)
+        if (kind, resource_id) in self._versions:
+            raise Conflict(f"there is a {kind} '{resource_id}' already")
+        for among, room in ((None, most), (parent, most_below)):
+            if room is not None and self._in_use((kind, owner, among)) >= room:
+                raise too_many(kind, room)
+        made = Resource(
+            kind=kind, resource_id=resource_id, owner=owner, ordinal=next(self._count), version=1, created_at=now,
+            updated_at=now, body=body, secrets=secrets or {}, parent=parent,
+        )
+        self._make_room(made)
+        self._versions[kind, resource_id] = [made]
+        for shelf in _list_keys(made):
+            self._order[shelf].append((made.ordinal, resource_id))
+        if parent:
+            self._below[parent].add((kind, resource_id))
+        return made
+
+    async def get(self, kind: str, owner: str, resource_id: str, version: int | None = None) -> Resource:
+        versions = self._find(kind, owner, resource_id)
+        if version is None:
+            return versions[-1]
+        if not 1 <= version <= len(versions):
+            raise NotFound(f"{kind} '{resource_id}' has no version {version}; it has {len(versions)}")
+        return versions[version - 1]
+
+    async def versions(self, kind: str, owner: str, resource_id: str) -> Sequence[Resource]:
+        return tuple(self._find(kind, owner, resource_id))
+
+    async def list(
+        self, kind: str, owner: str, *, parent: str | None = None, before: int | None = None, after: int | None = None,
+        limit: int = 50, archived: bool = False, oldest_first: bool = False,
+    ) -> Sequence[Resource]:
+        order = self._order.get((kind, owner, parent), [])
+        start = 0 if after is None else bisect_right(order, after, key=lambda row: row[0])
+        end = len(order) if before is None else bisect_left(order, before, key=lambda row: row[0])
+        rows = order[start:end] if oldest_first else reversed(order[start:end])
+        found = []
+        for _, resource_id in rows:
+            newest = self._versions[kind, resource_id][-1]
+            if archived or newest.archived_at is None:
+                found.append(newest)
+                if len(found) == limit:
+                    break
+        return found
+
+    async def update(
+        self, kind: str, owner: str, resource_id: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None,
+        expected: int | None = None,
+    ) -> Resource:
+        versions = self._find(kind, owner, resource_id)
+        newest = versions[-1]
+        if expected not in (None, newest.version):
+            raise Conflict(f"{kind} '{resource_id}' is at version {newest.version}, not {expected}")
+        changed = replace(
+            newest, version=newest.version + 1, body=body, updated_at=self._clock(),
+            secrets=newest.secrets if secrets is None else secrets,
+        )
+        self._make_room(changed)
+        versions.append(changed)
+        return changed
+
+    async def archive(self, kind: str, owner: str, resource_id: str) -> Resource:
+        versions = self._find(kind, owner, resource_id)
+        if versions[-1].archived_at is None:
+            versions[-1] = replace(versions[-1], archived_at=self._clock())
+        return versions[-1]
+
+    async def delete(self, kind: str, owner: str, resource_id: str) -> None:
+        versions = self._find(kind, owner, resource_id)
+        gone = versions[-1]
+        del self._versions[kind, resource_id]
+        self._kept -= len(versions)
+        self._tally.add(owner, resources=-len(versions), stored_bytes=-sum(map(stored_size, versions)))
+        for shelf in _list_keys(gone):
+            order = self._order[shelf]
+            del order[bisect_left(order, gone.ordinal, key=lambda row: row[0])]
+            if not order:
+                del self._order[shelf]
+        if gone.parent in self._below:
+            self._below[gone.parent].discard((kind, resource_id))
+        for child_kind, child_id in self._below.pop(resource_id, ()):
+            await self.delete(child_kind, self._versions[child_kind, child_id][-1].owner, child_id)
+
+    def _make_room(self, made: Resource) -> None:
+        if self._kept >= self._most():
+            raise Overloaded(f"the server keeps {self._most()} resources and versions of them; delete some first")
+        weight = stored_size(made)
+        self._tally.check(made.owner, "resources")
+        self._tally.check(made.owner, "stored_bytes", weight)
+        self._tally.add(made.owner, resources=1, stored_bytes=weight)
+        self._kept += 1
+
+    def _in_use(self, shelf: ListKey) -> int:
+        return sum(self._versions[shelf[0], resource_id][-1].archived_at is None
+                   for _, resource_id in self._order.get(shelf, ()))
+
+    def _find(self, kind: str, owner: str, resource_id: str) -> Versions:
+        versions = self._versions.get((kind, resource_id))
+        if versions is None or versions[-1].owner != owner:
+            raise NotFound(f"there is no {kind} '{resource_id}'")
+        return versions
+
+
+def too_many(kind: str, most: int) -> Conflict:
+    return Conflict(f"there are {most} of the kind '{kind}' already; delete one first")
+
+
+def stored_size(resource: Resource) -> int:
+    """How many bytes count for it, with those of the file that it stands for; what cannot be written weighs nothing."""
+    size = resource.body.get("size") if resource.kind == "file" and resource.version == 1 else 0
+    try:
+        return len(_encode(resource.body)) + (size if isinstance(size, int) else 0)
+    except (UnicodeEncodeError, TypeError):
+        return 0
+
+
+def _list_keys(resource: Resource) -> tuple[ListKey, ListKey]:
+    """Where it stands: among all of its owner's, and among those that belong to the same thing."""
+    return (resource.kind, resource.owner, None), (resource.kind, resource.owner, resource.parent)

@@ -1,0 +1,288 @@
+"""The store on a Redis server: what one server of several has changed, the others see at once."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from gateway.errors import Conflict, Invalid, NotFound, OutcomeUnknown, Overloaded
+from gateway.ids import random_id
+from gateway.ports import Clock, IdempotencyKey, KeyChange, Keys, KeyUse, Resource, StoredResponse, with_use
+from gateway.quotas import Quotas
+from gateway.storage.redis import RedisClient, RedisUnreachable
+from gateway.storage.sealing import UNSEALED, Seal
+
+from .key_tables import decode_key, encode_key
+from .memory import DEFAULT_MAX_RESOURCES, stored_size, too_many
+from .responses import DEFAULT_RESPONSE_LIMITS, ResponseLimits, seal_response, unseal_response
+
+T = TypeVar("T")
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Resource).decode
+_answer = msgspec.msgpack.Decoder(tuple[float, str, int, str, bytes]).decode
+SEPARATOR = "\0"
+"""Between the words of a key, of which each may be anything."""
+
+
+def limit_argument(most: int | None) -> str | int:
+    """A limit, as the scripts want to know it."""
+    return "" if most is None else most
+
+
+class RedisResources:
+    """Every change is one step of a script; a record is stored without its ordinal, which the script gives."""
+
+    def __init__(
+        self,
+        redis: RedisClient,
+        clock: Clock,
+        most: Callable[[], int] = lambda: DEFAULT_MAX_RESOURCES,
+        seal: Seal = UNSEALED,
+        tally: Quotas | None = None,
+    ) -> None:
+        self._tally = tally or Quotas()
+        self._redis = redis
+        self._clock = clock
+        self._most = most
+        self._seal = seal
+
+    async def create(
+        self, kind: str, owner: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None, parent: str = "",
+        resource_id: str | None = None, most: int | None = None, most_below: int | None = None,
+    ) -> Resource:
+        now, resource_id = self._clock(), resource_id or random_id(kind)
+        made = Resource(
+            kind=kind, resource_id=resource_id, owner=owner, ordinal=0, version=1, created_at=now, updated_at=now,
+            body=body, secrets=secrets or {}, parent=parent,
+        )
+        record = self._written(made)
+        outcome = await self._change(
+            "shelve", kind, resource_id, owner, parent, self._most(), record, stored_size(made), limit_argument(most),
+            limit_argument(most_below), *self._bounds(owner),
+        )
+        if outcome == b"taken":
+            raise Conflict(f"there is a {kind} '{resource_id}' already")
+        if outcome in (b"many", b"below"):
+            raise too_many(kind, (most if outcome == b"many" else most_below) or 0)
+        self._must_have_room(outcome)
+        ordinal, *kept = outcome
+        self._note(owner, ordinal, *kept)
+        return self._read(ordinal, record)
+
+    async def get(self, kind: str, owner: str, resource_id: str, version: int | None = None) -> Resource:
+        ordinal, newest = await self._find(kind, owner, resource_id)
+        if version is not None and not 1 <= version <= newest:
+            raise NotFound(f"{kind} '{resource_id}' has no version {version}; it has {newest}")
+        return (await self._versions(kind, resource_id, ordinal, [version or newest]))[0]
+
+    async def versions(self, kind: str, owner: str, resource_id: str) -> Sequence[Resource]:
+        ordinal, newest = await self._find(kind, owner, resource_id)
+        return tuple(await self._versions(kind, resource_id, ordinal, range(1, newest + 1)))
+
+    async def list(
+        self, kind: str, owner: str, *, parent: str | None = None, before: int | None = None, after: int | None = None,
+        limit: int = 50, archived: bool = False, oldest_first: bool = False,
+    ) -> Sequence[Resource]:
+        words = [kind, owner] if parent is None else [kind, owner, parent]
+        shelf = f"{'all' if archived else 'live'}:{SEPARATOR.join(words)}"
+        low, high = "-inf" if after is None else f"({after}", "+inf" if before is None else f"({before}"
+        rows = await self._redis.run_read_script("shelf", shelf, low, high, limit, "" if oldest_first else "REV", kind)
+        return [self._read(ordinal, record) for ordinal, record in rows]
+
+    async def update(
+        self, kind: str, owner: str, resource_id: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None,
+        expected: int | None = None,
+    ) -> Resource:
+        while True:
+            seen = await self.get(kind, owner, resource_id)
+            if expected not in (None, seen.version):
+                raise Conflict(f"{kind} '{resource_id}' is at version {seen.version}, not {expected}")
+            changed = replace(
+                seen, version=seen.version + 1, body=body, updated_at=self._clock(),
+                secrets=seen.secrets if secrets is None else secrets,
+            )
+            if await self._revised(seen, changed):
+                return self._read(seen.ordinal, self._written(changed))
+
+    async def archive(self, kind: str, owner: str, resource_id: str) -> Resource:
+        while True:
+            seen = await self.get(kind, owner, resource_id)
+            if seen.archived_at is not None:
+                return seen
+            changed = replace(seen, archived_at=self._clock())
+            if await self._revised(seen, changed):
+                return changed
+
+    async def _revised(self, seen: Resource, changed: Resource) -> bool:
+        """Whether it is stored; if not, somebody else was quicker, and it is to be looked at again."""
+        outcome, *kept = await self._change(
+            "revise", seen.kind, seen.resource_id, seen.version, changed.version, self._most(), self._written(changed),
+            stored_size(changed), *self._bounds(seen.owner),
+        )
+        self._must_have_room(outcome)
+        if kept:
+            self._note(seen.owner, outcome, *kept)
+        return bool(outcome == b"ok")
+
+    def _bounds(self, owner: str) -> tuple[str | int, str | int]:
+        """How many resources and bytes its owner may have, as the scripts want to know it."""
+        return limit_argument(self._tally.limit_of(owner, "resources")), limit_argument(
+            self._tally.limit_of(owner, "stored_bytes")
+        )
+
+    def _note(self, owner: str, outcome: object, *kept: int) -> None:
+        """How much an owner has, as the script tells; raises `RateLimited` if that is why nothing was done."""
+        for counted in ("resources", "stored_bytes"):
+            if outcome == counted.encode():
+                self._tally.set_usage(owner, counted, kept[0])
+                raise self._tally.limit_error(owner, counted)
+        self._tally.set_usage(owner, "resources", kept[0])
+        self._tally.set_usage(owner, "stored_bytes", kept[1])
+
+    async def delete(self, kind: str, owner: str, resource_id: str) -> None:
+        if not await self._change("unshelve", kind, resource_id, owner):
+            raise NotFound(f"there is no {kind} '{resource_id}'")
+
+    async def _change(self, script: str, *given: str | bytes | int) -> Any:
+        """Carry out a script once; where its answer is lost, nobody can tell whether it was carried out."""
+        try:
+            return await self._redis.run_script(script, *given)
+        except RedisUnreachable as error:
+            if not error.was_sent:
+                raise
+            raise OutcomeUnknown(f"it is not known whether this was done: {error.message}") from None
+
+    def _must_have_room(self, outcome: object) -> None:
+        if outcome == b"full":
+            raise Overloaded(f"the server keeps {self._most()} resources and versions of them; delete some first")
+
+    async def _find(self, kind: str, owner: str, resource_id: str) -> tuple[int, int]:
+        """Its ordinal and its newest version."""
+        command = ("HMGET", self._key(kind, resource_id), "owner", "ordinal", "newest")
+        whose, ordinal, newest = (await self._redis.read_all([command]))[0]
+        if whose is None or whose.decode(errors="surrogatepass") != owner:
+            raise NotFound(f"there is no {kind} '{resource_id}'")
+        return int(ordinal), int(newest)
+
+    async def _versions(
+        self, kind: str, resource_id: str, ordinal: int, versions: Sequence[int],
+    ) -> Sequence[Resource]:
+        records = (await self._redis.read_all([("HMGET", self._key(kind, resource_id), *versions)]))[0]
+        if None in records:
+            raise NotFound(f"there is no {kind} '{resource_id}'")
+        return [self._read(ordinal, record) for record in records]
+
+    def _key(self, kind: str, resource_id: str) -> str:
+        return self._redis.key("resource", f"{kind}{SEPARATOR}{resource_id}")
+
+    def _written(self, one: Resource) -> bytes:
+        try:
+            return _encode(replace(one, secrets=self._seal.seal(one.secrets)) if one.secrets else one)
+        except UnicodeEncodeError:
+            raise Invalid(f"the {one.kind} has characters in it that are none, and cannot be kept") from None
+
+    def _read(self, ordinal: int | bytes, record: bytes) -> Resource:
+        one = _decode(record)
+        return replace(one, ordinal=int(ordinal), secrets=self._seal.unseal(one.secrets))
+
+
+class RedisResponses:
+    """A request that comes twice may come to two servers."""
+
+    def __init__(
+        self, redis: RedisClient, clock: Clock, bounds: ResponseLimits = DEFAULT_RESPONSE_LIMITS, seal: Seal = UNSEALED,
+    ) -> None:
+        self._redis = redis
+        self._clock = clock
+        self._bounds = bounds
+        self._seal = seal
+
+    async def find(self, place: IdempotencyKey) -> StoredResponse | None:
+        found = (await self._redis.read_all([("HGET", self._redis.key("answers"), SEPARATOR.join(place))]))[0]
+        if found is None:
+            return None
+        at, digest, status, content_type, body = _answer(found)
+        if at < self._clock() - self._bounds.seconds:
+            return None
+        return unseal_response(
+            StoredResponse(digest=digest, status=status, content_type=content_type, body=body), self._seal
+        )
+
+    async def store(self, place: IdempotencyKey, answer: StoredResponse) -> None:
+        now, bounds, answer = self._clock(), self._bounds, seal_response(answer, self._seal)
+        kept = msgspec.msgpack.encode((now, answer.digest, answer.status, answer.content_type, answer.body))
+        await self._redis.run_script(
+            "answer",
+            SEPARATOR.join(place),
+            now,
+            now - bounds.seconds,
+            bounds.most,
+            bounds.most_bytes,
+            len(answer.body),
+            kept,
+        )
+
+
+class RedisKeyTable:
+    """Keys that every server knows: what one has changed, the others see when they ask for the version."""
+
+    def __init__(self, redis: RedisClient) -> None:
+        self._redis = redis
+
+    async def version(self) -> int:
+        return int((await self._redis.read_all([("GET", self._redis.key("keys.version"))]))[0] or 0)
+
+    async def load(self) -> tuple[int, Keys]:
+        version, rows = await self._redis.run_read_script("keys_load")
+        return int(version), [with_use(decode_key(record), _use(use)) for record, use in rows]
+
+    async def change(self, version: int, change: KeyChange) -> bool:
+        put = [word for key in change.put for word in (key.hash, encode_key(key))]
+        removed = [key.hash for key in change.remove]
+        return bool(await self._redis.run_script("keys_change", version, len(removed), *removed, *put))
+
+    async def uses(self, hashes: Iterable[str]) -> dict[str, KeyUse]:
+        if not (wanted := tuple(hashes)):
+            return {}
+        found = (await self._redis.read_all([("HMGET", self._redis.key("keys.used"), *wanted)]))[0]
+        return {one: use for one, word in zip(wanted, found, strict=True) if (use := _use(word)) is not None}
+
+    async def touch(self, uses: Mapping[str, KeyUse]) -> None:
+        words = [word for one, use in uses.items() for word in (one, repr(use.at), use.address)]
+        await self._redis.run_script("keys_used", *words)
+
+    async def close(self) -> None:
+        """The connection is the log's to close."""
+
+
+class BlockingKeyTable:
+    """The same for callers that have no event loop and wait; each call has a connection of its own."""
+
+    def __init__(self, redis: Callable[[], RedisClient]) -> None:
+        self._redis = redis
+
+    def load(self) -> tuple[int, Keys]:
+        return asyncio.run(self._asked(RedisKeyTable.load))
+
+    def change(self, version: int, change: KeyChange) -> bool:
+        return asyncio.run(self._asked(lambda table: table.change(version, change)))
+
+    def close(self) -> None:
+        """Nothing is open between two calls."""
+
+    async def _asked(self, ask: Callable[[RedisKeyTable], Awaitable[T]]) -> T:
+        redis = self._redis()
+        await redis.open()
+        try:
+            return await ask(RedisKeyTable(redis))
+        finally:
+            await redis.close()
+
+
+def _use(word: bytes | None) -> KeyUse | None:
+    if not word:
+        return None
+    at, _, address = word.decode(errors="replace").partition(" ")
+    return KeyUse(float(at), address)

@@ -1,0 +1,301 @@
+"""One SQLite file: a thread that writes, in groups; a thread that reads; and one that tidies up behind them.
+
+One group on its way into the file, in the thread that writes: all of it, or nothing if the file does not take it.
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import structlog
+
+from gateway.errors import GatewayError, Overloaded
+from gateway.private_files import make_private_folder
+
+from .connection import (
+    CHECKPOINT_BYTES,
+    PAGE_BYTES,
+    DatabaseLock,
+    StorageUnusable,
+    explain_error,
+    is_task_error,
+    lock_database,
+    open_connection,
+)
+from .schema import version_of
+
+log = structlog.get_logger("dragoman.storage")
+WINDOW = 0.002
+"""Seconds that writes wait for company before they are committed together."""
+RETRY_SECONDS = 1.0
+"""Seconds after which a group that could not be written is tried again."""
+GROUPS_PER_CHECKPOINT = 64
+"""After so many groups the write-ahead log is looked at."""
+MAX_WAL_BYTES = 32 * 1024 * 1024
+"""So large it may be before the writer pauses, so that it can be written from its beginning again."""
+
+
+T = TypeVar("T")
+Work = Callable[[sqlite3.Connection], T]
+
+
+class WriteSource(Protocol):
+    """Who has more to write whenever a group leaves."""
+
+    def gather(self) -> Work[None] | None:
+        """What there is to write now, as one piece of work; None if there is nothing."""
+    def committed(self) -> None:
+        """What was gathered last is safe."""
+    def failed(self, why: GatewayError) -> None:
+        """What was gathered last is not; offer it again."""
+
+
+@dataclass(slots=True)
+class WriteTask:
+    """Something to be written, and who waits for it."""
+
+    work: Work[Any]
+    done: asyncio.Future[Any]
+
+
+WriteResult = tuple[WriteTask, Any, Exception | None]
+"""What came of a piece of work: its result, or what it raised."""
+
+
+class Database:
+    """Everything that is written goes through one thread; whoever asks for it is told when it is safe.
+
+    `source` is asked, whenever a group leaves, for work of its own; it is told of success or failure, and what could
+    not be written it offers again.
+    """
+
+    def __init__(
+        self, path: Path, *, window: float = WINDOW, fsync: bool = False, again: float = RETRY_SECONDS
+    ) -> None:
+        self.path = path
+        self.trouble: GatewayError | None = None
+        """Why nothing can be written just now."""
+        self._window = window
+        self._fsync = fsync
+        self._again = again
+        self._source: WriteSource | None = None
+        self._tasks: list[WriteTask] = []
+        self._stirred = self._busy = self._closing = self._closed = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._lock: DatabaseLock | None = None
+        self._written = 0
+        self._tidies = False
+        self._writing = ThreadPoolExecutor(1, "dragoman-write")
+        self._reading = ThreadPoolExecutor(1, "dragoman-read")
+        self._tidying = ThreadPoolExecutor(1, "dragoman-tidy")
+        self._connections: dict[str, sqlite3.Connection] = {}
+
+    def attach(self, source: WriteSource) -> None:
+        self._source = source
+
+    async def open(self) -> None:
+        """Open the file or make it; raises `StorageUnusable`."""
+        self._loop = loop = asyncio.get_running_loop()
+        try:
+            make_private_folder(self.path.parent)
+            self._lock = lock_database(self.path)
+            await loop.run_in_executor(self._writing, self._connect, "write")
+            await loop.run_in_executor(self._reading, self._connect, "read")
+            await loop.run_in_executor(self._tidying, self._connect, "tidy")
+        except (sqlite3.Error, OSError) as error:
+            await self.close()
+            raise StorageUnusable(explain_error(self.path, error)) from None
+        except StorageUnusable:
+            await self.close()
+            raise
+
+    def _connect(self, name: str) -> None:
+        self._connections[name] = open_connection(self.path, fsync=self._fsync, prepared=name != "write")
+
+    async def read(self, query: Work[T]) -> T:
+        """Ask something of what is safe."""
+        connection = self._connections.get("read")
+        if connection is None:
+            raise StorageUnusable(f"{self.path} is closed: the server is about to stop")
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._reading, query, connection)
+        except sqlite3.Error as error:
+            raise StorageUnusable(explain_error(self.path, error)) from error
+
+    # -- writing --------------------------------------------------------------------------------------------------
+
+    async def write(self, work: Work[T]) -> T:
+        """Do this in the thread that writes, and come back when it is safe; what it raises is raised here."""
+        if self.trouble is not None:
+            raise self.trouble
+        if self._closed:
+            raise StorageUnusable(f"{self.path} is closed: the server is about to stop")
+        task = WriteTask(work, asyncio.get_running_loop().create_future())
+        self._tasks.append(task)
+        self.schedule_write()
+        result: T = await task.done
+        return result
+
+    def schedule_write(self) -> None:
+        """There is something to write: let a group leave soon."""
+        if not self._stirred and not self._busy and not self._closed:
+            self._stirred = True
+            self._idle.clear()
+            self._loop.call_later(self._window, self._leave)
+
+    def _leave(self) -> None:
+        self._stirred = False
+        if self._busy or self._closed:
+            return
+        tasks, self._tasks = self._tasks, []
+        batch = self._source.gather() if self._source is not None else None
+        if not tasks and batch is None and self.trouble is None:
+            self._idle.set()
+            return
+        self._busy = True
+        self._writing.submit(self._commit, batch, tasks)
+
+    def _commit(self, batch: Work[None] | None, tasks: list[WriteTask]) -> None:
+        """In the thread that writes."""
+        outcomes, trouble = write_group(self._connections["write"], batch, tasks)
+        self._loop.call_soon_threadsafe(self._came_back, batch is not None, outcomes, tasks, trouble)
+
+    def _came_back(
+        self, had_batch: bool, outcomes: list[WriteResult], tasks: list[WriteTask], error: Exception | None,
+    ) -> None:
+        self._busy = False
+        if error is not None:
+            self._failed(error, tasks)
+            return
+        if self.trouble is not None:
+            log.info("the log can be written again", file=str(self.path))
+            self.trouble = None
+        if had_batch and self._source is not None:
+            self._source.committed()
+        for task, result, raised in outcomes:
+            _resolve(task.done, result, raised)
+        self._tidy()
+        self._leave()
+
+    def _failed(self, error: Exception, tasks: list[WriteTask]) -> None:
+        """Nothing was written: those who wait are told, and what must not be lost is tried again later."""
+        first = self.trouble is None
+        self.trouble = Overloaded(f"nothing can be stored just now: {explain_error(self.path, error)}")
+        if first:
+            log.error("the log cannot be written", file=str(self.path), error=explain_error(self.path, error))
+        if not self._closing:
+            self._stirred = True  # before anybody is told who has more to write: that leaves with the next try
+            self._loop.call_later(self._again, self._leave)
+        for task in tasks:
+            _resolve(task.done, None, self.trouble)
+        if self._source is not None:
+            self._source.failed(self.trouble)
+        if self._closing:
+            self._idle.set()
+
+    # -- tidying up -----------------------------------------------------------------------------------------------
+
+    def _tidy(self) -> None:
+        """Now and then the write-ahead log is carried over into the file, away from the writer's path."""
+        self._written += 1
+        if self._written % GROUPS_PER_CHECKPOINT == 0 and not self._tidies and not self._closing:
+            self._tidies = True
+            self._tidying.submit(self._carry_over)
+
+    def _carry_over(self) -> None:
+        """In the thread that tidies: most of it here, where nobody waits; the rest where the writer can begin anew."""
+        try:
+            if self._wal.stat().st_size > CHECKPOINT_BYTES and self._checkpoint("tidy") > MAX_WAL_BYTES:
+                self._checkpoint("tidy")
+                self._writing.submit(self._checkpoint, "write").result()
+        except (sqlite3.Error, OSError, RuntimeError) as error:
+            log.warning("the write-ahead log could not be carried over", file=str(self.path), error=str(error))
+        finally:
+            self._tidies = False
+
+    @property
+    def _wal(self) -> Path:
+        return self.path.with_name(f"{self.path.name}-wal")
+
+    def _checkpoint(self, name: str) -> int:
+        """A passive checkpoint in another thread holds up neither readers nor the writer; how long the log was."""
+        _, pages, _ = self._connections[name].execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        return int(pages) * PAGE_BYTES
+
+    async def close(self) -> None:
+        """Write what there is, if that can be, and let go of the file."""
+        self._closing = True
+        if self.trouble is not None and "write" in self._connections:
+            self._idle.clear()
+            self._leave()  # once more; whatever cannot be stored now is lost with the process
+        await self._idle.wait()
+        self._closed = True
+        loop = asyncio.get_running_loop()
+        for name, thread in (("read", self._reading), ("tidy", self._tidying), ("write", self._writing)):
+            connection = self._connections.pop(name, None)
+            if connection is not None:
+                await loop.run_in_executor(thread, connection.close)
+            thread.shutdown(wait=False)
+        if self._lock is not None:
+            self._lock.close()
+
+
+def _resolve(done: asyncio.Future[Any], result: Any, error: Exception | None) -> None:
+    if done.done():
+        return
+    if error is None:
+        done.set_result(result)
+    else:
+        done.set_exception(error)
+
+
+def write_group(
+    connection: sqlite3.Connection, batch: Work[None] | None, tasks: list[WriteTask],
+) -> tuple[list[WriteResult], Exception | None]:
+    """What came of each task, and why nothing was written if that is so; without anything to write, try the file."""
+    outcomes: list[WriteResult] = []
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        if batch is not None:
+            batch(connection)
+        elif not tasks:
+            _probe(connection)
+        outcomes = [_attempt(connection, task) for task in tasks]
+        connection.execute("COMMIT")
+    except Exception as error:  # noqa: BLE001  # the thread's border: those who wait must hear of it, whatever it is
+        _roll_back(connection)
+        return outcomes, error
+    return outcomes, None
+
+
+def _attempt(connection: sqlite3.Connection, task: WriteTask) -> WriteResult:
+    """One piece of work, undone by itself if it refuses; trouble with the file is everybody's."""
+    connection.execute("SAVEPOINT piece")
+    try:
+        result = task.work(connection)
+    except Exception as error:  # it is raised again where the work was asked for
+        if not is_task_error(error):
+            raise
+        connection.execute("ROLLBACK TO piece")
+        connection.execute("RELEASE piece")
+        return task, None, error
+    connection.execute("RELEASE piece")
+    return task, result, None
+
+
+def _probe(connection: sqlite3.Connection) -> None:
+    """Write a page that says what it said before, to see whether the file takes it."""
+    connection.execute(f"PRAGMA user_version = {version_of(connection)}")
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    try:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+    except sqlite3.Error as error:
+        log.warning("a group that was not written could not be undone", error=str(error))

@@ -1,0 +1,132 @@
+"""Where a server keeps what it has, by one word of its settings: in memory, in a file, or on a server for many."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from gateway.config import Config
+from gateway.engine import Hub, LocalSessionService, Runtime
+from gateway.ports import AsyncKeyTable, Clock, EventLog, Resources, ResponseStore, TokenBuckets
+from gateway.quotas import Quotas
+from gateway.resources import KeyStore
+from gateway.storage import UNSEALED, Database, Seal, load_or_create_key
+from gateway.storage.log import MemoryLog, SqliteLog
+from gateway.storage.resources import (
+    MemoryResources,
+    MemoryResponses,
+    SqliteKeyTable,
+    SqliteResources,
+    SqliteResponses,
+    ThreadedKeyTable,
+)
+
+if TYPE_CHECKING:
+    from gateway.storage.redis import RedisClient
+
+DATABASE_FILE = "dragoman.db"
+
+
+@dataclass(frozen=True)
+class Storage:
+    """The log, what dialects share beside conversations, answers to requests that may come twice, and keys."""
+
+    log: EventLog
+    resources: Resources
+    answers: ResponseStore
+    keys: AsyncKeyTable
+    recount: Callable[[], Awaitable[None]]
+    """Find out what everybody keeps, once the log is open."""
+    tokens: TokenBuckets | None = None
+    """The buckets that several servers share."""
+
+
+class StorageLimits(Protocol):
+    """What the stores want to know of the limits in the settings."""
+
+    @property
+    def max_sessions(self) -> int: ...
+    @property
+    def max_resources(self) -> int: ...
+
+
+async def _count_nothing() -> None:
+    """What is not there when the server starts need not be counted; what all servers share, Redis counts."""
+
+
+def make_storage(config: Config, clock: Clock, limits: Callable[[], StorageLimits], tally: Quotas) -> Storage:
+    """Made, not yet opened; what is kept is counted in the tally."""
+    kind = config.log.partition(":")[0]
+    if "://" in config.log:
+        return _redis_storage(config, clock, limits, tally)
+    most, keys = _most_resources(limits), ThreadedKeyTable(SqliteKeyTable(database_path(config)))
+    if kind == "memory":
+        return Storage(
+            MemoryLog(tally=tally), MemoryResources(clock, most, tally), MemoryResponses(clock), keys, _count_nothing,
+        )
+    path = database_path(config)
+    database, seal = Database(path, fsync=config.durability == "fsync"), make_seal(config)
+    resources = SqliteResources(database, clock, most, seal, tally)
+    return Storage(
+        SqliteLog(database, seal, tally), resources, SqliteResponses(database, clock, seal=seal), keys,
+        resources.recount,
+    )
+
+
+def _most_resources(limits: Callable[[], StorageLimits]) -> Callable[[], int]:
+    return lambda: limits().max_resources
+
+
+def database_path(config: Config) -> Path:
+    """The database of the data folder, which has the keys even if the log is in memory."""
+    return config.data / (config.log.partition(":")[2] or DATABASE_FILE)
+
+
+def make_seal(config: Config) -> Seal:
+    """What secrets are sealed with before they are stored: the keys of the settings, or the data folder's own."""
+    if config.log == "memory":
+        return UNSEALED
+    given = config.secrets_key.get_secret_value()
+    return Seal(lambda: [key.strip() for key in given.split(",")] if given else [load_or_create_key(config.data)])
+
+
+def _redis_storage(config: Config, clock: Clock, limits: Callable[[], StorageLimits], tally: Quotas) -> Storage:
+    """On a Redis server; what talks to it is fetched only where it is wanted."""
+    from gateway.storage.log.redis import RedisLog
+    from gateway.storage.redis import RedisTokenBuckets
+    from gateway.storage.resources.redis import RedisKeyTable, RedisResources, RedisResponses
+
+    fsync, seal, redis = config.durability == "fsync", make_seal(config), make_redis(config)
+    return Storage(
+        RedisLog(redis, fsync=fsync, seal=seal, tally=tally, most=lambda: limits().max_sessions),
+        RedisResources(redis, clock, _most_resources(limits), seal, tally), RedisResponses(redis, clock, seal=seal),
+        RedisKeyTable(redis), _count_nothing, RedisTokenBuckets(redis),
+    )
+
+
+def make_redis(config: Config) -> "RedisClient":
+    from gateway.storage.redis import RedisAddress, RedisClient
+
+    base = config.file.parent if config.file else Path()
+    return RedisClient(
+        RedisAddress.read(config.log, base), lease=config.limits.lease_seconds, fsync=config.durability == "fsync")
+
+
+def make_key_store(config: Config) -> KeyStore:
+    """The keys, for commands: they work beside a running server, and without one."""
+    if "://" not in config.log:
+        return KeyStore(SqliteKeyTable(database_path(config)), config.data)
+    from gateway.storage.resources.redis import BlockingKeyTable
+
+    return KeyStore(BlockingKeyTable(lambda: make_redis(config)), config.data)
+
+
+def make_session_service(house: Runtime, hub: Hub) -> LocalSessionService:
+    """The engine's door; where several servers share a log, one that knows of the others."""
+    if isinstance(house.log, MemoryLog | SqliteLog):
+        return LocalSessionService(house, hub)
+    from gateway.cluster import ClusterSessionService
+    from gateway.storage.log.redis import RedisLog
+
+    assert isinstance(house.log, RedisLog), "there is no other log"
+    return ClusterSessionService(house, hub, house.log)

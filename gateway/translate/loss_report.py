@@ -1,0 +1,78 @@
+"""What a translation cannot carry: counted by feature, as the tables declare it, and told with their notes.
+
+What is to be said of a translation beside its losses: what was cut off, what could not be read.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gateway.model import BlockDelta, Record, StopReason, TurnEnded
+from mappings.language import FEATURES, SupportLevel, Table, feature_of
+
+LOST_LEVELS = (SupportLevel.DROPPED, SupportLevel.REJECTED)
+
+
+class LossCounter:
+    """The losses of one translation; records of the house itself lose nothing, on either side."""
+
+    def __init__(self, source: Table | None, target: Table | None) -> None:
+        self._source, self._target = source, target
+        self._counts: Counter[str] = Counter()
+
+    def count(self, record: Record, frames: int) -> None:
+        """The target had so many frames for this record."""
+        if self._target is None or type(record.event) is BlockDelta:
+            return
+        feature = feature_of(record.event)
+        if feature is None or (isinstance(record.event, TurnEnded) and record.event.stop_reason is StopReason.END_TURN):
+            return  # the plain end of a turn is an end in every dialect
+        level = self._target.support[feature]
+        if (level in LOST_LEVELS and not frames) or level in (SupportLevel.PARTIAL, SupportLevel.FALLBACK):
+            self._counts[feature] += 1
+
+    @property
+    def is_lossy(self) -> bool:
+        """Whether anything did not arrive at all."""
+        return any(self._level(feature) in LOST_LEVELS for feature in self._counts)
+
+    def lines(self) -> Iterator[str]:
+        """`3 × tool_output: dropped`, what is lost before what only looks different; then what never was there."""
+        for feature in sorted(
+            self._counts, key=lambda name: (self._level(name) not in LOST_LEVELS, [*FEATURES].index(name))
+        ):
+            assert self._target is not None, "only a dialect loses anything"
+            note = self._target.notes.get(feature)
+            yield f"{self._counts[feature]} × {feature}: {self._level(feature)}{f' ({note})' if note else ''}"
+        if self._source is not None:
+            unsaid = [feature for feature in FEATURES if self._source.client_support[feature] in LOST_LEVELS]
+            if unsaid:
+                yield f"{self._source.dialect} itself never says: {', '.join(unsaid)}"
+
+    def _level(self, feature: str) -> SupportLevel:
+        assert self._target is not None, "only a dialect loses anything"
+        return self._target.support[feature]
+
+
+@dataclass
+class TranslationNotes:
+    """Counted while it goes on, told at its end."""
+
+    records: int = 0
+    torn: int = 0
+    """Sessions whose last turn was in the middle when the recording ended."""
+    is_cut: bool = False
+    """Whether the last thing in the recording was cut off."""
+    unread: Counter[str] = field(default_factory=Counter)
+    """What clients said and could not be read, by its name."""
+
+    def lines(self) -> Iterator[str]:
+        if self.is_cut:
+            yield "the recording ends in the middle of a line or an event; that was left out"
+        if self.torn:
+            turns = "a turn" if self.torn == 1 else f"{self.torn} turns"
+            yield f"the recording ends in the middle of {turns}; what was open is closed"
+        for name, count in self.unread.items():
+            yield f"{count} × {name} of the client could not be read; left out"
+        if not self.records:
+            yield "there was nothing in it to translate"

@@ -1,0 +1,206 @@
+"""Recorded streams read as they come: bytes in, pieces out; what kind of recording it is shows in its first line."""
+
+import re
+from collections.abc import Iterator
+from typing import Protocol
+
+import msgspec
+import orjson
+
+from gateway.client import SseDecoder, SseEvent
+from gateway.errors import GatewayError
+from gateway.json_values import read_exact_json
+from gateway.model import MODEL_VERSION, decode_record
+from gateway.ports import ParsedFrame
+from gateway.storage.log import EXPORT_FORMAT
+
+from .recorded_frames import (
+    AnyRecordedItem,
+    InvalidFrame,
+    ServerFrame,
+    StoredRecord,
+    UnreadableRecording,
+    parse_frames,
+    parse_json,
+)
+from .recording_format import RecordingParser
+
+MAX_LINE_BYTES = 16 * 1024 * 1024
+"""A line of more bytes than this is nobody's to write."""
+SSE_LINE = re.compile(rb"(event|data|id|retry|)\s*:|(event|data|id|retry)\s*$")
+KNOWN_FORMATS = ("server-sent events, JSON frames (one a line), packets of Socket.IO, or what `dragoman record` writes")
+
+
+class LineParser(Protocol):
+    """One kind of recording, line by line."""
+
+    def take(self, number: int, line: bytes) -> Iterator[AnyRecordedItem]: ...
+    def end(self) -> Iterator[AnyRecordedItem]:
+        """Nothing follows: what can still be made of the last lines."""
+    @property
+    def torn(self) -> bool:
+        """Whether the last thing was cut off."""
+
+
+class RecordingReader:
+    """Bytes in, pieces out, however the bytes are cut; `UnreadableRecording` names the line that cannot be read."""
+
+    def __init__(self, dialect: str | None) -> None:
+        """The dialect that was recorded; None for records of the house's own."""
+        self._dialect = dialect
+        self._lines: LineParser | None = None
+        self._buffer = bytearray()
+        self._number = 0
+
+    @property
+    def is_recognised(self) -> bool:
+        """Whether it is known what kind of recording this is."""
+        return self._lines is not None
+
+    @property
+    def torn(self) -> bool:
+        """Whether the recording ends in the middle of something."""
+        return self._lines is not None and self._lines.torn
+
+    def feed(self, chunk: bytes) -> Iterator[AnyRecordedItem]:
+        *lines, rest = chunk.split(b"\n")
+        if lines:
+            lines[0] = bytes(self._buffer) + lines[0]
+            self._buffer.clear()
+        self._buffer += rest
+        for line in lines:
+            yield from self._take(line)
+        if len(self._buffer) > MAX_LINE_BYTES:
+            raise UnreadableRecording(self._number + 1, f"it has more than {MAX_LINE_BYTES} bytes")
+
+    def end(self) -> Iterator[AnyRecordedItem]:
+        """The last line, if it is whole without its end, and whatever else is complete now."""
+        rest = bytes(self._buffer)
+        self._buffer.clear()
+        if rest.strip():
+            yield from self._take(rest)
+        if self._lines is not None:
+            yield from self._lines.end()
+
+    def _take(self, line: bytes) -> Iterator[AnyRecordedItem]:
+        self._number += 1
+        if self._number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if self._lines is None:
+            if not line.strip():
+                return
+            self._lines = self._recognised(line.strip())
+        yield from self._lines.take(self._number, line)
+
+    def _recognised(self, line: bytes) -> LineParser:
+        if self._dialect is None:
+            return RecordParser()
+        if SSE_LINE.match(line):
+            return SseParser()
+        if line[:1] in b"{[" or line[:1].isdigit():
+            return RecordingParser(self._dialect) if self._is_recording(line) else FrameParser()
+        raise UnreadableRecording(self._number, f"this is none of {KNOWN_FORMATS}")
+
+    def _is_recording(self, line: bytes) -> bool:
+        try:
+            said = read_exact_json(line)
+        except orjson.JSONDecodeError:
+            return False
+        if isinstance(said, dict) and "exchange" in said and "at" in said:
+            raise UnreadableRecording(
+                self._number, "this is out of the middle of a recording; its first line is missing"
+            )
+        return isinstance(said, dict) and said.get("type") == "recording"
+
+
+class SseParser:
+    """Server-sent events, as a program that reads streams has saved them."""
+
+    def __init__(self) -> None:
+        self._decoder = SseDecoder()
+        self._open = False
+        self._number = 0
+        self.torn = False
+
+    def take(self, number: int, line: bytes) -> Iterator[AnyRecordedItem]:
+        self._number = number
+        self._open = bool(line.strip()) and (self._open or not line.startswith(b":"))
+        try:
+            events = self._decoder.feed(line + b"\n")
+        except GatewayError as error:
+            raise UnreadableRecording(number, error.message) from None
+        for event in events:
+            yield self._told(event)
+
+    def end(self) -> Iterator[AnyRecordedItem]:
+        """Files are often saved without their last empty line; half an event is none."""
+        was_open, told = self._open, 0
+        for event in self._decoder.feed(b"\n"):
+            if event.data.strip():
+                yield self._told(event)
+                told += 1
+        self.torn = was_open and not told
+
+    def _told(self, event: SseEvent) -> ServerFrame:
+        return ServerFrame(line=self._number, frame=frame_of_event(event, self._number))
+
+
+def frame_of_event(event: SseEvent, line: int) -> ParsedFrame:
+    """An event's data is JSON in every dialect; a bare mark that says that it is over is not."""
+    if not event.data.strip() or event.data.strip() == "[DONE]":
+        return ParsedFrame(event.name, {}, event.id)
+    try:
+        return ParsedFrame(event.name, parse_json(event.data), event.id)
+    except InvalidFrame:
+        raise UnreadableRecording(line, f"the data of the event '{event.name[:40]}' is not JSON") from None
+
+
+class FrameParser:
+    """The frames of a socket, one a line: JSON, or packets of Socket.IO."""
+
+    def __init__(self) -> None:
+        self.torn = False
+
+    def take(self, number: int, line: bytes) -> Iterator[AnyRecordedItem]:
+        try:
+            frames = parse_frames(line.decode())
+        except UnicodeDecodeError:
+            raise UnreadableRecording(number, "this is not UTF-8") from None
+        except InvalidFrame as error:
+            raise UnreadableRecording(number, str(error)) from None
+        for frame in frames:
+            yield ServerFrame(line=number, frame=frame)
+
+    def end(self) -> Iterator[AnyRecordedItem]:
+        yield from ()
+
+
+class RecordParser:
+    """Records, as `dragoman log export` and `dragoman replay --json` write them; the first has a line before them."""
+
+    def __init__(self) -> None:
+        self.torn = False
+
+    def take(self, number: int, line: bytes) -> Iterator[AnyRecordedItem]:
+        if not line.strip() or (number == 1 and self._is_header(line)):
+            return
+        try:
+            record = decode_record(line)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise UnreadableRecording(number, f"this is no record: {error}") from None
+        yield StoredRecord(line=number, at=record.at, stream=record.session_id, record=record)
+
+    def end(self) -> Iterator[AnyRecordedItem]:
+        yield from ()
+
+    def _is_header(self, line: bytes) -> bool:
+        try:
+            said = read_exact_json(line)
+        except orjson.JSONDecodeError:
+            return False
+        if not isinstance(said, dict) or said.get("format") != EXPORT_FORMAT:
+            return False
+        if isinstance(said.get("model"), int) and said["model"] > MODEL_VERSION:
+            raise UnreadableRecording(1, f"this was written by a newer Dragoman (model {said['model']}, this one knows "
+                                f"{MODEL_VERSION}); install that one")
+        return True

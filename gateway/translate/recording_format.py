@@ -1,0 +1,201 @@
+"""What `dragoman record` wrote, read: what both sides said, in the order in which it crossed the wire."""
+
+import base64
+import binascii
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from gateway.client import SseDecoder, SseEvent
+from gateway.errors import GatewayError
+from gateway.json_values import read_exact_json
+from gateway.ports import ParsedFrame
+
+from .recorded_frames import (
+    AnyRecordedItem,
+    ClientFrame,
+    InvalidFrame,
+    RejectedRequest,
+    ResponseBody,
+    ServerFrame,
+    UnreadableRecording,
+    parse_frames,
+    parse_json,
+)
+
+VERSION = 1
+MAX_EXCHANGES = 4096
+"""So many exchanges may be open at once; of older ones nothing more is expected."""
+POLLING_QUERY = "EIO="
+"""In the query of requests that carry packets of Socket.IO."""
+
+
+class RecordedExchange:
+    """One request and what came of it; a socket is one exchange for as long as it is open."""
+
+    __slots__ = ("decoder", "is_polling", "name", "started")
+
+    def __init__(self, told: dict[str, Any]) -> None:
+        self.name = f"{told.get('method', '')} {told.get('path', '')}"
+        self.is_polling = POLLING_QUERY in str(told.get("query") or "")
+        self.decoder = SseDecoder()
+        self.started = False
+
+
+class RecordingParser:
+    """The lines of one file; those of unknown types say nothing."""
+
+    def __init__(self, dialect: str) -> None:
+        self._dialect = dialect
+        self._started_at = 0.0
+        self._exchanges: dict[int, RecordedExchange] = {}
+        self.torn = False
+
+    def take(self, number: int, line: bytes) -> Iterator[AnyRecordedItem]:
+        if not line.strip():
+            return
+        try:
+            told = read_exact_json(line)
+        except orjson.JSONDecodeError as error:
+            raise UnreadableRecording(number, f"this is not JSON: {error}") from None
+        if not isinstance(told, dict):
+            raise UnreadableRecording(number, "a line of a recording is an object")
+        try:
+            yield from self._follow(number, told)
+        except (KeyError, TypeError, ValueError, binascii.Error) as error:
+            raise UnreadableRecording(number, f"this line of type '{told.get('type')}' is not whole: {error}") from None
+
+    def end(self) -> Iterator[AnyRecordedItem]:
+        yield from ()
+
+    def _follow(self, number: int, told: dict[str, Any]) -> Iterator[AnyRecordedItem]:
+        kind = told.get("type")
+        if kind == "recording":
+            self._begin(number, told)
+        elif kind in LINE_HANDLERS:
+            name = int(told["exchange"])
+            if kind == "request":
+                self._exchanges[name] = RecordedExchange(told)
+                if len(self._exchanges) > MAX_EXCHANGES:
+                    del self._exchanges[next(iter(self._exchanges))]
+            exchange = self._exchanges.get(name)
+            if exchange is not None:
+                place = {"line": number, "at": self._started_at + float(told.get("at", 0.0)), "stream": str(name)}
+                yield from LINE_HANDLERS[kind](self, exchange, told, place)
+                if kind == "end":
+                    del self._exchanges[name]
+
+    def _begin(self, number: int, told: dict[str, Any]) -> None:
+        if told.get("version") != VERSION:
+            raise UnreadableRecording(
+                number, f"this is version {told.get('version')!r} of recordings; {VERSION} is read here"
+            )
+        if told.get("dialect") != self._dialect:
+            raise UnreadableRecording(
+                number, f"this was recorded from '{told.get('dialect')}', not from '{self._dialect}'"
+            )
+        started = told.get("started")
+        self._started_at = datetime.fromisoformat(started).timestamp() if isinstance(started, str) else 0.0
+
+    # -- one kind of line each ------------------------------------------------------------------------------------
+
+    def _request(
+        self, exchange: RecordedExchange, told: dict[str, Any], place: dict[str, Any]
+    ) -> Iterator[AnyRecordedItem]:
+        """A request that changes something and has no body says all it says by its name."""
+        names = {str(name).lower(): value for name, value in told.get("headers", [])}
+        if told["method"] in ("POST", "DELETE") and "transfer-encoding" not in names and (
+                names.get("content-length", "0") == "0"):
+            yield ClientFrame(frame=ParsedFrame(exchange.name, {}), **place)
+
+    def _event(
+        self, exchange: RecordedExchange, told: dict[str, Any], place: dict[str, Any]
+    ) -> Iterator[AnyRecordedItem]:
+        try:
+            events = exchange.decoder.feed(_bytes(told))
+        except GatewayError as error:
+            raise UnreadableRecording(place["line"], error.message) from None
+        for event in events:
+            yield ServerFrame(frame=_frame(event), connection="" if exchange.started else exchange.name, **place)
+            exchange.started = True
+
+    def _frame(
+        self, exchange: RecordedExchange, told: dict[str, Any], place: dict[str, Any]
+    ) -> Iterator[AnyRecordedItem]:
+        if "text" not in told:
+            return  # nobody speaks in bytes
+        for frame in _frames(str(told["text"]), place["line"]):
+            if told.get("from") == "client":
+                yield ClientFrame(frame=frame, **place)
+            else:
+                yield ServerFrame(frame=frame, connection="" if exchange.started else exchange.name, **place)
+                exchange.started = True
+
+    def _body(
+        self, exchange: RecordedExchange, told: dict[str, Any], place: dict[str, Any]
+    ) -> Iterator[AnyRecordedItem]:
+        if exchange.is_polling and "text" in told:
+            for frame in _frames(str(told["text"]), place["line"]):
+                yield ServerFrame(frame=frame, **place)
+        elif "text" in told:
+            with suppress(InvalidFrame):
+                yield ResponseBody(frame=ParsedFrame("", parse_json(told["text"])), **place)
+
+    def _request_body(
+        self, exchange: RecordedExchange, told: dict[str, Any], place: dict[str, Any]
+    ) -> Iterator[AnyRecordedItem]:
+        if "text" not in told:
+            return
+        if exchange.is_polling:
+            for frame in _frames(str(told["text"]), place["line"]):
+                yield ClientFrame(frame=frame, **place)
+            return
+        with suppress(InvalidFrame):  # an upload, a form
+            yield ClientFrame(frame=ParsedFrame(exchange.name, parse_json(told["text"])), **place)
+
+    def _response(
+        self, exchange: RecordedExchange, told: dict[str, Any], place: dict[str, Any]
+    ) -> Iterator[AnyRecordedItem]:
+        if int(told["status"]) >= 400:
+            yield RejectedRequest(**place)
+
+    def _ended(
+        self, exchange: RecordedExchange, told: dict[str, Any], place: dict[str, Any]
+    ) -> Iterator[AnyRecordedItem]:
+        if told.get("ending") == "refused":
+            yield RejectedRequest(**place)
+
+
+LINE_HANDLERS: dict[
+    str, Callable[[RecordingParser, RecordedExchange, dict[str, Any], dict[str, Any]], Iterator[AnyRecordedItem]]
+] = {
+    "request": RecordingParser._request,
+    "event": RecordingParser._event,
+    "frame": RecordingParser._frame,
+    "body": RecordingParser._body,
+    "request.body": RecordingParser._request_body,
+    "response": RecordingParser._response,
+    "end": RecordingParser._ended,
+}
+
+
+def _bytes(told: dict[str, Any]) -> bytes:
+    return base64.b64decode(told["base64"]) if "base64" in told else str(told["text"]).encode()
+
+
+def _frames(text: str, line: int) -> list[ParsedFrame]:
+    try:
+        return parse_frames(text)
+    except InvalidFrame as error:
+        raise UnreadableRecording(line, str(error)) from None
+
+
+def _frame(event: SseEvent) -> ParsedFrame:
+    """What is no JSON is nothing a hearing wants: the recorder keeps what passed, whatever it was."""
+    try:
+        return ParsedFrame(event.name, parse_json(event.data), event.id)
+    except InvalidFrame:
+        return ParsedFrame(event.name, {}, event.id)

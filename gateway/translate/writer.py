@@ -1,0 +1,96 @@
+"""Records told in the target: the frames of a dialect as they stand on its wire, or the records themselves."""
+
+from typing import Protocol
+
+import msgspec
+import orjson
+
+from gateway.model import MODEL_VERSION, Record, encode_record
+from gateway.ports import Dialect, Projector
+from gateway.storage.log import EXPORT_FORMAT, ExportHeader
+from mappings.language import Table
+
+from .loss_report import LossCounter
+
+
+class TranslationWriter(Protocol):
+    """One translation's output."""
+
+    def take(self, record: Record) -> bytes:
+        """What this record is."""
+    def flush(self, now: float | None = None) -> bytes:
+        """What was held back and is due by then; all of it, where no time is given."""
+    @property
+    def deadline(self) -> float | None: ...
+    def forget(self, session_id: str) -> None:
+        """Nothing follows of this session."""
+
+
+class DialectWriter:
+    """Every session through a projector of its own."""
+
+    def __init__(self, dialect: Dialect, table: Table, losses: LossCounter) -> None:
+        self._dialect, self._table, self._losses = dialect, table, losses
+        self._outbounds: dict[str, Projector] = {}
+
+    def take(self, record: Record) -> bytes:
+        outbound = self._outbounds.get(record.session_id)
+        if outbound is None:
+            outbound = self._dialect.projector(self._table, self._dialect.default_options)
+            self._outbounds[record.session_id] = outbound
+        due = self._due(outbound, record.at)
+        frames = outbound.feed(record)
+        self._losses.count(record, len(frames))
+        return due + b"".join(map(as_recorded_bytes, frames))
+
+    def flush(self, now: float | None = None) -> bytes:
+        return b"".join(self._due(outbound, now) for outbound in self._outbounds.values())
+
+    @property
+    def deadline(self) -> float | None:
+        due = [outbound.deadline for outbound in self._outbounds.values() if outbound.deadline is not None]
+        return min(due, default=None)
+
+    def forget(self, session_id: str) -> None:
+        self._outbounds.pop(session_id, None)
+
+    def _due(self, outbound: Projector, now: float | None) -> bytes:
+        """What a timer would have let go by then."""
+        said, before = b"", None
+        while (due := outbound.deadline) not in (None, before) and (now is None or due <= now):
+            said += b"".join(map(as_recorded_bytes, outbound.flush(due)))
+            before = due
+        return said
+
+
+class RecordWriter:
+    """Lines that `dragoman log import` takes, and this reads."""
+
+    deadline: float | None = None
+
+    def __init__(self) -> None:
+        self._begun = False
+
+    def take(self, record: Record) -> bytes:
+        head = (
+            b"" if self._begun else msgspec.json.encode(ExportHeader(format=EXPORT_FORMAT, model=MODEL_VERSION)) + b"\n"
+        )
+        self._begun = True
+        return head + encode_record(record) + b"\n"
+
+    def flush(self, now: float | None = None) -> bytes:
+        return b""
+
+    def forget(self, session_id: str) -> None:
+        """Nothing is kept of any."""
+
+
+def as_recorded_bytes(frame: bytes) -> bytes:
+    """A server-sent event as it is; a socket's frame as a line, an event of Socket.IO as `["name", payload]`."""
+    if not frame.startswith(b"{"):
+        return frame
+    if frame.startswith(b'{"event":'):
+        whole = orjson.loads(frame)
+        if whole.keys() == {"event", "data"}:
+            return orjson.dumps([whole["event"], whole["data"]]) + b"\n"
+    return frame + b"\n"

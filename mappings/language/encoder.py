@@ -1,0 +1,153 @@
+"""Records and cues in, ready bytes out: the hot path."""
+
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from typing import Any, Literal
+
+import orjson
+
+from gateway.model import Event, Record
+from gateway.yaml_positions import NodePath
+
+from .compile import DumpedValue, ExpressionCompiler, Segment, join_constants
+from .expressions import SPLICE, Constant, Node, Object, Slot
+from .filters import to_builtins, to_json_slowly
+
+Framing = Literal["json", "sse"]
+Frames = tuple[bytes, ...]
+CueEncoder = Callable[[Any, Any, Mapping[str, Any]], Frames]
+"""(record, its event, extra bindings) → the frames of one cue."""
+
+SSE_LINES = ("event", "id", "retry")
+SSE_DATA = "data"
+NO_BINDINGS: Mapping[str, Any] = {}
+"""No bindings beside the record."""
+_LINE_BREAKS = str.maketrans("", "", "\r\n\0")
+
+
+class FrameEncoder:
+    """One table in one framing."""
+
+    __slots__ = ("_cues", "_events")
+
+    def __init__(self, events: dict[type[Event], dict[str, CueEncoder]], cues: dict[str, CueEncoder]) -> None:
+        self._events = events
+        self._cues = cues
+
+    def record(self, record: Record, extra: Mapping[str, Any] | None = None) -> Frames:
+        """The frames of the record's event, its variant's where that is spelled; none where the table is silent."""
+        event = record.event
+        return self._events[type(event)][event.variant](record, event, NO_BINDINGS if extra is None else extra)
+
+    def cue_encoders(self, kind: type[Event]) -> Mapping[str, CueEncoder]:
+        """What `record` does with events of a kind, by their variants; for those who have many of them."""
+        return self._events[kind]
+
+    def cue(self, name: str, record: Record | None, bindings: Mapping[str, Any] | None = None) -> Frames:
+        """The frames of a cue by its name; a house event's name spells that record's event."""
+        event = None if record is None else record.event
+        return self._cues[name](record, event, NO_BINDINGS if bindings is None else bindings)
+
+
+# -- framing ----------------------------------------------------------------------------------------------------------
+
+def frame_segments(node: Node, framing: Framing, compiler: ExpressionCompiler) -> list[Segment]:
+    """The segments of one frame."""
+    return compiler.segments(node) if framing == "json" else _sse(node, compiler)
+
+
+def sse_problem(node: Node) -> tuple[NodePath, str] | None:
+    """What keeps an envelope from being a server-sent event."""
+    if not isinstance(node, Object):
+        return node.path, "a server-sent event needs an envelope with a key 'data'"
+    for key, child in node.items:
+        if key not in (*SSE_LINES, SSE_DATA):
+            what = "a splice" if key == SPLICE else f"a field '{key}'"
+            return child.path, f"a server-sent event has no place for {what}; it has event, id, retry and data"
+        if key != SSE_DATA and not isinstance(child, Constant | Slot):
+            return child.path, f"'{key}' of a server-sent event must be a plain word"
+        if (
+            key != SSE_DATA
+            and isinstance(child, Constant)
+            and str(child.value).translate(_LINE_BREAKS) != str(child.value)
+        ):
+            return child.path, f"'{key}' of a server-sent event must be one line"
+    if SSE_DATA not in dict(node.items):
+        return node.path, "a server-sent event needs an envelope with a key 'data'"
+    return None
+
+
+def _sse(node: Node, compiler: ExpressionCompiler) -> list[Segment]:
+    assert isinstance(node, Object)
+    items = dict(node.items)
+    lines = [_line(key, child, compiler) for key, child in node.items if key in SSE_LINES]
+    return join_constants([*lines, b"data: ", *compiler.segments(items[SSE_DATA]), b"\n\n"])
+
+
+def _line(key: str, node: Node, compiler: ExpressionCompiler) -> Segment:
+    lead = f"{key}: ".encode()
+    if isinstance(node, Constant):
+        return b"" if node.value is None else lead + str(node.value).encode() + b"\n"
+    get = compiler.value(node)
+
+    def line(record: Any, subject: Any, extra: Mapping[str, Any]) -> bytes:
+        value = get(record, subject, extra)
+        return b"" if value is None else lead + str(value).translate(_LINE_BREAKS).encode() + b"\n"
+
+    return line
+
+
+# -- from segments to sayers ------------------------------------------------------------------------------------------
+
+def compile_cue(frames: list[list[Segment]], compiler: ExpressionCompiler) -> CueEncoder:
+    """The quickest way to make these frames."""
+    if all(isinstance(segment, bytes) for segments in frames for segment in segments):
+        ready = tuple(b"".join(segments) for segments in frames)  # type: ignore[arg-type]
+        return lambda record, event, extra: ready
+    if len(frames) != 1:
+        each = [_encoder(segments) for segments in frames]
+        return lambda record, event, extra: tuple([encode(record, event, extra) for encode in each])
+    return _one_field(frames[0], compiler) or _one_frame(frames[0])
+
+
+def _one_field(segments: list[Segment], compiler: ExpressionCompiler) -> CueEncoder | None:
+    """A frame that is constant but for one field of the event: every delta of every dialect that is plain enough."""
+    if len(segments) != 3 or not isinstance(segments[1], DumpedValue):
+        return None
+    before, slot, after = segments
+    field = compiler.field_of_subject(slot.node) if isinstance(slot, DumpedValue) else None
+    if field is None or not isinstance(before, bytes) or not isinstance(after, bytes):
+        return None
+    get, dumps = attrgetter(field), orjson.dumps
+
+    def say(record: Any, event: Any, extra: Mapping[str, Any]) -> Frames:
+        try:
+            return (before + dumps(get(event), to_builtins) + after,)
+        except TypeError:
+            return (before + to_json_slowly(get(event)) + after,)
+
+    return say
+
+
+def _one_frame(segments: list[Segment]) -> CueEncoder:
+    encode = _encoder(segments)
+    return lambda record, event, extra: (encode(record, event, extra),)
+
+
+def _encoder(segments: list[Segment]) -> Callable[[Any, Any, Mapping[str, Any]], bytes]:
+    """Constants and encoders, alternating, filled into one template."""
+    template = b"".join(s.replace(b"%", b"%%") if isinstance(s, bytes) else b"%b" for s in segments)
+    encoders = [segment for segment in segments if not isinstance(segment, bytes)]
+    getters = [encoder.get for encoder in encoders if isinstance(encoder, DumpedValue)]
+    dumps = orjson.dumps
+
+    def encode(record: Any, event: Any, extra: Mapping[str, Any]) -> bytes:
+        return template % tuple([encode(record, event, extra) for encode in encoders])
+
+    def dump(record: Any, event: Any, extra: Mapping[str, Any]) -> bytes:
+        try:
+            return template % tuple([dumps(get(record, event, extra), to_builtins) for get in getters])
+        except TypeError:
+            return encode(record, event, extra)
+
+    return dump if len(getters) == len(encoders) else encode

@@ -1,0 +1,151 @@
+"""Which names an expression may use, where each is found, and what is known of its type."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum, auto
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from msgspec import Struct
+
+from gateway import model
+from gateway.model import EVENTS, AnyPart, Event, Record
+from gateway.ports import Dialect
+
+from .expressions import BODY, WIRE
+
+Names = Mapping[str, tuple[str, ...]]
+EVERYWHERE = "*"
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """What a dialect's code promises its table: cues, extra names, client messages, objects, and what each binds.
+
+    `names` is by event, or by event and variant; what stands under `*` is bound for every event and cue.
+    """
+
+    cues: Names = field(default_factory=dict)
+    names: Names = field(default_factory=dict)
+    messages: Names = field(default_factory=dict)
+    objects: Names = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, dialect: Dialect) -> "Vocabulary":
+        return cls(cues=dialect.cues, names=dialect.names, messages=dialect.messages, objects=dialect.objects)
+
+
+class NameSource(Enum):
+    """Where a name's value is found when a frame is made."""
+
+    RECORD = auto()
+    SUBJECT = auto()  # the record's event; where parts are spelled, the part
+    EXTRA = auto()
+    ENVELOPE = auto()  # `$wire` and `$body`, put in before anything is compiled
+
+
+@dataclass(frozen=True)
+class ScopedName:
+    source: NameSource
+    type: Any = Any
+
+
+Scope = Mapping[str, ScopedName]
+
+MODEL_ENUMS: dict[str, type[StrEnum]] = {
+    "block_kind": model.BlockKind,
+    "close_reason": model.CloseReason,
+    "fault": model.FaultCode,
+    "level": model.NoticeLevel,
+    "option_kind": model.OptionKind,
+    "outcome": model.Outcome,
+    "permission": model.Permission,
+    "resolution": model.Resolution,
+    "role": model.Role,
+    "scope_status": model.ScopeStatus,
+    "session_status": model.SessionStatus,
+    "stop_reason": model.StopReason,
+    "tool_origin": model.ToolOrigin,
+    "tool_status": model.ToolStatus,
+    "topic": model.AnnotationTopic,
+    "trigger": model.CompactionTrigger,
+}
+PART_TYPES: dict[str, type[Struct]] = {part.__struct_config__.tag: part for part in get_args(AnyPart)}
+BY_NAME: dict[str, type[Event]] = {event.name: event for event in EVENTS}
+EVENT_CUES: dict[str, tuple[type[Event], str]] = {
+    cue: (event, variant)
+    for event in EVENTS
+    for cue, variant in [(event.name, ""), *((f"{event.name}.{variant}", variant) for variant in event.variants)]
+}
+ENVELOPE_NAMES = {name: ScopedName(NameSource.ENVELOPE) for name in (WIRE, BODY)}
+ERROR_NAMES = ("code", "details", "message", "param", "request_id", "retryable", "status")
+
+_RECORD: Scope = {
+    name: ScopedName(NameSource.RECORD, hint)
+    for name, hint in {**get_type_hints(Record), "event_id": str}.items() if name != "event"
+}
+
+
+def event_scope(event: type[Event], variant: str, vocabulary: Vocabulary) -> Scope:
+    """The record's names, the event's fields, and what the dialect adds; the later win."""
+    hints = get_type_hints(event)
+    fields = {
+        name: ScopedName(NameSource.SUBJECT, _narrow_to_variant(hints[name], variant))
+        for name in event.__struct_fields__
+    }
+    added = [name for key in (EVERYWHERE, event.name, f"{event.name}.{variant}")
+             for name in vocabulary.names.get(key, ())]
+    return {**_RECORD, **fields, **extra_scope(added)}
+
+
+def cue_scope(cue: str, vocabulary: Vocabulary) -> Scope:
+    return {**_RECORD, **extra_scope((*vocabulary.names.get(EVERYWHERE, ()), *vocabulary.cues[cue]))}
+
+
+def extra_scope(names: Iterable[str]) -> Scope:
+    return {name: ScopedName(NameSource.EXTRA) for name in names}
+
+
+def part_scope(part: type[Struct]) -> Scope:
+    hints = get_type_hints(part)
+    return {name: ScopedName(NameSource.SUBJECT, hints[name]) for name in part.__struct_fields__}
+
+
+def _narrow_to_variant(hint: Any, variant: str) -> Any:
+    """Of several structs told apart by their kind, the one this variant is about."""
+    fitting = [member for member in union_members(hint) if getattr(member, "kind", None) == variant]
+    return fitting[0] if variant and len(fitting) == 1 else hint
+
+
+def union_members(hint: Any) -> tuple[Any, ...]:
+    """The types a value may have, None left out."""
+    if get_origin(hint) in (Union, UnionType):
+        return tuple(member for member in get_args(hint) if member is not NoneType)
+    return (hint,)
+
+
+def known_attributes(hint: Any) -> dict[str, Any] | None:
+    """What can follow a dot, with types; None where anything may."""
+    kinds = union_members(hint)
+    if any(kind is Any or (get_origin(kind) or kind) is dict for kind in kinds):
+        return None
+    return _common_attributes([_attributes(kind) for kind in kinds])
+
+
+def _attributes(kind: Any) -> dict[str, Any]:
+    if not (isinstance(kind, type) and issubclass(kind, Struct)):
+        return {}
+    hints = get_type_hints(kind)
+    derived = {name: get_type_hints(value.fget).get("return", Any)
+               for name, value in vars(kind).items() if isinstance(value, property)}
+    found = derived | {name: hints[name] for name in kind.__struct_fields__}
+    return {**found, **({"kind": str} if "kind" in hints and "kind" not in found else {})}
+
+
+def _common_attributes(each: list[dict[str, Any]]) -> dict[str, Any]:
+    """Only what all the types have; its type is known where they agree."""
+    first, *rest = each
+    return {
+        name: hint if all(other[name] == hint for other in rest) else Any
+        for name, hint in first.items() if all(name in other for other in rest)
+    }

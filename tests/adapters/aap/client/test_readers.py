@@ -1,0 +1,71 @@
+"""What AAP servers say, read: leniently where that is harmless, and refused in clear words where it is not."""
+
+from typing import Any
+
+import pytest
+
+from adapters.aap.client.readers import (
+    CallFrame,
+    CreatedBody,
+    MetaBody,
+    ResultFrame,
+    media_type_of,
+    read_body,
+    read_content,
+)
+from gateway.errors import BackendFailed
+from gateway.model import ImagePart, TextPart, ThinkingPart, ToolCall, ToolUsePart
+
+
+def test_names_are_aaps_and_members_nobody_knows_are_passed_over() -> None:
+    assert read_body(CallFrame, {"toolCallId": "c", "name": "n", "extra": [1]}, "a call") == CallFrame(
+        tool_call_id="c", name="n", input=None)
+
+
+@pytest.mark.parametrize(("body", "words"), [
+    ({}, "'toolCallId' is missing"), ([], "must be an object, not an array"), (None, "not null"),
+    ({"toolCallId": "", "name": "n"}, "toolCallId: must not be empty"),
+    ({"toolCallId": 3, "name": "n"}, "toolCallId: must be a string, not a whole number"),
+])
+def test_what_cannot_be_is_refused_in_clear_words(body: Any, words: str) -> None:
+    with pytest.raises(BackendFailed, match=f"a call of the server cannot be understood: .*{words}"):
+        read_body(CallFrame, body, "a call")
+
+
+def test_what_is_refused_is_not_repeated() -> None:
+    with pytest.raises(BackendFailed) as refused:
+        read_body(CallFrame, {"toolCallId": {"secret": "sk-12345678"}, "name": "n"}, "a call")
+    assert "sk-12345678" not in str(refused.value)
+
+
+@pytest.mark.parametrize("id", ["", "..", ".", "a/b", "a?b", "a#b", "a b", "%2e%2e"])
+def test_a_session_has_an_id_that_can_be_part_of_an_address(id: str) -> None:
+    with pytest.raises(BackendFailed):
+        read_body(CreatedBody, {"sessionId": id}, "the answer")
+    assert read_body(CreatedBody, {"sessionId": "sess_1.2-ü"}, "the answer").session_id == "sess_1.2-ü"
+
+
+def test_content_is_words_or_parts() -> None:
+    assert (read_content(None), read_content("words")) == ("", "words")
+    blocks: list[dict[str, Any]] = [
+        {"type": "text", "text": "a"}, {"type": "thinking", "thinking": "b"}, {"type": "video"}, {"type": "text"},
+        {"type": "tool_use", "toolCallId": "c", "name": "n", "input": {"x": 1}}, {"type": "image", "url": "https://e/i"},
+    ]
+    assert read_content(blocks) == (
+        TextPart(text="a"), ThinkingPart(text="b"), ToolUsePart(call=ToolCall(call_id="c", name="n", input={"x": 1})),
+        ImagePart(url="https://e/i"),
+    )
+
+
+def test_optional_members_may_be_absent_or_null() -> None:
+    meta = read_body(MetaBody, {"version": 3, "agents": [{"name": "a", "title": None, "tools": None}]}, "it")
+    assert (meta.agents[0].version, meta.agents[0].tools, meta.agents[0].capabilities) == (None, None, None)
+    assert read_body(ResultFrame, {"toolCallId": "c"}, "it").content is None
+
+
+@pytest.mark.parametrize(("url", "kind"), [
+    ("data:image/png;base64,AA==", "image/png"), ("data:image/svg+xml,<svg/>", "image/svg+xml"), ("data:,x", None),
+    ("https://example.test/a.png", None),
+])
+def test_an_address_may_tell_what_it_holds(url: str, kind: str | None) -> None:
+    assert media_type_of(url) == kind

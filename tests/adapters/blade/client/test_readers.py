@@ -1,0 +1,41 @@
+"""The table read backwards: every word it writes comes back as itself, or as the likeliest that is written so."""
+
+from enum import StrEnum
+from typing import Any
+
+import pytest
+
+from adapters.blade.client.loops import read_usage
+from adapters.blade.client.readers import meanings, number, optional_number, require_object, require_objects
+from gateway.errors import BackendFailed
+from gateway.model import CompactionTrigger, FaultCode, NoticeLevel, Outcome, Role, StopReason, ToolStatus, Usage
+from tests.support.dialect_tables import table
+
+
+@pytest.mark.parametrize(("enum_map", "kind", "lost"), [
+    ("outcome", Outcome, set()), ("level", NoticeLevel, set()), ("trigger", CompactionTrigger, set()),
+    ("fault", FaultCode, set()),
+    ("role", Role, {Role.TOOL}), ("tool_status", ToolStatus, {ToolStatus.PENDING}),
+    ("stop_reason", StopReason, set(StopReason) - {StopReason.END_TURN, StopReason.MAX_STEPS, StopReason.ERROR}),
+])
+def test_words_come_back(enum_map: str, kind: type[StrEnum], lost: set[Any]) -> None:
+    read = getattr(meanings(), enum_map)
+    for member in kind:
+        again = read[table("blade").word(enum_map, member)]
+        assert (again is member) is (member not in lost)
+
+
+def test_shapes_that_cannot_be_are_refused() -> None:
+    for wrong in ("x", 7, None, [1]):
+        with pytest.raises(BackendFailed, match="no object"):
+            require_object(wrong, "a turn")
+    with pytest.raises(BackendFailed, match="no list"):
+        require_objects({}, "turns")
+    assert require_objects(None, "turns") == []
+
+
+def test_numbers_are_counts() -> None:
+    assert [number(value) for value in (3, 3.9, -1, True, "3", None)] == [3, 3, 0, 0, 0, 0]
+    assert [optional_number(value) for value in (0, None, "x")] == [0, None, None]
+    assert read_usage({"usage": {"input_tokens": 3, "output_tokens": None}}) == Usage(input_tokens=3)
+    assert read_usage({"usage": 7}) == Usage()

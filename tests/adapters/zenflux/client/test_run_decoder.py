@@ -1,0 +1,397 @@
+"""Single things a ZenFlux server may say, by the letter of the documents and a little beside it."""
+
+from itertools import count
+from typing import Any
+
+import orjson
+import pytest
+
+from adapters.zenflux.asks import AskRef, decode_ref, encode_ref
+from adapters.zenflux.client.block_decoder import read_content, read_image
+from adapters.zenflux.client.decoder import Decoder
+from adapters.zenflux.client.readers import meanings, origin_of, outcome_of, read_fault, stop_cause, stop_reason_of
+from adapters.zenflux.client.run_decoder import UsageCounter
+from gateway.errors import BackendFailed
+from gateway.model import (
+    AnnotationTopic,
+    BlockEnded,
+    BlockKind,
+    Choice,
+    ContinuationAsk,
+    FaultCode,
+    ImagePart,
+    MessageAnnotated,
+    MessageEnded,
+    MessageStarted,
+    NoticePosted,
+    Outcome,
+    PermissionAsk,
+    Question,
+    QuestionAsk,
+    RollbackAsk,
+    SessionCompacted,
+    SessionUpdated,
+    StopReason,
+    TextPart,
+    ToolOrigin,
+    ToolReturned,
+    Usage,
+)
+from gateway.ports.remote import DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd
+from tests.support.dialects.zenflux.facts import facts, lawful
+
+
+class Ears:
+    """A hearing that is told events one by one."""
+
+    def __init__(self, run: str = "run_1") -> None:
+        numbers = count(1)
+        self.hearing = Decoder(lambda prefix: f"{prefix}_{next(numbers)}")
+        self.run, self.seq = run, 0
+        self.heard: list[DecodedItem] = []
+
+    def say(self, kind: str, data: Any = None, **envelope: Any) -> list[DecodedItem]:
+        self.seq += 1
+        payload = {"type": kind, "session_id": self.run, "data": data or {}, **envelope}
+        return self.take(ParsedFrame("", {"type": "event", "event": kind, "payload": payload, "seq": self.seq}))
+
+    def take(self, frame: ParsedFrame) -> list[DecodedItem]:
+        new = list(self.hearing.feed(frame))
+        self.heard += new
+        lawful(self.heard)
+        return new
+
+    def block(self, index: int, block: dict[str, Any], *deltas: Any) -> list[DecodedItem]:
+        said = self.say("content_start", {"index": index, "content_block": block})
+        for delta in deltas:
+            said += self.say("content_delta", {"index": index, "delta": delta})
+        return said + self.say("content_stop", {"index": index})
+
+    def note(self, kind: str, content: Any) -> list[DecodedItem]:
+        return self.say("message_delta", {"type": kind, "content": content})
+
+
+@pytest.fixture
+def ears() -> Ears:
+    return Ears()
+
+
+# -- the documents ----------------------------------------------------------------------------------------------------
+
+def test_the_documented_run_is_two_messages(ears: Ears) -> None:
+    ears.say("session_start")
+    ears.say("conversation_start", {"title": "新对话"})
+    ears.say("message_start", None, message={"id": "m", "model": "glm"})
+    ears.block(0, {"type": "thinking", "thinking": ""}, "Hm", "m")
+    ears.block(1, {"type": "text", "text": ""}, "I look.")
+    ears.block(2, {"type": "tool_use", "id": "call_1", "name": "search", "input": {}}, '{"q":', '"x"}')
+    ears.note("usage", {"stop_reason": "tool_use"})
+    ears.say("message_stop")
+    ears.say("message_start", None, message={"id": "n", "model": "glm"})
+    ears.block(3, {"type": "tool_result", "tool_use_id": "call_1", "content": "", "is_error": False}, "fo", "und")
+    ears.block(4, {"type": "text", "text": ""}, "Here.")
+    ears.note("usage", {"stop_reason": "end_turn"})
+    ears.say("message_stop")
+    ears.say("session_end", {"status": "completed", "duration_ms": 3})
+    kinds = [
+        type(one) for one in ears.heard if isinstance(one, MessageStarted | MessageEnded | ToolReturned | RemoteTurnEnd)
+    ]
+    assert kinds == [MessageStarted, MessageEnded, ToolReturned, MessageStarted, MessageEnded, RemoteTurnEnd]
+    [turn] = facts(ears.heard)
+    assert turn.parts == [
+        (BlockKind.THINKING, "Hmm"), (BlockKind.TEXT, "I look."),
+        (BlockKind.TOOL_USE, ("call_1", "search", {"q": "x"})), (BlockKind.TEXT, "Here.")]
+    assert (turn.results, turn.stops) == ({"call_1": ("found", False)}, [StopReason.TOOL_USE, StopReason.END_TURN])
+    assert [one.model for one in ears.heard if isinstance(one, MessageStarted)] == ["glm", "glm"]
+
+
+def test_one_message_of_several_rounds_is_several_messages(ears: Ears) -> None:
+    ears.say("message_start")
+    ears.block(0, {"type": "tool_use", "id": "a", "name": "one"}, "{}")
+    ears.block(1, {"type": "tool_use", "id": "b", "name": "two"}, "{}")
+    ears.block(2, {"type": "tool_result", "tool_use_id": "b", "content": "B"})
+    ears.block(3, {"type": "tool_result", "tool_use_id": "a", "content": "A", "is_error": True})
+    ears.block(4, {"type": "text", "text": "done"})
+    ears.note("usage", {"stop_reason": "max_tokens", "input_tokens": 3, "output_tokens": 4})
+    ears.say("message_stop")
+    ears.say("session_end", {"status": "completed"})
+    [turn] = facts(ears.heard)
+    assert turn.stops == [StopReason.TOOL_USE, StopReason.MAX_TOKENS]
+    assert turn.results == {"a": ("A", True), "b": ("B", False)}
+    assert turn.usage == Usage(input_tokens=3, output_tokens=4)
+    assert turn.ended == RemoteTurnEnd(stop_reason=StopReason.MAX_TOKENS)
+
+
+def test_a_providers_results_stay_in_its_message(ears: Ears) -> None:
+    ears.say("message_start")
+    ears.block(0, {"type": "server_tool_use", "id": "a", "name": "web"}, "{}")
+    [back] = ears.block(1, {"type": "tool_result", "tool_use_id": "a", "content": "pages"})
+    ears.block(2, {"type": "text", "text": "read"})
+    ears.say("session_end", {"status": "completed"})
+    assert isinstance(back, ToolReturned)
+    assert back.origin is ToolOrigin.PROVIDER
+    assert facts(ears.heard)[0].stops == [StopReason.END_TURN]
+
+
+def test_server_sent_events_are_heard_as_frames_are(ears: Ears) -> None:
+    for kind, data in (
+        ("session_start", {}), ("message_start", {}),
+        ("content_start", {"index": 0, "content_block": {"type": "text", "text": ""}}),
+        ("content_delta", {"index": 0, "delta": "hi"}), ("ping", {"type": "ping"}), ("content_stop", {"index": 0}),
+        ("message_stop", {}),
+    ):
+        ears.take(ParsedFrame("message", {"type": kind, "session_id": "run_1", "data": data}))
+    assert ears.take(ParsedFrame("done", {"type": "done", "data": {"type": "done"}})) == [RemoteTurnEnd()]
+    assert ears.take(ParsedFrame("done", {})) == []
+    assert facts(ears.heard)[0].words() == "hi"
+
+
+def test_events_without_any_envelope_are_heard(ears: Ears) -> None:
+    ears.take(ParsedFrame("", {"type": "event", "event": "message_start", "payload": {}}))
+    ears.take(ParsedFrame("content_delta", {"data": {"index": 0, "delta": "hi"}}))
+    assert facts([*ears.heard, *ears.hearing.end()])[0].words() == "hi"
+
+
+# -- blocks -----------------------------------------------------------------------------------------------------------
+
+def test_blocks_that_grow_side_by_side_are_told_one_after_the_other(ears: Ears) -> None:
+    ears.say("content_start", {"index": 0, "content_block": {"type": "text", "text": ""}})
+    ears.say("content_delta", {"index": 0, "delta": "he"})
+    ears.say("content_start", {"index": 1, "content_block": {"type": "tool_use", "id": "a", "name": "one"}})
+    ears.say("content_start", {"index": 2, "content_block": {"type": "tool_use", "id": "b", "name": "two"}})
+    for index, delta in ((2, '{"y"'), (0, "l"), (1, '{"x"'), (2, ":2}"), (0, "lo"), (1, ":1}")):
+        ears.say("content_delta", {"index": index, "delta": delta})
+    for index in (2, 0, 1):
+        ears.say("content_stop", {"index": index})
+    assert facts(ears.heard)[0].parts == [
+        (BlockKind.TEXT, "hello"), (BlockKind.TOOL_USE, ("a", "one", {"x": 1})),
+        (BlockKind.TOOL_USE, ("b", "two", {"y": 2}))]
+
+
+def test_deltas_may_be_objects_and_thoughts_may_be_signed(ears: Ears) -> None:
+    ears.block(0, {"type": "thinking"}, {"thinking": "so"}, {"signature": "sig"})
+    ears.block(1, {"type": "text"}, {"text": "hi"})
+    ears.block(2, {"type": "tool_use", "id": "a", "name": "one"}, {"partial_json": '{"x": 1}'})
+    ended = [one for one in ears.heard if isinstance(one, BlockEnded)]
+    assert [(one.text, one.signature) for one in ended[:2]] == [("so", "sig"), ("hi", None)]
+    assert ended[2].call is not None
+    assert ended[2].call.input == {"x": 1}
+    signed = Ears()
+    signed.block(0, {"type": "thinking", "thinking": "so", "signature": "sig"})
+    assert [one.signature for one in signed.heard if isinstance(one, BlockEnded)] == ["sig"]
+
+
+def test_pictures_come_by_address_or_whole(ears: Ears) -> None:
+    ears.block(0, {"type": "image", "source": {"type": "base64", "media_type": "image/gif", "data": "R0lG"}})
+    ears.block(1, {"type": "image", "source": {"type": "url", "media_type": None, "data": "https://x.test/a.png"}})
+    ears.block(2, {"type": "image", "source": {}})
+    assert [said for _, said in facts(ears.heard)[0].parts] == [
+        "data:image/gif;base64,R0lG", "https://x.test/a.png"]
+    assert read_image({"source": {"url": "https://x.test"}}) == ImagePart(url="https://x.test")
+    anything = {"type": "url", "media_type": "image/*", "data": "https://x.test"}
+    assert read_image({"source": anything}) == ImagePart(url="https://x.test")
+
+
+def test_what_a_tool_gave_back_may_be_blocks() -> None:
+    assert read_content([{"type": "text", "text": "a"}, {"type": "image", "source": {"url": "https://x.test"}}]) == (
+        TextPart(text="a"), ImagePart(url="https://x.test"))
+    assert read_content({"a": 1}) == '{"a":1}'
+    assert read_content(None) == ""
+
+
+def test_a_delta_of_a_block_that_has_ended_says_nothing(ears: Ears) -> None:
+    ears.block(0, {"type": "tool_result", "tool_use_id": "x"})
+    assert ears.say("content_delta", {"index": 0, "delta": "late"}) == []
+    ears.block(1, {"type": "text", "text": "a"})
+    assert ears.say("content_delta", {"index": 1, "delta": "late"}) == []
+
+
+# -- what is said about messages --------------------------------------------------------------------------------------
+
+def test_remarks_wait_for_the_end_of_a_block(ears: Ears) -> None:
+    ears.say("content_start", {"index": 0, "content_block": {"type": "text", "text": "a"}})
+    assert ears.note("intent", {"intent": "ask"}) == []
+    said = ears.say("content_stop", {"index": 0})
+    assert [type(one) for one in said] == [BlockEnded, MessageAnnotated]
+
+
+def test_content_may_be_json_in_a_string(ears: Ears) -> None:
+    [*_, note] = ears.note("recommended", '{"questions": ["What?"]}')
+    assert isinstance(note, MessageAnnotated)
+    assert (note.topic, note.content) == (AnnotationTopic.RECOMMENDED, {"questions": ["What?"]})
+    [note] = ears.note("preface", '{"as": "it is"}')
+    assert isinstance(note, MessageAnnotated)
+    assert note.content == '{"as": "it is"}'
+
+
+def test_a_bill_after_the_costs_is_no_remark_and_counts_what_was_not_told(ears: Ears) -> None:
+    ears.block(0, {"type": "text", "text": "a"})
+    ears.note("usage", {"stop_reason": "end_turn", "input_tokens": 5, "output_tokens": 7})
+    bill = {"prompt_tokens": 5, "completion_tokens": 7, "thinking_tokens": 2, "cache_read_tokens": 3}
+    assert ears.note("billing", bill) == []
+    ears.say("session_end", {"status": "completed"})
+    assert facts(ears.heard)[0].usage == Usage(
+        input_tokens=5, output_tokens=7, thinking_tokens=2, cache_read_tokens=3)
+
+
+def test_a_bill_alone_is_a_remark_and_counts(ears: Ears) -> None:
+    ears.block(0, {"type": "text", "text": "a"})
+    [note] = ears.note("billing", {"prompt_tokens": 5, "completion_tokens": 7})
+    assert isinstance(note, MessageAnnotated)
+    ears.say("message_stop")
+    assert facts(ears.heard)[0].usage == Usage(input_tokens=5, output_tokens=7)
+
+
+def test_costs_are_counted_once() -> None:
+    costs = UsageCounter()
+    costs.spent({"input_tokens": 1, "output_tokens": 2})
+    costs.message_over()
+    assert costs.take() == Usage(input_tokens=1, output_tokens=2)
+    costs.spent({"input_tokens": 10, "output_tokens": "20"})
+    costs.billed({"prompt_tokens": 11, "completion_tokens": 22, "thinking_tokens": -4})
+    costs.billed("nothing")
+    assert costs.take() == Usage(input_tokens=10, output_tokens=20)
+    assert costs.take() == Usage()
+
+
+def test_costs_that_come_after_the_last_message_are_not_lost(ears: Ears) -> None:
+    ears.block(0, {"type": "tool_use", "id": "a", "name": "one"}, "{}")
+    ears.note("confirmation_request", {"request_id": "r", "metadata": {"kind": "permission", "tool_use_id": "a"}})
+    ears.note("usage", {"stop_reason": "end_turn", "input_tokens": 5})
+    ears.say("message_stop")
+    ears.say("session_stopped", {"reason": "user_requested"})
+    ears.say("session_end", {"status": "cancelled"})
+    [turn] = facts(ears.heard)
+    assert turn.usage == Usage(input_tokens=5)
+    assert turn.ended == RemoteTurnEnd(outcome=Outcome.INTERRUPTED, stop_reason=StopReason.INTERRUPTED)
+
+
+# -- asks -------------------------------------------------------------------------------------------------------------
+
+def asked(ears: Ears, content: Any) -> RemoteAsk:
+    [*_, ask] = ears.note("confirmation_request", content)
+    assert isinstance(ask, RemoteAsk)
+    return ask
+
+
+def test_a_documented_request_is_about_the_last_call_of_that_tool(ears: Ears) -> None:
+    for call_id, name in (("a", "rm"), ("b", "ls"), ("c", "rm")):
+        ears.block(len(ears.heard), {"type": "tool_use", "id": call_id, "name": name, "input": {"path": call_id}})
+    documented = {"request_id": "r", "tool_name": "rm", "description": "Remove?", "options": ["approve", "reject"]}
+    one = asked(ears, orjson.dumps(documented).decode())
+    assert isinstance(one.ask, PermissionAsk)
+    assert (one.ask.call.call_id, one.ask.call.input, one.ask.description) == ("c", {"path": "c"}, "Remove?")
+    assert decode_ref(one.ref) == AskRef(run="run_1", kind="permission", request_id="r", seq=ears.seq)
+    assert ears.hearing.paused
+    ears.say("conversation_delta", {"title": "still"})
+    assert ears.hearing.paused
+    ears.block(77, {"type": "tool_result", "tool_use_id": "c"})
+    assert not ears.hearing.paused
+
+
+def test_a_permission_for_a_call_that_was_not_told_is_a_question(ears: Ears) -> None:
+    one = asked(ears, {"request_id": "r", "tool_name": "rm", "question": "May I?", "options": ["approve", "reject"]})
+    options = (Choice(label="approve"), Choice(label="reject"))
+    assert one.ask == QuestionAsk(questions=(Question(question="May I?", options=options),))
+
+
+@pytest.mark.parametrize(("content", "question"), [
+    ({"confirmation_type": "single_choice", "question": "Which?", "options": ["a", "b"]},
+     Question(question="Which?", options=(Choice(label="a"), Choice(label="b")))),
+    ({"confirmation_type": "multiple_choice", "title": "Which?", "options": [{"label": "a", "description": "A"}, 3]},
+     Question(question="Which?", options=(Choice(label="a", description="A"), Choice(label="3")), multi_select=True)),
+    ({"confirmation_type": "text_input", "question": "Name?"}, Question(question="Name?")),
+])
+def test_a_choice_is_a_question(ears: Ears, content: Any, question: Question) -> None:
+    assert asked(ears, content).ask == QuestionAsk(questions=(question,))
+
+
+def test_a_form_has_the_names_of_its_questions(ears: Ears) -> None:
+    one = asked(ears, {"questions": [{"id": "colour", "label": "Which?", "options": ["red"]}, {"question": "Why?"}]})
+    assert one.ask == QuestionAsk(questions=(
+        Question(question="Which?", options=(Choice(label="red"),)), Question(question="Why?")))
+    assert decode_ref(one.ref).ids == ("colour", "1")
+
+
+def test_long_and_failed_runs_ask(ears: Ears) -> None:
+    [going] = ears.say("long_running_confirm", {"turn": 20, "message": "Go on?"})
+    [back] = ears.say("rollback_options", {"task_id": "t", "options": ["undo", {"id": "x", "action": "all"}],
+                                           "error": "broke"})
+    assert isinstance(going, RemoteAsk)
+    assert going.ask == ContinuationAsk(turn=20, message="Go on?")
+    assert isinstance(back, RemoteAsk)
+    assert back.ask == RollbackAsk(task_id="t", error="broke", options=(
+        {"id": "undo", "label": "undo"}, {"id": "x", "action": "all"}))
+
+
+def test_a_form_that_is_no_longer_pending_asks_nothing(ears: Ears) -> None:
+    assert ears.note("hitl", {"status": "answered", "questions": [{"question": "?"}]}) == []
+
+
+def test_refs_are_words() -> None:
+    ref = AskRef(run="run", kind="question", request_id="r", seq=4, ids=("0",), precise=True)
+    assert decode_ref(encode_ref(ref)) == ref
+    with pytest.raises(BackendFailed):
+        decode_ref("nonsense")
+
+
+# -- beside, and the end ----------------------------------------------------------------------------------------------
+
+def test_what_is_said_of_the_conversation(ears: Ears) -> None:
+    assert ears.say("conversation_delta", {"title": "New"}) == [SessionUpdated(title="New")]
+    assert ears.say("conversation_delta", {"metadata": {"a": 1}}) == [SessionUpdated(metadata={"a": 1})]
+    [compacted] = ears.say("conversation_delta", {"compressed": {"summary": "much", "trimmed_count": 9}})
+    assert isinstance(compacted, SessionCompacted)
+    assert (compacted.summary, compacted.archived) == ("much", 9)
+    assert ears.say("conversation_start", {"title": "Old"}) == [], "where it stands is no change"
+
+
+def test_a_notification_is_a_notice(ears: Ears) -> None:
+    payload = {"notification_type": "task_done", "title": "Done", "message": "All of it"}
+    [notice] = ears.take(ParsedFrame("", {"type": "event", "event": "notification", "payload": payload, "seq": 0}))
+    assert notice == NoticePosted(topic="task_done", title="Done", detail=payload)
+
+
+@pytest.mark.parametrize(("kind", "code", "retryable"), [
+    ("network_error", FaultCode.BACKEND, True), ("timeout_error", FaultCode.TIMEOUT, True),
+    ("overloaded_error", FaultCode.OVERLOADED, True), ("internal_error", FaultCode.BACKEND, False),
+    ("validation_error", FaultCode.INVALID, False), ("model_not_configured", FaultCode.BACKEND, False),
+])
+def test_an_error_is_a_fault(ears: Ears, kind: str, code: FaultCode, retryable: bool) -> None:
+    ears.block(0, {"type": "text", "text": "half"})
+    ears.say("error", {"error": {"type": kind, "message": "why"}})
+    assert ears.hearing.closing
+    ears.say("message_stop")
+    assert ears.hearing.closing
+    [ended] = ears.say("session_end", {"status": "failed"})
+    assert isinstance(ended, RemoteTurnEnd)
+    assert ended.fault is not None
+    assert (ended.fault.code, ended.fault.message, ended.fault.retryable) == (code, "why", retryable)
+    late = code is FaultCode.TIMEOUT
+    assert (ended.outcome, ended.stop_reason) == (Outcome.FAILED, StopReason.TIMEOUT if late else StopReason.ERROR)
+
+
+def test_runs_follow_one_another_in_one_hearing(ears: Ears) -> None:
+    for run in ("run_1", "run_2", "run_3"):
+        ears.run = run
+        ears.say("session_start")
+        ears.block(0, {"type": "text", "text": run})
+        if run != "run_2":  # which is broken off
+            ears.say("session_end", {"status": "completed"})
+            assert ears.block(1, {"type": "text", "text": "late"}) == []
+    assert [turn.words() for turn in facts(ears.heard)] == ["run_1", "run_2run_3"]
+
+
+# -- words ------------------------------------------------------------------------------------------------------------
+
+def test_words_are_read_from_the_table() -> None:
+    assert [outcome_of(word) for word in ("completed", "failed", "cancelled", "moved_to_background", 3)] == [
+        Outcome.COMPLETED, Outcome.FAILED, Outcome.INTERRUPTED, None, None]
+    assert [stop_reason_of(word) for word in ("tool_use", "max_tokens", "refusal", "end_turn", "stop", None)] == [
+        StopReason.TOOL_USE, StopReason.MAX_TOKENS, StopReason.REFUSAL, *[StopReason.END_TURN] * 3]
+    assert [stop_cause(word) for word in ("user_requested", "timeout", "error", "else", None)] == [
+        StopReason.INTERRUPTED, StopReason.TIMEOUT, StopReason.ERROR, *[StopReason.INTERRUPTED] * 2]
+    assert (origin_of("server_tool_use"), origin_of("tool_use"), origin_of("text")) == (
+        ToolOrigin.PROVIDER, ToolOrigin.BUILTIN, None)
+    assert read_fault("words").message == "words"
+    assert meanings("outcome", Outcome)["cancelled"] is Outcome.INTERRUPTED

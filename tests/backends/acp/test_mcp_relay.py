@@ -1,0 +1,143 @@
+"""The relay between an agent and the MCP servers that clients named: it connects where clients may send it."""
+
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from gateway.backends.acp.mcp_relay import MAX_SERVERS, McpRelay, mcp_server_params
+from gateway.client import AddressPolicy
+
+HTTP = frozenset({"http", "sse"})
+LOOPBACK = AddressPolicy(["127.0.0.1"])
+
+
+@asynccontextmanager
+async def mcp_server() -> AsyncIterator[tuple[int, list[web.Request]]]:
+    """A server on this machine; it remembers who has asked."""
+    heard: list[web.Request] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        heard.append(request)
+        if request.path == "/away":
+            raise web.HTTPFound("http://169.254.169.254/latest")
+        if request.path == "/closed":
+            return web.Response(status=401, headers={"WWW-Authenticate": 'Bearer resource_metadata="http://10.0.0.1/"'})
+        if request.path == "/torn":
+            response = web.StreamResponse(headers={"Content-Length": "100"})
+            await response.prepare(request)
+            await response.write(b"half")
+            assert request.transport is not None
+            request.transport.abort()
+            return response
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Mcp-Session-Id": "s1"})
+        await response.prepare(request)
+        await response.write(b"data: " + await request.read())
+        await response.write(b"\n\n")
+        return response
+
+    app = web.Application()
+    app.router.add_route("*", "/{path}", answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield runner.addresses[0][1], heard
+    finally:
+        await runner.cleanup()
+
+
+@asynccontextmanager
+async def relay_to(url: str, policy: AddressPolicy) -> AsyncIterator[tuple[str, aiohttp.ClientSession]]:
+    relay = McpRelay(policy)
+    try:
+        async with aiohttp.ClientSession() as http:
+            yield await relay.address(url), http
+    finally:
+        await relay.close()
+
+
+async def test_requests_and_streams_pass_through() -> None:
+    async with mcp_server() as (port, heard), relay_to(f"http://127.0.0.1:{port}/mcp?k=v", LOOPBACK) as (url, http):
+        headers = {"Authorization": "Bearer x", "Mcp-Session-Id": "s1", "Content-Type": "application/json"}
+        async with http.post(url, data=b"{}", headers=headers) as answer:
+            assert (answer.status, await answer.read()) == (200, b"data: {}\n\n")
+            assert answer.headers["Mcp-Session-Id"] == "s1"
+        async with http.put(url) as answer:
+            assert answer.status == 404
+        async with http.get(f"{url}0") as answer:
+            assert answer.status == 404, "nobody guesses the path of a server"
+    [request] = heard
+    assert (request.method, request.path_qs, request.headers["Authorization"]) == ("POST", "/mcp?k=v", "Bearer x")
+    assert request.host == f"127.0.0.1:{port}"
+
+
+async def test_a_name_that_leads_home_when_it_is_connected_to_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = ["93.184.215.14", "127.0.0.1"]
+    policy = AddressPolicy()
+
+    def lookup(host: str, port: Any, **given: Any) -> list[Any]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (answers.pop(0), port))]
+
+    async with mcp_server() as (port, heard):
+        url = f"http://rebind.example:{port}/mcp"
+        async with relay_to(url, policy) as (address, http):
+            monkeypatch.setattr(socket, "getaddrinfo", lookup)
+            assert await policy.problem_resolved(url) is None, "the name is public when it is looked at"
+            async with http.post(address, data=b"{}") as answer:
+                assert answer.status == 502
+                assert "not a public address" in await answer.text()
+    assert (heard, answers) == ([], [])
+
+
+async def test_a_literal_address_is_refused_too() -> None:
+    async with (
+        mcp_server() as (port, heard), relay_to(f"http://127.0.0.1:{port}/mcp", AddressPolicy()) as (url, http),
+        http.post(url) as answer,
+    ):
+        assert answer.status == 502
+    assert heard == []
+
+
+@pytest.mark.parametrize(("path", "status"), [("away", 502), ("closed", 401)])
+async def test_the_agent_is_sent_nowhere_else(path: str, status: int) -> None:
+    async with (
+        mcp_server() as (port, _), relay_to(f"http://127.0.0.1:{port}/{path}", LOOPBACK) as (url, http),
+        http.get(url, allow_redirects=False) as answer,
+    ):
+        assert answer.status == status
+        assert not {"Location", "WWW-Authenticate"} & set(answer.headers)
+        assert "169.254" not in await answer.text()
+
+
+async def test_an_answer_that_breaks_off_breaks_off_here_too() -> None:
+    async with mcp_server() as (port, _), relay_to(f"http://127.0.0.1:{port}/torn", LOOPBACK) as (url, http):
+        with pytest.raises(aiohttp.ClientError):
+            async with http.get(url) as answer:
+                await answer.read()
+        async with http.put(url) as answer:
+            assert answer.status == 404, "the relay goes on"
+
+
+async def test_an_agent_is_told_of_the_relay_and_of_listed_hosts() -> None:
+    given = [
+        {"name": "a", "url": "https://mcp.example.com/x"}, {"name": "b", "url": "https://wiki.corp.example./mcp"},
+        {"name": "c", "url": "http://169.254.169.254/"}, {"name": "d", "url": "file:///etc/passwd"},
+        {"name": "f", "url": "http://[x"},
+        {"name": "e", "type": "sse", "url": "https://mcp.example.com/sse"},
+    ]
+    policy = AddressPolicy(["*.corp.example"])
+    relay = McpRelay(policy)
+    try:
+        told = {one["name"]: one["url"] for one in await mcp_server_params(given, HTTP, policy, relay)}
+        assert told == {"a": await relay.address("https://mcp.example.com/x"), "b": "https://wiki.corp.example./mcp"}
+        assert told["a"].startswith("http://127.0.0.1:")
+        for number in range(MAX_SERVERS):
+            await relay.address(f"https://example.com/{number}")
+        assert len(relay._targets) == MAX_SERVERS
+    finally:
+        await relay.close()

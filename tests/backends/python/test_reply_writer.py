@@ -1,0 +1,209 @@
+"""Strings become a message that opens and closes by itself, wherever events stand between them."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator
+from enum import StrEnum
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.backends.python.reply_writer import ReplyWriter, UnsupportedOutput
+from gateway.client import EventWriter
+from gateway.model import (
+    AnnotationTopic,
+    BlockEnded,
+    BlockKind,
+    ContinuationAsk,
+    Event,
+    GrammarError,
+    MessageStarted,
+    NoticePosted,
+    ScopeOpened,
+    ScopeStatus,
+    ScopeStatusChanged,
+    SendMessage,
+    SessionUpdated,
+    StopReason,
+    ToolReturned,
+)
+from gateway.ports import Turn
+from tests.support.backends.function_backends import function_backend
+from tests.support.backends.turn_driver import FakeTurn, play
+
+
+def reply() -> ReplyWriter:
+    return ReplyWriter(FakeTurn(SendMessage(content="go")))
+
+
+def names(said: list[Any]) -> list[str]:
+    return [one.name for one in said]
+
+
+def test_the_first_string_opens_a_message_and_the_next_one_goes_on() -> None:
+    saying = reply()
+    assert names(saying.take("one")) == ["message.started", "block.started", "block.delta"]
+    assert names(saying.take("two")) == ["block.delta"]
+    [ended, message] = saying.close()
+    assert (ended.text, message.stop_reason) == ("onetwo", StopReason.END_TURN)  # type: ignore[union-attr]
+    assert saying.close() == []
+
+
+def test_an_empty_string_says_nothing() -> None:
+    assert reply().take("") == []
+
+
+def test_a_string_of_another_class_is_a_string() -> None:
+    class Colour(StrEnum):
+        RED = "red"
+
+    delta = reply().take(Colour.RED)[-1]
+    assert type(delta.delta) is str  # type: ignore[union-attr]
+
+
+def test_a_message_of_the_agents_ends_ours_first() -> None:
+    saying = reply()
+    saying.take("one")
+    assert names(saying.take(MessageStarted(message_id="m"))) == ["block.ended", "message.ended", "message.started"]
+    [start, _] = saying.take("two")
+    assert start.message_id == "m", "and strings are text of the message that is open"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("item", [None, 7, b"bytes", {"text": "x"}, object(), [["x", None]]])
+def test_what_is_neither_words_nor_event_is_told(item: Any) -> None:
+    kind = "NoneType" if isinstance(item, list) else type(item).__name__
+    with pytest.raises(
+        UnsupportedOutput, match=f"The agent 'demo' said something of type {kind}; it may say strings, events"
+    ):
+        reply().take(item)
+
+
+def test_strings_wait_for_the_end_of_a_block_and_no_longer() -> None:
+    saying, pen = reply(), EventWriter(FakeTurn(SendMessage(content="go")))
+    assert names(saying.take([pen.start_message(), pen.start(BlockKind.THINKING), "words"])) == [
+        "message.started", "block.started"]
+    assert names(saying.take(pen.end())) == ["block.ended", "block.started", "block.delta"]
+    assert names(saying.take(pen.end_message())) == ["block.ended", "message.ended"]
+
+
+def test_strings_that_wait_for_a_block_are_not_lost_in_silence() -> None:
+    saying, pen = reply(), EventWriter(FakeTurn(SendMessage(content="go")))
+    saying.take([pen.start_message(), pen.start(BlockKind.THINKING), "words"])
+    with pytest.raises(GrammarError, match="was left open"):
+        saying.close()
+
+
+# -- any mix ----------------------------------------------------------------------------------------------------------
+
+Step = Callable[[Turn, EventWriter], Iterator[Any]]
+words = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
+
+
+def thinking(between: list[str]) -> Step:
+    def step(turn: Turn, pen: EventWriter) -> Iterator[Any]:
+        yield pen.start_message()
+        yield from between
+        yield pen.start(BlockKind.THINKING)
+        yield pen.delta("hm")
+        yield from between
+        yield pen.end()
+        yield from between
+        yield pen.annotate(AnnotationTopic.INTENT, "to think")
+        yield from between
+        yield pen.end_message()
+    return step
+
+
+def calling(between: list[str]) -> Step:
+    def step(turn: Turn, pen: EventWriter) -> Iterator[Any]:
+        yield [pen.start_message(), *pen.call("clock"), *between, pen.end_message(stop_reason=StopReason.TOOL_USE)]
+        yield from between
+        yield ToolReturned(call_id=pen.calls[-1].call_id, content="noon")
+    return step
+
+
+def forking(between: list[str]) -> Step:
+    def step(turn: Turn, pen: EventWriter) -> Iterator[Any]:
+        child = EventWriter(turn, turn.mint("scope"))
+        yield child.emit(ScopeOpened(parent="root"))
+        yield child.start_message()
+        yield from between
+        yield child.think("so")
+        yield child.end_message()
+        yield from between
+        yield child.emit(ScopeStatusChanged(status=ScopeStatus.ENDED))
+    return step
+
+
+def beside(between: list[str]) -> Step:
+    def step(turn: Turn, pen: EventWriter) -> Iterator[Any]:
+        yield (NoticePosted(topic="t", title="t"), *between)
+        yield SessionUpdated(title="t")
+    return step
+
+
+def plainly(between: list[str]) -> Step:
+    return lambda turn, pen: iter(between)
+
+
+ASKS = ContinuationAsk(turn=1, message="Go on?")
+
+
+def asking(between: list[str]) -> Step:
+    return lambda turn, pen: iter([*between, ASKS, *between])
+
+
+steps = st.lists(st.builds(
+    lambda make, between: make(between),
+    st.sampled_from([thinking, calling, forking, beside, plainly, plainly, asking]), st.lists(words, max_size=3),
+), max_size=6)
+
+
+def strings(items: Any) -> Iterator[str]:
+    for item in items:
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, list | tuple):
+            yield from strings(item)
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@given(steps)
+def test_any_mix_is_lawful_and_its_text_is_the_strings_joined(plain: bool, mix: list[Step]) -> None:
+    said: list[Any] = []
+
+    async def asynchronous(turn: Any) -> AsyncGenerator[Any, None]:
+        pen = EventWriter(turn)
+        for step in mix:
+            for item in step(turn, pen):
+                said.append(item)
+                if item is ASKS:
+                    await turn.ask(item)
+                else:
+                    yield item
+
+    def in_a_thread(turn: Any) -> Iterator[Any]:
+        pen = EventWriter(turn)
+        for step in mix:
+            for item in step(turn, pen):
+                said.append(item)
+                if item is ASKS:
+                    turn.ask(item)
+                else:
+                    yield item
+
+    turn = asyncio.run(
+        play(function_backend(in_a_thread if plain else asynchronous), FakeTurn(SendMessage(content="go")))
+    )
+    assert turn.text == "".join(strings(said)), "and the grammar was checked on the way"
+    passed = [item for item in flat(said) if isinstance(item, Event) and not isinstance(item, BlockEnded)]
+    assert all(event in turn.events for event in passed), "events pass through as they are"
+
+
+def flat(items: Any) -> Iterator[Any]:
+    for item in items:
+        if isinstance(item, list | tuple):
+            yield from flat(item)
+        else:
+            yield item

@@ -1,0 +1,126 @@
+"""A call that people are asked about says so from its end on, and no other call waits for long."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+from gateway.backends.remote.permissions import with_held_calls
+from gateway.errors import BackendFailed
+from gateway.model import (
+    BlockDelta,
+    BlockEnded,
+    BlockKind,
+    MessageEnded,
+    Permission,
+    PermissionAsk,
+    StopReason,
+    ToolCall,
+    ToolOrigin,
+    ToolReturned,
+    ToolStatus,
+    ToolStatusChanged,
+)
+from gateway.ports import ScopedEvent
+from gateway.ports.remote import DecodedItem, RemoteAsk
+from tests.backends.remote.test_backend import OWNER, far, near, say, where
+
+LONG = 3600.0
+"""Nobody waits so long: what is held for it is told because of something else."""
+ONE, TWO = ToolCall(call_id="one", name="saw"), ToolCall(call_id="two", name="axe")
+OWN = ToolCall(call_id="own", name="lamp", origin=ToolOrigin.CLIENT)
+WORD = BlockDelta(block_id="w", message_id="m", kind=BlockKind.TEXT, delta="hi")
+END = MessageEnded(message_id="m", stop_reason=StopReason.TOOL_USE)
+
+
+def made(call: ToolCall) -> BlockEnded:
+    return BlockEnded(block_id=call.call_id, message_id="m", kind=BlockKind.TOOL_USE, call=call)
+
+
+def asked(call: ToolCall) -> RemoteAsk:
+    return RemoteAsk(ask=PermissionAsk(call=call), ref=call.call_id)
+
+
+def permissions(heard: list[DecodedItem]) -> list[Permission]:
+    events = [one.event if isinstance(one, ScopedEvent) else one for one in heard]
+    return [event.call.permission for event in events if isinstance(event, BlockEnded) and event.call is not None]
+
+
+class Server:
+    """Says one thing after the other, and then is silent, until it is hung up on."""
+
+    def __init__(self, *heard: DecodedItem | Exception, silent: bool = False) -> None:
+        self.heard, self.silent, self.closed = heard, silent, False
+
+    async def stream(self) -> AsyncGenerator[DecodedItem, None]:
+        try:
+            for one in self.heard:
+                if isinstance(one, Exception):
+                    raise one
+                yield one
+            if self.silent:
+                await asyncio.Event().wait()
+        finally:
+            self.closed = True
+
+
+async def all_of(*heard: DecodedItem) -> list[DecodedItem]:
+    return [one async for one in with_held_calls(Server(*heard).stream(), LONG)]
+
+
+async def test_the_calls_that_are_asked_about_say_so() -> None:
+    waits = ToolStatusChanged(call_id="two", status=ToolStatus.AWAITING_INPUT)
+    heard = await all_of(made(ONE), made(TWO), END, waits, asked(TWO))
+    assert permissions(heard) == [Permission.ALLOW, Permission.ASK]
+    assert heard[2:] == [END, waits, asked(TWO)]
+
+
+async def test_those_of_sub_agents_do_too() -> None:
+    heard = await all_of(ScopedEvent("kid", made(ONE)), ScopedEvent("kid", END), asked(ONE))
+    assert permissions(heard) == [Permission.ASK]
+    assert all(isinstance(one, ScopedEvent) for one in heard[:2])
+
+
+@pytest.mark.parametrize("shown", [
+    WORD, ToolReturned(call_id="one"), ToolStatusChanged(call_id="one", status=ToolStatus.RUNNING),
+])
+async def test_whatever_shows_a_call_at_work_tells_it_at_once(shown: DecodedItem) -> None:
+    server = Server(made(ONE), END, shown, silent=True)
+    async with asyncio.timeout(30), aclosing(with_held_calls(server.stream(), LONG)) as stream:
+        assert [await anext(stream) for _ in range(3)] == [made(ONE), END, shown]
+    assert server.closed
+
+
+async def test_a_server_that_is_silent_is_not_waited_for() -> None:
+    server = Server(made(ONE), silent=True)
+    async with asyncio.timeout(30), aclosing(with_held_calls(server.stream(), 0.0)) as stream:
+        assert await anext(stream) == made(ONE)
+    assert server.closed
+
+
+async def test_a_call_of_the_client_and_one_that_is_known_to_ask_are_not_held() -> None:
+    careful = ToolCall(call_id="c", name="saw", permission=Permission.ASK)
+    server = Server(made(OWN), made(careful), silent=True)
+    async with asyncio.timeout(30), aclosing(with_held_calls(server.stream(), LONG)) as stream:
+        assert [await anext(stream) for _ in range(2)] == [made(OWN), made(careful)]
+
+
+async def test_what_was_held_is_told_before_a_failure() -> None:
+    told = list[DecodedItem]()
+    with pytest.raises(BackendFailed):
+        async for one in with_held_calls(Server(made(ONE), BackendFailed("cut")).stream(), LONG):
+            told.append(one)
+    assert told == [made(ONE)]
+
+
+@pytest.mark.parametrize("dialect", ["blade", "zenflux", "aap", "cas"])
+async def test_a_call_that_waits_for_a_permission_is_told_so_in_every_dialect(tmp_path: Path, dialect: str) -> None:
+    async with far(tmp_path) as there, near(tmp_path, dialect, where(there, dialect)) as here:
+        view = await here.gateway.sessions.create(OWNER, "demo")
+        await say(here, view, "/permit")
+        assert [pending.ask.kind for pending in view.asks.values()] == ["permission"]
+        await here.gateway.runtime.log.wait_stored(view.session_id, view.head)
+        records = await here.gateway.sessions.records(OWNER, view.session_id)
+        assert permissions([record.event for record in records]) == [Permission.ASK]

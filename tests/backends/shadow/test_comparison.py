@@ -1,0 +1,90 @@
+"""What a turn is made of, seen without its words."""
+
+from gateway.backends.shadow import TurnStructure, differences
+from gateway.client import EventWriter
+from gateway.errors import RateLimited
+from gateway.model import (
+    ClientToolAsk,
+    PermissionAsk,
+    Question,
+    QuestionAsk,
+    ScopeOpened,
+    SessionCompacted,
+    StopReason,
+    ToolCall,
+    ToolReturned,
+)
+from gateway.ports import BackendEvent, ScopedEvent
+
+
+class Ids:
+    def __init__(self) -> None:
+        self.last = 0
+
+    def mint(self, prefix: str) -> str:
+        self.last += 1
+        return f"{prefix}_{self.last}"
+
+
+def facts(*said: BackendEvent | list[BackendEvent]) -> list[str]:
+    structure = TurnStructure()
+    for one in said:
+        for event in one if isinstance(one, list) else [one]:
+            structure.say(event)
+    return structure.facts
+
+
+def test_words_do_not_count_and_neither_does_how_they_are_cut() -> None:
+    pen, other = EventWriter(Ids()), EventWriter(Ids())
+    first = facts(pen.start_message(), pen.text("Hello"), pen.text(" there"), pen.end_message())
+    second = facts(
+        other.start_message(), other.text("Good day"), other.end_message(),
+        other.start_message(), other.text("!"), other.end_message(),
+    )
+    assert first == second == ["text", "ended: end_turn"]
+
+
+def test_calls_count_by_name_and_by_the_names_of_what_they_are_given() -> None:
+    pen = EventWriter(Ids())
+    said = facts(
+        pen.start_message(), pen.think("hm"), pen.call("search", {"query": "x", "limit": 1}, call_id="c"),
+        pen.end_message(stop_reason=StopReason.TOOL_USE), ToolReturned(call_id="c", content="y", is_error=True),
+    )
+    assert said == ["thinking", "call search(limit, query)", "result of search: error", "ended: end_turn"]
+
+
+def test_results_of_calls_that_ran_side_by_side_come_in_any_order() -> None:
+    def told(*order: str) -> list[str]:
+        pen = EventWriter(Ids())
+        return facts(
+            pen.start_message(), pen.call("a", call_id="1"), pen.call("b", call_id="2"), pen.end_message(),
+            [ToolReturned(call_id=name) for name in order],
+            pen.start_message(), pen.text("done"), pen.end_message(stop_reason=StopReason.MAX_TOKENS),
+        )
+
+    assert told("1", "2") == told("2", "1")
+    assert told("1", "2")[-1] == "ended: max_tokens"
+
+
+def test_sub_agents_asks_and_failures_count() -> None:
+    structure = TurnStructure()
+    structure.say(ScopedEvent("s", ScopeOpened(parent="root")))
+    pen = EventWriter(Ids(), "s")
+    for said in [pen.start_message(), *pen.text("below"), pen.end_message()]:
+        structure.say(said)
+    call = ToolCall(call_id="c", name="book")
+    structure.ask([QuestionAsk(questions=(Question(question="a"), Question(question="b"))), PermissionAsk(call=call)])
+    structure.ask([ClientToolAsk(call=call)], "s")
+    structure.say(SessionCompacted(compaction_id="x", summary="y"))
+    structure.fail(RateLimited("slowly"))
+    assert structure.facts == [
+        "sub-agent opened", "sub-agent: text", "asked: question (2)", "asked: permission book",
+        "sub-agent: asked: client_tool book", "compacted", "failed: rate_limited",
+    ]
+
+
+def test_differences_say_where_and_what() -> None:
+    first, second = ["text", "call a()", "ended: end_turn"], ["text", "call b()", "ended: end_turn"]
+    assert differences(first, first) == []
+    assert differences(first, second) == [{"at": 1, "first": ["call a()"], "second": ["call b()"]}]
+    assert differences(first, first[:1]) == [{"at": 1, "first": first[1:], "second": []}]

@@ -1,0 +1,28 @@
+"""The translation alone is the one that the server makes: whole in, whole out."""
+
+import pytest
+
+from bench.measure import BenchFailure
+from bench.model_service import answer
+from bench.protocols import words
+from bench.scenarios.translation import decode_response, translation
+from gateway.model import BlockDelta, MessageEnded
+
+
+def test_what_the_model_says_is_heard_word_for_word() -> None:
+    talk = words(40)
+    said = decode_response(answer(talk))
+    assert [event.delta for event in said if isinstance(event, BlockDelta)] == list(talk.deltas)
+    assert isinstance(said[-1], MessageEnded)
+    assert said[-1].usage.output_tokens == 40
+
+
+def test_an_answer_that_is_cut_is_no_answer() -> None:
+    with pytest.raises(BenchFailure, match="not read to its end"):
+        decode_response(answer(words(3))[:-1])
+
+
+def test_both_halves_and_the_whole_are_told() -> None:
+    rows = list(translation((50, 2)))
+    assert [row.unit for row in rows] == ["µs/delta"] * 3
+    assert all(row.figures["dragoman"].median > 0 for row in rows)

@@ -1,0 +1,236 @@
+"""Whatever order facts come in, what the scribe says is lawful, and adds up to the facts."""
+
+import json
+from itertools import count
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.client import StreamAssembler
+from gateway.model import (
+    ROOT,
+    BlockDelta,
+    BlockEnded,
+    BlockKind,
+    BlockStarted,
+    DataPart,
+    Grammar,
+    ImagePart,
+    InputAccepted,
+    MessageEnded,
+    MessageStarted,
+    SendMessage,
+    StopReason,
+    ToolCall,
+    ToolReturned,
+    ToolStatus,
+    ToolStatusChanged,
+    TurnStarted,
+    Usage,
+)
+from gateway.ports import BackendEvent, ScopedEvent
+
+
+def scribe(scope_id: str = ROOT) -> StreamAssembler:
+    numbers = count(1)
+    return StreamAssembler(lambda prefix: f"{prefix}_{next(numbers)}", scope_id)
+
+
+def lawful(said: list[BackendEvent]) -> Grammar:
+    grammar = Grammar()
+    grammar.check(InputAccepted(command_id="c", command=SendMessage(content="hi")))
+    grammar.check(TurnStarted(command_id="c"))
+    for one in said:
+        assert not isinstance(one, ScopedEvent)
+        grammar.check(one)
+    return grammar
+
+
+def wholes(said: list[BackendEvent]) -> list[tuple[str, object]]:
+    """Every block that ended: its text, or the name and input of its call."""
+    ended = [one for one in said if isinstance(one, BlockEnded)]
+    return [(one.kind, (one.call.name, one.call.input) if one.call else one.text) for one in ended if not one.torn]
+
+
+# -- facts in any order ------------------------------------------------------------------------------------------------
+
+TEXTS = st.lists(st.text(min_size=1, max_size=6), max_size=4)
+INPUTS = st.dictionaries(st.text(max_size=4), st.integers() | st.text(max_size=5), max_size=3)
+BLOCKS = st.lists(st.one_of(
+    st.tuples(st.just(BlockKind.TEXT), TEXTS),
+    st.tuples(st.just(BlockKind.THINKING), TEXTS),
+    st.tuples(st.just(BlockKind.TOOL_USE), INPUTS),
+), min_size=1, max_size=6)
+
+
+def pieces(text: str, size: int) -> list[str]:
+    return [text[at:at + size] for at in range(0, len(text), size)]
+
+
+@given(blocks=BLOCKS, size=st.integers(1, 7), chance=st.randoms(use_true_random=False))
+def test_blocks_that_grow_side_by_side_are_told_one_after_the_other(blocks, size, chance) -> None:  # type: ignore[no-untyped-def]
+    facts: list[list[tuple[str, object]]] = []
+    for kind, content in blocks:
+        if kind is BlockKind.TOOL_USE:
+            written = json.dumps(content)
+            facts.append([("call", None), *(("arguments", piece) for piece in pieces(written, size)), ("end", None)])
+        else:
+            facts.append([*((str(kind), piece) for piece in content), ("end", None)])
+    hand, said, begun = scribe(), [], []
+    waiting = {key: list(steps) for key, steps in enumerate(facts)}
+    while waiting:
+        key = chance.choice(sorted(waiting))
+        what, piece = waiting[key].pop(0)
+        if not waiting[key]:
+            del waiting[key]
+        if what == "call":
+            begun.append(key)
+            said += hand.call(key, ToolCall(call_id=f"call-{key}", name=f"tool-{key}"))
+        elif what == "arguments":
+            said += hand.input_delta(key, piece)
+        elif what == "end":
+            said += hand.end(key)
+        else:
+            begun += [] if key in begun else [key]
+            said += hand.text_delta(key, piece, BlockKind(what))
+    said += hand.finish(StopReason.TOOL_USE, Usage(output_tokens=3))
+    lawful(said)
+    expected = [
+        (kind, (f"tool-{key}", content) if kind is BlockKind.TOOL_USE else "".join(content))
+        for key in begun for kind, content in [blocks[key]]
+    ]
+    assert wholes(said) == expected
+    deltas = "".join(one.delta for one in said if isinstance(one, BlockDelta) and one.kind is not BlockKind.TOOL_USE)
+    assert deltas == "".join(str(whole) for kind, whole in expected if kind is not BlockKind.TOOL_USE)
+    if begun:
+        assert isinstance(said[0], MessageStarted) and isinstance(said[-1], MessageEnded)
+        assert (said[-1].stop_reason, said[-1].usage) == (StopReason.TOOL_USE, Usage(output_tokens=3))
+    else:
+        assert said == []
+
+
+def test_the_first_block_is_told_while_it_grows() -> None:
+    hand = scribe()
+    hand.begin(model="m")
+    assert [type(one) for one in hand.text_delta("a", "One")] == [BlockStarted, BlockDelta]
+    assert hand.text_delta("b", "Two") == []
+    assert [one.delta for one in hand.text_delta("a", " more") if isinstance(one, BlockDelta)] == [" more"]
+    assert wholes(hand.end("a")) == [(BlockKind.TEXT, "One more")]
+    assert wholes(hand.finish()) == [(BlockKind.TEXT, "Two")]
+
+
+def test_a_text_that_is_told_whole_again_and_again_grows_by_what_is_new() -> None:
+    hand = scribe()
+    said = [
+        *hand.text_so_far("a", "Hello"),
+        *hand.text_so_far("a", "Hello"),
+        *hand.text_so_far("a", "Hello, world"),
+        *hand.finish(),
+    ]
+    assert [one.delta for one in said if isinstance(one, BlockDelta)] == ["Hello", ", world"]
+    lawful(said)
+
+
+# -- calls -------------------------------------------------------------------------------------------------------------
+
+def test_two_calls_with_one_id_are_two_calls() -> None:
+    hand = scribe()
+    said = [
+        *hand.whole_call(0, ToolCall(call_id="x", name="a", input={"n": 1})),
+        *hand.whole_call(1, ToolCall(call_id="x", name="b", input={"n": 2})), *hand.finish(),
+    ]
+    ids = [one.call.call_id for one in said if isinstance(one, BlockEnded) and one.call]
+    assert ids[0] == "x" and len(set(ids)) == 2
+    lawful(said)
+
+
+def test_a_key_that_is_used_again_stands_for_another_block() -> None:
+    """Also while the block before it waits to be told."""
+    teller = scribe()
+    said = [*teller.text_delta("text", "hello"), *teller.call(0, ToolCall(call_id="c1", name="one"))]
+    said += [*teller.input_delta(0, '{"a":1}'), *teller.call(0, ToolCall(call_id="c2", name="two"))]
+    said += [*teller.input_delta(0, '{"b":2}'), *teller.text_delta("more", "and"), *teller.end("more")]
+    said += [*teller.text_delta("more", "so on"), *teller.end(0), *teller.input_delta(0, "late"), *teller.finish()]
+    lawful(said)
+    assert wholes(said) == [
+        ("text", "hello"), ("tool_use", ("one", {"a": 1})), ("tool_use", ("two", {"b": 2})), ("text", "and"),
+        ("text", "so on"),
+    ]
+
+
+@pytest.mark.parametrize("written", ["{\"a\": ", "[1]", "nonsense", "\"text\""])
+def test_a_call_whose_input_is_no_object_is_torn(written: str) -> None:
+    hand = scribe()
+    said = [*hand.call(0, ToolCall(call_id="x", name="a")), *hand.input_delta(0, written), *hand.finish()]
+    assert [one.torn for one in said if isinstance(one, BlockEnded)] == [True]
+    assert [call.name for call in hand.broken_calls] == ["a"] and hand.open_calls == {}
+    assert hand.returned("x", "late") == []
+    lawful(said)
+
+
+def test_input_for_a_call_that_is_over_says_nothing() -> None:
+    hand = scribe()
+    said = hand.whole_call(0, ToolCall(call_id="x", name="a"))
+    assert hand.input_delta(0, "{}") == [] == hand.input_delta(7, "{}")
+    lawful([*said, *hand.finish()])
+
+
+def test_a_result_is_told_once_and_only_of_a_call_that_was_made() -> None:
+    hand = scribe()
+    said = [*hand.whole_call(0, ToolCall(call_id="x", name="a")), *hand.finish()]
+    assert hand.returned("y", "nobody's") == [] == hand.status("y", ToolStatus.RUNNING)
+    said += hand.status("x", ToolStatus.RUNNING)
+    said += hand.output("x", "…")
+    said += hand.returned("x", "done", duration_ms=5)
+    assert isinstance(said[-1], ToolReturned) and (said[-1].content, said[-1].duration_ms) == ("done", 5)
+    assert [one.status for one in said if isinstance(one, ToolStatusChanged)] == [ToolStatus.RUNNING]
+    assert hand.returned("x", "again") == [] == hand.output("x", "more")
+    assert lawful(said).calls == {}
+
+
+# -- the rest ----------------------------------------------------------------------------------------------------------
+
+def test_a_signature_comes_with_the_end_of_the_thought() -> None:
+    hand = scribe()
+    said = [*hand.text_delta(0, "Hm.", BlockKind.THINKING), *hand.sign(0, "s1"), *hand.sign(0, "s2"), *hand.end(0)]
+    assert [one.signature for one in said if isinstance(one, BlockEnded)] == ["s1s2"]
+    alone = [*hand.sign(1, "s3"), *hand.finish()]
+    assert [(one.text, one.signature) for one in alone if isinstance(one, BlockEnded)] == [("", "s3")]
+    lawful([*said, *alone])
+
+
+def test_pictures_and_data_stand_between_blocks() -> None:
+    hand = scribe()
+    said = [*hand.text_delta(0, "See"), *hand.image(ImagePart(url="https://x/y.png"))]
+    said += [*hand.data(DataPart(type="plan", content=1)), *hand.finish()]
+    assert [one.kind for one in said if isinstance(one, BlockEnded)] == ["text", "image", "data"]
+    lawful(said)
+
+
+def test_a_new_message_ends_the_one_before() -> None:
+    hand = scribe()
+    said = [*hand.begin(model="a"), *hand.text_delta(0, "One"), *hand.begin(model="b"), *hand.text_delta(0, "Two")]
+    said += [*hand.end_texts(), *hand.finish()]
+    assert [one.model for one in said if isinstance(one, MessageStarted)] == ["a", "b"]
+    assert wholes(said) == [("text", "One"), ("text", "Two")]
+    lawful(said)
+    assert hand.finish() == []
+
+
+def test_a_sub_agent_has_a_scribe_of_its_own() -> None:
+    said = scribe("scope_1").text_delta(0, "From below")
+    assert all(isinstance(one, ScopedEvent) and one.scope_id == "scope_1" for one in said)
+
+
+@given(st.lists(st.sampled_from(["", "a", "bc"]), max_size=6), st.sampled_from(["first", "second", "unknown"]))
+def test_several_deltas_are_told_as_one_after_the_other(deltas: list[str], key: str) -> None:
+    one, other = scribe(), scribe()
+    for each in (one, other):
+        each.begin()
+        each.text_delta("first", "x")
+        each.text_delta("second", "y")
+    said = one.text_deltas(key, deltas)
+    assert said == [event for delta in deltas for event in other.text_delta(key, delta)]
+    ends = [[*each.end("first"), *each.finish()[:-1]] for each in (one, other)]  # the last tells how long it took
+    assert ends[0] == ends[1]

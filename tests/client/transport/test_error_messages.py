@@ -1,0 +1,46 @@
+"""Where a complaint has its words, and how long it asks to wait."""
+
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+
+from gateway.client.transport.error_messages import UpstreamErrors, error_text, os_reason, parse_retry_after
+
+
+def test_how_long_a_header_asks_to_wait() -> None:
+    assert parse_retry_after("12") == 12
+    assert parse_retry_after("") is None and parse_retry_after("soon") is None and parse_retry_after("-1") is None
+    assert parse_retry_after("Wed, 21 Oct 2015 07:28:00 GMT") == 0
+    later = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
+    assert parse_retry_after(later) in range(60, 91)
+
+
+@pytest.mark.parametrize(("body", "words"), [
+    ("plain", "plain"), ({"error": {"message": "deep"}}, "deep"), ({"error": "flat"}, "flat"),
+    ({"detail": "there"}, "there"), ({"message": "here"}, "here"), ([1], ""), ({}, ""), ({"error": {"message": 7}}, ""),
+])
+def test_where_a_complaint_has_its_words(body: Any, words: str) -> None:
+    assert error_text(body) == words
+
+
+def test_a_reason_is_the_operating_systems() -> None:
+    assert os_reason(OSError(111, "Connection refused")) == "Connection refused"
+    assert os_reason(ConnectionRefusedError(111, "Connect call failed ('::1', 1)")) == "Connection refused"
+    assert os_reason(ValueError()) == "ValueError"
+
+
+@pytest.mark.parametrize(("body", "words"), [
+    (b"<!DOCTYPE HTML>\n<html><head><title>Not\nfound </title>", "a page with the title 'Not found'"),
+    (b"<html><body><h1>502</h1>", "a page"),
+    (b"<b>is not</b> a page", "<b>is not</b> a page"),
+    (b"<html><title>key-of-ours</title>", "a page with the title '***'"),
+])
+def test_of_a_page_for_people_the_title_is_told(body: bytes, words: str) -> None:
+    assert UpstreamErrors("http://there", ("key-of-ours",)).quote(body) == words
+
+
+def test_what_came_in_the_place_of_json_is_named() -> None:
+    assert UpstreamErrors("http://there", ()).not_json("text/html").message == (
+        "http://there answered with something that is not JSON (text/html); is that its address?")

@@ -1,0 +1,157 @@
+"""A session that was claimed has a writer, whatever became of the claim; nobody waits for what was dropped."""
+
+import asyncio
+from typing import Any
+
+from gateway.model import Outcome, SessionStatus, TurnEnded
+from gateway.storage.redis import RedisUnreachable
+from tests.support.cluster.agents import HELLO, asking, ended, endless, made, quick
+from tests.support.cluster.replicas import LEASE, Replica, replicas
+from tests.support.engine.engine_fixture import lawful
+from tests.support.gateway_server import until
+
+SHORTENED = """
+local id = ARGV[2]
+local first = redis.call('XRANGE', ARGV[1] .. 'log:' .. id, '-', '+', 'COUNT', 2)
+redis.call('DEL', ARGV[1] .. 'log:' .. id)
+for _, entry in ipairs(first) do redis.call('XADD', ARGV[1] .. 'log:' .. id, entry[1], unpack(entry[2])) end
+redis.call('HSET', ARGV[1] .. 's:' .. id, 'head', string.match(first[2][1], '%d+'))
+return #first
+"""
+"""Redis as it is when it comes back without the last of what it had."""
+
+
+def break_once(one: Replica, script: str) -> list[str]:
+    """The next reply to that script is lost, after it was carried out; what was lost."""
+    change, lost = one.redis.run_script, list[str]()
+
+    async def breaking(called: str, *given: Any) -> Any:
+        answer = await change(called, *given)
+        if called == script and not lost:
+            lost.append(called)
+            raise RedisUnreachable("the connection was lost")
+        return answer
+
+    one.redis.run_script = breaking  # type: ignore[method-assign]
+    return lost
+
+
+async def closed_by_somebody(one: Replica, session_id: str) -> None:
+    """The turn that was left behind is over, and the session takes another message."""
+    await ended(one, session_id)
+    records = await one.sessions.records("ann", session_id)
+    lawful(records)
+    end, = (record.event for record in records if isinstance(record.event, TurnEnded))
+    assert end.outcome is Outcome.FAILED and end.fault is not None and end.fault.code == "interrupted"
+    assert (await one.sessions.submit("ann", session_id, [HELLO])).begun
+
+
+async def test_a_turn_is_closed_though_the_reply_to_its_claim_was_lost() -> None:
+    async with replicas(2, endless) as (first, second):
+        session_id = await made(first)
+        await first.sessions.submit("ann", session_id, [HELLO])
+        lost = break_once(second, "claim")
+        await first.die()
+        await closed_by_somebody(second, session_id)
+        assert lost, "the claim that came to nothing was tried"
+
+
+async def test_a_turn_is_closed_though_its_log_could_not_be_read_at_first() -> None:
+    async with replicas(2, endless) as (first, second):
+        session_id = await made(first)
+        await first.sessions.submit("ann", session_id, [HELLO])
+        head, failed = second.log.head, list[str]()
+
+        async def failing(session_id: str) -> Any:
+            if second.log.holds(session_id) and not failed:
+                failed.append(session_id)
+                raise RedisUnreachable("the connection was lost")
+            return await head(session_id)
+
+        second.log.head = failing  # type: ignore[method-assign]
+        await first.die()
+        await closed_by_somebody(second, session_id)
+        assert failed == [session_id]
+
+
+async def test_a_turn_whose_log_has_lost_its_end_is_closed_by_its_own_server() -> None:
+    async with replicas(2, endless) as (first, second):
+        session_id = await made(first)
+        await first.sessions.submit("ann", session_id, [HELLO])
+        await until(lambda: first.sessions._sessions[session_id].stored_seq > 10)
+        assert await first.redis._writing.ask("EVAL", SHORTENED, 0, first.redis.prefix, session_id) == 2
+        await until(lambda: first.sessions._sessions.get(session_id) is None
+                    or first.sessions._sessions[session_id].view.status is SessionStatus.IDLE)
+        await closed_by_somebody(second, session_id)
+
+
+async def test_a_turn_that_began_as_its_server_woke_is_closed_though_the_server_was_thought_dead() -> None:
+    """It was accepted before the server slept and written before its next beat, which did not come."""
+    async with replicas(2, endless) as (first, second):
+        session_id = await made(first)
+        await first.freeze()
+        known = second.redis.key("replicas")
+        async with asyncio.timeout(10 * LEASE):
+            while await second.redis._reading.ask("SISMEMBER", known, first.redis.replica):  # noqa: ASYNC110
+                await asyncio.sleep(LEASE / 20)
+        first.sessions._sessions[session_id].submit([HELLO])
+        await first.log.flush()
+        await first.die()
+        await closed_by_somebody(second, session_id)
+
+
+async def test_a_server_that_takes_many_sessions_over_keeps_its_own() -> None:
+    """To take over what others left behind may take longer than a lease lasts."""
+    async with replicas(2, asking) as (first, second):
+        waiting = [await made(first) for _ in range(15)]
+        for session_id in waiting:
+            await first.sessions.submit("ann", session_id, [HELLO])
+        await until(lambda: all(first.sessions._sessions[one].view.asks for one in waiting))
+        await first.log.flush()
+        take, lives = second.sessions._take, list[int]()
+
+        async def slow(session_id: str, token: str, head: int) -> None:
+            await asyncio.sleep(LEASE / 5)
+            lives.append(await second.redis._reading.ask("EXISTS", second.redis.key("replica", second.redis.replica)))
+            await take(session_id, token, head)
+
+        second.sessions._take = slow  # type: ignore[method-assign]
+        await first.die()
+        await until(lambda: all(map(second.log.holds, waiting)))
+        assert lives == [1] * len(waiting)
+
+
+async def test_who_waits_for_what_was_dropped_is_told_though_what_left_before_was_stored() -> None:
+    """The write that is on its way succeeds after the session was lost: what came since will not be written."""
+    async with replicas(1, quick) as (first,):
+        session_id = await made(first)
+        change_all, stored, answered = first.redis.run_scripts, asyncio.Event(), asyncio.Event()
+
+        async def slow(calls: Any, *extra: Any) -> Any:
+            replies = await change_all(calls, *extra)
+            if calls[0][0] == "append":
+                stored.set()
+                await answered.wait()
+            return replies
+
+        first.redis.run_scripts = slow  # type: ignore[method-assign]
+        one = asyncio.create_task(first.sessions.update("ann", session_id, title="one"))
+        await stored.wait()
+        other = asyncio.create_task(first.sessions.update("ann", session_id, metadata={"n": 2}))
+        await until(lambda: session_id in first.log._pending)
+        first.sessions._lose(session_id)
+        answered.set()
+        async with asyncio.timeout(60):
+            await asyncio.gather(one, other)
+        view = await first.sessions.get("ann", session_id)
+        assert (view.title, view.metadata) == ("one", {"n": 2})
+
+
+async def test_nothing_is_in_doubt_while_all_is_well() -> None:
+    async with replicas(2, quick) as (first, second):
+        session_id = await made(first)
+        await second.sessions.submit("ann", session_id, [HELLO])
+        await ended(second, session_id)
+        await first.sessions._hand_over(session_id)
+        assert await second.sessions._owner_of(session_id) is None
+        assert not first.sessions._doubtful and not second.sessions._doubtful

@@ -1,0 +1,34 @@
+"""What all sessions share knows its agents by name."""
+
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from gateway.engine.runtime import Runtime
+from gateway.errors import NotFound
+from gateway.ports import BackendEvent, Turn
+from tests.support.engine.engine_fixture import CARD, EngineFixture
+
+
+async def silent(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
+    return
+    yield
+
+
+@pytest.fixture
+def house() -> Runtime:
+    return EngineFixture(silent).house
+
+
+def test_an_agent_is_found_by_its_name(house: Runtime) -> None:
+    assert house.card("agent") is CARD
+
+
+def test_an_agent_that_nobody_knows_is_named(house: Runtime) -> None:
+    with pytest.raises(NotFound, match="no agent 'nobody'"):
+        house.card("nobody")
+
+
+def test_a_house_keeps_nothing_of_another(house: Runtime) -> None:
+    house.replacement_backends["s"] = house.backends["agent"]
+    assert EngineFixture(silent).house.replacement_backends == {}

@@ -1,0 +1,80 @@
+"""An answer that was to fit a schema fits it, or the turn has failed and says why."""
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+
+from gateway.backends import DemoBackend, EventWriter
+from gateway.errors import Invalid
+from gateway.model import FaultCode, Outcome, SendMessage, TurnEnded
+from gateway.ports import BackendEvent, Turn
+from tests.support.engine.engine_fixture import EngineFixture, lawful
+
+ELSEWHERE = {"$ref": "http://127.0.0.1:9/schema.json"}
+"""A schema may not make the server fetch anything."""
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+
+
+async def answered(text: str, schema: dict[str, Any] | None = SCHEMA) -> TurnEnded:
+    async def play(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
+        for words in ("not this", text):
+            pen = EventWriter(turn)
+            yield pen.start_message()
+            for said in pen.text(words):
+                yield said
+            yield pen.end_message()
+
+    stage = EngineFixture(play)
+    session = await stage.session()
+    session.submit([SendMessage(content="where?", output_schema=schema)])
+    await stage.until(session, TurnEnded)
+    records = await stage.records(session)
+    lawful(records)
+    event = records[-1].event
+    assert isinstance(event, TurnEnded)
+    return event
+
+
+@pytest.mark.parametrize("text", ['{"city":"Lima"}', ' {"city":"Lima"}\n', '```json\n{"city":"Lima"}\n```'])
+async def test_what_fits_is_the_result(text: str) -> None:
+    ended = await answered(text)
+    assert (ended.outcome, ended.result) == (Outcome.COMPLETED, {"city": "Lima"})
+
+
+@pytest.mark.parametrize(("text", "told"), [
+    ("Lima", "not JSON"), ("", "not JSON"), ('{"town":"Lima"}', "city"), ('{"city":7}', "does not fit"),
+    ("[]", "object"), ("[" * 300 + "]" * 300, "nested 300 levels deep; at most 150 levels are possible"),
+])
+async def test_what_does_not_fit_is_a_failure_with_the_reason(text: str, told: str) -> None:
+    ended = await answered(text)
+    assert ended.outcome is Outcome.FAILED
+    assert ended.result is None
+    assert ended.fault is not None
+    assert ended.fault.code is FaultCode.UNSUPPORTED
+    assert told in ended.fault.message
+
+
+async def test_without_a_schema_there_is_no_result() -> None:
+    ended = await answered('{"city":"Lima"}', schema=None)
+    assert (ended.outcome, ended.result) == (Outcome.COMPLETED, None)
+
+
+@pytest.mark.parametrize("schema", [{"type": "objekt"}, {"properties": 7}, {"$ref": "#/nowhere"}, ELSEWHERE])
+async def test_what_is_no_schema_is_refused_before_anything_starts(schema: dict[str, Any]) -> None:
+    stage = EngineFixture(DemoBackend().run)
+    session = await stage.session()
+    with pytest.raises(Invalid, match="not a JSON Schema") as refused:
+        session.submit([SendMessage(content="x", output_schema=schema)])
+    assert "sending request" not in refused.value.message
+    assert len(await stage.records(session)) == 1
+
+
+async def test_the_demo_agent_answers_as_the_schema_asks() -> None:
+    stage = EngineFixture(DemoBackend().run)
+    session = await stage.session()
+    session.submit([SendMessage(content="/json", output_schema=SCHEMA)])
+    await stage.until(session, TurnEnded)
+    ended = (await stage.records(session))[-1].event
+    assert isinstance(ended, TurnEnded)
+    assert isinstance(ended.result["city"], str)

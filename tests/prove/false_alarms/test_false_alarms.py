@@ -1,0 +1,77 @@
+"""Correct servers are examined again and again: slowly, with each liberty alone, and with many liberties slowly."""
+
+from pathlib import Path
+
+import pytest
+
+from conformance.faults.alarms import Watch
+from conformance.faults.cas.freedoms import Sparing
+from conformance.faults.kill.setups import SETUPS
+from conformance.faults.serving import Servable
+from conformance.kit.requirement import Level
+from conformance.kit.suite import load_suite
+from conformance.kit.verdict import Outcome, Report
+from tests.support.conformance.allowed_variations import ALONE, APART, TOGETHER, binding, together
+from tests.support.conformance.examinations import (
+    PATIENT,
+    examine_server,
+    examine_slow_server,
+    judged,
+    made,
+    record_server,
+)
+
+SEEDS = range(1, 6)
+GROUPS = [(dialect, group) for dialect, groups in TOGETHER.items() for group in groups]
+EACH = [(dialect, kind) for dialect, kinds in ALONE.items() for kind in kinds]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("dialect", SETUPS)
+async def test_nothing_is_held_against_a_slow_server(dialect: str, seed: int) -> None:
+    watch = Watch(dialect, runs=0, jitter=0.02 * seed, seed=seed, within=PATIENT, with_liberties=False, at_once=16)
+    rounds = [item async for item in watch.rounds()]
+    assert [(item.name, item.alarms) for item in rounds] == [(f"run with up to {20 * seed} ms of delay", ())]
+
+
+@pytest.mark.parametrize(("dialect", "group"), GROUPS)
+async def test_nothing_is_held_against_a_slow_and_liberal_server(dialect: str, group: str) -> None:
+    assert held_against(await examined(dialect, made(dialect, together(dialect, group)), jitter=0.02)) == []
+
+
+@pytest.mark.parametrize(("dialect", "kind"), EACH, ids=[f"{dialect}-{kind.__name__}" for dialect, kind in EACH])
+async def test_nothing_is_held_against_each_liberty_alone(dialect: str, kind: type[Servable]) -> None:
+    assert held_against(await examined(dialect, made(dialect, kind))) == []
+
+
+@pytest.mark.parametrize(("dialect", "group"), GROUPS)
+async def test_nothing_is_held_against_the_recording_of_a_liberal_server(
+    dialect: str, group: str, tmp_path: Path
+) -> None:
+    path, bound = tmp_path / "recording.jsonl", binding(dialect)
+    await record_server(dialect, made(dialect, together(dialect, group)), path, *bound)
+    failed = {item.requirement.id: item.grave[0].remark for item in judged(dialect, path).of(Outcome.FAILED)}
+    assert {name: words for name, words in failed.items() if name in bound} == {}
+
+
+async def test_no_must_depends_on_a_should(tmp_path: Path) -> None:
+    path, musts = tmp_path / "recording.jsonl", musts_of("cas")
+    assert held_against(await record_server("cas", made("cas", Sparing), path, *musts)) == []
+    assert {item.requirement.id for item in judged("cas", path).of(Outcome.FAILED)}.intersection(musts) == set()
+
+
+def musts_of(dialect: str) -> list[str]:
+    return [item.id for item in load_suite(dialect).catalogue.requirements if item.level is Level.MUST]
+
+
+async def examined(dialect: str, server: Servable, jitter: float = 0.0) -> Report:
+    """What is found, at all levels; servers that do without what is only a SHOULD are held to every MUST."""
+    is_sparing = type(server).__name__ in APART.get(dialect, ())
+    wanted = musts_of(dialect) if is_sparing else binding(dialect)
+    if jitter:
+        return await examine_slow_server(dialect, server, *wanted, jitter=jitter)
+    return await examine_server(dialect, server, *wanted)
+
+
+def held_against(report: Report) -> list[str]:
+    return [f"{item.requirement.id}: {item.grave[0].remark}" for item in report.findings if item.grave]

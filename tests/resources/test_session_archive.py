@@ -1,0 +1,186 @@
+"""A session goes into a ZIP and comes out whole; a ZIP that somebody made up is refused."""
+
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from gateway.errors import Invalid, TooLarge
+from gateway.model import (
+    MODEL_VERSION,
+    PRIVATE,
+    Configure,
+    InputAccepted,
+    NoticePosted,
+    Outcome,
+    Record,
+    SendMessage,
+    SessionCreated,
+    SessionUpdated,
+    Settings,
+    StopReason,
+    TurnEnded,
+    TurnStarted,
+    encode_record,
+)
+from gateway.resources.session_archive import (
+    FORMAT,
+    MANIFEST,
+    RECORDS,
+    pack_session,
+    unpack_session,
+    unpack_session_files,
+)
+from gateway.resources.workspaces import Workspace, WorkspaceLimits, Workspaces
+
+SECRET = Settings(secrets={"api_key": "hush"}, options={"tone": "plain"})
+
+
+def record(seq: int, event: Any, turn_id: str | None = None) -> Record:
+    return Record(seq=seq, at=float(seq), session_id="sess_1", event=event, turn_id=turn_id)
+
+
+TOLD = [
+    record(1, SessionCreated(agent="a", owner="ada", title="T", settings=SECRET, metadata={
+        PRIVATE: {"mine": {"pinned": True}, "other": {"vault": "v"}}, "shown": 1,
+    })),
+    record(2, InputAccepted(command_id="c", command=Configure(settings=SECRET))),
+    record(3, SessionUpdated(title="New")),
+    record(4, InputAccepted(command_id="c", command=SendMessage(content="hi")), "t1"),
+    record(5, TurnStarted(command_id="c"), "t1"),
+    record(6, TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN), "t1"),
+]
+RUNNING = [
+    record(7, InputAccepted(command_id="d", command=SendMessage(content="more")), "t2"),
+    record(8, TurnStarted(command_id="d"), "t2"),
+    record(9, NoticePosted(topic="t", title="n"), "t2"),
+]
+
+
+@pytest.fixture
+def space(tmp_path: Path) -> Workspace:
+    return Workspaces(tmp_path / "w", WorkspaceLimits(file_bytes=100, total_bytes=200, files=3)).of("sess_1")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "session.zip"
+
+
+def test_a_session_comes_out_as_it_went_in_but_for_secrets(space: Workspace, file: Path) -> None:
+    space.write("a/b.txt", b"hello")
+    pack_session(file, TOLD, space, 99.0)
+    assert b"hush" not in b"".join(zipfile.ZipFile(file).read(name) for name in zipfile.ZipFile(file).namelist())
+    found = unpack_session(file, "mine")
+    assert (found.manifest.title, found.manifest.agent, found.manifest.exported_at) == ("New", "a", 99.0)
+    assert (found.manifest.model_version, found.files) == (MODEL_VERSION, ["a/b.txt"])
+    assert found.records[3:] == TOLD[3:]
+    created = found.records[0].event
+    assert isinstance(created, SessionCreated)
+    assert created.settings == Settings(options={"tone": "plain"})
+    assert created.metadata == {PRIVATE: {"mine": {"pinned": True}}, "shown": 1}
+
+
+def test_files_come_out_too(space: Workspace, file: Path, tmp_path: Path) -> None:
+    space.write("a/b.txt", b"hello")
+    pack_session(file, TOLD, space, 99.0)
+    other = Workspaces(tmp_path / "w").of("sess_2")
+    unpack_session_files(file, other)
+    assert other.file("a/b.txt").read_bytes() == b"hello"
+
+
+def test_a_turn_that_still_runs_stays_behind(space: Workspace, file: Path) -> None:
+    pack_session(file, [*TOLD, *RUNNING], space, 99.0)
+    assert len(unpack_session(file, "").records) == len(TOLD)
+
+
+# -- ZIPs that somebody made up ---------------------------------------------------------------------------------------
+
+def manifest(**changes: Any) -> bytes:
+    return msgspec.json.encode({
+        "format": FORMAT, "version": 1, "model_version": MODEL_VERSION, "session_id": "sess_1", "agent": "a",
+        "records": len(TOLD), **changes,
+    })
+
+
+LINES = b"".join(encode_record(one) + b"\n" for one in TOLD)
+
+
+def made(file: Path, *more: tuple[Any, bytes], told: bytes = manifest(), lines: bytes = LINES) -> Path:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in ((MANIFEST, told), (RECORDS, lines), *more):
+            archive.writestr(name, content)
+    return file
+
+
+def linked() -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo("workspace/link")
+    entry.external_attr = 0o120777 << 16
+    return entry
+
+
+def test_what_is_made_up_well_is_taken(file: Path) -> None:
+    assert unpack_session(made(file), "").records[3:] == TOLD[3:]
+
+
+@pytest.mark.parametrize("make", [
+    lambda file: file.write_bytes(b"PK nonsense"),
+    lambda file: file.write_bytes(b""),
+    lambda file: made(file, ("../evil", b"")),
+    lambda file: made(file, ("/etc/passwd", b"")),
+    lambda file: made(file, ("other.txt", b"")),
+    lambda file: made(file, (linked(), b"/etc/passwd")),
+    lambda file: made(file, told=b"{}"),
+    lambda file: made(file, told=b"nonsense"),
+    lambda file: made(file, told=manifest(format="other")),
+    lambda file: made(file, told=manifest(model_version=99)),
+    lambda file: made(file, told=manifest(records=1)),
+    lambda file: made(file, told=manifest(session_id="sess_2")),
+    lambda file: made(file, lines=b"{}\n"),
+    lambda file: made(file, lines=b"\xff\n"),
+    lambda file: made(file, lines=LINES.replace(b"session.created", b"session.dreamt")),
+    lambda file: zipfile.ZipFile(file, "w").close(),
+], ids=range(16))
+def test_what_is_no_session_is_refused(file: Path, make: Callable[[Path], Any]) -> None:
+    make(file)
+    with pytest.raises(Invalid):
+        unpack_session(file, "")
+
+
+def test_a_broken_entry_is_refused(file: Path) -> None:
+    content = bytearray(made(file).read_bytes())
+    at = content.index(b"records.jsonl") + 20
+    content[at:at + 30] = b"\xff" * 30
+    file.write_bytes(content)
+    with pytest.raises(Invalid):
+        unpack_session(file, "")
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_nothing_is_there_twice(file: Path) -> None:
+    with pytest.raises(Invalid, match="twice"):
+        unpack_session(made(file, (RECORDS, LINES)), "")
+
+
+def test_bombs_do_not_go_off(file: Path, space: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(TooLarge):
+        unpack_session(made(file, told=b" " * 70_000), "")
+    with pytest.raises(TooLarge):
+        unpack_session_files(made(file, ("workspace/big", b"0" * 1_000_000)), space)
+    with pytest.raises(TooLarge, match="holds 200 bytes"):
+        unpack_session_files(made(file, *((f"workspace/{n}", b"0" * 90) for n in range(3))), space)
+    monkeypatch.setattr("gateway.resources.session_archive.MAX_RECORDS", 100)
+    with pytest.raises(TooLarge):
+        unpack_session(made(file), "")
+    monkeypatch.setattr("gateway.resources.session_archive.MAX_ENTRIES", 2)
+    with pytest.raises(TooLarge):
+        unpack_session(made(file, ("workspace/a", b"")), "")
+
+
+@pytest.mark.parametrize("name", ["workspace/../../x", "workspace//etc/passwd/..", "workspace/a\\..\\..\\x"])
+def test_no_file_leads_out(file: Path, space: Workspace, name: str) -> None:
+    with pytest.raises(Invalid):
+        unpack_session_files(made(file, (name, b"x")), space)

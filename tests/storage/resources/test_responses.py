@@ -1,0 +1,147 @@
+"""Answers are found again for a while; the oldest make room."""
+
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.ports import Clock, IdempotencyKey, ResponseStore, StoredResponse
+from gateway.storage import Database, add_to_counter
+from gateway.storage.redis import RedisAddress, RedisClient
+from gateway.storage.resources.redis import RedisResponses
+from gateway.storage.resources.responses import BYTES, NUMBER, MemoryResponses, ResponseLimits, SqliteResponses
+from tests.support.examples import examples
+from tests.support.redis_server import redis_of_this_run
+
+Opened = Callable[[Path, Clock, ResponseLimits], AbstractAsyncContextManager[ResponseStore]]
+
+
+@asynccontextmanager
+async def in_memory(folder: Path, clock: Clock, bounds: ResponseLimits) -> AsyncIterator[ResponseStore]:
+    yield MemoryResponses(clock, bounds)
+
+
+@asynccontextmanager
+async def in_sqlite(folder: Path, clock: Clock, bounds: ResponseLimits) -> AsyncIterator[ResponseStore]:
+    database = Database(folder / "dragoman.db", window=0.0)
+    await database.open()
+    yield SqliteResponses(database, clock, bounds)
+    await database.close()
+
+
+@asynccontextmanager
+async def in_redis(folder: Path, clock: Clock, bounds: ResponseLimits) -> AsyncIterator[ResponseStore]:
+    redis = RedisClient(RedisAddress.read(f"{redis_of_this_run().url}?prefix={quote(str(folder))}"))
+    await redis.open()
+    yield RedisResponses(redis, clock, bounds)
+    await redis.close()
+
+
+ANSWERS: dict[str, Opened] = {"memory": in_memory, "sqlite": in_sqlite, "redis": in_redis}
+
+
+def place(key: str, owner: str = "ann", method: str = "POST", path: str = "/a") -> IdempotencyKey:
+    return owner, method, path, key
+
+
+def answer(size: int = 2, digest: str = "d") -> StoredResponse:
+    return StoredResponse(digest=digest, status=201, content_type="application/json", body=b"x" * size)
+
+
+class Now:
+    at = 0.0
+
+    def __call__(self) -> float:
+        return self.at
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+async def test_an_answer_is_found_in_its_place_alone(name: str, tmp_path: Path) -> None:
+    async with ANSWERS[name](tmp_path, Now(), ResponseLimits()) as answers:
+        await answers.store(place("k"), answer())
+        assert await answers.find(place("k")) == answer()
+        for other in (place("l"), place("k", "bob"), place("k", method="DELETE"), place("k", path="/b")):
+            assert await answers.find(other) is None
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+async def test_an_answer_is_kept_for_so_long(name: str, tmp_path: Path) -> None:
+    now = Now()
+    async with ANSWERS[name](tmp_path, now, ResponseLimits(seconds=60)) as answers:
+        await answers.store(place("k"), answer())
+        now.at = 60.0
+        assert await answers.find(place("k")) == answer()
+        now.at = 60.5
+        assert await answers.find(place("k")) is None
+        await answers.store(place("k"), answer(digest="new"))
+        assert await answers.find(place("k")) == answer(digest="new")
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+async def test_one_that_is_too_large_alone_still_stays_until_the_next(name: str, tmp_path: Path) -> None:
+    now = Now()
+    async with ANSWERS[name](tmp_path, now, ResponseLimits(most_bytes=100)) as answers:
+        await answers.store(place("large"), answer(1000))
+        assert await answers.find(place("large")) == answer(1000)
+        now.at = 1.0
+        await answers.store(place("small"), answer(1))
+        assert (await answers.find(place("large")), await answers.find(place("small"))) == (None, answer(1))
+
+
+steps = st.tuples(st.sampled_from("abcdefgh"), st.integers(0, 60), st.floats(0.001, 30.0))
+
+
+@pytest.mark.parametrize("name", [name for name in ANSWERS if name != "memory"])
+@examples(30)
+@given(st.lists(steps, max_size=25), st.integers(1, 5), st.integers(1, 150))
+async def test_whatever_comes_is_kept_and_forgotten_as_in_memory(
+    name: str, told: list[tuple[str, int, float]], most: int, most_bytes: int,
+) -> None:
+    now, bounds = Now(), ResponseLimits(most=most, most_bytes=most_bytes, seconds=60)
+    plain = MemoryResponses(now, bounds)
+    with TemporaryDirectory() as folder:
+        async with ANSWERS[name](Path(folder), now, bounds) as answers:
+            for key, size, wait in told:
+                now.at += wait
+                await plain.store(place(key), answer(size))
+                await answers.store(place(key), answer(size))
+                for other in "abcdefgh":
+                    assert await answers.find(place(other)) == await plain.find(place(other))
+
+
+async def test_the_file_has_what_was_kept_and_no_more(tmp_path: Path) -> None:
+    now = Now()
+    async with in_sqlite(tmp_path, now, ResponseLimits(most=3, seconds=60)) as answers:
+        for key in "abcdea":
+            now.at += 1.0
+            await answers.store(place(key), answer(7))
+    with sqlite3.connect(tmp_path / "dragoman.db") as file:
+        assert [key for (key,) in file.execute("SELECT key FROM answers ORDER BY at")] == ["d", "e", "a"]
+        assert (add_to_counter(file, NUMBER), add_to_counter(file, BYTES)) == (3, 21)
+
+
+async def test_what_is_too_old_leaves_the_file(tmp_path: Path) -> None:
+    now = Now()
+    async with in_sqlite(tmp_path, now, ResponseLimits(seconds=60)) as answers:
+        for key in "abc":
+            await answers.store(place(key), answer(7))
+        now.at = 61.0
+        await answers.store(place("d"), answer(1))
+    with sqlite3.connect(tmp_path / "dragoman.db") as file:
+        assert file.execute("SELECT key FROM answers").fetchall() == [("d",)]
+        assert (add_to_counter(file, NUMBER), add_to_counter(file, BYTES)) == (1, 1)
+
+
+async def test_the_oldest_are_found_by_their_age(tmp_path: Path) -> None:
+    async with in_sqlite(tmp_path, Now(), ResponseLimits()):
+        pass
+    with sqlite3.connect(tmp_path / "dragoman.db") as file:
+        for query in ("DELETE FROM answers WHERE at < 1", "SELECT key FROM answers ORDER BY at LIMIT 1"):
+            plans = [row[3] for row in file.execute(f"EXPLAIN QUERY PLAN {query}")]
+            assert ["answers_by_age" in plan for plan in plans] == [True]

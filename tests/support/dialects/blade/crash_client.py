@@ -1,0 +1,121 @@
+"""Blade, spoken while servers die: one Socket.IO connection, subscribed after the last number."""
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+import socketio
+
+from adapters.blade.server.turn_state import wire_call_id
+from gateway.model import SessionView
+from tests.prove.crash.client_base import BROKEN, PATIENCE, CrashRun, DialectClient
+from tests.prove.crash.expected_streams import blade_thing
+from tests.prove.crash.history import ConnectionHistory
+
+
+class BladeListener:
+    """A Socket.IO connection that subscribes after the last number that was heard."""
+
+    def __init__(self, world: CrashRun, name: str) -> None:
+        self.world = world
+        self.name = name
+        self.last: dict[str, str] = {}
+        self.numbers: dict[str, int] = {}
+        self.sio: socketio.AsyncClient | None = None
+        self.there, self.gone = asyncio.Event(), asyncio.Event()
+
+    async def listen(self, *sessions: str) -> None:
+        sio = socketio.AsyncClient(reconnection=False, handle_sigint=False)
+        heard: dict[str, list[str]] = {session: [] for session in sessions}
+        after = {session: self.last.get(session) for session in sessions}
+        gone = asyncio.Event()
+
+        async def hear(event: str, payload: Any) -> None:
+            if isinstance(payload, dict) and payload.get("session_id") in heard and payload.get("stream_sequence"):
+                thing = blade_thing(event, payload)
+                heard[payload["session_id"]].append(thing)
+                self.last[payload["session_id"]] = thing
+                self.numbers[payload["session_id"]] = payload["stream_sequence"]
+                self.world.hear()
+
+        sio.on("*", hear)
+        sio.on("disconnect", lambda *_: gone.set())
+        try:
+            await sio.connect(self.world.address, transports=["websocket"], wait_timeout=PATIENCE)
+            for session in sessions:
+                wanted = {"session_id": session, "after_sequence": self.numbers.get(session, 0), "resume": True}
+                ack = await sio.call("session:subscribe", wanted, timeout=PATIENCE)
+                if isinstance(ack, dict) and ack.get("status") == "error":
+                    raise ConnectionError(f"refused: {ack}")
+            self.sio = sio
+            self.gone.clear()
+            self.there.set()
+            await gone.wait()
+        finally:
+            self.sio = None
+            self.there.clear()
+            self.gone.set()
+            for session, things in heard.items():
+                self.world.history.hearings.append(
+                    ConnectionHistory(self.name, session, "blade", tuple(things), after[session])
+                )
+            with suppress(*BROKEN):
+                await sio.disconnect()
+            await sio.shutdown()
+        raise EOFError("the server has gone")
+
+
+class BladeCrashClient(DialectClient):
+    """One socket for everything."""
+
+    dialect = "blade"
+    asking = ("/ask", "/fork-ask", "/permit")
+
+    def __init__(self, world: CrashRun, number: int) -> None:
+        super().__init__(world, number)
+        self.ear = BladeListener(world, self.name)
+
+    async def create(self) -> str:
+        return str((await self.post("/api/sessions", {"intent": "crash"}))["session_id"])
+
+    async def listen(self) -> None:
+        await self.ear.listen(self.session)
+
+    async def say(self, words: str) -> None:
+        self.said(words, False)
+        if await self._call(message=words):
+            self.said(words, True)
+
+    async def answer(self, view: SessionView) -> None:
+        ask = next(iter(view.asks.values()))
+        self.answered(ask, False)
+        questions = getattr(ask.ask, "questions", ())
+        given = {"tool_call_id": wire_call_id(ask.request_id), "selections": {} if questions else {"0": [0]},
+                 "custom": {str(number): "both" for number in range(len(questions))}}
+        if await self._call(askuser_answer=given):
+            self.answered(ask, True)
+
+    async def _call(self, **said: Any) -> bool:
+        """Whether it was taken."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self.ear.there.wait()
+        except TimeoutError:
+            self.stuck("it cannot subscribe")
+        sio = self.ear.sio
+        if sio is None:
+            raise EOFError("the server has gone")
+        call = sio.call("chat:send", {"session_id": self.session, "message": "", **said}, timeout=PATIENCE)
+        calling, leaving = asyncio.ensure_future(call), asyncio.ensure_future(self.ear.gone.wait())
+        try:
+            await asyncio.wait([calling, leaving], return_when=asyncio.FIRST_COMPLETED)
+            if self.ear.sio is None:
+                raise EOFError("the server has gone")
+            ack = calling.result()
+        finally:
+            calling.cancel()
+            leaving.cancel()
+        if "does not wait for an answer" in str(ack) and "askuser_answer" in said:
+            await asyncio.sleep(0.2)  # an answer that was in doubt has been taken, and is not in the log yet
+            return False
+        return bool(ack["status"] == "ok") or self.refused(ack, str(ack.get("code")))

@@ -1,0 +1,169 @@
+"""A house for tests: an engine over a memory log, agents made of a function, and a clock that stands still."""
+
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from gateway.config import LimitSettings
+from gateway.engine import Hub, LocalSessionService, Runtime
+from gateway.engine.session import Session
+from gateway.ids import make_mint
+from gateway.model import (
+    AgentCard,
+    AgentOption,
+    AgentTool,
+    Event,
+    Grammar,
+    OptionKind,
+    Record,
+    SessionView,
+    ToolSpec,
+    TurnEnded,
+    TurnSuspended,
+)
+from gateway.ports import BackendEvent, EventLog, Projector, Turn
+from gateway.storage.log import MemoryLog
+from tests.support.gateway_server import until
+
+CARD = AgentCard(
+    name="agent",
+    tools=(AgentTool(spec=ToolSpec(name="clock")), AgentTool(spec=ToolSpec(name="calc"))),
+    options=(
+        AgentOption(name="tone", default="plain"),
+        AgentOption(name="api_key", kind=OptionKind.SECRET),
+        AgentOption(name="size", kind=OptionKind.SELECT, choices=("small", "large"), default="small"),
+    ),
+)
+
+Play = Callable[[Turn], AsyncGenerator[BackendEvent, None]]
+
+
+class FunctionBackend:
+    """A backend made of one async generator function."""
+
+    def __init__(self, play: Play) -> None:
+        self.play = play
+
+    def run(self, turn: Turn) -> AsyncGenerator[BackendEvent, None]:
+        return self.play(turn)
+
+    async def close(self) -> None:
+        """Nothing to put away."""
+
+
+@dataclass
+class CountingMetrics:
+    """Counts what the engine reports."""
+
+    ended: list[str] = field(default_factory=list)
+    handed: int = 0
+    watching: int = 0
+    cuts: int = 0
+    silent: list[str] = field(default_factory=list)
+
+    def turn_ended(self, outcome: str, seconds: float) -> None:
+        self.ended.append(outcome)
+
+    def events(self, dialect: str, count: int) -> None:
+        self.handed += count
+
+    def subscribed(self, change: int) -> None:
+        self.watching += change
+
+    def cut(self) -> None:
+        self.cuts += 1
+
+    def record_not_sent(self, dialect: str, record: Record) -> None:
+        self.silent.append(record.event.name)
+
+
+class PlainProjector:
+    """A projector that says each record's number and name."""
+
+    deadline: float | None = None
+
+    def feed(self, record: Record) -> tuple[bytes, ...]:
+        return (f"{record.seq} {record.event.name}\n".encode(),)
+
+    def flush(self, now: float) -> tuple[bytes, ...]:
+        return ()
+
+
+class EngineFixture:
+    """One engine with one agent."""
+
+    def __init__(
+        self, play: Play, *, projector: Callable[[str, str], Projector] | None = None, log: EventLog | None = None,
+        **limits: float,
+    ) -> None:
+        self.now = 1_700_000_000.0
+        self.watchman = CountingMetrics()
+        self.limits = LimitSettings().model_copy(update=limits)
+        self.house = Runtime(
+            log=MemoryLog() if log is None else log, clock=lambda: self.now,
+            mint=make_mint("t" if log is None else None), limits=self.limits, agents={"agent": CARD},
+            backends={"agent": FunctionBackend(play)}, observer=self.watchman,
+        )
+        self.hub = Hub(
+            log=self.house.log,
+            projector=projector or (lambda dialect, options: PlainProjector()),
+            clock=lambda: self.now,
+            start_of=lambda session, dialect, cursor: 0,
+            observer=self.watchman,
+            max_lag=lambda: self.limits.max_lag_events,
+        )
+        self.service = LocalSessionService(self.house, self.hub)
+        self._last: dict[str, Event] = {}
+        self._tell, self.house.log.on_commit = self.house.log.on_commit, self._committed
+
+    def _committed(self, records: Sequence[Record]) -> None:
+        self._last |= {record.session_id: record.event for record in records}
+        self._tell(records)
+
+    async def session(self, owner: str = "") -> Session:
+        view = await self.service.create(owner, "agent")
+        return await self.service._find(owner, view.session_id)
+
+    async def records(self, session: Session) -> list[Record]:
+        return list(await self.house.log.read(session.view.session_id))
+
+    async def until(self, session: Session, *kinds: type[Event]) -> None:
+        """Wait until an event of one of these kinds is the last one."""
+        kinds = kinds or (TurnEnded, TurnSuspended)
+        self._last.setdefault(session.view.session_id, (await self.records(session))[-1].event)
+        await until(lambda: isinstance(self._last[session.view.session_id], kinds))
+
+
+def names(records: Iterable[Record]) -> list[str]:
+    return [record.event.name for record in records]
+
+
+def lawful(records: Iterable[Record]) -> Grammar:
+    """Every record is in its place; numbers are dense and time never goes back."""
+    grammar, before = Grammar(), None
+    for record in records:
+        grammar.check(record.event, record.scope_id)
+        if before is not None:
+            assert record.seq == before.seq + 1
+            assert record.at >= before.at
+        before = record
+    return grammar
+
+
+def refolded(view: SessionView, records: list[Record]) -> SessionView:
+    """The view that the records alone give."""
+    from gateway.model import fold
+
+    return fold(view.session_id, records)
+
+
+__all__ = [
+    "CARD",
+    "CountingMetrics",
+    "EngineFixture",
+    "FunctionBackend",
+    "PlainProjector",
+    "lawful",
+    "names",
+    "refolded",
+    "replace",
+]

@@ -1,0 +1,52 @@
+"""An agent that says nothing, notices in its place, logs that take their time, and what somebody who watches reads."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+
+from gateway.engine import Cursor, Session
+from gateway.model import NoticePosted, Record
+from gateway.ports import BackendEvent, Turn
+from gateway.storage.log import MemoryLog
+
+
+async def silent(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
+    return
+    yield
+
+
+def post(session: Session, count: int = 1) -> None:
+    for _ in range(count):
+        session.append(NoticePosted(topic="t", title="x"))
+
+
+async def read(cursor: Cursor) -> list[int]:
+    """The numbers of the records in what is ready now."""
+    async with asyncio.timeout(30):
+        return [int(frame.split()[0]) for chunk in await cursor.chunks() for frame in chunk.frames]
+
+
+class SlowLog(MemoryLog):
+    """A log that tells of what it has only later, while it is `quiet`, and is read slowly, where it is `slow`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.quiet = self.slow = False
+        self.may_read = asyncio.Event()
+        self._untold: list[Record] = []
+
+    def append(self, record: Record) -> None:
+        tell, self.on_commit = self.on_commit, self._untold.extend
+        super().append(record)
+        self.on_commit = tell
+        if not self.quiet:
+            self.tell()
+
+    def tell(self) -> None:
+        self.quiet = False
+        records, self._untold = self._untold, []
+        self.on_commit(records)
+
+    async def read(self, session_id: str, after: int = 0, limit: int | None = None) -> Sequence[Record]:
+        if self.slow:
+            await self.may_read.wait()
+        return await super().read(session_id, after, limit)

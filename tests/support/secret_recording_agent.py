@@ -1,0 +1,32 @@
+"""An agent that remembers what it was told in confidence, and says nothing of it."""
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from gateway.client import StreamAssembler
+from gateway.model import AgentCard, AgentOption, ContinuationAsk, OptionKind, SendMessage
+from gateway.ports import BackendEvent, Turn
+
+RECEIVED: list[dict[str, Any]] = []
+"""What the agent was given, turn by turn."""
+
+
+class SecretRecordingAgent:
+    """Asks whether to go on where the message says `/wait`."""
+
+    card = AgentCard(name="confidant", options=(
+        AgentOption(name="api_key", kind=OptionKind.SECRET),
+        AgentOption(name="tone", kind=OptionKind.SELECT, choices=("kind", "plain"), default="kind"),
+    ))
+
+    async def run(self, turn: Turn) -> AsyncGenerator[BackendEvent, None]:
+        assert isinstance(turn.command, SendMessage)
+        if "/wait" in str(turn.command.content):
+            await turn.ask(ContinuationAsk(turn=1, message="Go on?"))
+        RECEIVED.append({**turn.settings.secrets, **turn.command.variables})
+        scribe = StreamAssembler(turn.mint)
+        for said in (*scribe.text_delta("a", "Understood."), *scribe.finish()):
+            yield said
+
+    async def close(self) -> None:
+        pass

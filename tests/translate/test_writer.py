@@ -1,0 +1,62 @@
+"""Records on the wire of a dialect, and as lines."""
+
+from gateway.model import BlockDelta, BlockKind, BlockStarted, MessageStarted, Record, SessionCreated, TurnStarted
+from gateway.translate import DialectWriter, LossCounter, RecordWriter
+from gateway.translate.writer import as_recorded_bytes
+from tests.support.dialect_tables import dialect, table
+
+STREAM = [
+    SessionCreated(agent="a"), TurnStarted(command_id="c"), MessageStarted(message_id="m"),
+    BlockStarted(block_id="b", message_id="m", kind=BlockKind.TEXT),
+    BlockDelta(block_id="b", message_id="m", kind=BlockKind.TEXT, delta="one "),
+    BlockDelta(block_id="b", message_id="m", kind=BlockKind.TEXT, delta="two "),
+]
+
+
+def records(gap: float = 0.0) -> list[Record]:
+    return [Record(seq=seq, at=1000.0 + seq * gap, session_id="s", turn_id="t", event=event)
+            for seq, event in enumerate(STREAM, 1)]
+
+
+def writing(name: str) -> DialectWriter:
+    return DialectWriter(dialect(name), table(name), LossCounter(None, table(name)))
+
+
+def test_each_framing_as_it_stands_on_the_wire() -> None:
+    assert as_recorded_bytes(b"event: x\ndata: {}\n\n") == b"event: x\ndata: {}\n\n"
+    assert as_recorded_bytes(b'{"type":"event","event":"x"}') == b'{"type":"event","event":"x"}\n'
+    assert as_recorded_bytes(b'{"event":"x","data":{"a":1}}') == b'["x",{"a":1}]\n'
+    assert as_recorded_bytes(b'{"event":"x","data":{},"id":"1"}') == b'{"event":"x","data":{},"id":"1"}\n'
+
+
+def test_words_that_are_held_back_come_when_they_are_due() -> None:
+    zenflux = writing("zenflux")
+    said = [zenflux.take(record) for record in records()]
+    assert b"one " in said[-2]
+    assert said[-1] == b""
+    assert zenflux.deadline is not None
+    assert zenflux.flush(zenflux.deadline - 0.01) == b""
+    assert b"two " in zenflux.flush()
+    assert zenflux.deadline is None
+
+
+def test_what_is_due_before_a_record_comes_before_it() -> None:
+    zenflux = writing("zenflux")
+    said = b"".join(zenflux.take(record) for record in records(gap=10.0))
+    assert said.index(b"one ") < said.index(b"two ")
+
+
+def test_sessions_are_told_apart_and_forgotten() -> None:
+    aap = writing("aap")
+    first = b"".join(map(aap.take, records()))
+    aap.forget("s")
+    assert b"".join(map(aap.take, records())) == first
+
+
+def test_lines_begin_with_what_they_are() -> None:
+    lines = RecordWriter()
+    first, second, *_ = [lines.take(record) for record in records()]
+    assert first.startswith(b'{"format":"dragoman log","model":1}\n{"seq":1,')
+    assert second.startswith(b'{"seq":2,')
+    assert lines.flush() == b""
+    lines.forget("s")
