@@ -19,7 +19,7 @@ OLD = {
 
 @pytest.mark.parametrize(("package", "name"), [(package, name) for package, names in OLD.items() for name in names])
 def test_an_old_name_gives_what_has_a_new_one(package: str, name: str) -> None:
-    with pytest.warns(DeprecationWarning, match=rf"{package}\.{name} is called .* now"):
+    with pytest.warns(FutureWarning, match=rf"{package}\.{name} is called .* now"):
         assert getattr(importlib.import_module(package), name) is not None
 
 
@@ -31,8 +31,8 @@ def test_a_name_that_never_was_is_not_there() -> None:
 def test_old_names_of_methods_work() -> None:
     writer = EventWriter(cast(Any, SimpleNamespace()))
     event = NoticePosted(topic="t", title="T")
-    with pytest.warns(DeprecationWarning, match="emit"):
+    with pytest.warns(FutureWarning, match="emit"):
         assert writer.say(event) is event
     executor = ToolExecutor(cast(Any, SimpleNamespace()), writer, {})
-    with pytest.warns(DeprecationWarning, match="results"):
+    with pytest.warns(FutureWarning, match="results"):
         assert executor.returned is executor.results

@@ -46,7 +46,7 @@ class ToolExecutor:
     @property
     def returned(self) -> dict[str, ToolReturned]:
         """The old name of `results`, for classes of users."""
-        warnings.warn("ToolExecutor.returned is called results now; the old name will go", DeprecationWarning, 2)
+        warnings.warn("ToolExecutor.returned is called results now; the old name will go", FutureWarning, 2)
         return self.results
 
     async def run(self, calls: Sequence[ToolCall] | None = None) -> BackendEvents:

@@ -85,7 +85,7 @@ class EventWriter:
 
     def say(self, event: AnyEvent) -> BackendEvent:
         """The old name of `emit`, for classes of users."""
-        warnings.warn("EventWriter.say is called emit now; the old name will go", DeprecationWarning, 2)
+        warnings.warn("EventWriter.say is called emit now; the old name will go", FutureWarning, 2)
         return self.emit(event)
 
     # -- messages -------------------------------------------------------------------------------------------------
