@@ -1,7 +1,4 @@
-"""CAS, inward: validated events in, commands out. No clock, no socket.
-
-CAS, heard: which tool uses wait for people, and what is asked by each.
-"""
+"""How CAS puts an ask to a person as a tool use, and what an answer to it means; both roles use it."""
 
 from gateway.model import (
     AnyAsk,

@@ -1,4 +1,4 @@
-"""What the commands have in common: how settings are found, and how a mistake is told."""
+"""How the help texts of the commands are laid out."""
 
 from pathlib import Path
 from typing import Any

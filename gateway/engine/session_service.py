@@ -1,7 +1,4 @@
-"""All sessions: made, changed, deleted and commanded; what adapters know as the session service.
-
-How long a server that stops waits: until nothing runs, no longer than it was told to, and not in a hurry.
-"""
+"""The session service of one server: creates, changes, deletes and commands sessions, and drains them at the end."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence

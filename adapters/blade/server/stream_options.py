@@ -1,4 +1,4 @@
-"""Blade, outward: records in, Socket.IO events out. No clock, no socket."""
+"""The words in the options of a Blade stream: `raw` and `bare`."""
 
 
 RAW, BARE = "raw", "bare"

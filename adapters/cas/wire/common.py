@@ -1,7 +1,4 @@
-"""What CAS clients send about agents, environments and files, in CAS's own spelling.
-
-CAS's environments: kept and given back; where an agent runs is its backend's business.
-"""
+"""What the models of CAS have in common: strict and open models, and the limits of names and metadata."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""Agents behind one port: the demo, scenarios, a room for each other kind, and what one's own is made with."""
+"""The demo agent: embedded, deterministic and offline; what is typed to it brings about any situation."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Agents behind one port: the demo, scenarios, a room for each other kind, and what one's own is made with."""
+"""An agent that plays a scenario from a YAML file."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""Who is asking: every route is guarded unless it says that it is public.
-
-What each credential has open, so that it ends when the credential is revoked or expires.
-"""
+"""Who is asking: every route needs a credential unless it is public, and what a revoked credential has open ends."""
 
 import asyncio
 import time

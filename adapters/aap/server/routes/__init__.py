@@ -1,4 +1,4 @@
-"""AAP's HTTP handlers: each parses, asks the house, answers."""
+"""All routes of AAP, one file per group: sessions and turns."""
 
 from collections.abc import Iterable
 

@@ -1,7 +1,4 @@
-"""All that Blade serves beside chat: memories, keys, files, shares, checkpoints, exports, tasks and replays.
-
-What Blade's pages list and this gateway has not: said so, in one place.
-"""
+"""All routes of Blade, one file per group, and the documented paths that answer 501."""
 
 from collections.abc import Awaitable, Callable, Iterable
 

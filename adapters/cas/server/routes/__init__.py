@@ -1,4 +1,4 @@
-"""CAS's HTTP handlers for sessions and what is mounted into them: each parses, asks the house, answers."""
+"""All routes of CAS, one file per group: sessions, events, agents, files, vaults, memories."""
 
 from collections.abc import Iterable
 

@@ -1,7 +1,4 @@
-"""Where ZenFlux's handlers hang.
-
-What is documented and not served here: sections 3.5 to 3.7, 3.9 to 3.12 and 4; all of it answers 501.
-"""
+"""All routes of ZenFlux, one file per group, and the documented paths that answer 501."""
 
 from collections.abc import Iterable, Iterator
 
