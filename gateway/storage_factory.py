@@ -121,12 +121,12 @@ def make_key_store(config: Config) -> KeyStore:
     return KeyStore(BlockingKeyTable(lambda: make_redis(config)), config.data)
 
 
-def make_session_service(house: Runtime, hub: Hub) -> LocalSessionService:
+def make_session_service(runtime: Runtime, hub: Hub) -> LocalSessionService:
     """The engine's door; where several servers share a log, one that knows of the others."""
-    if isinstance(house.log, MemoryLog | SqliteLog):
-        return LocalSessionService(house, hub)
+    if isinstance(runtime.log, MemoryLog | SqliteLog):
+        return LocalSessionService(runtime, hub)
     from gateway.cluster import ClusterSessionService
     from gateway.storage.log.redis import RedisLog
 
-    assert isinstance(house.log, RedisLog), "there is no other log"
-    return ClusterSessionService(house, hub, house.log)
+    assert isinstance(runtime.log, RedisLog), "there is no other log"
+    return ClusterSessionService(runtime, hub, runtime.log)

@@ -30,8 +30,8 @@ class OwnerUnknown(Overloaded):
 class HeldSessions(LocalSessionService):
     """Whoever writes a session holds it: by its token, which Redis judges, and by a lease, for which others wait."""
 
-    def __init__(self, house: Runtime, hub: Hub, kept: RedisLog) -> None:
-        super().__init__(house, hub)
+    def __init__(self, runtime: Runtime, hub: Hub, kept: RedisLog) -> None:
+        super().__init__(runtime, hub)
         self._log, self._redis = kept, kept.redis
         self._membership = Membership(self._redis, self._verify, self._after_beat, self._no_beat)
         self._claiming: dict[str, asyncio.Future[str | None]] = {}
@@ -60,7 +60,7 @@ class HeldSessions(LocalSessionService):
             errand.cancel()
 
     async def drain(self, seconds: float, hurry: asyncio.Event) -> None:
-        self._house.is_draining = True
+        self._runtime.is_draining = True
         for session_id in self._log.held:
             await self._hand_over(session_id)
         await super().drain(seconds, hurry)
@@ -80,7 +80,7 @@ class HeldSessions(LocalSessionService):
         return await asyncio.shield(claiming)
 
     async def _claim(self, session_id: str) -> str | None:
-        if self._house.is_draining:
+        if self._runtime.is_draining:
             raise OwnerUnknown("the server is about to stop")
         if not self._log.is_settled(session_id):
             raise OwnerUnknown("the session has just changed hands; try again")
@@ -159,7 +159,7 @@ class HeldSessions(LocalSessionService):
         session = self._sessions.pop(session_id, None)
         if session is not None and session.run is not None:
             session.run.abandon()
-        self._house.replacement_backends.pop(session_id, None)
+        self._runtime.replacement_backends.pop(session_id, None)
         self._attend_soon(session_id)
 
     def _dropped(self, session_id: str) -> None:
@@ -186,7 +186,7 @@ class HeldSessions(LocalSessionService):
     async def _after_beat(self) -> None:
         self._log.session_count = self._membership.sessions
         await self._log.recount()
-        if self._house.is_draining:
+        if self._runtime.is_draining:
             return
         if self._membership.is_steady and (taken := await self._take_over()):
             log.warning("took over sessions of a server that has died", sessions=taken)

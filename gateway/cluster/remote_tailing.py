@@ -27,8 +27,8 @@ class SessionCopies(HeldSessions):
     whoever watches. One channel for all sessions would have every server hear every word of every other one.
     """
 
-    def __init__(self, house: Runtime, hub: Hub, kept: RedisLog) -> None:
-        super().__init__(house, hub, kept)
+    def __init__(self, runtime: Runtime, hub: Hub, kept: RedisLog) -> None:
+        super().__init__(runtime, hub, kept)
         self._listener = RedisPubSub(
             self._redis.address, self._redis.seconds, self._hear, self._missed, self._redis.clock)
         self._post = RpcChannel(self._redis, self._serve, kept.seal)
@@ -88,7 +88,7 @@ class SessionCopies(HeldSessions):
         spine = await self._log.read_without_deltas(session_id)
         if not spine:
             return None
-        session = Session(session_id, self._house)
+        session = Session(session_id, self._runtime)
         await restore_idle(session, spine, spine[-1].seq)
         return session
 
@@ -120,7 +120,7 @@ class SessionCopies(HeldSessions):
         for session in sessions.values():
             if session.run is not None:
                 session.run.abandon()
-        self._house.replacement_backends.clear()
+        self._runtime.replacement_backends.clear()
         self._hub.cut_all()
 
     # -- those who watch ------------------------------------------------------------------------------------------

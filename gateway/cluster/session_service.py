@@ -84,7 +84,7 @@ class ClusterSessionService(SessionCopies):
         await self._routed(DeleteCall(owner=owner, session_id=session_id))
 
     async def client_left(self, owner: str, session_id: str, turn_id: str) -> None:
-        if not self._house.cancel_on_disconnect:
+        if not self._runtime.cancel_on_disconnect:
             return
         with suppress(GatewayError):
             view = await self.get(owner, session_id)
@@ -124,7 +124,7 @@ class ClusterSessionService(SessionCopies):
                 raise error_from_message(answer.refused)
             if answer is not None and not answer.elsewhere:
                 return answer.receipt
-            if loop.time() > deadline or self._house.is_draining:
+            if loop.time() > deadline or self._runtime.is_draining:
                 raise OutcomeUnknown(OWNER_SILENT) if asked else Overloaded(OWNER_CHANGES)
             await asyncio.sleep(lease / 100)
 
@@ -206,7 +206,7 @@ class ClusterSessionService(SessionCopies):
     async def _serve(self, letter: RpcRequest, again: bool) -> RpcReply | None:
         request, session_id = letter.request, letter.call.session_id
         try:
-            if self._house.is_draining:
+            if self._runtime.is_draining:
                 await self._hand_over(session_id)
             if await self._owner_of(session_id) is not None:
                 return RpcReply(request=request, elsewhere=True)

@@ -139,11 +139,11 @@ def revive_turn(session: "Session", records: Sequence[Record]) -> None:
     """Close a turn that ran; let one that waits for people wait on."""
     from .turn import TurnRun
 
-    view, house = session.view, session.runtime
+    view, runtime = session.view, session.runtime
     if view.turn_id is None:
         return
     past = TurnHistory(view.turn_id, records)
-    card, backend = house.agents.get(view.agent), house.backends.get(view.agent)
+    card, backend = runtime.agents.get(view.agent), runtime.backends.get(view.agent)
     if view.status is not SessionStatus.SUSPENDED or card is None or backend is None or past.command is None:
         _close_turn(session, view.turn_id, past)
         return

@@ -19,18 +19,18 @@ from .turn import TurnRun
 class SessionCache:
     """Knows which sessions are at hand, and tells the hub and the log what becomes of them."""
 
-    def __init__(self, house: Runtime, hub: Hub) -> None:
-        self._house = house
+    def __init__(self, runtime: Runtime, hub: Hub) -> None:
+        self._runtime = runtime
         self._hub = hub
         self._sessions: dict[str, Session] = {}
         self._loading: dict[str, asyncio.Future[Session | None]] = {}
         self._going: dict[str, asyncio.Task[None]] = {}
         """Sessions that are being deleted, and who does it."""
-        house.log.on_commit, house.log.on_trouble = self._committed, self._troubled
+        runtime.log.on_commit, runtime.log.on_trouble = self._committed, self._troubled
         hub.rests, hub.unsettled = self._is_quiet, self._is_unsettled
 
     def __len__(self) -> int:
-        return self._house.log.session_count
+        return self._runtime.log.session_count
 
     @property
     def cached_sessions(self) -> int:
@@ -46,11 +46,11 @@ class SessionCache:
 
     async def recover(self) -> int:
         """Close turns that ran when the server stopped, and wait on with those that wait; how many there were."""
-        heads = await self._house.log.sessions_in_turn()
+        heads = await self._runtime.log.sessions_in_turn()
         found = [session for head in heads if (session := await self._loaded(head.session_id)) is not None]
         with suppress(GatewayError):  # the log tells of its trouble itself, and what it has taken it keeps
             for session in found:
-                await self._house.log.wait_stored(session.view.session_id, session.view.head)
+                await self._runtime.log.wait_stored(session.view.session_id, session.view.head)
         return len(heads)
 
     # -- fetched and let go ---------------------------------------------------------------------------------------
@@ -78,11 +78,11 @@ class SessionCache:
         return await self._loaded(session_id)  # it was let go before we were told
 
     async def _load(self, session_id: str) -> Session | None:
-        log = self._house.log
+        log = self._runtime.log
         head = await log.head(session_id)
         if head is None:
             return None
-        session = Session(session_id, self._house)
+        session = Session(session_id, self._runtime)
         if head.in_turn:
             records = await log.read(session_id)
             await restore_running(session, records, head.head)
@@ -96,7 +96,7 @@ class SessionCache:
     def _keep(self, session: Session) -> None:
         """Have it at hand; those that nobody has asked for longest, and that rest, are let go."""
         self._sessions[session.view.session_id] = session
-        excess = len(self._sessions) - self._house.limits.sessions_at_hand
+        excess = len(self._sessions) - self._runtime.limits.sessions_at_hand
         for session_id, other in list(islice(self._sessions.items(), min(excess, 64))) if excess > 0 else ():
             del self._sessions[session_id]
             if not self._rests(other):
@@ -164,12 +164,12 @@ class SessionCache:
         """What clients may be shown of the session: nothing that is not in the log, whatever has been said since."""
         try:
             while session.changed_seq > session.stored_seq:
-                await self._house.log.wait_stored(session.view.session_id, session.changed_seq)
+                await self._runtime.log.wait_stored(session.view.session_id, session.changed_seq)
         except GatewayError:
             if not session.stored_seq:
                 raise
             stored = SessionView(session_id=session.view.session_id)
-            await apply_records(stored, await self._house.log.read(stored.session_id))
+            await apply_records(stored, await self._runtime.log.read(stored.session_id))
             return stored
         return session.view
 

@@ -18,14 +18,14 @@ class SessionQueries(SessionCache):
         return await self._seen(await self._find(owner, session_id))
 
     async def find_by_id(self, owner: str, word: str) -> SessionView:
-        session_id = await self._house.log.session_of(word)
+        session_id = await self._runtime.log.session_of(word)
         session = await self._loaded(session_id) if session_id is not None else None
         if session is None or session.view.owner != owner:
             raise NotFound(f"there is nothing called '{word}'")
         return await self._seen(session)
 
     async def active(self, owner: str) -> Sequence[SessionView]:
-        return await self._views(await self._house.log.sessions_in_turn(owner))
+        return await self._views(await self._runtime.log.sessions_in_turn(owner))
 
     async def _views(self, heads: Sequence[SessionHead]) -> list[SessionView]:
         views: list[SessionView] = []
@@ -37,7 +37,7 @@ class SessionQueries(SessionCache):
     async def list(
         self, owner: str, *, before: int | None = None, limit: int = 50,
     ) -> tuple[list[SessionView], int | None]:
-        heads = await self._house.log.sessions(owner, before, limit + 1)
+        heads = await self._runtime.log.sessions(owner, before, limit + 1)
         more, heads = len(heads) > limit, heads[:limit]
         return await self._views(heads), heads[-1].ordinal if more else None
 
@@ -45,20 +45,20 @@ class SessionQueries(SessionCache):
         self, owner: str, *, before: int | None = None, after: int | None = None, limit: int = 50,
         oldest_first: bool = False,
     ) -> Sequence[SessionHead]:
-        return await self._house.log.sessions(owner, before, limit, after=after, oldest_first=oldest_first)
+        return await self._runtime.log.sessions(owner, before, limit, after=after, oldest_first=oldest_first)
 
     async def head(self, owner: str, session_id: str) -> SessionHead:
         await self._find(owner, session_id)
-        head = await self._house.log.head(session_id)
+        head = await self._runtime.log.head(session_id)
         if head is None:
             raise NotFound(f"there is no session '{session_id}'")
         return head
 
     def reserve_stream(self, owner: str) -> StreamSlot:
-        most = self._house.limits.max_subscribers
+        most = self._runtime.limits.max_subscribers
         if self._hub.places >= most:
             raise Overloaded(f"{most} clients are watching already, and no more are allowed")
-        return self._hub.reserve_slot(owner, self._house.tally)
+        return self._hub.reserve_slot(owner, self._runtime.tally)
 
     async def subscribe(
         self, owner: str, session_id: str, dialect: str, options: str = "", *, after: int = 0,
@@ -84,4 +84,4 @@ class SessionQueries(SessionCache):
     ) -> Sequence[Record]:
         """What the log has of a session."""
         await self._find(owner, session_id)
-        return await self._house.log.read(session_id, after, limit)
+        return await self._runtime.log.read(session_id, after, limit)

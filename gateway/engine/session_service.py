@@ -49,41 +49,41 @@ class LocalSessionService(SessionQueries):
         self, owner: str, agent: str, *, settings: Settings = Settings(), history: Sequence[SeedMessage] = (),  # noqa: B008
         title: str | None = None, metadata: dict[str, Any] | None = None,
     ) -> SessionView:
-        limits = self._house.limits
+        limits = self._runtime.limits
         self._check_room(owner)
         if len(history) > limits.history_messages:
             raise TooLarge(f"a session may start with {limits.history_messages} messages, not {len(history)}")
-        settings = validate_settings(self._house.card(agent), settings)
-        session = Session(random_id("sess"), self._house)
+        settings = validate_settings(self._runtime.card(agent), settings)
+        session = Session(random_id("sess"), self._runtime)
         self._keep(session)
         created = session.append(SessionCreated(
             agent=agent, owner=owner, title=title, metadata=metadata or {}, settings=settings, history=tuple(history),
         ))
         with self._taken():
-            await self._house.log.wait_stored(session.view.session_id, created.seq)
+            await self._runtime.log.wait_stored(session.view.session_id, created.seq)
         return session.view
 
     async def import_session(self, owner: str, records: Sequence[Record]) -> SessionView:
         self._check_room(owner)
-        session = Session(random_id("sess"), self._house)
+        session = Session(random_id("sess"), self._runtime)
         told = await import_records(session, owner, records)
         self._check_room(owner)
         self._keep(session)
         session.changed_seq = session.view.head
         for record in told:
-            self._house.log.append(record)
+            self._runtime.log.append(record)
         with self._taken():
-            await self._house.log.wait_stored(session.view.session_id, session.view.head)
+            await self._runtime.log.wait_stored(session.view.session_id, session.view.head)
         return session.view
 
     def _check_room(self, owner: str) -> None:
-        most = self._house.limits.max_sessions
-        if self._house.log.write_error is not None:
-            raise self._house.log.write_error
+        most = self._runtime.limits.max_sessions
+        if self._runtime.log.write_error is not None:
+            raise self._runtime.log.write_error
         if len(self) >= most:
             raise Overloaded(f"there are {most} sessions already, and no more are allowed")
-        self._house.tally.check(owner, "sessions")
-        self._house.tally.check(owner, "stored_bytes")
+        self._runtime.tally.check(owner, "sessions")
+        self._runtime.tally.check(owner, "stored_bytes")
 
     # -- changed --------------------------------------------------------------------------------------------------
 
@@ -95,7 +95,7 @@ class LocalSessionService(SessionQueries):
         if agent is not None:
             if session.run is not None:
                 raise Busy("a turn is running in this session; its agent cannot change meanwhile")
-            validate_settings(self._house.card(agent), session.view.settings)
+            validate_settings(self._runtime.card(agent), session.view.settings)
         return await self._say(session, SessionUpdated(title=title, metadata=metadata, agent=agent))
 
     async def close(self, owner: str, session_id: str, reason: CloseReason) -> SessionView:
@@ -132,16 +132,16 @@ class LocalSessionService(SessionQueries):
     async def replace_backend(self, owner: str, session_id: str, backend: Backend | None) -> None:
         await self._find(owner, session_id)
         if backend is None:
-            self._house.replacement_backends.pop(session_id, None)
+            self._runtime.replacement_backends.pop(session_id, None)
         else:
-            self._house.replacement_backends[session_id] = backend
+            self._runtime.replacement_backends[session_id] = backend
 
     async def _say(self, session: Session, event: AnyEvent, scope_id: str = ROOT) -> SessionView:
-        if self._house.log.write_error is not None:
-            raise self._house.log.write_error
+        if self._runtime.log.write_error is not None:
+            raise self._runtime.log.write_error
         record = session.append(event, scope_id)
         with self._taken():
-            await self._house.log.wait_stored(record.session_id, record.seq)
+            await self._runtime.log.wait_stored(record.session_id, record.seq)
         return session.view
 
     async def _open(self, owner: str, session_id: str) -> Session:
@@ -152,45 +152,45 @@ class LocalSessionService(SessionQueries):
 
     async def delete(self, owner: str, session_id: str) -> None:
         session = await self._find(owner, session_id)
-        if self._house.log.write_error is not None:
-            raise self._house.log.write_error
+        if self._runtime.log.write_error is not None:
+            raise self._runtime.log.write_error
         removing = self._going[session_id] = asyncio.ensure_future(self._remove(session))
         await asyncio.shield(removing)  # a client that hangs up does not leave it half done
 
     async def _remove(self, session: Session) -> None:
         session_id = session.view.session_id
         try:
-            self._house.replacement_backends.pop(session_id, None)
+            self._runtime.replacement_backends.pop(session_id, None)
             if session.run is not None:
                 session.run.stop()
             session.append(SessionClosed(reason=CloseReason.DELETED))
             with self._taken():
-                await self._house.log.delete_session(session_id)
+                await self._runtime.log.delete_session(session_id)
             self._sessions.pop(session_id, None)
         finally:
             del self._going[session_id]
-        for put_away in self._house.after_delete:
+        for put_away in self._runtime.after_delete:
             await put_away(session_id)
 
     # -- commanded ------------------------------------------------------------------------------------------------
 
     def check_turn(self, owner: str) -> None:
-        if self._house.is_draining:
+        if self._runtime.is_draining:
             raise Overloaded(STOPPING)
-        if self._house.log.write_error is not None:
-            raise self._house.log.write_error
-        self._house.tally.check(owner, "stored_bytes")
+        if self._runtime.log.write_error is not None:
+            raise self._runtime.log.write_error
+        self._runtime.tally.check(owner, "stored_bytes")
 
     async def submit(self, owner: str, session_id: str, commands: Sequence[AnyCommand]) -> Receipt:
         session = await self._find(owner, session_id)
         receipt = session.submit(commands)
         with self._taken():
-            await self._house.log.wait_stored(session_id, session.view.head)
+            await self._runtime.log.wait_stored(session_id, session.view.head)
         return receipt
 
     async def client_left(self, owner: str, session_id: str, turn_id: str) -> None:
         session = self._sessions.get(session_id)
-        run = session.run if session is not None and self._house.cancel_on_disconnect else None
+        run = session.run if session is not None and self._runtime.cancel_on_disconnect else None
         if session is not None and run is not None and run.turn_id == turn_id:
             with suppress(GatewayError):  # whoever would be told has left
                 session.submit([Interrupt(turn_id=turn_id)])
@@ -202,7 +202,7 @@ class LocalSessionService(SessionQueries):
 
         Who watches a session at rest is let go at once, the others when they have been told the end.
         """
-        self._house.is_draining = True
+        self._runtime.is_draining = True
         self._hub.drain()
         await wait_for_turns(lambda: self._talking, seconds, hurry)
         runs = list(self._talking)

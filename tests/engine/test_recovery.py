@@ -52,7 +52,7 @@ class Server:
 
     async def start(self, play: Play, **limits: float) -> EngineFixture:
         stage = EngineFixture(play, log=SqliteLog(Database(self.file)), **limits)
-        await stage.house.log.open()
+        await stage.runtime.log.open()
         await stage.service.recover()
         return stage
 
@@ -61,7 +61,7 @@ class Server:
         for session in list(stage.service._sessions.values()):
             if session.run is not None:
                 session.run.abandon()
-        await stage.house.log.close()
+        await stage.runtime.log.close()
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ async def asking(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
 
 
 async def whole(stage: EngineFixture, session_id: str) -> list[Record]:
-    records = list(await stage.house.log.read(session_id))
+    records = list(await stage.runtime.log.read(session_id))
     lawful(records)
     return records
 
@@ -219,7 +219,7 @@ async def test_what_waited_too_long_expires_when_the_server_is_back(server: Serv
     await server.die(stage)
     stage = EngineFixture(asking, log=SqliteLog(Database(server.file)))
     stage.now = max(ask.expires_at or 0 for ask in view.asks.values()) + 1
-    await stage.house.log.open()
+    await stage.runtime.log.open()
     await stage.service.recover()
     view = await stage.service.get("", session_id)
     await until(lambda: len(view.expired) == 2)
@@ -264,7 +264,7 @@ async def test_an_agent_may_take_up_its_turn_by_itself(server: Server) -> None:
         seen.extend(answers)
         yield NoticePosted(topic="taken up", title=f"{len(turn.history)} entries")
 
-    stage.house.backends["agent"].resume = resume  # type: ignore[index, attr-defined]
+    stage.runtime.backends["agent"].resume = resume  # type: ignore[index, attr-defined]
     view = await stage.service.get("", session_id)
     answers = [ContinueTurn(request_id=ask) for ask in asks]
     await answer(stage, session_id, *answers)
@@ -278,8 +278,8 @@ async def test_an_agent_may_take_up_its_turn_by_itself(server: Server) -> None:
 async def test_sessions_whose_agent_is_gone_can_be_read(server: Server) -> None:
     session_id, _ = await waiting(server, asking)
     stage = EngineFixture(asking, log=SqliteLog(Database(server.file)))
-    stage.house.agents, stage.house.backends = {}, {}
-    await stage.house.log.open()
+    stage.runtime.agents, stage.runtime.backends = {}, {}
+    await stage.runtime.log.open()
     await stage.service.recover()
     view = await stage.service.get("", session_id)
     assert (view.status, view.asks) == (SessionStatus.IDLE, {})

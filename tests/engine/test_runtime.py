@@ -16,19 +16,19 @@ async def silent(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
 
 
 @pytest.fixture
-def house() -> Runtime:
-    return EngineFixture(silent).house
+def runtime() -> Runtime:
+    return EngineFixture(silent).runtime
 
 
-def test_an_agent_is_found_by_its_name(house: Runtime) -> None:
-    assert house.card("agent") is CARD
+def test_an_agent_is_found_by_its_name(runtime: Runtime) -> None:
+    assert runtime.card("agent") is CARD
 
 
-def test_an_agent_that_nobody_knows_is_named(house: Runtime) -> None:
+def test_an_agent_that_nobody_knows_is_named(runtime: Runtime) -> None:
     with pytest.raises(NotFound, match="no agent 'nobody'"):
-        house.card("nobody")
+        runtime.card("nobody")
 
 
-def test_a_house_keeps_nothing_of_another(house: Runtime) -> None:
-    house.replacement_backends["s"] = house.backends["agent"]
-    assert EngineFixture(silent).house.replacement_backends == {}
+def test_a_house_keeps_nothing_of_another(runtime: Runtime) -> None:
+    runtime.replacement_backends["s"] = runtime.backends["agent"]
+    assert EngineFixture(silent).runtime.replacement_backends == {}

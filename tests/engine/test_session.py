@@ -215,7 +215,7 @@ async def test_a_closed_session_takes_no_commands() -> None:
 async def test_a_server_about_to_stop_starts_no_turns() -> None:
     stage = EngineFixture(patient)
     session = await stage.session()
-    stage.house.is_draining = True
+    stage.runtime.is_draining = True
     with pytest.raises(Overloaded):
         session.submit([SendMessage(content="hello?")])
     assert names(await stage.records(session)) == ["session.created"]

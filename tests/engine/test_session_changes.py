@@ -67,9 +67,9 @@ async def test_what_belongs_to_a_session_is_put_away_with_it(stage: EngineFixtur
     async def put_away(session_id: str) -> None:
         gone.append(session_id)
 
-    stage.house.after_delete.append(put_away)
+    stage.runtime.after_delete.append(put_away)
     session = await stage.session("ann")
     await stage.service.replace_backend("ann", session.view.session_id, FunctionBackend(other))
     await stage.service.delete("ann", session.view.session_id)
     assert gone == [session.view.session_id]
-    assert stage.house.replacement_backends == {}
+    assert stage.runtime.replacement_backends == {}

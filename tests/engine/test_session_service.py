@@ -65,7 +65,7 @@ async def test_deleting_ends_the_turn_and_forgets_everything() -> None:
     assert await cursor.chunks() == ()
     with pytest.raises(NotFound):
         await stage.service.get("", session.view.session_id)
-    assert list(await stage.house.log.read(session.view.session_id)) == []
+    assert list(await stage.runtime.log.read(session.view.session_id)) == []
     assert len(stage.service) == 0
 
 
@@ -84,7 +84,7 @@ async def test_there_is_a_limit_to_sessions_watchers_and_seeds() -> None:
 @pytest.mark.parametrize(("cancel", "running"), [(False, 1), (True, 0)])
 async def test_what_a_turn_does_when_its_client_leaves_is_a_setting(cancel: bool, running: int) -> None:
     stage = EngineFixture(patient)
-    stage.house.cancel_on_disconnect = cancel
+    stage.runtime.cancel_on_disconnect = cancel
     session = await stage.session()
     receipt = session.submit([SendMessage(content="go")])
     assert receipt.turn_id is not None
@@ -106,7 +106,7 @@ async def test_a_session_knows_its_agent_and_its_turns() -> None:
 
 async def test_who_leaves_after_its_turn_leaves_the_next_one_alone() -> None:
     stage = EngineFixture(patient)
-    stage.house.cancel_on_disconnect = True
+    stage.runtime.cancel_on_disconnect = True
     session = await stage.session()
     first = session.submit([SendMessage(content="go")])
     session.submit([Interrupt(), SendMessage(content="once more")])
@@ -118,11 +118,11 @@ async def test_who_leaves_after_its_turn_leaves_the_next_one_alone() -> None:
 
 async def test_who_leaves_while_nothing_can_be_stored_is_told_nothing() -> None:
     stage = EngineFixture(patient)
-    stage.house.cancel_on_disconnect = True
+    stage.runtime.cancel_on_disconnect = True
     session = await stage.session()
     receipt = session.submit([SendMessage(content="go")])
     assert receipt.turn_id is not None
-    stage.house.log.write_error = Overloaded("full")  # type: ignore[misc]
+    stage.runtime.log.write_error = Overloaded("full")  # type: ignore[misc]
     await stage.service.client_left("", session.view.session_id, receipt.turn_id)
     assert stage.service.running == 1
 
@@ -141,7 +141,7 @@ async def test_a_client_that_hangs_up_does_not_leave_a_session_half_deleted() ->
         put_away.append(session_id)
 
     stage = EngineFixture(patient, log=log)
-    stage.house.after_delete.append(after)
+    stage.runtime.after_delete.append(after)
     session_id = (await stage.session()).view.session_id
     deleting = asyncio.create_task(stage.service.delete("", session_id))
     await asyncio.sleep(0)

@@ -254,7 +254,7 @@ async def test_a_backend_that_breaks_before_its_first_word_breaks_its_turn() -> 
         yield
 
     stage = EngineFixture(never)
-    stage.house.backends = {"agent": Broken()}
+    stage.runtime.backends = {"agent": Broken()}
     session = await stage.session()
     session.submit([SendMessage(content="go")])
     await stage.until(session, TurnEnded)

@@ -128,7 +128,7 @@ class World:
 
     def begin(self) -> None:
         self.stage = EngineFixture(self.play, log=self.log, projector=self.projector)
-        self.stage.house.cancel_on_disconnect = True
+        self.stage.runtime.cancel_on_disconnect = True
         self.stage.hub.start_of = self.start_of
         self.service = self.stage.service
 

@@ -45,7 +45,7 @@ class Desk:
     def again(self) -> Scheduler:
         """As after a restart."""
         return Scheduler(
-            self.schedules, self.stage.service, lambda: self.stage.house.agents, lambda: self.stage.now,
+            self.schedules, self.stage.service, lambda: self.stage.runtime.agents, lambda: self.stage.now,
         )
 
     async def at(self, seconds: float) -> None:
@@ -125,8 +125,8 @@ async def test_a_task_without_its_agent_fails_at_once(desk: Desk) -> None:
 
 
 async def test_a_task_for_which_there_is_no_room_leaves_no_session_behind(desk: Desk) -> None:
-    desk.stage.house.tally.quota = lambda: NoLimits(turns=1)
-    desk.stage.house.tally.add("ada", turns=1)
+    desk.stage.runtime.tally.quota = lambda: NoLimits(turns=1)
+    desk.stage.runtime.tally.add("ada", turns=1)
     kept = await desk.add()
     await desk.at(HOUR)
     (run,) = await desk.runs(kept)
@@ -200,7 +200,7 @@ async def test_it_waits_for_the_next_minute_and_looks_often_while_something_runs
     await desk.add(cron="* * * * *")
     desk.stage.now += 50
     scheduler = Scheduler(
-        desk.schedules, desk.stage.service, lambda: desk.stage.house.agents, lambda: desk.stage.now, sleep=sleep,
+        desk.schedules, desk.stage.service, lambda: desk.stage.runtime.agents, lambda: desk.stage.now, sleep=sleep,
     )
     with pytest.raises(asyncio.CancelledError):
         await scheduler.run()
@@ -214,7 +214,7 @@ async def test_nothing_is_started_while_the_server_stops(desk: Desk) -> None:
     kept = await desk.add()
     desk.stage.now += 2 * HOUR
     scheduler = Scheduler(
-        desk.schedules, desk.stage.service, lambda: desk.stage.house.agents, lambda: desk.stage.now, sleep=sleep,
+        desk.schedules, desk.stage.service, lambda: desk.stage.runtime.agents, lambda: desk.stage.now, sleep=sleep,
         is_open=lambda: False,
     )
     with pytest.raises(asyncio.CancelledError):

@@ -21,21 +21,21 @@ RECORDS_PER_PAGE = 512
 
 
 async def message_bodies(
-    house: Context, owner: str, session_id: str, *, upto: int | None = None, waits_with: str | None = None,
+    context: Context, owner: str, session_id: str, *, upto: int | None = None, waits_with: str | None = None,
 ) -> EncodedArray:
     """Every turn that stands, as it was after that record; one is read at a time for the owner, or `waits_with`."""
     async with one_at_a_time(waits_with or owner):
-        return await history.messages_body(house.table, record_pages(house, owner, session_id, upto))
+        return await history.messages_body(context.table, record_pages(context, owner, session_id, upto))
 
 
 async def record_pages(
-    house: Context, owner: str, session_id: str, upto: int | None = None,
+    context: Context, owner: str, session_id: str, upto: int | None = None,
 ) -> AsyncIterator[Sequence[Record]]:
     """The records of a session up to that one, a page at a time: a long log is never in memory as a whole."""
     after = 0
     while upto is None or after < upto:
         limit = RECORDS_PER_PAGE if upto is None else min(RECORDS_PER_PAGE, upto - after)
-        records = await house.sessions.records(owner, session_id, after, limit)
+        records = await context.sessions.records(owner, session_id, after, limit)
         if records:
             yield records
             after = records[-1].seq
@@ -44,13 +44,13 @@ async def record_pages(
 
 
 async def update_private(
-    house: Context, owner: str, session_id: str, title: str | None = None, /, **kept: Any,
+    context: Context, owner: str, session_id: str, title: str | None = None, /, **kept: Any,
 ) -> SessionView:
     """Put something beside the session that is Blade's alone; everybody who watches is told."""
-    view = await house.sessions.get(owner, session_id)
-    ours = view.private(house.dialect) | kept
-    private = view.metadata.get(PRIVATE, {}) | {house.dialect: ours}
-    return await house.sessions.update(owner, session_id, title=title, metadata={**view.metadata, PRIVATE: private})
+    view = await context.sessions.get(owner, session_id)
+    ours = view.private(context.dialect) | kept
+    private = view.metadata.get(PRIVATE, {}) | {context.dialect: ours}
+    return await context.sessions.update(owner, session_id, title=title, metadata={**view.metadata, PRIVATE: private})
 
 
 async def turns_of(pages: AsyncIterable[Sequence[Record]]) -> list[TurnEntry]:

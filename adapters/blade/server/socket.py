@@ -75,12 +75,12 @@ class ChatSocket:
         )
 
     async def stop(self, peer: SocketIOClient, said: dict[str, Any]) -> Any:
-        session_id, house = _session_id_of(said), self.context
-        view = await house.sessions.get(peer.owner, session_id)
+        session_id, context = _session_id_of(said), self.context
+        view = await context.sessions.get(peer.owner, session_id)
         if view.status is SessionStatus.IDLE or not await self._is_under_way(view, said.get("chat_run_id")):
-            return house.table.object("ack.idle", session_id=session_id)
-        await house.sessions.submit(peer.owner, session_id, [house.table.command("chat.stop")])
-        return house.table.object("ack.stopped", session_id=session_id)
+            return context.table.object("ack.idle", session_id=session_id)
+        await context.sessions.submit(peer.owner, session_id, [context.table.command("chat.stop")])
+        return context.table.object("ack.stopped", session_id=session_id)
 
     async def _is_under_way(self, view: SessionView, run_id: Any) -> bool:
         """Whether a client means a chat of the turn that runs or waits; one that names none does."""
@@ -114,43 +114,44 @@ class ChatSocket:
 
     async def submit(self, owner: str, session_id: str, body: ChatSend) -> Receipt:
         """Answer what is asked, or say something new."""
-        house = self.context
-        view = await house.sessions.get(owner, session_id)
+        context = self.context
+        view = await context.sessions.get(owner, session_id)
         if body.askuser_answer is not None:
             try:
-                command = inbound.answer_of(body, view, house.table)
-                return await house.sessions.submit(owner, session_id, [command])
+                command = inbound.answer_of(body, view, context.table)
+                return await context.sessions.submit(owner, session_id, [command])
             except (Invalid, Conflict) as error:
                 raise WrongAnswer(error) from None
         if view.status is SessionStatus.RUNNING:
             raise Busy("Session already has an active chat")
-        await house.check_message_addresses(inbound.image_addresses(body.message))
+        await context.check_message_addresses(inbound.image_addresses(body.message))
         files: list[FilePart] = []
         try:
             for upload in inbound.uploads_of(body.message):
                 files.append(await self._store(owner, upload))  # noqa: PERF401  # what is stored is known if one fails
-            content = inbound.content_of(body.message, files, house.agent_of(view))
-            env = view.private(house.dialect).get(SECRETS, {})
-            return await house.sessions.submit(owner, session_id, [inbound.message_of(body, content, env, house.table)])
+            content = inbound.content_of(body.message, files, context.agent_of(view))
+            env = view.private(context.dialect).get(SECRETS, {})
+            message = inbound.message_of(body, content, env, context.table)
+            return await context.sessions.submit(owner, session_id, [message])
         except OutcomeUnknown:
             raise
         except GatewayError:  # the files of a message that is not taken are nobody's
             for file in files:
-                await house.resources.delete("file", owner, str(file.file_id))
-                await house.files.remove(str(file.file_id))
+                await context.resources.delete("file", owner, str(file.file_id))
+                await context.files.remove(str(file.file_id))
             raise
 
     async def _store(self, owner: str, upload: inbound.Upload) -> FilePart:
         """A file is kept by the house and passed on by its id."""
-        house = self.context
-        house.files.check_media_type(upload.media_type)
-        stored = await house.files.store(_single_chunk(upload.content))
+        context = self.context
+        context.files.check_media_type(upload.media_type)
+        stored = await context.files.store(_single_chunk(upload.content))
         body = {"name": upload.name, "media_type": upload.media_type, "size": stored.size, "sha256": stored.sha256,
                 "metadata": {}}
         try:
-            await house.resources.create("file", owner, body, resource_id=stored.file_id)
+            await context.resources.create("file", owner, body, resource_id=stored.file_id)
         except BaseException:
-            await house.files.remove(stored.file_id)
+            await context.files.remove(stored.file_id)
             raise
         return FilePart(name=upload.name, file_id=stored.file_id, media_type=upload.media_type, size=stored.size)
 
@@ -235,20 +236,20 @@ LARGE_RESULT = 256 * 1024
 """An end of more bytes than that is read in a turn of its own."""
 
 
-async def final_result(house: Context, owner: str, session_id: str, receipt: Receipt, place: StreamSlot) -> Any:
+async def final_result(context: Context, owner: str, session_id: str, receipt: Receipt, place: StreamSlot) -> Any:
     """The payload of the `chat:end` that the commands of a receipt lead to."""
     if not receipt.begun:  # an answer was accepted, and others are awaited: its chat is over already
-        told = house.sessions.read(owner, session_id, house.dialect, BARE, after=receipt.after)
-        with house.committed():
+        told = context.sessions.read(owner, session_id, context.dialect, BARE, after=receipt.after)
+        with context.committed():
             return _payload([frame async for chunk in told for frame in chunk.frames][-1])
-    async with house.follow_turn(owner, session_id, receipt, BARE, place) as subscription:
+    async with context.follow_turn(owner, session_id, receipt, BARE, place) as subscription:
         while chunks := await subscription.chunks():
             for chunk in chunks:
                 if chunk.yields:
                     if len(chunk.frames[-1]) > LARGE_RESULT:
                         await next_slice()
                     return _payload(chunk.frames[-1])
-        raise house.lost_turn_error(session_id, subscription)
+        raise context.lost_turn_error(session_id, subscription)
 
 
 def _payload(frame: bytes) -> Any:

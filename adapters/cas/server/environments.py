@@ -91,11 +91,11 @@ def environment_record(said: InlineEnvironment) -> dict[str, Any]:
     }
 
 
-def _changed_record(house: Context, old: dict[str, Any], said: EnvironmentChange) -> dict[str, Any]:
+def _changed_record(context: Context, old: dict[str, Any], said: EnvironmentChange) -> dict[str, Any]:
     return {
         "name": said.name or old["name"],
         "description": said.description if "description" in said.model_fields_set else old["description"],
-        "metadata": updated_metadata(house, old["metadata"], said.metadata),
+        "metadata": updated_metadata(context, old["metadata"], said.metadata),
         "config": _whole_config(said.config) if said.config else old["config"],
     }
 

@@ -183,8 +183,8 @@ StreamKey = tuple[str, str | None]
 class StreamStart:
     """Remembers how far the streams of each session have come; what was told before the server started is carried."""
 
-    def __init__(self, house: Context) -> None:
-        self._context = house
+    def __init__(self, context: Context) -> None:
+        self._context = context
         self._carried: dict[StreamKey, int] = {}
 
     async def after(self, view: SessionView, thread: str | None, said: str | None) -> int:

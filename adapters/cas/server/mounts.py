@@ -33,29 +33,29 @@ class Mount:
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
 
 
-async def checked_mount(house: Context, owner: str, given: dict[str, Any], at: str = "") -> Mount:
+async def checked_mount(context: Context, owner: str, given: dict[str, Any], at: str = "") -> Mount:
     """The resource that a client describes; `at` is where in the body it stands."""
     kind = given.get("type", "file")
     if kind == "file":
-        return await _file(house, owner, validate(FileMount, given, at), at)
+        return await _file(context, owner, validate(FileMount, given, at), at)
     if kind == "github_repository":
         said = validate(RepositoryMount, given, at)
         mount = _repository(said, at)
-        house.addresses.check(said.url, f"{at}.url" if at else "url")
+        context.addresses.check(said.url, f"{at}.url" if at else "url")
         return mount
     if kind == "memory_store":
-        return await _memory(house, owner, validate(MemoryMount, given, at), at)
+        return await _memory(context, owner, validate(MemoryMount, given, at), at)
     raise _refusal(at, "type", f"'{kind}' is none of 'file', 'github_repository' and 'memory_store'")
 
 
-async def _file(house: Context, owner: str, said: FileMount, at: str) -> Mount:
+async def _file(context: Context, owner: str, said: FileMount, at: str) -> Mount:
     named = {"path": said.path, "mount_path": said.mount_path}
     paths = [normalized_path(given, at, word) for word, given in named.items() if given is not None]
     if len(set(paths)) > 1:
         raise _refusal(at, "mount_path", f"it is another word for path, and the two differ: {' and '.join(paths)}")
     path = paths[0] if paths else normalized_path(said.file_id, at)
     try:
-        await check_file(house, owner, said.file_id)
+        await check_file(context, owner, said.file_id)
     except Invalid as error:
         raise _refusal(at, "file_id", error.message) from None
     return Mount({"type": "file", "file_id": said.file_id, "path": path})
@@ -73,9 +73,9 @@ def normalized_path(given: str, at: str = "", word: str = "path") -> str:
     return path
 
 
-async def _memory(house: Context, owner: str, said: MemoryMount, at: str) -> Mount:
+async def _memory(context: Context, owner: str, said: MemoryMount, at: str) -> Mount:
     try:
-        await check_memory_store(house, owner, said.memory_store_id)
+        await check_memory_store(context, owner, said.memory_store_id)
     except Invalid as error:
         raise _refusal(at, "memory_store_id", error.message) from None
     return Mount(said.model_dump())

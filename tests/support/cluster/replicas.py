@@ -30,7 +30,7 @@ class Replica:
         self.log = RedisLog(self.redis, seal=seal)
         self.watchman = CountingMetrics()
         made = LimitSettings().model_copy(update=limits)
-        self.house = Runtime(
+        self.runtime = Runtime(
             log=self.log, clock=loop.wall_clock, mint=make_mint(), limits=made, agents={"agent": CARD},
             backends={"agent": FunctionBackend(play)}, observer=self.watchman,
         )
@@ -38,7 +38,7 @@ class Replica:
             log=self.log, projector=lambda dialect, options: PlainProjector(), clock=loop.wall_clock,
             start_of=lambda session, dialect, cursor: 0, observer=self.watchman, max_lag=lambda: made.max_lag_events,
         )
-        self.sessions = ClusterSessionService(self.house, self.hub, self.log)
+        self.sessions = ClusterSessionService(self.runtime, self.hub, self.log)
 
     async def open(self) -> None:
         await self.log.open()

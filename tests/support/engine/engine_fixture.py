@@ -98,22 +98,22 @@ class EngineFixture:
         self.now = 1_700_000_000.0
         self.watchman = CountingMetrics()
         self.limits = LimitSettings().model_copy(update=limits)
-        self.house = Runtime(
+        self.runtime = Runtime(
             log=MemoryLog() if log is None else log, clock=lambda: self.now,
             mint=make_mint("t" if log is None else None), limits=self.limits, agents={"agent": CARD},
             backends={"agent": FunctionBackend(play)}, observer=self.watchman,
         )
         self.hub = Hub(
-            log=self.house.log,
+            log=self.runtime.log,
             projector=projector or (lambda dialect, options: PlainProjector()),
             clock=lambda: self.now,
             start_of=lambda session, dialect, cursor: 0,
             observer=self.watchman,
             max_lag=lambda: self.limits.max_lag_events,
         )
-        self.service = LocalSessionService(self.house, self.hub)
+        self.service = LocalSessionService(self.runtime, self.hub)
         self._last: dict[str, Event] = {}
-        self._tell, self.house.log.on_commit = self.house.log.on_commit, self._committed
+        self._tell, self.runtime.log.on_commit = self.runtime.log.on_commit, self._committed
 
     def _committed(self, records: Sequence[Record]) -> None:
         self._last |= {record.session_id: record.event for record in records}
@@ -124,7 +124,7 @@ class EngineFixture:
         return await self.service._find(owner, view.session_id)
 
     async def records(self, session: Session) -> list[Record]:
-        return list(await self.house.log.read(session.view.session_id))
+        return list(await self.runtime.log.read(session.view.session_id))
 
     async def until(self, session: Session, *kinds: type[Event]) -> None:
         """Wait until an event of one of these kinds is the last one."""

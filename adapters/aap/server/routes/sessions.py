@@ -60,39 +60,39 @@ class SessionRoutes:
         return json_response(await history.history_body(self.context.table, kind, view))
 
     async def turn(self, request: web.Request) -> web.StreamResponse:
-        session_id, house = request.match_info["id"], self.context
-        view = await house.sessions.get(request[OWNER], session_id)
+        session_id, context = request.match_info["id"], self.context
+        view = await context.sessions.get(request[OWNER], session_id)
         body = await read_json(request, NewTurn)
-        await house.check_message_addresses(image_addresses(body.messages))
-        commands = inbound.commands_of(body, view, house.agent_of(view), house.table)
-        with house.sessions.reserve_stream(request[OWNER]) as place:
-            submitting = house.sessions.submit(request[OWNER], session_id, commands)
-            receipt = await house.begin_turn(request[OWNER], session_id, submitting)
+        await context.check_message_addresses(image_addresses(body.messages))
+        commands = inbound.commands_of(body, view, context.agent_of(view), context.table)
+        with context.sessions.reserve_stream(request[OWNER]) as place:
+            submitting = context.sessions.submit(request[OWNER], session_id, commands)
+            receipt = await context.begin_turn(request[OWNER], session_id, submitting)
             if not receipt.begun:
                 return self._still_waiting(body.stream)
             if body.stream == "none":
-                answer = await house.await_turn(request, session_id, receipt, "none", place)
+                answer = await context.await_turn(request, session_id, receipt, "none", place)
                 return web.Response(body=answer, content_type="application/json")
-            return await house.stream_turn(request, session_id, receipt, body.stream, place)
+            return await context.stream_turn(request, session_id, receipt, body.stream, place)
 
     async def current(self, request: web.Request) -> web.StreamResponse:
         """The turn that runs, or the last one, from where the client left off; beside what AAP documents."""
-        session_id, house = request.match_info["id"], self.context
-        house.check_open()
-        view = await house.sessions.get(request[OWNER], session_id)
+        session_id, context = request.match_info["id"], self.context
+        context.check_open()
+        view = await context.sessions.get(request[OWNER], session_id)
         options = f"{self._mode(request, view)} {IDS}"
-        place = await resume_point(house, request, view, options)
+        place = await resume_point(context, request, view, options)
         if place.is_over:
             return web.Response(status=204)
-        return await house.stream_remaining(request, session_id, options, after=place.after, had=place.had)
+        return await context.stream_remaining(request, session_id, options, after=place.after, had=place.had)
 
     async def interrupt(self, request: web.Request) -> web.Response:
         """End the turn that runs, or waits for the client; beside what AAP documents."""
-        session_id, house = request.match_info["id"], self.context
-        view = await house.sessions.get(request[OWNER], session_id)
+        session_id, context = request.match_info["id"], self.context
+        view = await context.sessions.get(request[OWNER], session_id)
         if view.status not in (SessionStatus.RUNNING, SessionStatus.SUSPENDED):
             raise Conflict(f"no turn runs or waits in session '{session_id}'")
-        await house.sessions.submit(request[OWNER], session_id, [house.table.command("turn.interrupt")])
+        await context.sessions.submit(request[OWNER], session_id, [context.table.command("turn.interrupt")])
         return web.Response(status=204)
 
     def _mode(self, request: web.Request, view: SessionView) -> str:

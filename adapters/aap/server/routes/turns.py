@@ -41,33 +41,33 @@ class ResumePoint(NamedTuple):
     """Whether there is nothing more to come."""
 
 
-async def resume_point(house: Context, request: web.Request, view: SessionView, options: str) -> ResumePoint:
+async def resume_point(context: Context, request: web.Request, view: SessionView, options: str) -> ResumePoint:
     """Where the client goes on; a place that cannot be is refused."""
     begins, had = turn_cursor_of(request)
     if begins is None:
         begins = view.begun_at
     else:
-        await _check_turn_begins(house, request, view, begins)
+        await _check_turn_begins(context, request, view, begins)
     if not begins:
         raise NotFound(f"session '{view.session_id}' has had no turn yet")
-    told, is_over = await _count_events(house, request, view, options, begins - 1, had) if had else (0, False)
+    told, is_over = await _count_events(context, request, view, options, begins - 1, had) if had else (0, False)
     if had > told:
         raise Invalid(f"after: the turn has had {told} events so far, not {had}", param="after")
     return ResumePoint(begins - 1, had, is_over)
 
 
-async def _check_turn_begins(house: Context, request: web.Request, view: SessionView, begins: int) -> None:
-    first = await house.sessions.records(request[OWNER], view.session_id, max(0, begins - 1), 1)
+async def _check_turn_begins(context: Context, request: web.Request, view: SessionView, begins: int) -> None:
+    first = await context.sessions.records(request[OWNER], view.session_id, max(0, begins - 1), 1)
     if begins < 1 or not first or not isinstance(first[0].event, TURN_BEGINNINGS):
         raise Invalid(f"after: no turn of this session begins at {begins}", param="after")
 
 
 async def _count_events(
-    house: Context, request: web.Request, view: SessionView, options: str, after: int, had: int,
+    context: Context, request: web.Request, view: SessionView, options: str, after: int, had: int,
 ) -> tuple[int, bool]:
     """How many events the turn has had, but no more than one more than are known; and whether there are no more."""
     told = 0
-    async for chunk in house.sessions.read(request[OWNER], view.session_id, house.dialect, options, after=after):
+    async for chunk in context.sessions.read(request[OWNER], view.session_id, context.dialect, options, after=after):
         told += len(chunk.frames)
         if told > had or chunk.yields:
             return told, told == had

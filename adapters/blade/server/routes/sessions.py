@@ -98,12 +98,12 @@ class SessionRoutes:
             return json_response(await history_module.history_body(self.context.table, pages, self._model(view)))
 
     async def compact(self, request: web.Request) -> web.Response:
-        session_id, house = request.match_info["id"], self.context
-        with house.sessions.reserve_stream(request[OWNER]) as place:
-            submitting = house.sessions.submit(request[OWNER], session_id, [house.table.command("chat.compact")])
-            receipt = await house.begin_turn(request[OWNER], session_id, submitting)
-            await final_result(house, request[OWNER], session_id, receipt, place)
-        return json_response(house.table.object("ack", session_id=session_id))
+        session_id, context = request.match_info["id"], self.context
+        with context.sessions.reserve_stream(request[OWNER]) as place:
+            submitting = context.sessions.submit(request[OWNER], session_id, [context.table.command("chat.compact")])
+            receipt = await context.begin_turn(request[OWNER], session_id, submitting)
+            await final_result(context, request[OWNER], session_id, receipt, place)
+        return json_response(context.table.object("ack", session_id=session_id))
 
     async def chat(self, request: web.Request) -> web.Response:
         session_id = (await self._view(request)).session_id

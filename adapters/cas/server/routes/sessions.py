@@ -91,10 +91,10 @@ class SessionRoutes:
 
     async def create(self, request: web.Request) -> web.Response:
         body = await read_json(request, NewSession)
-        owner, house = request[OWNER], self.context
+        owner, context = request[OWNER], self.context
         variables, mounts = read_variables(body.environment_variables), await self._mounts(owner, body)
-        choice = await choose_agent(house, owner, body.agent)
-        inbound.check_initial_events(body.initial_events or [], house.agent(choice.agent), house.table)
+        choice = await choose_agent(context, owner, body.agent)
+        inbound.check_initial_events(body.initial_events or [], context.agent(choice.agent), context.table)
         await self.handlers.check_sources(owner, body.initial_events or [], "initial_events")
         own = await self._environment(owner, body, variables) | {
             "agent": choice.snapshot, "agent_id": choice.agent_id, "agent_version": choice.version,
@@ -104,12 +104,12 @@ class SessionRoutes:
 
         async def undo_environment() -> None:
             if isinstance(body.environment, dict):  # it was described, and made for this session
-                await house.resources.delete("environment", owner, own["environment_id"])
+                await context.resources.delete("environment", owner, own["environment_id"])
 
-        async with house.undo_if_refused(undo_environment):
-            view = await house.sessions.create(
+        async with context.undo_if_refused(undo_environment):
+            view = await context.sessions.create(
                 owner, choice.agent, settings=choice.settings, title=body.title,
-                metadata={**(body.metadata or {}), PRIVATE: {house.dialect: own}},
+                metadata={**(body.metadata or {}), PRIVATE: {context.dialect: own}},
             )
             return json_response(await self._begun(view, mounts, body), 201)
 
