@@ -1,4 +1,4 @@
-"""A scribe that takes down no secret, in however many pieces a service repeats it."""
+"""A stream assembler that leaves secrets out, in however many pieces a service repeats them."""
 
 from collections.abc import Iterable, Sequence
 
