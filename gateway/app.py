@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from aiohttp import web
 
+import gateway.model as m
 from gateway.backends import SessionReplayer
 from gateway.client import AddressPolicy
 from gateway.config import Config
@@ -43,7 +44,6 @@ from gateway.http import (
 from gateway.ids import make_mint
 from gateway.logging import get_logger, mask_secrets
 from gateway.loss_matrix import LOST_LEVELS
-from gateway.model import Record, encode_record
 from gateway.ports import Clock, Projector, SessionService, StatefulBackend
 from gateway.quotas import Quotas
 from gateway.resources import (
@@ -277,7 +277,7 @@ class Gateway:
         async with one_at_a_time(owner):
             while page := await self.sessions.records(owner, session_id, after, REPLAY_PAGE):
                 for record in page:
-                    lines.append(encode_record(mask_secrets(record)) + b"\n")
+                    lines.append(m.encode_record(mask_secrets(record)) + b"\n")
                     size += len(lines[-1])
                     if size > REPLAY_SLICE_BYTES:
                         await next_slice()
@@ -303,7 +303,7 @@ class Gateway:
     def cut(self) -> None:
         self.metrics.count_cut()
 
-    def record_not_sent(self, dialect: str, record: Record) -> None:
+    def record_not_sent(self, dialect: str, record: m.Record) -> None:
         """Silence is a loss where the dialect's table says that it drops the feature."""
         feature = feature_of(record.event)
         if feature is not None and self.components.tables[dialect].support[feature] in LOST_LEVELS:

@@ -15,6 +15,7 @@ from typing import Any
 from msgspec.structs import replace
 from pydantic import BaseModel, ValidationError
 
+import gateway.model as m
 from adapters import known_dialects
 from gateway.backends import kinds, user_modules
 from gateway.backends.shadow import ShadowBackend, ShadowReport
@@ -22,7 +23,6 @@ from gateway.client import AddressPolicy
 from gateway.config import Config
 from gateway.errors import GatewayError
 from gateway.field_errors import YAML_NOUNS, describe_error
-from gateway.model import AgentCapabilities, AgentCard, AgentOption, AgentTool, ToolSpec
 from gateway.ports import Backend, ConfinableBackend, Dialect
 from gateway.yaml_positions import NodePath, Problem, Problems, YamlDocument, read_yaml, suggest
 from mappings.language import Table, Vocabulary, builtin_path, load_table
@@ -30,7 +30,7 @@ from mappings.language import Table, Vocabulary, builtin_path, load_table
 from .config import AgentSettings, CapabilitySettings, OptionSettings, ToolSettings
 
 
-def merge_card(default: AgentCard, name: str, agent: AgentSettings) -> AgentCard:
+def merge_card(default: m.AgentCard, name: str, agent: AgentSettings) -> m.AgentCard:
     """The card that goes by `name`: what the settings leave open is as the backend has it."""
     said = {word: value for word in ("title", "description", "version", "model") if (value := getattr(agent, word))}
     return replace(
@@ -43,19 +43,19 @@ def merge_card(default: AgentCard, name: str, agent: AgentSettings) -> AgentCard
     )
 
 
-def _card_tool(tool: ToolSettings) -> AgentTool:
-    spec = ToolSpec(name=tool.name, title=tool.title, description=tool.description, parameters=tool.parameters)
-    return AgentTool(spec=spec, permission=tool.permission)
+def _card_tool(tool: ToolSettings) -> m.AgentTool:
+    spec = m.ToolSpec(name=tool.name, title=tool.title, description=tool.description, parameters=tool.parameters)
+    return m.AgentTool(spec=spec, permission=tool.permission)
 
 
-def _card_option(option: OptionSettings) -> AgentOption:
-    return AgentOption(
+def _card_option(option: OptionSettings) -> m.AgentOption:
+    return m.AgentOption(
         name=option.name, kind=option.type, default=option.default,
         title=option.title, description=option.description, choices=option.options,
     )
 
 
-def _card_capabilities(default: AgentCapabilities, said: CapabilitySettings) -> AgentCapabilities:
+def _card_capabilities(default: m.AgentCapabilities, said: CapabilitySettings) -> m.AgentCapabilities:
     return replace(default, **said.model_dump(exclude_none=True))
 
 
@@ -67,7 +67,7 @@ class Components:
     dialects: Mapping[str, Dialect]
     settings: Mapping[str, Any]
     tables: Mapping[str, Table]
-    cards: Mapping[str, AgentCard]
+    cards: Mapping[str, m.AgentCard]
     backends: Mapping[str, Backend]
 
 
@@ -177,7 +177,7 @@ def _agent(
     old: Components | None,
     document: YamlDocument,
     problems: list[Problem],
-) -> tuple[AgentCard, Backend] | None:
+) -> tuple[m.AgentCard, Backend] | None:
     found = _backend(agent.backend, agent.settings, config, ("agents", name), document, problems,
                      _reusable_backend(name, config, old))
     return (merge_card(found[0], name, agent), found[1]) if found else None
@@ -201,7 +201,7 @@ def _backend(
     document: YamlDocument,
     problems: list[Problem],
     kept: Backend | None = None,
-) -> tuple[AgentCard, Backend] | None:
+) -> tuple[m.AgentCard, Backend] | None:
     base = config.file.parent if config.file else Path()
     try:
         kind = kinds.kind_of(word, base)
@@ -223,7 +223,10 @@ def _backend(
 
 
 def _add_shadows(
-    agents: dict[str, tuple[AgentCard, Backend] | None], config: Config, old: Components | None, document: YamlDocument,
+    agents: dict[str, tuple[m.AgentCard, Backend] | None],
+    config: Config,
+    old: Components | None,
+    document: YamlDocument,
     problems: list[Problem],
 ) -> None:
     """Put each agent that is to have a shadow behind one of its own."""

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from gateway.model import Fault, FaultCode
+import gateway.model as m
 
 
 class GatewayError(Exception):
     """Something a client or operator is told about; the message is fit for both."""
 
-    code: ClassVar[FaultCode] = FaultCode.INTERNAL
+    code: ClassVar[m.FaultCode] = m.FaultCode.INTERNAL
     retryable: ClassVar[bool] = False
 
     def __init__(
@@ -28,14 +28,14 @@ class GatewayError(Exception):
         """Set where the error becomes an answer, for those who want to ask about it later."""
 
     @property
-    def fault(self) -> Fault:
-        return Fault(code=self.code, message=self.message, retryable=self.retryable, details=self.details)
+    def fault(self) -> m.Fault:
+        return m.Fault(code=self.code, message=self.message, retryable=self.retryable, details=self.details)
 
 
 class BackendFailed(GatewayError):
     """The agent broke."""
 
-    code = FaultCode.BACKEND
+    code = m.FaultCode.BACKEND
 
 
 class ServerUnreachable(BackendFailed):
@@ -53,31 +53,31 @@ class ConnectionLost(BackendFailed):
 class Invalid(GatewayError):
     """The client said something that cannot be understood or is not allowed."""
 
-    code = FaultCode.INVALID
+    code = m.FaultCode.INVALID
 
 
 class Unauthenticated(GatewayError):
     """Nobody knows who is asking."""
 
-    code = FaultCode.UNAUTHENTICATED
+    code = m.FaultCode.UNAUTHENTICATED
 
 
 class Forbidden(GatewayError):
     """It is known who is asking, and they may not."""
 
-    code = FaultCode.FORBIDDEN
+    code = m.FaultCode.FORBIDDEN
 
 
 class NotFound(GatewayError):
     """The client named something that does not exist, or not for them."""
 
-    code = FaultCode.NOT_FOUND
+    code = m.FaultCode.NOT_FOUND
 
 
 class Conflict(GatewayError):
     """The request makes sense, but not in the state things are in."""
 
-    code = FaultCode.CONFLICT
+    code = m.FaultCode.CONFLICT
 
 
 class Busy(Conflict):
@@ -91,33 +91,33 @@ class NotPending(Conflict):
 class TooLarge(GatewayError):
     """The request is larger than the limits allow."""
 
-    code = FaultCode.TOO_LARGE
+    code = m.FaultCode.TOO_LARGE
 
 
 class Unsupported(GatewayError):
     """The agent or the dialect does not have what was asked for."""
 
-    code = FaultCode.UNSUPPORTED
+    code = m.FaultCode.UNSUPPORTED
 
 
 class RateLimited(GatewayError):
     """Too much, too fast."""
 
-    code = FaultCode.RATE_LIMITED
+    code = m.FaultCode.RATE_LIMITED
     retryable = True
 
 
 class Overloaded(GatewayError):
     """There is no room for this just now."""
 
-    code = FaultCode.OVERLOADED
+    code = m.FaultCode.OVERLOADED
     retryable = True
 
 
 class TimedOut(GatewayError):
     """It took longer than it may."""
 
-    code = FaultCode.TIMEOUT
+    code = m.FaultCode.TIMEOUT
     retryable = True
 
 
@@ -130,7 +130,7 @@ class OutcomeUnknown(TimedOut):
 class Interrupted(GatewayError):
     """The server stopped while it was at work on this."""
 
-    code = FaultCode.INTERRUPTED
+    code = m.FaultCode.INTERRUPTED
     retryable = True
 
 

@@ -14,7 +14,7 @@ import msgspec
 import orjson
 import structlog
 
-from gateway.model import Record, with_secrets
+import gateway.model as m
 
 
 class SampledLogger:
@@ -156,6 +156,6 @@ def mask_queries(logger: Any, method: str, line: Any) -> str:
     return URL_QUERY.sub(f"?{MASKED}", line)
 
 
-def mask_secrets(record: Record) -> Record:
+def mask_secrets(record: m.Record) -> m.Record:
     """The same record, every secret in it masked."""
-    return with_secrets(record, lambda values: dict.fromkeys(values, MASKED))
+    return m.with_secrets(record, lambda values: dict.fromkeys(values, MASKED))

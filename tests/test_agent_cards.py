@@ -1,14 +1,14 @@
 """The settings are laid over the card of the backend."""
 
+import gateway.model as m
 from gateway.composition import merge_card
 from gateway.config import AgentSettings
-from gateway.model import AgentCapabilities, AgentCard, AgentOption, AgentTool, OptionKind, Permission, ToolSpec
 
-DEFAULT = AgentCard(
+DEFAULT = m.AgentCard(
     name="backend", version="2.0.0", title="Backend", model="m-1",
-    tools=(AgentTool(spec=ToolSpec(name="clock")),),
-    options=(AgentOption(name="tone"),),
-    capabilities=AgentCapabilities(images=("http",)),
+    tools=(m.AgentTool(spec=m.ToolSpec(name="clock")),),
+    options=(m.AgentOption(name="tone"),),
+    capabilities=m.AgentCapabilities(images=("http",)),
 )
 
 
@@ -27,12 +27,12 @@ def test_what_the_settings_say_goes_before_it() -> None:
         "capabilities": {"streaming": ["none"], "client_tools": False},
     }))
     assert (card.title, card.version, card.description, card.model) == ("Mine", "3.1.0", "says little", "m-1")
-    search = AgentTool(spec=ToolSpec(name="search", parameters={"type": "object"}), permission=Permission.ASK)
+    search = m.AgentTool(spec=m.ToolSpec(name="search", parameters={"type": "object"}), permission=m.Permission.ASK)
     assert card.tools == (search,)
     assert card.options == (
-        AgentOption(name="mood", kind=OptionKind.SELECT, default="good", choices=("good", "bad")),
+        m.AgentOption(name="mood", kind=m.OptionKind.SELECT, default="good", choices=("good", "bad")),
     )
-    assert card.capabilities == AgentCapabilities(streaming=("none",), images=("http",), client_tools=False)
+    assert card.capabilities == m.AgentCapabilities(streaming=("none",), images=("http",), client_tools=False)
 
 
 def test_no_tools_is_something_to_say() -> None:

@@ -8,27 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.model import (
-    ROOT,
-    AnswerQuestion,
-    AnyCommand,
-    ContinuationAsk,
-    ContinueTurn,
-    DecidePermission,
-    OpenAsk,
-    PermissionAsk,
-    QuestionAsk,
-    ReturnResult,
-    Role,
-    RollBack,
-    RollbackAsk,
-    SessionStatus,
-    SessionView,
-    ToolUsePart,
-    TurnEnded,
-    parts_of,
-    text_of,
-)
+import gateway.model as m
 from tests.support.dialect_tables import DIALECTS
 from tests.support.dialects.aap import reader as aap
 from tests.support.dialects.blade.reader import Page
@@ -132,29 +112,29 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
 async def _settle(served: Served, session: str) -> None:
     """Whatever a turn asks of people is answered, so that it comes to its own end."""
     view = await served.gateway.sessions.get("", session)
-    await until(lambda: view.status is not SessionStatus.RUNNING)
-    while view.status is SessionStatus.SUSPENDED:
+    await until(lambda: view.status is not m.SessionStatus.RUNNING)
+    while view.status is m.SessionStatus.SUSPENDED:
         answers = [_answer(pending) for pending in view.asks.values()]
         await served.gateway.sessions.submit("", session, answers)
-        await until(lambda: view.status is not SessionStatus.RUNNING)
+        await until(lambda: view.status is not m.SessionStatus.RUNNING)
 
 
-def _answer(pending: OpenAsk) -> AnyCommand:
+def _answer(pending: m.OpenAsk) -> m.AnyCommand:
     request_id, ask = pending.request_id, pending.ask
-    if isinstance(ask, QuestionAsk):
-        return AnswerQuestion(request_id=request_id, custom={str(n): "both" for n in range(len(ask.questions))})
-    if isinstance(ask, PermissionAsk):
-        return DecidePermission(request_id=request_id, granted=True)
-    if isinstance(ask, ContinuationAsk):
-        return ContinueTurn(request_id=request_id)
-    return (RollBack(request_id=request_id, option=str(ask.options[0]["id"])) if isinstance(ask, RollbackAsk)
-            else ReturnResult(request_id=request_id, content="done"))
+    if isinstance(ask, m.QuestionAsk):
+        return m.AnswerQuestion(request_id=request_id, custom={str(n): "both" for n in range(len(ask.questions))})
+    if isinstance(ask, m.PermissionAsk):
+        return m.DecidePermission(request_id=request_id, granted=True)
+    if isinstance(ask, m.ContinuationAsk):
+        return m.ContinueTurn(request_id=request_id)
+    return (m.RollBack(request_id=request_id, option=str(ask.options[0]["id"])) if isinstance(ask, m.RollbackAsk)
+            else m.ReturnResult(request_id=request_id, content="done"))
 
 
 async def _frames(served: Served, session: str, dialect: str) -> list[bytes]:
     """All that a watcher of the whole session gets, up to the end of its last turn."""
     records = await served.gateway.sessions.records("", session)
-    last = max(record.seq for record in records if isinstance(record.event, TurnEnded))
+    last = max(record.seq for record in records if isinstance(record.event, m.TurnEnded))
     watcher = await served.gateway.sessions.subscribe("", session, dialect, READERS[dialect][0])
     frames: list[bytes] = []
     async with asyncio.timeout(60):
@@ -167,11 +147,11 @@ async def _frames(served: Served, session: str, dialect: str) -> list[bytes]:
     return frames
 
 
-def _kept(view: SessionView) -> Heard:
+def _kept(view: m.SessionView) -> Heard:
     """The same from the log, through no dialect at all."""
-    own = [entry.content for entry in view.entries if entry.role is Role.ASSISTANT and entry.scope_id == ROOT]
-    calls = [part.call.name for content in own for part in parts_of(content) if isinstance(part, ToolUsePart)]
-    return _of("".join(map(text_of, own)), calls)
+    own = [entry.content for entry in view.entries if entry.role is m.Role.ASSISTANT and entry.scope_id == m.ROOT]
+    calls = [part.call.name for content in own for part in m.parts_of(content) if isinstance(part, m.ToolUsePart)]
+    return _of("".join(map(m.text_of, own)), calls)
 
 
 def test_every_dialect_has_a_reader_and_a_driver() -> None:

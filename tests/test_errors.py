@@ -2,20 +2,20 @@
 
 import pytest
 
+import gateway.model as m
 from gateway import errors
 from gateway.errors import BackendFailed, GatewayError, NotFound, TimedOut, translate_exceptions
-from gateway.model import Fault, FaultCode
 
 TREE = [cls for cls in vars(errors).values() if isinstance(cls, type) and issubclass(cls, GatewayError)]
 
 
 def test_every_fault_code_can_be_raised() -> None:
-    assert {cls.code for cls in TREE} == set(FaultCode)
+    assert {cls.code for cls in TREE} == set(m.FaultCode)
 
 
 def test_an_error_is_a_fault_in_words() -> None:
     error = TimedOut("too slow", details={"after": 3})
-    assert error.fault == Fault(code=FaultCode.TIMEOUT, message="too slow", retryable=True, details={"after": 3})
+    assert error.fault == m.Fault(code=m.FaultCode.TIMEOUT, message="too slow", retryable=True, details={"after": 3})
     assert str(NotFound("no such thing")) == "no such thing"
 
 

@@ -10,18 +10,8 @@ import msgspec
 import pytest
 import structlog
 
+import gateway.model as m
 from gateway import logging as journal
-from gateway.model import (
-    EVENTS,
-    Configure,
-    InputAccepted,
-    Record,
-    SendMessage,
-    SessionCreated,
-    SessionUpdated,
-    Settings,
-    encode_record,
-)
 
 
 @pytest.fixture(autouse=True)
@@ -105,8 +95,8 @@ def test_a_traceback_shows_no_variables(format: str) -> None:
     {"Authorization": "Bearer s3cret"},
     {"headers": {"authorization": "Bearer s3cret", "accept": "*/*"}},
     {"many": [{"deep": {"key": "s3cret"}}]},
-    {"settings": Settings(secrets={"openai": "s3cret"})},
-    {"record": Record(seq=1, at=0.0, session_id="s", event=SessionCreated(agent="a", settings=Settings(
+    {"settings": m.Settings(secrets={"openai": "s3cret"})},
+    {"record": m.Record(seq=1, at=0.0, session_id="s", event=m.SessionCreated(agent="a", settings=m.Settings(
         secrets={"openai": "s3cret"})))},
 ])
 def test_secrets_are_never_written(said: dict[str, Any]) -> None:
@@ -119,28 +109,28 @@ def test_secrets_are_never_written(said: dict[str, Any]) -> None:
 
 # -- records ----------------------------------------------------------------------------------------------------------
 
-SETTINGS = Settings(options={"tone": "plain"}, secrets={"openai": "s3cret"})
+SETTINGS = m.Settings(options={"tone": "plain"}, secrets={"openai": "s3cret"})
 
 
 @pytest.mark.parametrize("event", [
-    SessionCreated(agent="demo", settings=SETTINGS),
-    SessionUpdated(settings=SETTINGS),
-    InputAccepted(command_id="cmd_1", command=Configure(settings=SETTINGS)),
+    m.SessionCreated(agent="demo", settings=SETTINGS),
+    m.SessionUpdated(settings=SETTINGS),
+    m.InputAccepted(command_id="cmd_1", command=m.Configure(settings=SETTINGS)),
 ])
 def test_a_masked_record_keeps_everything_but_the_secrets(event: Any) -> None:
-    record = Record(seq=1, at=1.5, session_id="sess_1", event=event)
-    assert encode_record(journal.mask_secrets(record)) == encode_record(record).replace(b"s3cret", b"***")
+    record = m.Record(seq=1, at=1.5, session_id="sess_1", event=event)
+    assert m.encode_record(journal.mask_secrets(record)) == m.encode_record(record).replace(b"s3cret", b"***")
 
 
 def test_a_record_without_secrets_is_left_alone() -> None:
-    event = InputAccepted(command_id="cmd_1", command=SendMessage(content="hi"))
-    record = Record(seq=1, at=1.5, session_id="sess_1", event=event)
+    event = m.InputAccepted(command_id="cmd_1", command=m.SendMessage(content="hi"))
+    record = m.Record(seq=1, at=1.5, session_id="sess_1", event=event)
     assert journal.mask_secrets(record) is record
 
 
 def test_settings_are_nowhere_else() -> None:
     """If the model grows a new place for settings, `masked` has to learn of it."""
-    places = {path for event in EVENTS for path in ways_to_settings(event)}
+    places = {path for event in m.EVENTS for path in ways_to_settings(event)}
     assert places == {("SessionCreated",), ("SessionUpdated",), ("InputAccepted", "Configure")}
 
 
@@ -149,7 +139,7 @@ def ways_to_settings(struct: type[msgspec.Struct], way: tuple[str, ...] = ()) ->
     hints = get_type_hints(struct)
     for field in struct.__struct_fields__:
         for inner in structs(hints[field]):
-            if inner is Settings:
+            if inner is m.Settings:
                 yield way
             else:
                 yield from ways_to_settings(inner, way)

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
+import gateway.model as m
 from gateway.backends import EventWriter, ToolExecutor
-from gateway.model import NoticePosted
 
 OLD = {
     "gateway.backends": ["Pen", "Round", "Result", "enabled", "builtin", "Replays", "files_of", "Kind", "Factory"],
@@ -30,7 +30,7 @@ def test_a_name_that_never_was_is_not_there() -> None:
 
 def test_old_names_of_methods_work() -> None:
     writer = EventWriter(cast(Any, SimpleNamespace()))
-    event = NoticePosted(topic="t", title="T")
+    event = m.NoticePosted(topic="t", title="T")
     with pytest.warns(FutureWarning, match="emit"):
         assert writer.say(event) is event
     executor = ToolExecutor(cast(Any, SimpleNamespace()), writer, {})

@@ -7,48 +7,34 @@ A message that stands in history stays in its place and stays as it is; only the
 
 from msgspec import Struct
 
-from gateway.model import (
-    Answer,
-    AnswerQuestion,
-    AnyAsk,
-    Content,
-    ContinuationAsk,
-    ContinueTurn,
-    DecidePermission,
-    PermissionAsk,
-    QuestionAsk,
-    ReturnResult,
-    RollBack,
-    RollbackAsk,
-    format_answer,
-)
+import gateway.model as m
 
 
 class WireAnswer(Struct, frozen=True, kw_only=True):
     """An answer as AAP can carry it: the content of a tool message, or a decision."""
 
-    content: Content = ""
+    content: m.Content = ""
     is_error: bool = False
     granted: bool | None = None
     reason: str | None = None
 
 
-def wire_answer(ask: AnyAsk, answer: Answer) -> WireAnswer:
+def wire_answer(ask: m.AnyAsk, answer: m.Answer) -> WireAnswer:
     """What an answer is to the call it is about; whatever is no answer to the ask takes it back."""
     match ask, answer:
-        case PermissionAsk(), DecidePermission(granted=granted, reason=reason):
+        case m.PermissionAsk(), m.DecidePermission(granted=granted, reason=reason):
             denied = f"Tool call denied: {reason}" if reason else "Tool call denied"
             return WireAnswer(granted=granted, reason=reason, content="" if granted else denied, is_error=not granted)
-        case PermissionAsk(), _:
+        case m.PermissionAsk(), _:
             return WireAnswer(granted=False, reason="nobody decided", content="Tool call cancelled", is_error=True)
-        case QuestionAsk(), AnswerQuestion():
-            return WireAnswer(content=format_answer(ask, answer))
-        case _, ReturnResult(content=content, is_error=is_error):
+        case m.QuestionAsk(), m.AnswerQuestion():
+            return WireAnswer(content=m.format_answer(ask, answer))
+        case _, m.ReturnResult(content=content, is_error=is_error):
             return WireAnswer(content=content, is_error=is_error)
-        case ContinuationAsk(), _:
-            return WireAnswer(content="yes" if isinstance(answer, ContinueTurn) and answer.proceed else "no")
-        case RollbackAsk(), _:
-            return WireAnswer(content=(answer.option or "") if isinstance(answer, RollBack) else "")
+        case m.ContinuationAsk(), _:
+            return WireAnswer(content="yes" if isinstance(answer, m.ContinueTurn) and answer.proceed else "no")
+        case m.RollbackAsk(), _:
+            return WireAnswer(content=(answer.option or "") if isinstance(answer, m.RollBack) else "")
     return WireAnswer(content="Tool call cancelled", is_error=True)
 
 

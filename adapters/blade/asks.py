@@ -3,27 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import gateway.model as m
 from gateway.errors import Invalid
-from gateway.model import (
-    Answer,
-    AnswerQuestion,
-    AnyAsk,
-    Choice,
-    ClientToolAsk,
-    ContinuationAsk,
-    ContinueTurn,
-    DecidePermission,
-    OpenAsk,
-    PermissionAsk,
-    Question,
-    QuestionAsk,
-    ReturnResult,
-    RollBack,
-    RollbackAsk,
-    ToolCall,
-    parse_answer,
-    text_of,
-)
 
 ASK_TOOL = "AskUserQuestion"
 YES, NO = 0, 1
@@ -37,31 +18,31 @@ AnswerWords = str | list[str]
 WordedAnswer = str | list[AnswerWords] | dict[str, AnswerWords]
 
 
-def is_ask_call(call: ToolCall) -> bool:
+def is_ask_call(call: m.ToolCall) -> bool:
     """Whether a call is one that Blade's clients know how to put to a person."""
     return call.name == ASK_TOOL and isinstance(call.input.get("questions"), list)
 
 
-def questions_of(ask: AnyAsk) -> tuple[Question, ...]:
+def questions_of(ask: m.AnyAsk) -> tuple[m.Question, ...]:
     """The ask as questions; the first choice of a yes or no is the yes."""
     match ask:
-        case QuestionAsk(questions=questions):
+        case m.QuestionAsk(questions=questions):
             return questions
-        case PermissionAsk(call=call, description=description):
+        case m.PermissionAsk(call=call, description=description):
             words = description or f"Run {call.display_name or call.name}?"
-            allow = Choice(label="Allow", description=call.name)  # who decides sees what for, whatever it is called
-            return (Question(question=words, header="Permission", options=(allow, Choice(label="Deny"))),)
-        case ContinuationAsk(message=message):
+            allow = m.Choice(label="Allow", description=call.name)  # who decides sees what for, whatever it is called
+            return (m.Question(question=words, header="Permission", options=(allow, m.Choice(label="Deny"))),)
+        case m.ContinuationAsk(message=message):
             return (_question("Continue", message, "Continue", "Stop"),)
-        case RollbackAsk(options=options, error=error, reason=reason):
+        case m.RollbackAsk(options=options, error=error, reason=reason):
             words = " ".join(filter(None, (error, reason))) or "Something went wrong."
             return (_question("Roll back", words, *map(option_word, options)),)
-        case ClientToolAsk(call=call):
-            return (Question(question=f"What does {call.name} return?", header=call.display_name or call.name),)
+        case m.ClientToolAsk(call=call):
+            return (m.Question(question=f"What does {call.name} return?", header=call.display_name or call.name),)
 
 
-def _question(header: str, words: str, *labels: str) -> Question:
-    return Question(question=words, header=header, options=tuple(Choice(label=label) for label in labels))
+def _question(header: str, words: str, *labels: str) -> m.Question:
+    return m.Question(question=words, header=header, options=tuple(m.Choice(label=label) for label in labels))
 
 
 def option_word(option: Mapping[str, Any]) -> str:
@@ -71,21 +52,21 @@ def option_word(option: Mapping[str, Any]) -> str:
 
 # -- from picks to answers --------------------------------------------------------------------------------------------
 
-def answer_bindings(found: OpenAsk, selections: Selections, custom: CustomTexts) -> dict[str, Any]:
+def answer_bindings(found: m.OpenAsk, selections: Selections, custom: CustomTexts) -> dict[str, Any]:
     """What the answer's command is made of; wrong picks are refused in words."""
     ask = found.ask
-    if isinstance(ask, QuestionAsk):
+    if isinstance(ask, m.QuestionAsk):
         return {"selections": selections, "custom": custom}
     pick, words = _single_pick(questions_of(ask)[0], selections, custom)
     match ask:
-        case PermissionAsk():
+        case m.PermissionAsk():
             return {"granted": pick == YES, "reason": words}
-        case ClientToolAsk():
+        case m.ClientToolAsk():
             return {"content": words or ""}
-        case RollbackAsk(options=options):
+        case m.RollbackAsk(options=options):
             states = [*map(option_word, options)]
             return {"option": _chosen_option(states, words) if pick is None else states[pick]}
-    return {"proceed": pick == YES} if pick is not None else parse_answer(ask, words or "") or {}
+    return {"proceed": pick == YES} if pick is not None else m.parse_answer(ask, words or "") or {}
 
 
 def _chosen_option(options: Sequence[str], words: str | None) -> str | None:
@@ -94,7 +75,7 @@ def _chosen_option(options: Sequence[str], words: str | None) -> str | None:
     return None if stays else words
 
 
-def _single_pick(question: Question, selections: Selections, custom: CustomTexts) -> tuple[int | None, str | None]:
+def _single_pick(question: m.Question, selections: Selections, custom: CustomTexts) -> tuple[int | None, str | None]:
     """The one pick or the words that settle the only question there is."""
     for number in (*selections, *custom):
         if number != FIRST_QUESTION:
@@ -109,7 +90,7 @@ def _single_pick(question: Question, selections: Selections, custom: CustomTexts
     return (picks[0] if picks else None), words
 
 
-def picks_from_words(questions: Sequence[Question], answer: WordedAnswer) -> tuple[Selections, CustomTexts]:
+def picks_from_words(questions: Sequence[m.Question], answer: WordedAnswer) -> tuple[Selections, CustomTexts]:
     """The picks of an answer in words: a word that is a choice's label picks it, others are the person's own."""
     selections, custom = Selections(), CustomTexts()
     for number, question in enumerate(questions):
@@ -123,7 +104,7 @@ def picks_from_words(questions: Sequence[Question], answer: WordedAnswer) -> tup
     return selections, custom
 
 
-def _words_for(number: int, question: Question, answer: WordedAnswer, of: int) -> AnswerWords:
+def _words_for(number: int, question: m.Question, answer: WordedAnswer, of: int) -> AnswerWords:
     if isinstance(answer, str):
         return answer
     if isinstance(answer, list) and of == 1:  # all that is listed is about the only question
@@ -136,24 +117,24 @@ def _words_for(number: int, question: Question, answer: WordedAnswer, of: int) -
 
 # -- and from answers to picks ----------------------------------------------------------------------------------------
 
-def picks_of_answer(ask: AnyAsk, answer: Answer) -> tuple[Selections, CustomTexts] | None:
+def picks_of_answer(ask: m.AnyAsk, answer: m.Answer) -> tuple[Selections, CustomTexts] | None:
     """An answer, whichever dialect it was given in, as picks; None where nobody answered."""
     match answer:
-        case AnswerQuestion(selections=selections, custom=custom):
+        case m.AnswerQuestion(selections=selections, custom=custom):
             return selections, custom
-        case DecidePermission(granted=granted, reason=reason):
+        case m.DecidePermission(granted=granted, reason=reason):
             return {FIRST_QUESTION: (YES if granted else NO,)}, {FIRST_QUESTION: reason} if reason else {}
-        case ContinueTurn(proceed=proceed):
+        case m.ContinueTurn(proceed=proceed):
             return {FIRST_QUESTION: (YES if proceed else NO,)}, {}
-        case ReturnResult(content=content):
-            return {}, {FIRST_QUESTION: text_of(content)}
-        case RollBack(option=option):
+        case m.ReturnResult(content=content):
+            return {}, {FIRST_QUESTION: m.text_of(content)}
+        case m.RollBack(option=option):
             return _picked_option(ask, option)
     return None
 
 
-def _picked_option(ask: AnyAsk, option: str | None) -> tuple[Selections, CustomTexts]:
-    options = [option_word(one) for one in ask.options] if isinstance(ask, RollbackAsk) else []
+def _picked_option(ask: m.AnyAsk, option: str | None) -> tuple[Selections, CustomTexts]:
+    options = [option_word(one) for one in ask.options] if isinstance(ask, m.RollbackAsk) else []
     return (
         ({FIRST_QUESTION: (options.index(option),)}, {})
         if option in options
@@ -161,7 +142,7 @@ def _picked_option(ask: AnyAsk, option: str | None) -> tuple[Selections, CustomT
     )
 
 
-def picks_in_words(questions: Sequence[Question], selections: Selections, custom: CustomTexts) -> str:
+def picks_in_words(questions: Sequence[m.Question], selections: Selections, custom: CustomTexts) -> str:
     """What was picked, question by question: `Permission: Allow`."""
     told = []
     for number, question in enumerate(questions):

@@ -1,28 +1,19 @@
 """How CAS puts an ask to a person as a tool use, and what an answer to it means; both roles use it."""
 
-from gateway.model import (
-    AnyAsk,
-    ClientToolAsk,
-    OpenAsk,
-    PermissionAsk,
-    QuestionAsk,
-    SessionView,
-    event_id_of,
-    is_question_call,
-)
+import gateway.model as m
 
 
-def is_shown_by_call(ask: AnyAsk) -> bool:
+def is_shown_by_call(ask: m.AnyAsk) -> bool:
     """Whether an ask was told by the call it is about."""
-    return isinstance(ask, PermissionAsk | ClientToolAsk) or (
-        isinstance(ask, QuestionAsk) and is_question_call(ask.call)
+    return isinstance(ask, m.PermissionAsk | m.ClientToolAsk) or (
+        isinstance(ask, m.QuestionAsk) and m.is_question_call(ask.call)
     )
 
 
-def ask_event_id(view: SessionView, ask: OpenAsk) -> str:
+def ask_event_id(view: m.SessionView, ask: m.OpenAsk) -> str:
     """The id of the event that an ask was told by, and that its answer has to name."""
     place = view.call_places.get(ask.call_id or "") if is_shown_by_call(ask.ask) else None
-    return event_id_of(view.session_id, ask.seq if place is None else place)
+    return m.event_id_of(view.session_id, ask.seq if place is None else place)
 
 
 QUESTION_TOOL, CONTINUATION_TOOL, ROLLBACK_TOOL = "AskUserQuestion", "confirm_continue", "choose_rollback"

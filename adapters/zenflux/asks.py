@@ -7,32 +7,15 @@ import msgspec
 import orjson
 from msgspec import Struct
 
+import gateway.model as m
 from gateway.errors import BackendFailed, Invalid
-from gateway.model import (
-    AnyAsk,
-    AnyCommand,
-    ClientToolAsk,
-    Content,
-    ContinuationAsk,
-    ImagePart,
-    OpenAsk,
-    PermissionAsk,
-    Question,
-    QuestionAsk,
-    RollbackAsk,
-    TextPart,
-    ToolCall,
-    call_of,
-    image_markdown,
-    parts_of,
-)
 from mappings.language import Table, UnknownWord
 
 APPROVE, REJECT = "approve", "reject"
 
 
-def confirmation_body(table: Table, ask: OpenAsk, session_id: str) -> Any:
-    call = call_of(ask.ask)
+def confirmation_body(table: Table, ask: m.OpenAsk, session_id: str) -> Any:
+    call = m.call_of(ask.ask)
     kind, question, options = _form_of(ask.ask)
     return table.object(
         "confirmation", request_id=ask.request_id, run_id=ask.turn_id, session_id=session_id, type=kind,
@@ -42,12 +25,12 @@ def confirmation_body(table: Table, ask: OpenAsk, session_id: str) -> Any:
     )
 
 
-def rollback_options(ask: RollbackAsk, *, objects: bool) -> list[Any]:
+def rollback_options(ask: m.RollbackAsk, *, objects: bool) -> list[Any]:
     """In words, as documented; or as the agent gave them, for a front end that draws them."""
     return list(ask.options) if objects else [option_label(option) for option in ask.options]
 
 
-def option_ids(ask: RollbackAsk) -> list[str]:
+def option_ids(ask: m.RollbackAsk) -> list[str]:
     """By these an option can be chosen, whatever it is called."""
     return [str(option.get("id", option_label(option))) for option in ask.options]
 
@@ -57,41 +40,41 @@ def option_label(option: dict[str, Any]) -> str:
     return ": ".join(words) or str(option.get("id", option))
 
 
-def _form_of(ask: AnyAsk) -> tuple[str, str, list[str]]:
+def _form_of(ask: m.AnyAsk) -> tuple[str, str, list[str]]:
     """Which form a person is shown, what it asks, and what can be chosen."""
-    if isinstance(ask, PermissionAsk):
+    if isinstance(ask, m.PermissionAsk):
         return "yes_no", ask.description or f"Allow {ask.call.display_name or ask.call.name}?", [APPROVE, REJECT]
-    if isinstance(ask, QuestionAsk):
+    if isinstance(ask, m.QuestionAsk):
         only = ask.questions[0].options if len(ask.questions) == 1 else ()
         return "form", " ".join(one.question for one in ask.questions), [choice.label for choice in only]
-    if isinstance(ask, ClientToolAsk):
+    if isinstance(ask, m.ClientToolAsk):
         return "text_input", f"What does {ask.call.display_name or ask.call.name} give?", []
-    if isinstance(ask, ContinuationAsk):
+    if isinstance(ask, m.ContinuationAsk):
         return "yes_no", ask.message, [APPROVE, REJECT]
     return "single_choice", ask.reason or ask.error or "Roll back?", [option_label(option) for option in ask.options]
 
 
-def _description(ask: AnyAsk, question: str) -> str:
+def _description(ask: m.AnyAsk, question: str) -> str:
     """What a person has to know beside the question: above all what a tool is going to be called with."""
-    if isinstance(ask, PermissionAsk):
+    if isinstance(ask, m.PermissionAsk):
         return _call_text(ask.call)
-    if isinstance(ask, ClientToolAsk):
+    if isinstance(ask, m.ClientToolAsk):
         return f"The agent calls a tool of its client: {_call_text(ask.call)}. Answer with its result."
-    error = ask.error if isinstance(ask, RollbackAsk) else None
+    error = ask.error if isinstance(ask, m.RollbackAsk) else None
     return error if error and error != question else ""
 
 
-def _call_text(call: ToolCall) -> str:
+def _call_text(call: m.ToolCall) -> str:
     return f"{call.name} {orjson.dumps(call.input).decode()}"
 
 
-def _questions(table: Table, ask: AnyAsk) -> list[Any] | None:
-    if not isinstance(ask, QuestionAsk):
+def _questions(table: Table, ask: m.AnyAsk) -> list[Any] | None:
+    if not isinstance(ask, m.QuestionAsk):
         return None
     return [_question(table, number, question) for number, question in enumerate(ask.questions)]
 
 
-def _question(table: Table, number: int, question: Question) -> Any:
+def _question(table: Table, number: int, question: m.Question) -> Any:
     kind = "text_input" if not question.options else "multiple_choice" if question.multi_select else "single_choice"
     return table.object(
         "question", id=str(number), question=question.question, header=question.header, type=kind,
@@ -100,40 +83,40 @@ def _question(table: Table, number: int, question: Question) -> Any:
     )
 
 
-def _timeout(ask: OpenAsk) -> int | None:
+def _timeout(ask: m.OpenAsk) -> int | None:
     """Seconds in which it can be answered, from when it was asked."""
     return None if ask.expires_at is None else round(ask.expires_at - ask.at)
 
 
-def result_text(content: Content) -> str:
+def result_text(content: m.Content) -> str:
     """What a tool gave back; its pictures for a reader of Markdown."""
     if isinstance(content, str):
         return content
     return "".join(
-        part.text if isinstance(part, TextPart) else image_markdown(part)
-        for part in parts_of(content) if isinstance(part, TextPart | ImagePart)
+        part.text if isinstance(part, m.TextPart) else m.image_markdown(part)
+        for part in m.parts_of(content) if isinstance(part, m.TextPart | m.ImagePart)
     )
 
 
 CANCEL_WORDS = ("cancel", "cancelled", "canceled")
 
 
-def answer_of(ask: OpenAsk, response: Any, table: Table) -> AnyCommand:
+def answer_of(ask: m.OpenAsk, response: Any, table: Table) -> m.AnyCommand:
     """What a response means to this ask: a verdict, choices, a text, or that nobody wants to answer."""
     word, given = _word(response), {"request_id": ask.request_id}
     if word in CANCEL_WORDS:
         return table.command("confirm.cancel", **given)
-    if isinstance(ask.ask, QuestionAsk):
+    if isinstance(ask.ask, m.QuestionAsk):
         selections, custom = _answers(ask.ask, response)
         return table.command("confirm.question", **given, selections=selections, custom=custom)
-    if isinstance(ask.ask, RollbackAsk):
+    if isinstance(ask.ask, m.RollbackAsk):
         return table.command("confirm.rollback", **given, option=option_of(ask.ask, response))
     if ask.ask.kind == "client_tool":
         return table.command("confirm.client_tool", **given, content=_text(response), is_error=word == REJECT)
     return _decision(ask, response, table)
 
 
-def _decision(ask: OpenAsk, response: Any, table: Table) -> AnyCommand:
+def _decision(ask: m.OpenAsk, response: Any, table: Table) -> m.AnyCommand:
     """What is neither yes nor no is a no to a permission, and says why."""
     given = {"request_id": ask.request_id}
     try:
@@ -146,7 +129,7 @@ def _decision(ask: OpenAsk, response: Any, table: Table) -> AnyCommand:
         return table.command("confirm.permission", **given, response=REJECT, reason=_text(response))
 
 
-def option_of(ask: RollbackAsk, chosen: Any) -> str | None:
+def option_of(ask: m.RollbackAsk, chosen: Any) -> str | None:
     """The id of an option that was named by its id, its words or its number; the first, if none was."""
     ids = option_ids(ask)
     if chosen is None or _word(chosen) in ("approve", "confirm", "yes"):
@@ -159,7 +142,7 @@ def option_of(ask: RollbackAsk, chosen: Any) -> str | None:
     raise Invalid(f"option: there is no option {_text(chosen)}; there are {', '.join(ids)}", param="option")
 
 
-def _answers(ask: QuestionAsk, response: Any) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
+def _answers(ask: m.QuestionAsk, response: Any) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
     """Chosen options and free text, both by question number; a number is that of an option, from 0 on."""
     selections: dict[str, tuple[int, ...]] = {}
     custom: dict[str, str] = {}
@@ -186,7 +169,7 @@ def _option_label_of(labels: Sequence[str], said: Any) -> str:
     return labels[said]
 
 
-def _by_question(ask: QuestionAsk, response: Any) -> dict[int, Any]:
+def _by_question(ask: m.QuestionAsk, response: Any) -> dict[int, Any]:
     """An object names the questions, an array takes them in order, and anything else answers each of them."""
     count = len(ask.questions)
     if isinstance(response, dict):
@@ -198,7 +181,7 @@ def _by_question(ask: QuestionAsk, response: Any) -> dict[int, Any]:
     return dict.fromkeys(range(count), response)
 
 
-def _number(ask: QuestionAsk, name: str) -> int:
+def _number(ask: m.QuestionAsk, name: str) -> int:
     for number, question in enumerate(ask.questions):
         if name in (str(number), question.header, question.question):
             return number

@@ -4,24 +4,9 @@ import importlib
 import time
 from collections.abc import Iterator
 
+import gateway.model as m
 from bench.measure import BenchFailure, figure
 from bench.report import Row
-from gateway.model import (
-    BlockDelta,
-    BlockEnded,
-    BlockKind,
-    BlockStarted,
-    InputAccepted,
-    MessageEnded,
-    MessageStarted,
-    Outcome,
-    Record,
-    SendMessage,
-    SessionCreated,
-    StopReason,
-    TurnEnded,
-    TurnStarted,
-)
 from mappings.language import Vocabulary, builtin_path, load_table
 
 LENGTHS = {"1 kB": 1_000, "100 kB": 100_000, "1 MB": 1_000_000}
@@ -33,19 +18,19 @@ DIALECT, WORD = "blade", "word "
 """The dialect whose patches carry the whole block so far, and the whole turn with it."""
 
 
-def reply(length: int, pace: float) -> Iterator[Record]:
+def reply(length: int, pace: float) -> Iterator[m.Record]:
     """A turn of one text, its words so far apart."""
-    block = {"block_id": "b", "message_id": "m", "kind": BlockKind.TEXT}
+    block = {"block_id": "b", "message_id": "m", "kind": m.BlockKind.TEXT}
     text = WORD * (length // len(WORD))
     events = [
-        SessionCreated(agent="demo"), InputAccepted(command_id="c", command=SendMessage(content="go")),
-        TurnStarted(command_id="c"), MessageStarted(message_id="m"), BlockStarted(**block),
-        *(BlockDelta(**block, delta=WORD) for _ in range(length // len(WORD))),
-        BlockEnded(**block, text=text), MessageEnded(message_id="m"),
-        TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN),
+        m.SessionCreated(agent="demo"), m.InputAccepted(command_id="c", command=m.SendMessage(content="go")),
+        m.TurnStarted(command_id="c"), m.MessageStarted(message_id="m"), m.BlockStarted(**block),
+        *(m.BlockDelta(**block, delta=WORD) for _ in range(length // len(WORD))),
+        m.BlockEnded(**block, text=text), m.MessageEnded(message_id="m"),
+        m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN),
     ]
     for seq, event in enumerate(events, 1):
-        yield Record(seq=seq, at=1.7e9 + seq * pace, session_id="sess_bench", turn_id="turn_1", event=event)
+        yield m.Record(seq=seq, at=1.7e9 + seq * pace, session_id="sess_bench", turn_id="turn_1", event=event)
 
 
 def replies(bench: object) -> Iterator[Row]:

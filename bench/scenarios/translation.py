@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any
 
+import gateway.model as m
 from bench.contenders import KEY
 from bench.measure import BenchFailure, figure
 from bench.model_service import answer
@@ -16,7 +17,6 @@ from gateway.backends.llm.toolbox import LlmToolbox
 from gateway.client import HttpClient
 from gateway.client.redacting_assembler import RedactingAssembler
 from gateway.client.transport.sse_decoder import SseDecoder
-from gateway.model import Outcome, Record, StopReason, TurnEnded, TurnStarted
 from gateway.ports import BackendEvent, Projector
 from mappings.language import Vocabulary, builtin_path, load_table
 
@@ -68,11 +68,11 @@ def decode_response(pieces: Sequence[bytes]) -> list[BackendEvent]:
 
 def encode_frames(said: Sequence[BackendEvent], outbound: Projector) -> list[bytes]:
     """The same on the wire of a dialect, each event in a record of its own as the engine stamps them."""
-    ended = TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN)
-    events: list[Any] = [TurnStarted(command_id="c"), *said, ended]  # in the root scope events are bare
+    ended = m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN)
+    events: list[Any] = [m.TurnStarted(command_id="c"), *said, ended]  # in the root scope events are bare
     frames = list[bytes]()
     for seq, event in enumerate(events, 1):
-        record = Record(seq=seq, at=1.7e9, session_id="sess_bench", turn_id="turn_1", event=event)
+        record = m.Record(seq=seq, at=1.7e9, session_id="sess_bench", turn_id="turn_1", event=event)
         frames += outbound.feed(record)
     return frames
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
+import gateway.model as m
 from gateway.backends.demo import DEMO_CARD, DemoSettings
 from gateway.errors import Invalid, NotFound, translate_exceptions
-from gateway.model import AgentCard
 from gateway.ports import Backend
 from gateway.yaml_positions import Problems
 
@@ -31,7 +31,7 @@ class BackendKind:
     """One kind of agent; `settings` is the shape of what config.yaml may say, where it is known beforehand."""
 
     make: BackendFactory
-    card: AgentCard
+    card: m.AgentCard
     settings: type[BaseModel] | None = None
 
 
@@ -56,13 +56,13 @@ def user_class_kind(word: str, base: Path) -> BackendKind:
             raise Invalid(f"'{word}' is no backend: it needs an async generator 'run(turn)' and a coroutine 'close()'")
         return backend  # type: ignore[no-any-return]  # it has what a backend must have
 
-    return BackendKind(make=make, card=getattr(made, "card", None) or AgentCard(name=name.lower()))
+    return BackendKind(make=make, card=getattr(made, "card", None) or m.AgentCard(name=name.lower()))
 
 
 KINDS: dict[str, BackendKind] = {
     "demo": BackendKind(make=_demo, card=DEMO_CARD, settings=DemoSettings),
     "scripted": BackendKind(
-        make=_scripted, card=AgentCard(name="scripted", title="Scripted agent"), settings=ScriptedSettings,
+        make=_scripted, card=m.AgentCard(name="scripted", title="Scripted agent"), settings=ScriptedSettings,
     ),
 }
 """The kinds of backends that need nothing to be imported, by the word config.yaml uses for them."""

@@ -5,26 +5,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Seque
 from dataclasses import dataclass, field
 from typing import Any
 
+import gateway.model as m
 from gateway.errors import Conflict, GatewayError, NotFound, Overloaded
-from gateway.model import (
-    BACKEND_EVENTS,
-    ROOT,
-    Compact,
-    Fault,
-    FaultRaised,
-    InputAccepted,
-    Interrupt,
-    Record,
-    SendMessage,
-    SessionCreated,
-    SessionStatus,
-    SessionView,
-    TurnEnded,
-    TurnResumed,
-    TurnStarted,
-    TurnSuspended,
-    without_rewound,
-)
 from gateway.ports import BackendEvent, ReplayState, ScopedEvent, SessionService, Sleep, Turn
 from gateway.time_slices import one_at_a_time
 
@@ -40,48 +22,48 @@ MAX_REPLAYS, MAX_FINISHED_REPLAYS = 32, 1000
 class RecordedTurn:
     """What somebody said, what the agent did, and after how many seconds each."""
 
-    command: SendMessage | Compact
+    command: m.SendMessage | m.Compact
     steps: list[tuple[float, BackendEvent]] = field(default_factory=list)
-    fault: Fault | None = None
+    fault: m.Fault | None = None
 
 
-def recorded_turns(records: Iterable[Record]) -> list[RecordedTurn]:
+def recorded_turns(records: Iterable[m.Record]) -> list[RecordedTurn]:
     """The turns that ended; the time in which people were waited for is no part of them."""
-    commands: dict[str, SendMessage | Compact] = {}
+    commands: dict[str, m.SendMessage | m.Compact] = {}
     open_turns: dict[str, RecordedTurn] = {}
     done: list[RecordedTurn] = []
     last = 0.0
     for record in records:
         event, turn_id = record.event, record.turn_id or ""
-        if isinstance(event, InputAccepted) and isinstance(event.command, SendMessage | Compact):
+        if isinstance(event, m.InputAccepted) and isinstance(event.command, m.SendMessage | m.Compact):
             commands[event.command_id] = event.command
-        elif isinstance(event, TurnStarted) and event.command_id in commands:
+        elif isinstance(event, m.TurnStarted) and event.command_id in commands:
             open_turns[turn_id], last = RecordedTurn(commands[event.command_id]), record.at
         elif turn_id not in open_turns:
             continue
-        elif isinstance(event, TurnEnded):
+        elif isinstance(event, m.TurnEnded):
             done.append(_with_fault(open_turns.pop(turn_id), event))
-        elif isinstance(event, TurnSuspended | TurnResumed):
+        elif isinstance(event, m.TurnSuspended | m.TurnResumed):
             last = record.at
-        elif type(event) in BACKEND_EVENTS:
-            said = event if record.scope_id == ROOT else ScopedEvent(record.scope_id, event)
+        elif type(event) in m.BACKEND_EVENTS:
+            said = event if record.scope_id == m.ROOT else ScopedEvent(record.scope_id, event)
             open_turns[turn_id].steps.append((min(max(record.at - last, 0.0), MAX_PAUSE_SECONDS), said))
             last = record.at
     return done
 
 
-def _with_fault(turn: RecordedTurn, event: TurnEnded) -> RecordedTurn:
+def _with_fault(turn: RecordedTurn, event: m.TurnEnded) -> RecordedTurn:
     """A fault that ended the turn is raised again, and not merely told."""
     if event.fault is not None:
         turn.fault = event.fault
-        turn.steps = [step for step in turn.steps if step[1] != FaultRaised(fault=event.fault)]
+        turn.steps = [step for step in turn.steps if step[1] != m.FaultRaised(fault=event.fault)]
     return turn
 
 
 class RecordedFault(GatewayError):
     """The fault of the recorded turn, once more."""
 
-    def __init__(self, fault: Fault) -> None:
+    def __init__(self, fault: m.Fault) -> None:
         super().__init__(fault.message, details=fault.details)
         self.code = fault.code  # type: ignore[misc]
         self.retryable = fault.retryable  # type: ignore[misc]
@@ -119,7 +101,7 @@ class ReplayBackend:
 class Replay:
     """One session being replayed in another."""
 
-    def __init__(self, view: SessionView, source: str, turns: Sequence[RecordedTurn], player: ReplayBackend) -> None:
+    def __init__(self, view: m.SessionView, source: str, turns: Sequence[RecordedTurn], player: ReplayBackend) -> None:
         self.view = view
         self.player = player
         self.turns = turns
@@ -144,7 +126,7 @@ class Replay:
                 self.player.next = turn
                 await sessions.submit(owner, session_id, [turn.command])
                 self._turn += 1
-                while self.view.status in (SessionStatus.RUNNING, SessionStatus.SUSPENDED):
+                while self.view.status in (m.SessionStatus.RUNNING, m.SessionStatus.SUSPENDED):
                     await self.player.wait(0.05 * self.player.speed)
                 if self.view.ended is not None and self.view.ended.outcome == "interrupted":
                     break
@@ -168,23 +150,23 @@ class SessionReplayer:
 
     async def can(self, owner: str, session_id: str) -> str | None:
         view = await self._sessions.get(owner, session_id)
-        if view.status in (SessionStatus.RUNNING, SessionStatus.SUSPENDED):
+        if view.status in (m.SessionStatus.RUNNING, m.SessionStatus.SUSPENDED):
             return "a turn is running in the session"
         return None if len(view.checkpoints) > 1 else "nothing has happened in the session"
 
     async def start(
         self, owner: str, session_id: str, speed: int, metadata: dict[str, Any], on_change: ReplayListener,
-    ) -> SessionView:
+    ) -> m.SessionView:
         if why := await self.can(owner, session_id):
             raise Conflict(why)
         if len(self._going) >= MAX_REPLAYS:
             raise Overloaded(f"{MAX_REPLAYS} replays are going on, and no more are allowed")
         async with one_at_a_time(owner):
             whole = await self._sessions.records(owner, session_id)
-            records = await asyncio.to_thread(without_rewound, whole)
+            records = await asyncio.to_thread(m.without_rewound, whole)
             turns = await asyncio.to_thread(recorded_turns, records)
         created, old = records[0].event, await self._sessions.get(owner, session_id)
-        assert isinstance(created, SessionCreated)
+        assert isinstance(created, m.SessionCreated)
         view = await self._sessions.create(
             owner, old.agent, settings=created.settings, history=created.history, title=old.title, metadata=metadata,
         )
@@ -205,7 +187,7 @@ class SessionReplayer:
         replay.player.speed = speed or replay.player.speed
         if stop and replay.task is not None and not replay.task.done():
             replay.task.cancel()
-            await self._sessions.submit(owner, session_id, [Interrupt()])
+            await self._sessions.submit(owner, session_id, [m.Interrupt()])
             await replay.end("autonomous", self._sessions, on_change)
         elif speed is not None:
             await on_change(session_id, replay.state)

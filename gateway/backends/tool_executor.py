@@ -6,29 +6,13 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing
 
+import gateway.model as m
 from gateway.client import BackendEvents, EventWriter
-from gateway.model import (
-    Answer,
-    AnyAsk,
-    ClientToolAsk,
-    Content,
-    DecidePermission,
-    Permission,
-    PermissionAsk,
-    ReturnResult,
-    SendMessage,
-    ToolCall,
-    ToolOrigin,
-    ToolOutput,
-    ToolReturned,
-    ToolStatus,
-    ToolStatusChanged,
-)
 from gateway.ports import BackendEvent, Clock, Turn
 
 from .tools import Tool, ToolCallResult, is_planning
 
-ToolEvent = ToolOutput | ToolReturned
+ToolEvent = m.ToolOutput | m.ToolReturned
 
 
 class ToolExecutor:
@@ -40,29 +24,29 @@ class ToolExecutor:
     def __init__(
         self, turn: Turn, pen: EventWriter, tools: Mapping[str, Tool], *, clock: Clock = time.monotonic
     ) -> None:
-        self.results: dict[str, ToolReturned] = {}
+        self.results: dict[str, m.ToolReturned] = {}
         self._turn, self._pen, self._tools, self._clock = turn, pen, tools, clock
 
     @property
-    def returned(self) -> dict[str, ToolReturned]:
+    def returned(self) -> dict[str, m.ToolReturned]:
         """The old name of `results`, for classes of users."""
         warnings.warn("ToolExecutor.returned is called results now; the old name will go", FutureWarning, 2)
         return self.results
 
-    async def run(self, calls: Sequence[ToolCall] | None = None) -> BackendEvents:
+    async def run(self, calls: Sequence[m.ToolCall] | None = None) -> BackendEvents:
         """The events of the round; the calls are those of the pen's last message unless others are given.
 
         A provider's own calls are left alone: they come back by themselves.
         """
-        calls = [c for c in (self._pen.calls if calls is None else calls) if c.origin is not ToolOrigin.PROVIDER]
-        refused = [call for call in calls if call.permission is Permission.DENY or is_planning(self._turn)]
+        calls = [c for c in (self._pen.calls if calls is None else calls) if c.origin is not m.ToolOrigin.PROVIDER]
+        refused = [call for call in calls if call.permission is m.Permission.DENY or is_planning(self._turn)]
         waiting = [call for call in calls if call not in refused and _needs_answer(call, self._turn)]
         ready = [call for call in calls if call not in refused and call not in waiting]
         for call in refused:
             yield self._return(call, "Tool call denied: the session does not allow it", is_error=True)
         if ready:
             for call in waiting:
-                yield self._status(call, ToolStatus.PENDING)
+                yield self._status(call, m.ToolStatus.PENDING)
         async with aclosing(self._run_in_parallel(ready)) as said:
             async for event in said:
                 yield event
@@ -71,19 +55,19 @@ class ToolExecutor:
                 async for event in said:
                     yield event
 
-    async def _ask_and_resume(self, calls: Sequence[ToolCall]) -> BackendEvents:
+    async def _ask_and_resume(self, calls: Sequence[m.ToolCall]) -> BackendEvents:
         for call in calls:
-            yield self._status(call, ToolStatus.AWAITING_INPUT)
+            yield self._status(call, m.ToolStatus.AWAITING_INPUT)
         answers = await self._turn.ask(*map(_ask_about, calls), scope_id=self._pen.scope_id)
         async with aclosing(self.resume(calls, answers)) as said:
             async for event in said:
                 yield event
 
-    async def resume(self, calls: Sequence[ToolCall], answers: Sequence[Answer]) -> BackendEvents:
+    async def resume(self, calls: Sequence[m.ToolCall], answers: Sequence[m.Answer]) -> BackendEvents:
         """What answers make of the calls that waited for them, each in its place."""
         granted = []
         for call, answer in zip(calls, answers, strict=True):
-            if isinstance(answer, DecidePermission) and answer.granted:
+            if isinstance(answer, m.DecidePermission) and answer.granted:
                 granted.append(call)
                 continue
             for event in self._settled(call, answer):
@@ -92,23 +76,23 @@ class ToolExecutor:
             async for event in said:
                 yield event
 
-    def _settled(self, call: ToolCall, answer: Answer) -> Iterator[BackendEvent]:
+    def _settled(self, call: m.ToolCall, answer: m.Answer) -> Iterator[BackendEvent]:
         """What an answer makes of a call that is not to be carried out here."""
         match answer:
-            case DecidePermission(reason=reason):
+            case m.DecidePermission(reason=reason):
                 yield self._return(call, f"Tool call denied: {reason}" if reason else "Tool call denied", is_error=True)
-            case ReturnResult(content=content, is_error=is_error):
+            case m.ReturnResult(content=content, is_error=is_error):
                 yield self._return(call, content, is_error=is_error)
             case _:
-                yield self._status(call, ToolStatus.CANCELLED)
+                yield self._status(call, m.ToolStatus.CANCELLED)
                 yield self._return(call, "Tool call cancelled", is_error=True)
 
     # -- carrying out ---------------------------------------------------------------------------------------------
 
-    async def _run_in_parallel(self, calls: Sequence[ToolCall]) -> BackendEvents:
+    async def _run_in_parallel(self, calls: Sequence[m.ToolCall]) -> BackendEvents:
         """Run the calls side by side; each result comes as soon as it is there."""
         for call in calls:
-            yield self._status(call, ToolStatus.RUNNING)
+            yield self._status(call, m.ToolStatus.RUNNING)
         heard: asyncio.Queue[ToolEvent | None] = asyncio.Queue()
         tasks = [asyncio.ensure_future(self._execute(call, heard)) for call in calls]
         try:
@@ -125,7 +109,7 @@ class ToolExecutor:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _execute(self, call: ToolCall, heard: "asyncio.Queue[ToolEvent | None]") -> None:
+    async def _execute(self, call: m.ToolCall, heard: "asyncio.Queue[ToolEvent | None]") -> None:
         since = self._clock()
         try:
             result = await self._result(call, heard)
@@ -134,24 +118,24 @@ class ToolExecutor:
         finally:
             heard.put_nowait(None)
 
-    async def _result(self, call: ToolCall, heard: "asyncio.Queue[ToolEvent | None]") -> ToolCallResult:
+    async def _result(self, call: m.ToolCall, heard: "asyncio.Queue[ToolEvent | None]") -> ToolCallResult:
         tool = self._tools.get(call.name)
         if tool is None:
             return ToolCallResult(content=f"There is no tool {call.name}", is_error=True)
         return await tool.run(
-            call.input, lambda text: heard.put_nowait(ToolOutput(call_id=call.call_id, delta=text)),
+            call.input, lambda text: heard.put_nowait(m.ToolOutput(call_id=call.call_id, delta=text)),
         )
 
     # -- saying ---------------------------------------------------------------------------------------------------
 
-    def _status(self, call: ToolCall, status: ToolStatus) -> BackendEvent:
-        return self._pen.emit(ToolStatusChanged(call_id=call.call_id, status=status))
+    def _status(self, call: m.ToolCall, status: m.ToolStatus) -> BackendEvent:
+        return self._pen.emit(m.ToolStatusChanged(call_id=call.call_id, status=status))
 
-    def _return(self, call: ToolCall, content: Content, *, is_error: bool) -> BackendEvent:
+    def _return(self, call: m.ToolCall, content: m.Content, *, is_error: bool) -> BackendEvent:
         return self._pen.emit(self._note(call, ToolCallResult(content=content, is_error=is_error)))
 
-    def _note(self, call: ToolCall, result: ToolCallResult, duration_ms: int | None = None) -> ToolReturned:
-        returned = ToolReturned(
+    def _note(self, call: m.ToolCall, result: ToolCallResult, duration_ms: int | None = None) -> m.ToolReturned:
+        returned = m.ToolReturned(
             call_id=call.call_id, content=result.content, is_error=result.is_error, origin=call.origin,
             duration_ms=duration_ms, meta=result.meta,
         )
@@ -159,13 +143,13 @@ class ToolExecutor:
         return returned
 
 
-def _needs_answer(call: ToolCall, turn: Turn) -> bool:
+def _needs_answer(call: m.ToolCall, turn: Turn) -> bool:
     """Where nobody is there to be asked, what may be asked for may be done."""
-    headless = isinstance(turn.command, SendMessage) and turn.command.headless
-    return call.origin is ToolOrigin.CLIENT or (call.permission is Permission.ASK and not headless)
+    headless = isinstance(turn.command, m.SendMessage) and turn.command.headless
+    return call.origin is m.ToolOrigin.CLIENT or (call.permission is m.Permission.ASK and not headless)
 
 
-def _ask_about(call: ToolCall) -> AnyAsk:
-    if call.origin is ToolOrigin.CLIENT:
-        return ClientToolAsk(call=call)
-    return PermissionAsk(call=call, description=f"Run {call.display_name or call.name}?")
+def _ask_about(call: m.ToolCall) -> m.AnyAsk:
+    if call.origin is m.ToolOrigin.CLIENT:
+        return m.ClientToolAsk(call=call)
+    return m.PermissionAsk(call=call, description=f"Run {call.display_name or call.name}?")

@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema_rs
 from msgspec import Struct
 
-from gateway.model import Content, Permission, SendMessage, ToolSpec
+import gateway.model as m
 from gateway.ports import Clock, Turn
 
 PLANNING_MODE = "planning"
@@ -27,7 +27,7 @@ class ToolFailed(Exception):
 class ToolCallResult(Struct, frozen=True, kw_only=True):
     """What a tool gave back."""
 
-    content: Content = ""
+    content: m.Content = ""
     is_error: bool = False
     meta: dict[str, Any] | None = None
 
@@ -35,7 +35,9 @@ class ToolCallResult(Struct, frozen=True, kw_only=True):
 class Tool:
     """A tool and the function that carries it out; its input is held to the parameters it declares."""
 
-    def __init__(self, spec: ToolSpec, work: Callable[[dict[str, Any], OutputSink], Awaitable[ToolCallResult]]) -> None:
+    def __init__(
+        self, spec: m.ToolSpec, work: Callable[[dict[str, Any], OutputSink], Awaitable[ToolCallResult]]
+    ) -> None:
         self.spec = spec
         self._work = work
 
@@ -58,10 +60,10 @@ class Tool:
 
 def is_planning(turn: Turn) -> bool:
     """Whether the turn is for making a plan, and not for carrying anything out."""
-    return isinstance(turn.command, SendMessage) and turn.command.mode == PLANNING_MODE
+    return isinstance(turn.command, m.SendMessage) and turn.command.mode == PLANNING_MODE
 
 
-def enabled_tools(turn: Turn) -> dict[str, Permission]:
+def enabled_tools(turn: Turn) -> dict[str, m.Permission]:
     """The server tools a session has: what it chose, or the agent's own where it said nothing; none to plan with."""
     if is_planning(turn):
         return {}
@@ -76,15 +78,15 @@ def _parameters(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-CLOCK = ToolSpec(
+CLOCK = m.ToolSpec(
     name="clock", title="Clock", description="The time of day, in UTC.",
     parameters={"type": "object", "properties": {}, "additionalProperties": False},
 )
-CALC = ToolSpec(
+CALC = m.ToolSpec(
     name="calc", title="Calculator", description="Works out an arithmetic expression.",
     parameters=_parameters(expression={"type": "string", "description": "Numbers, + - * / // % ** and parentheses."}),
 )
-SEARCH = ToolSpec(
+SEARCH = m.ToolSpec(
     name="search", title="Search", description="Finds passages in a small library about interpreters.",
     parameters=_parameters(query={"type": "string", "minLength": 1, "description": "Words to look for."}),
 )

@@ -3,22 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from gateway.model import (
-    Answer,
-    AnswerQuestion,
-    ClientToolAsk,
-    ContinuationAsk,
-    ContinueTurn,
-    DecidePermission,
-    PermissionAsk,
-    Question,
-    QuestionAsk,
-    ReturnResult,
-    RollBack,
-    RollbackAsk,
-    ToolCall,
-    Withdraw,
-)
+import gateway.model as m
 from gateway.ports import RemoteAsk
 
 from .terminal_input import Prompt
@@ -44,12 +29,12 @@ class AskPrompter:
     def __init__(self, screen: AskScreen, prompt: Prompt) -> None:
         self._screen, self._prompt = screen, prompt
 
-    def answers(self, asked: Sequence[RemoteAsk]) -> list[tuple[RemoteAsk, Answer]]:
+    def answers(self, asked: Sequence[RemoteAsk]) -> list[tuple[RemoteAsk, m.Answer]]:
         return [(one, PROMPTS[type(one.ask)](self, one.ask, one.ref)) for one in asked]
 
     # -- one kind each --------------------------------------------------------------------------------------------
 
-    def _questions(self, ask: QuestionAsk, ref: str) -> Answer:
+    def _questions(self, ask: m.QuestionAsk, ref: str) -> m.Answer:
         selections: dict[str, tuple[int, ...]] = {}
         custom: dict[str, str] = {}
         for number, question in enumerate(ask.questions):
@@ -59,10 +44,10 @@ class AskPrompter:
             elif words:
                 custom[str(number)] = words
             else:
-                return Withdraw(request_id=ref)
-        return AnswerQuestion(request_id=ref, selections=selections, custom=custom)
+                return m.Withdraw(request_id=ref)
+        return m.AnswerQuestion(request_id=ref, selections=selections, custom=custom)
 
-    def _question(self, question: Question) -> tuple[tuple[int, ...], str]:
+    def _question(self, question: m.Question) -> tuple[tuple[int, ...], str]:
         """Numbers choose, anything else is an answer in one's own words; nothing at all, again and again, is none."""
         self._screen.ask(f"? {f'{question.header}: ' if question.header else ''}{question.question}")
         for number, option in enumerate(question.options, 1):
@@ -79,22 +64,22 @@ class AskPrompter:
             self._screen.note(_hint(numbers, picks, len(question.options)))
         return (), ""
 
-    def _permission(self, ask: PermissionAsk, ref: str) -> Answer:
+    def _permission(self, ask: m.PermissionAsk, ref: str) -> m.Answer:
         if ask.description:
             self._screen.ask(f"? {ask.description}")
         self._call(" " if ask.description else "? May the agent call", ask.call)
         said = self._prompt.read("allow? [y/N, or why not] ").strip()
         granted = said.lower() in YES
-        return DecidePermission(
+        return m.DecidePermission(
             request_id=ref, granted=granted, reason=None if granted or said.lower() in NO else said,
         )
 
-    def _result(self, ask: ClientToolAsk, ref: str) -> Answer:
+    def _result(self, ask: m.ClientToolAsk, ref: str) -> m.Answer:
         self._call("? The agent wants you to carry out", ask.call)
         said = self._prompt.read("result [nothing declines] ").strip()
-        return ReturnResult(request_id=ref, content=said or DECLINED, is_error=not said)
+        return m.ReturnResult(request_id=ref, content=said or DECLINED, is_error=not said)
 
-    def _call(self, question: str, call: ToolCall) -> None:
+    def _call(self, question: str, call: m.ToolCall) -> None:
         """With all that it is given: nobody is to allow what they have not seen."""
         given = as_json(call.input) if call.input else ""
         beside = f" {given}" if given and len(given) <= ONE_LINE_LENGTH else ""
@@ -102,12 +87,12 @@ class AskPrompter:
         for line in () if len(given) <= ONE_LINE_LENGTH else indented_json(call.input):
             self._screen.ask(f"  {line}")
 
-    def _continuation(self, ask: ContinuationAsk, ref: str) -> Answer:
+    def _continuation(self, ask: m.ContinuationAsk, ref: str) -> m.Answer:
         self._screen.ask(f"? {ask.message}")
         said = self._prompt.read("go on? [Y/n] ").strip().lower()
-        return ContinueTurn(request_id=ref, proceed=said in ("", *YES))
+        return m.ContinueTurn(request_id=ref, proceed=said in ("", *YES))
 
-    def _rollback(self, ask: RollbackAsk, ref: str) -> Answer:
+    def _rollback(self, ask: m.RollbackAsk, ref: str) -> m.Answer:
         for words in filter(None, (ask.error, ask.reason)):
             self._screen.ask(f"? {words}")
         for number, option in enumerate(ask.options, 1):
@@ -119,12 +104,12 @@ class AskPrompter:
             picks = _picks(numbers or (), len(ask.options))
             if picks is not None and len(picks) == 1:
                 chosen = ask.options[picks[0]]
-                return RollBack(request_id=ref, option=str(chosen.get("id", picks[0])))
+                return m.RollBack(request_id=ref, option=str(chosen.get("id", picks[0])))
             self._screen.note(_hint(numbers, picks, len(ask.options)))
-        return RollBack(request_id=ref)
+        return m.RollBack(request_id=ref)
 
 
-def _prompt_label(question: Question) -> str:
+def _prompt_label(question: m.Question) -> str:
     if not question.options:
         return "answer: "
     return "numbers, or your own words: " if question.multi_select else "a number, or your own words: "
@@ -159,10 +144,10 @@ def _option(option: dict[str, Any]) -> str:
     return shorten(str(words)) if words is not None else shorten(as_json(option))
 
 
-PROMPTS: dict[type, Callable[[AskPrompter, Any, str], Answer]] = {
-    QuestionAsk: AskPrompter._questions,
-    PermissionAsk: AskPrompter._permission,
-    ClientToolAsk: AskPrompter._result,
-    ContinuationAsk: AskPrompter._continuation,
-    RollbackAsk: AskPrompter._rollback,
+PROMPTS: dict[type, Callable[[AskPrompter, Any, str], m.Answer]] = {
+    m.QuestionAsk: AskPrompter._questions,
+    m.PermissionAsk: AskPrompter._permission,
+    m.ClientToolAsk: AskPrompter._result,
+    m.ContinuationAsk: AskPrompter._continuation,
+    m.RollbackAsk: AskPrompter._rollback,
 }

@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
+import gateway.model as m
 from gateway.errors import GatewayError, TimedOut
-from gateway.model import SendMessage, Settings
 from gateway.ports import DecodedItem, RemoteAsk, RemoteTurnEnd
 
 from .ask_prompts import AskPrompter
@@ -53,7 +53,7 @@ class ChatLoop:
         prompt: Prompt,
         session_id: str,
         *,
-        settings: Settings,
+        settings: m.Settings,
         is_interactive: bool,
         keeps_settings: bool = False,
     ) -> None:
@@ -111,7 +111,7 @@ class ChatLoop:
     # -- a turn ---------------------------------------------------------------------------------------------------
 
     def _say(self, said: str) -> None:
-        command = SendMessage(content=said, model=self._settings.model)
+        command = m.SendMessage(content=said, model=self._settings.model)
         self._screen.begin_turn()
         try:
             stream: SyncStream | None = self._line.start_turn(

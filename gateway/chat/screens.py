@@ -10,40 +10,15 @@ from typing import Any, TextIO
 import msgspec
 from rich.console import Console
 
-from gateway.model import (
-    ROOT,
-    BlockDelta,
-    BlockEnded,
-    BlockKind,
-    FaultRaised,
-    MessageAnnotated,
-    MessageEnded,
-    NoticeLevel,
-    NoticePosted,
-    Outcome,
-    QuestionAsk,
-    ScopeMessage,
-    ScopeOpened,
-    ScopeStatus,
-    ScopeStatusChanged,
-    SessionCompacted,
-    SessionUpdated,
-    StopReason,
-    ToolCall,
-    ToolOutput,
-    ToolReturned,
-    Usage,
-    image_markdown,
-    text_of,
-)
+import gateway.model as m
 from gateway.ports import Clock, DecodedItem, RemoteAsk, RemoteTurnEnd, ScopedEvent
 
 from .text_layout import TerminalWriter, as_json, escape_controls, first_lines, plural, shorten
 
-LEVEL_STYLES = {NoticeLevel.INFO: "cyan", NoticeLevel.WARNING: "yellow", NoticeLevel.ERROR: "red"}
+LEVEL_STYLES = {m.NoticeLevel.INFO: "cyan", m.NoticeLevel.WARNING: "yellow", m.NoticeLevel.ERROR: "red"}
 STOP_NOTES = {
-    StopReason.MAX_TOKENS: "it ran out of tokens", StopReason.MAX_STEPS: "it took too many steps",
-    StopReason.REFUSAL: "it refused to go on", StopReason.TIMEOUT: "it took too long",
+    m.StopReason.MAX_TOKENS: "it ran out of tokens", m.StopReason.MAX_STEPS: "it took too many steps",
+    m.StopReason.REFUSAL: "it refused to go on", m.StopReason.TIMEOUT: "it took too long",
 }
 """Ends that a reader would not guess."""
 
@@ -56,8 +31,8 @@ class TerminalScreen:
         self._page = TerminalWriter(console)
         self._clock = clock
         self._began = 0.0
-        self._usage = Usage()
-        self._depths: dict[str, int] = {ROOT: 0}
+        self._usage = m.Usage()
+        self._depths: dict[str, int] = {m.ROOT: 0}
         self._calls = OpenCalls()
         self._held: Callable[[], None] | None = None
 
@@ -76,7 +51,7 @@ class TerminalScreen:
     # -- a turn ---------------------------------------------------------------------------------------------------
 
     def begin_turn(self) -> None:
-        self._began, self._usage, self._depths = self._clock(), Usage(), {ROOT: 0}
+        self._began, self._usage, self._depths = self._clock(), m.Usage(), {m.ROOT: 0}
         self._calls, self._held = OpenCalls(), None
 
     def show(self, heard: DecodedItem) -> None:
@@ -86,14 +61,14 @@ class TerminalScreen:
             self._show_held()
             self._ended(heard)
         elif isinstance(heard, RemoteAsk):
-            if isinstance(heard.ask, QuestionAsk):
+            if isinstance(heard.ask, m.QuestionAsk):
                 self._held = None  # whoever asks shows the question in words
             self._show_held()
         else:
-            event, scope_id = (heard.event, heard.scope_id) if isinstance(heard, ScopedEvent) else (heard, ROOT)
+            event, scope_id = (heard.event, heard.scope_id) if isinstance(heard, ScopedEvent) else (heard, m.ROOT)
             show = _SHOW_BY_TYPE.get(type(event))
             if show is not None:
-                if not isinstance(event, MessageEnded | BlockEnded):
+                if not isinstance(event, m.MessageEnded | m.BlockEnded):
                     self._show_held()
                 show(self, event, scope_id)
 
@@ -109,12 +84,12 @@ class TerminalScreen:
 
     # -- words ----------------------------------------------------------------------------------------------------
 
-    def _delta(self, event: BlockDelta, scope_id: str) -> None:
-        if event.kind is not BlockKind.TOOL_USE:
-            style = "dim italic" if event.kind is BlockKind.THINKING else ""
+    def _delta(self, event: m.BlockDelta, scope_id: str) -> None:
+        if event.kind is not m.BlockKind.TOOL_USE:
+            style = "dim italic" if event.kind is m.BlockKind.THINKING else ""
             self._page.write(escape_controls(event.delta), style, self._depth(scope_id), (scope_id, event.block_id))
 
-    def _block(self, event: BlockEnded, scope_id: str) -> None:
+    def _block(self, event: m.BlockEnded, scope_id: str) -> None:
         depth = self._depth(scope_id)
         self._page.pause()
         if event.call is not None:
@@ -126,7 +101,7 @@ class TerminalScreen:
                 f"[{shorten(event.data.type, 40)}] {shorten(as_json(event.data.content))}", "magenta", depth
             )
 
-    def _called(self, call: ToolCall, torn: bool, depth: int) -> None:
+    def _called(self, call: m.ToolCall, torn: bool, depth: int) -> None:
         """Show the call; one that has the questions of an ask in it is not shown if the ask follows."""
         self._calls.open(call)
         line = f"● {call_line(call)}{' (broken off)' if torn else ''}"
@@ -135,55 +110,55 @@ class TerminalScreen:
         else:
             self._page.line(line, "cyan", depth)
 
-    def _annotated(self, event: MessageAnnotated, scope_id: str) -> None:
+    def _annotated(self, event: m.MessageAnnotated, scope_id: str) -> None:
         self._page.line(f"{event.topic}: {shorten(as_json(event.content))}", "dim", self._depth(scope_id))
 
-    def _message_ended(self, event: MessageEnded, scope_id: str) -> None:
+    def _message_ended(self, event: m.MessageEnded, scope_id: str) -> None:
         self._usage += event.usage
 
     # -- tools and sub-agents -------------------------------------------------------------------------------------
 
-    def _output(self, event: ToolOutput, scope_id: str) -> None:
+    def _output(self, event: m.ToolOutput, scope_id: str) -> None:
         self._page.write(escape_controls(event.delta), "dim", self._depth(scope_id) + 1, (scope_id, event.call_id))
 
-    def _returned(self, event: ToolReturned, scope_id: str) -> None:
+    def _returned(self, event: m.ToolReturned, scope_id: str) -> None:
         name = self._calls.close(event.call_id)
         for number, line in enumerate(first_lines(event.content)):
             mark = " " if number else f"└ {name}:" if name else "└"
             self._page.line(f"  {mark} {line}", "red" if event.is_error else "green", self._depth(scope_id))
 
-    def _opened(self, event: ScopeOpened, scope_id: str) -> None:
+    def _opened(self, event: m.ScopeOpened, scope_id: str) -> None:
         depth = self._depth(event.parent)
         self._depths[scope_id] = depth + 1
         name = event.title or event.agent or event.role
         self._page.line(f"▼ sub-agent {shorten(name, 80)}", "cyan", depth)
 
-    def _scope(self, event: ScopeStatusChanged, scope_id: str) -> None:
-        if event.status is ScopeStatus.ENDED:
+    def _scope(self, event: m.ScopeStatusChanged, scope_id: str) -> None:
+        if event.status is m.ScopeStatus.ENDED:
             self._page.line("▲ sub-agent is done", "cyan", max(0, self._depth(scope_id) - 1))
 
-    def _letter(self, event: ScopeMessage, scope_id: str) -> None:
-        self._page.line(f"✉ {shorten(text_of(event.content))}", "dim", self._depth(scope_id))
+    def _letter(self, event: m.ScopeMessage, scope_id: str) -> None:
+        self._page.line(f"✉ {shorten(m.text_of(event.content))}", "dim", self._depth(scope_id))
 
     # -- the rest -------------------------------------------------------------------------------------------------
 
-    def _notice(self, event: NoticePosted, scope_id: str) -> None:
+    def _notice(self, event: m.NoticePosted, scope_id: str) -> None:
         self._page.line(f"! {shorten(event.title)}", LEVEL_STYLES[event.level])
 
-    def _updated(self, event: SessionUpdated, scope_id: str) -> None:
+    def _updated(self, event: m.SessionUpdated, scope_id: str) -> None:
         if event.title is not None:
             self._page.line(f"title: {shorten(event.title)}", "dim")
 
-    def _compacted(self, event: SessionCompacted, scope_id: str) -> None:
+    def _compacted(self, event: m.SessionCompacted, scope_id: str) -> None:
         self._page.line(f"the history was summed up: {shorten(event.summary) or 'without words'}", "dim")
 
-    def _fault(self, event: FaultRaised, scope_id: str) -> None:
+    def _fault(self, event: m.FaultRaised, scope_id: str) -> None:
         self._page.line(f"! {shorten(event.fault.message)}", "red", self._depth(scope_id))
 
     def _ended(self, ended: RemoteTurnEnd) -> None:
         if ended.fault is not None:
             self.error(f"the agent failed: {ended.fault.message}")
-        elif ended.outcome is Outcome.INTERRUPTED:
+        elif ended.outcome is m.Outcome.INTERRUPTED:
             self.note("interrupted")
         elif ended.stop_reason in STOP_NOTES:
             self.note(STOP_NOTES[ended.stop_reason])
@@ -199,10 +174,10 @@ class OpenCalls:
     """Which calls have not come back: where several are open at once, a result says whose it is."""
 
     def __init__(self) -> None:
-        self._open: dict[str, ToolCall] = {}
-        self._together: dict[str, ToolCall] = {}
+        self._open: dict[str, m.ToolCall] = {}
+        self._together: dict[str, m.ToolCall] = {}
 
-    def open(self, call: ToolCall) -> None:
+    def open(self, call: m.ToolCall) -> None:
         self._open[call.call_id] = call
         if len(self._open) > 1:
             self._together |= self._open
@@ -217,15 +192,15 @@ class OpenCalls:
         return shorten(name, 80) if names.count(name) == 1 else call_line(call, 60)
 
 
-def call_line(call: ToolCall, longest: int = 100) -> str:
+def call_line(call: m.ToolCall, longest: int = 100) -> str:
     """`calc {"expression":"6*7"}`."""
     given = f" {shorten(as_json(call.input), longest)}" if call.input else ""
     return f"{shorten(call.display_name or call.name, 80)}{given}"
 
 
-def usage_text(usage: Usage) -> str:
+def usage_text(usage: m.Usage) -> str:
     """`12 tokens in · 34 out · `, and nothing where nothing is known."""
-    if usage == Usage():
+    if usage == m.Usage():
         return ""
     thought = f" · {usage.thinking_tokens} thinking" if usage.thinking_tokens else ""
     return f"{plural(usage.input_tokens, 'token')} in · {usage.output_tokens} out{thought} · "
@@ -241,19 +216,19 @@ def raw_line(heard: DecodedItem) -> str:
 
 
 _SHOW_BY_TYPE: dict[type, Callable[[TerminalScreen, Any, str], None]] = {
-    BlockDelta: TerminalScreen._delta,
-    BlockEnded: TerminalScreen._block,
-    MessageAnnotated: TerminalScreen._annotated,
-    MessageEnded: TerminalScreen._message_ended,
-    ToolOutput: TerminalScreen._output,
-    ToolReturned: TerminalScreen._returned,
-    ScopeOpened: TerminalScreen._opened,
-    ScopeStatusChanged: TerminalScreen._scope,
-    ScopeMessage: TerminalScreen._letter,
-    NoticePosted: TerminalScreen._notice,
-    SessionUpdated: TerminalScreen._updated,
-    SessionCompacted: TerminalScreen._compacted,
-    FaultRaised: TerminalScreen._fault,
+    m.BlockDelta: TerminalScreen._delta,
+    m.BlockEnded: TerminalScreen._block,
+    m.MessageAnnotated: TerminalScreen._annotated,
+    m.MessageEnded: TerminalScreen._message_ended,
+    m.ToolOutput: TerminalScreen._output,
+    m.ToolReturned: TerminalScreen._returned,
+    m.ScopeOpened: TerminalScreen._opened,
+    m.ScopeStatusChanged: TerminalScreen._scope,
+    m.ScopeMessage: TerminalScreen._letter,
+    m.NoticePosted: TerminalScreen._notice,
+    m.SessionUpdated: TerminalScreen._updated,
+    m.SessionCompacted: TerminalScreen._compacted,
+    m.FaultRaised: TerminalScreen._fault,
 }
 
 
@@ -284,10 +259,10 @@ class PlainScreen:
         elif isinstance(heard, RemoteTurnEnd):
             if heard.fault is not None:
                 self.error(f"the agent failed: {heard.fault.message}")
-        elif isinstance(heard, BlockDelta) and heard.kind is BlockKind.TEXT:
+        elif isinstance(heard, m.BlockDelta) and heard.kind is m.BlockKind.TEXT:
             self._words(escape_controls(heard.delta))
-        elif isinstance(heard, BlockEnded) and heard.image is not None:
-            self._words(escape_controls(image_markdown(heard.image)))
+        elif isinstance(heard, m.BlockEnded) and heard.image is not None:
+            self._words(escape_controls(m.image_markdown(heard.image)))
 
     def end_output(self) -> None:
         if not self._at_start:

@@ -7,8 +7,8 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeVar
 
+import gateway.model as m
 from gateway.errors import TimedOut
-from gateway.model import AgentCard, Answer, SendMessage, Settings
 from gateway.ports import DecodedItem, NewRemoteSession, Remote, RemoteAsk, RemoteSession
 
 from .terminal_input import InterruptPressed, InterruptWatcher
@@ -45,10 +45,10 @@ class SyncClient:
             self._bell.wait(self._left, CLOSE_SECONDS + 1)
             self._thread.join()
 
-    def about(self) -> AgentCard:
+    def about(self) -> m.AgentCard:
         return self.wait(self.start(self._remote.about()))
 
-    def open(self, settings: Settings) -> str:
+    def open(self, settings: m.Settings) -> str:
         return self.wait(self.start(self._remote.open(NewRemoteSession(settings=settings))))
 
     def join(self, session_id: str) -> RemoteSession:
@@ -57,11 +57,11 @@ class SyncClient:
     def sessions(self, most: int) -> Sequence[RemoteSession]:
         return self.wait(self.start(self._remote.sessions(most)))
 
-    def start_turn(self, session_id: str, command: SendMessage, settings: Settings | None) -> "SyncStream":
+    def start_turn(self, session_id: str, command: m.SendMessage, settings: m.Settings | None) -> "SyncStream":
         """Without settings those of the session stay as they are."""
         return self._stream(self._remote.start_turn(session_id, command, *([settings] if settings is not None else ())))
 
-    def answer(self, session_id: str, answers: Sequence[tuple[RemoteAsk, Answer]]) -> "SyncStream":
+    def answer(self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]]) -> "SyncStream":
         return self._stream(self._remote.answer(session_id, answers))
 
     def interrupt(self, session_id: str) -> "Future[None]":

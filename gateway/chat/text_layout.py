@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from gateway.model import AnyPart, Content, DataPart, FilePart, ImagePart, TextPart, ThinkingPart, ToolUsePart, parts_of
+import gateway.model as m
 
 RESULT_LINES = 4
 """So many lines of a result are shown."""
@@ -53,9 +53,9 @@ def indented_json(value: Any, longest: int = MAX_TEXT_LENGTH) -> list[str]:
     return [*text[:longest].split("\n"), *([f"… {left:,} more characters"] if left > 0 else [])]
 
 
-def first_lines(content: Content, lines: int = RESULT_LINES) -> list[str]:
+def first_lines(content: m.Content, lines: int = RESULT_LINES) -> list[str]:
     """The first lines of some content, and how many there are beside them."""
-    every = escape_controls("\n".join(map(_part_text, parts_of(content)))).rstrip("\n").split("\n")
+    every = escape_controls("\n".join(map(_part_text, m.parts_of(content)))).rstrip("\n").split("\n")
     shown = [shorten(line) for line in every[:lines]]
     left = len(every) - lines
     return [*shown, f"… {plural(left, 'more line')}"] if left > 0 else shown
@@ -66,16 +66,16 @@ def plural(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def _part_text(part: AnyPart) -> str:
-    if isinstance(part, TextPart | ThinkingPart):
+def _part_text(part: m.AnyPart) -> str:
+    if isinstance(part, m.TextPart | m.ThinkingPart):
         return part.text
-    if isinstance(part, ImagePart):
+    if isinstance(part, m.ImagePart):
         return f"[image] {shorten(part.url, 80)}"
-    if isinstance(part, FilePart):
+    if isinstance(part, m.FilePart):
         return f"[file] {part.name}"
-    if isinstance(part, DataPart):
+    if isinstance(part, m.DataPart):
         return f"[{part.type}] {as_json(part.content)}"
-    assert isinstance(part, ToolUsePart), "there are no other parts"
+    assert isinstance(part, m.ToolUsePart), "there are no other parts"
     return f"[call] {part.call.name}"
 
 

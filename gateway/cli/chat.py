@@ -19,8 +19,8 @@ from .remote_server import (
 )
 
 if TYPE_CHECKING:
+    import gateway.model as m
     from gateway.chat import InterruptWatcher, SyncClient
-    from gateway.model import AgentCard, Permission, ToolSpec
 
 NO_SESSION_STATUSES = (400, 404, 410, 422)
 """How a server answers that does not have the session, or to which its id is none."""
@@ -81,9 +81,9 @@ def _converse_with(
 ) -> int:
     import structlog
 
+    import gateway.model as m
     from gateway import logging
     from gateway.chat import ChatLoop, LinePrompt, PlainScreen, SyncClient, TerminalPrompt, TerminalScreen
-    from gateway.model import Settings
 
     if not structlog.is_configured():
         logging.configure_logging("console", "warning")  # to standard error: standard output has the replies alone
@@ -98,7 +98,7 @@ def _converse_with(
         card = line.about()
         if specs and not card.capabilities.client_tools:
             fail(f"--tool {specs[0].name}: this server takes no tools of its clients")
-        settings = Settings(system=system, model=model, client_tools=specs, tools=_permissions(card, careful))
+        settings = m.Settings(system=system, model=model, client_tools=specs, tools=_permissions(card, careful))
         opened = session or line.open(settings)
         keeps = session is not None and not (specs or careful)
         if not is_terminal:
@@ -129,18 +129,18 @@ def _join(line: "SyncClient", session: str, server: RemoteServer) -> None:
         fail(f"there is no session '{session}' at {server.url}; `dragoman sessions {server.url}` lists those there are")
 
 
-def _tool(said: str) -> "ToolSpec":
-    from gateway.model import ToolSpec
+def _tool(said: str) -> "m.ToolSpec":
+    import gateway.model as m
 
     name, _, what = said.partition("=")
     if not name.strip():
         fail(f"--tool '{said}': say NAME, or NAME=WHAT IT DOES")
-    return ToolSpec(name=name.strip(), description=what.strip() or name.strip(), parameters={"type": "object"})
+    return m.ToolSpec(name=name.strip(), description=what.strip() or name.strip(), parameters={"type": "object"})
 
 
-def _permissions(card: "AgentCard", careful: list[str]) -> "dict[str, Permission] | None":
+def _permissions(card: "m.AgentCard", careful: list[str]) -> "dict[str, m.Permission] | None":
     """What the agent may do with its own tools; None where nobody said anything about that."""
-    from gateway.model import Permission
+    import gateway.model as m
 
     names = [tool.spec.name for tool in card.tools]
     if strange := [name for name in careful if name not in names]:
@@ -148,4 +148,4 @@ def _permissions(card: "AgentCard", careful: list[str]) -> "dict[str, Permission
         fail(f"--ask-before {strange[0]}: there is no such tool; {has}")
     if not careful:
         return None
-    return {tool.spec.name: Permission.ASK if tool.spec.name in careful else tool.permission for tool in card.tools}
+    return {tool.spec.name: m.Permission.ASK if tool.spec.name in careful else tool.permission for tool in card.tools}

@@ -6,22 +6,22 @@ from typing import Any
 import msgspec
 import orjson
 
-from gateway.model import ROOT, Record
+import gateway.model as m
 
 MAX_VALUE_LENGTH = 160
 """How much of one value is shown."""
 
 
-def format_record(record: Record) -> str:
+def format_record(record: m.Record) -> str:
     """`seq  time  what happened  the rest`; a sub-agent's scope stands before what it did."""
     event = record.event
     name = f"{event.name}.{event.variant}" if event.variant else event.name
-    scope = "" if record.scope_id == ROOT else f"[{record.scope_id}] "
+    scope = "" if record.scope_id == m.ROOT else f"[{record.scope_id}] "
     at = datetime.fromtimestamp(record.at, UTC).strftime("%H:%M:%S.%f")[:-3]
     return f"{record.seq:>6}  {at}  {printable(scope + name):<28}  {_rest(record)}".rstrip()
 
 
-def _rest(record: Record) -> str:
+def _rest(record: m.Record) -> str:
     fields = {name: value for name, value in msgspec.to_builtins(record.event).items() if name != "type"}
     if record.turn_id is not None:
         fields["turn"] = record.turn_id

@@ -33,8 +33,8 @@ def replay(
     """
     from msgspec import MsgspecError
 
+    import gateway.model as m
     from gateway.logging import mask_secrets
-    from gateway.model import decode_record, encode_record
 
     from .record_format import format_record
 
@@ -43,10 +43,10 @@ def replay(
         address = url or _address(chosen)
         for line in _lines(address.rstrip("/"), session, key):
             try:
-                record = mask_secrets(decode_record(line))
+                record = mask_secrets(m.decode_record(line))
             except MsgspecError as error:
                 fail(f"{address} sent what is no record: {error}; is it a server of this version?")
-            typer.echo(encode_record(record).decode() if as_json else format_record(record))
+            typer.echo(m.encode_record(record).decode() if as_json else format_record(record))
 
 
 def _address(config: "Config | None") -> str:

@@ -73,15 +73,15 @@ def _row(session: "RemoteSession", user: str = "") -> tuple[str, ...]:
 
 def _stored_sessions(path: Path, most: int) -> Iterator[tuple[str, ...]]:
     """The newest sessions of a file, the one that changed last first."""
-    from gateway.model import CloseReason, fold
+    import gateway.model as m
     from gateway.ports import RemoteSession
     from gateway.storage.log import open_log_file
 
     with open_log_file(path) as file:
         heads = list(file.heads())[-most:]
-        views = [fold(head.session_id, file.records(head.session_id)) for head in heads]
+        views = [m.fold(head.session_id, file.records(head.session_id)) for head in heads]
     for view in sorted(views, key=lambda view: view.updated_at, reverse=True):
-        if view.closed is not CloseReason.DELETED:
+        if view.closed is not m.CloseReason.DELETED:
             yield _row(RemoteSession(
                 session_id=view.session_id, agent=view.agent, title=view.title, status=str(view.status),
                 updated_at=view.updated_at,

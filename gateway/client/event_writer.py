@@ -7,28 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from gateway.model import (
-    ROOT,
-    AnnotationTopic,
-    AnyEvent,
-    BlockDelta,
-    BlockEnded,
-    BlockKind,
-    BlockStarted,
-    DataPart,
-    GrammarError,
-    ImagePart,
-    MessageAnnotated,
-    MessageEnded,
-    MessageStarted,
-    Outcome,
-    Permission,
-    Role,
-    StopReason,
-    ToolCall,
-    ToolOrigin,
-    Usage,
-)
+import gateway.model as m
 from gateway.ports import BackendEvent, BackendOutput, Clock, ScopedEvent
 
 BackendEvents = AsyncGenerator[BackendEvent, None]
@@ -39,7 +18,7 @@ BackendOutputs = AsyncGenerator[BackendOutput, None]
 INPUT_FRAGMENT_LENGTH = 24
 """A call's input is written in pieces of so many characters."""
 
-NO_USAGE = Usage()
+NO_USAGE = m.Usage()
 
 
 class IdSource(Protocol):
@@ -59,16 +38,16 @@ class EventWriter:
     __slots__ = ("_block_id", "_call", "_clock", "_deltas", "_kind", "_since", "_turn",
                  "calls", "message_id", "scope_id", "texts")
 
-    def __init__(self, turn: IdSource, scope_id: str = ROOT, *, clock: Clock = time.monotonic) -> None:
+    def __init__(self, turn: IdSource, scope_id: str = m.ROOT, *, clock: Clock = time.monotonic) -> None:
         self.scope_id = scope_id
         self.message_id = ""
-        self.calls: list[ToolCall] = []
+        self.calls: list[m.ToolCall] = []
         """The calls of the last message, in order; torn ones are not among them."""
-        self.texts: list[tuple[BlockKind, str]] = []
+        self.texts: list[tuple[m.BlockKind, str]] = []
         """What the last message has said in words."""
         self._turn, self._clock, self._since = turn, clock, 0.0
-        self._block_id, self._kind = "", BlockKind.TEXT
-        self._call: ToolCall | None = None
+        self._block_id, self._kind = "", m.BlockKind.TEXT
+        self._call: m.ToolCall | None = None
         self._deltas: list[str] = []
 
     @property
@@ -79,11 +58,11 @@ class EventWriter:
     def in_block(self) -> bool:
         return bool(self._block_id)
 
-    def emit(self, event: AnyEvent) -> BackendEvent:
+    def emit(self, event: m.AnyEvent) -> BackendEvent:
         """Any event, in the scope of this writer."""
-        return event if self.scope_id == ROOT else ScopedEvent(self.scope_id, event)
+        return event if self.scope_id == m.ROOT else ScopedEvent(self.scope_id, event)
 
-    def say(self, event: AnyEvent) -> BackendEvent:
+    def say(self, event: m.AnyEvent) -> BackendEvent:
         """The old name of `emit`, for classes of users."""
         warnings.warn("EventWriter.say is called emit now; the old name will go", FutureWarning, 2)
         return self.emit(event)
@@ -91,73 +70,75 @@ class EventWriter:
     # -- messages -------------------------------------------------------------------------------------------------
 
     def start_message(
-        self, *, model: str | None = None, context_window: int | None = None, role: Role = Role.ASSISTANT,
+        self, *, model: str | None = None, context_window: int | None = None, role: m.Role = m.Role.ASSISTANT,
     ) -> BackendEvent:
         if self.message_id:
-            raise GrammarError(f"message {self.message_id} is still open")
+            raise m.GrammarError(f"message {self.message_id} is still open")
         self.message_id, self._since = self._turn.mint("msg"), self._clock()
         self.calls, self.texts = [], []
-        return self.emit(MessageStarted(
+        return self.emit(m.MessageStarted(
             message_id=self.message_id, role=role, model=model, context_window=context_window,
         ))
 
-    def annotate(self, topic: AnnotationTopic, content: Any) -> BackendEvent:
+    def annotate(self, topic: m.AnnotationTopic, content: Any) -> BackendEvent:
         self._between_blocks()
-        return self.emit(MessageAnnotated(message_id=self.message_id, topic=topic, content=content))
+        return self.emit(m.MessageAnnotated(message_id=self.message_id, topic=topic, content=content))
 
     def end_message(
-        self, *, stop_reason: StopReason = StopReason.END_TURN, usage: Usage = NO_USAGE,
-        outcome: Outcome = Outcome.COMPLETED,
+        self, *, stop_reason: m.StopReason = m.StopReason.END_TURN, usage: m.Usage = NO_USAGE,
+        outcome: m.Outcome = m.Outcome.COMPLETED,
     ) -> BackendEvent:
         self._between_blocks()
         message_id, self.message_id = self.message_id, ""
         duration = max(0, round((self._clock() - self._since) * 1000))
-        return self.emit(MessageEnded(
+        return self.emit(m.MessageEnded(
             message_id=message_id, outcome=outcome, stop_reason=stop_reason, usage=usage, duration_ms=duration,
         ))
 
-    def close(self, *, stop_reason: StopReason = StopReason.END_TURN, usage: Usage = NO_USAGE) -> list[BackendEvent]:
+    def close(
+        self, *, stop_reason: m.StopReason = m.StopReason.END_TURN, usage: m.Usage = NO_USAGE
+    ) -> list[BackendEvent]:
         """Whatever ends are missing; nothing where nothing is open."""
         ends = [self.end()] if self._block_id else []
         return [*ends, self.end_message(stop_reason=stop_reason, usage=usage)] if self.message_id else ends
 
     # -- blocks, piece by piece -----------------------------------------------------------------------------------
 
-    def start(self, kind: BlockKind = BlockKind.TEXT) -> BackendEvent:
-        if kind is not BlockKind.TEXT and kind is not BlockKind.THINKING:
-            raise GrammarError(f"a block of {kind} is not written by start()")
+    def start(self, kind: m.BlockKind = m.BlockKind.TEXT) -> BackendEvent:
+        if kind is not m.BlockKind.TEXT and kind is not m.BlockKind.THINKING:
+            raise m.GrammarError(f"a block of {kind} is not written by start()")
         return self._start(kind)
 
     def start_call(
-        self, name: str, *, call_id: str | None = None, origin: ToolOrigin = ToolOrigin.BUILTIN,
-        permission: Permission = Permission.ALLOW, display_name: str | None = None, server: str | None = None,
+        self, name: str, *, call_id: str | None = None, origin: m.ToolOrigin = m.ToolOrigin.BUILTIN,
+        permission: m.Permission = m.Permission.ALLOW, display_name: str | None = None, server: str | None = None,
     ) -> BackendEvent:
         """The deltas that follow are the JSON of its input."""
-        return self._start(BlockKind.TOOL_USE, ToolCall(
+        return self._start(m.BlockKind.TOOL_USE, m.ToolCall(
             call_id=call_id or self._turn.mint("call"), name=name, origin=origin, permission=permission,
             display_name=display_name, server=server,
         ))
 
     def delta(self, text: str) -> BackendEvent:
         if not self._block_id:
-            raise GrammarError("a delta needs an open block")
+            raise m.GrammarError("a delta needs an open block")
         self._deltas.append(text)
-        event = BlockDelta(block_id=self._block_id, message_id=self.message_id, kind=self._kind, delta=text)
-        return event if self.scope_id == ROOT else ScopedEvent(self.scope_id, event)
+        event = m.BlockDelta(block_id=self._block_id, message_id=self.message_id, kind=self._kind, delta=text)
+        return event if self.scope_id == m.ROOT else ScopedEvent(self.scope_id, event)
 
     def deltas(self, texts: Sequence[str]) -> list[BackendEvent]:
         """The same for several."""
         if not self._block_id:
-            raise GrammarError("a delta needs an open block")
+            raise m.GrammarError("a delta needs an open block")
         self._deltas += texts
         block_id, message_id, kind, scope_id = self._block_id, self.message_id, self._kind, self.scope_id
-        events = [BlockDelta(block_id=block_id, message_id=message_id, kind=kind, delta=text) for text in texts]
-        return list(events) if scope_id == ROOT else [ScopedEvent(scope_id, event) for event in events]
+        events = [m.BlockDelta(block_id=block_id, message_id=message_id, kind=kind, delta=text) for text in texts]
+        return list(events) if scope_id == m.ROOT else [ScopedEvent(scope_id, event) for event in events]
 
     def end(self, *, signature: str | None = None) -> BackendEvent:
         """The block as its deltas made it; a call whose JSON is not an object ends torn."""
         if not self._block_id:
-            raise GrammarError("there is no block to end")
+            raise m.GrammarError("there is no block to end")
         said = "".join(self._deltas)
         if self._call is not None:
             return self._end_call(said, self._call)
@@ -170,11 +151,11 @@ class EventWriter:
         return [self.start(), self.delta(whole), self.end()]
 
     def think(self, whole: str, signature: str | None = None) -> list[BackendEvent]:
-        return [self.start(BlockKind.THINKING), self.delta(whole), self.end(signature=signature)]
+        return [self.start(m.BlockKind.THINKING), self.delta(whole), self.end(signature=signature)]
 
     def call(
         self, name: str, input: dict[str, Any] | None = None, *, call_id: str | None = None,
-        origin: ToolOrigin = ToolOrigin.BUILTIN, permission: Permission = Permission.ALLOW,
+        origin: m.ToolOrigin = m.ToolOrigin.BUILTIN, permission: m.Permission = m.Permission.ALLOW,
         display_name: str | None = None, server: str | None = None,
     ) -> list[BackendEvent]:
         """A whole call; `calls[-1]` is then what to carry out."""
@@ -186,25 +167,25 @@ class EventWriter:
         return [start, *pieces, self.end()]
 
     def image(self, url: str, media_type: str | None = None) -> list[BackendEvent]:
-        return [self._start(BlockKind.IMAGE), self._end(image=ImagePart(url=url, media_type=media_type))]
+        return [self._start(m.BlockKind.IMAGE), self._end(image=m.ImagePart(url=url, media_type=media_type))]
 
     def data(self, type: str, content: Any = None, call_id: str | None = None) -> list[BackendEvent]:
-        return [self._start(BlockKind.DATA), self._end(data=DataPart(type=type, content=content, call_id=call_id))]
+        return [self._start(m.BlockKind.DATA), self._end(data=m.DataPart(type=type, content=content, call_id=call_id))]
 
     # -- bookkeeping ----------------------------------------------------------------------------------------------
 
     def _between_blocks(self) -> None:
         if not self.message_id:
-            raise GrammarError("no message is open")
+            raise m.GrammarError("no message is open")
         if self._block_id:
-            raise GrammarError(f"block {self._block_id} is still open")
+            raise m.GrammarError(f"block {self._block_id} is still open")
 
-    def _start(self, kind: BlockKind, call: ToolCall | None = None) -> BackendEvent:
+    def _start(self, kind: m.BlockKind, call: m.ToolCall | None = None) -> BackendEvent:
         self._between_blocks()
         self._block_id, self._kind, self._call, self._deltas = self._turn.mint("blk"), kind, call, []
-        return self.emit(BlockStarted(block_id=self._block_id, message_id=self.message_id, kind=kind, call=call))
+        return self.emit(m.BlockStarted(block_id=self._block_id, message_id=self.message_id, kind=kind, call=call))
 
-    def _end_call(self, said: str, call: ToolCall) -> BackendEvent:
+    def _end_call(self, said: str, call: m.ToolCall) -> BackendEvent:
         try:
             whole = msgspec.structs.replace(call, input=msgspec.json.decode(said or "{}", type=dict[str, Any]))
         except (msgspec.DecodeError, RecursionError):
@@ -214,4 +195,4 @@ class EventWriter:
 
     def _end(self, **whole: Any) -> BackendEvent:
         block_id, self._block_id, self._call = self._block_id, "", None
-        return self.emit(BlockEnded(block_id=block_id, message_id=self.message_id, kind=self._kind, **whole))
+        return self.emit(m.BlockEnded(block_id=block_id, message_id=self.message_id, kind=self._kind, **whole))

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+import gateway.model as m
 from gateway.ids import Mint
-from gateway.model import BlockKind, Outcome, StopReason, Usage
 from gateway.ports import BackendEvent
 
 from .event_writer import NO_USAGE
@@ -19,7 +19,7 @@ MIN_MATCH = 4
 class _HeldText(Struct):
     """What a block has said last, and what is held back because it may be the beginning of a secret."""
 
-    kind: BlockKind
+    kind: m.BlockKind
     said: str = ""
     held: str = ""
 
@@ -33,7 +33,7 @@ class RedactingAssembler(StreamAssembler):
         self._heads = tuple(secret[:MIN_MATCH] for secret in self._secrets)
         self._tails: dict[object, _HeldText] = {}
 
-    def text_delta(self, key: object, delta: str, kind: BlockKind = BlockKind.TEXT) -> list[BackendEvent]:
+    def text_delta(self, key: object, delta: str, kind: m.BlockKind = m.BlockKind.TEXT) -> list[BackendEvent]:
         if not self._heads:
             return super().text_delta(key, delta, kind)
         passed = self._passed(key, delta, kind)
@@ -56,25 +56,25 @@ class RedactingAssembler(StreamAssembler):
         return [event for delta in deltas for event in self.text_delta(key, delta)]
 
     def input_delta(self, key: object, fragment: str) -> list[BackendEvent]:
-        return super().input_delta(key, self._passed(key, fragment, BlockKind.TOOL_USE) if self._heads else fragment)
+        return super().input_delta(key, self._passed(key, fragment, m.BlockKind.TOOL_USE) if self._heads else fragment)
 
     def end(self, key: object) -> list[BackendEvent]:
         tail = self._tails.pop(key, None)
         if tail is None or not tail.held:
             return super().end(key)
         held = REDACTED if len(tail.held) >= MIN_SECRET_LENGTH else tail.held
-        if tail.kind is BlockKind.TOOL_USE:
+        if tail.kind is m.BlockKind.TOOL_USE:
             return [*super().input_delta(key, held), *super().end(key)]
         return [*super().text_delta(key, held, tail.kind), *super().end(key)]
 
     def finish(
-        self, stop_reason: StopReason = StopReason.END_TURN, usage: Usage = NO_USAGE,
-        outcome: Outcome = Outcome.COMPLETED,
+        self, stop_reason: m.StopReason = m.StopReason.END_TURN, usage: m.Usage = NO_USAGE,
+        outcome: m.Outcome = m.Outcome.COMPLETED,
     ) -> list[BackendEvent]:
         held = [event for key in list(self._tails) for event in self.end(key)]
         return [*held, *super().finish(stop_reason, usage, outcome)]
 
-    def _passed(self, key: object, delta: str, kind: BlockKind) -> str:
+    def _passed(self, key: object, delta: str, kind: m.BlockKind) -> str:
         """As much of the delta, and of what was held before it, as may be said now."""
         tail = self._tails.get(key)
         if tail is None:

@@ -7,22 +7,8 @@ from typing import Any
 from msgspec.json import encode
 from msgspec.structs import replace
 
+import gateway.model as m
 from gateway.ids import Mint
-from gateway.model import (
-    ROOT,
-    BlockKind,
-    Content,
-    DataPart,
-    ImagePart,
-    Outcome,
-    StopReason,
-    ToolCall,
-    ToolOutput,
-    ToolReturned,
-    ToolStatus,
-    ToolStatusChanged,
-    Usage,
-)
 from gateway.ports import BackendEvent
 
 from .event_writer import NO_USAGE, EventWriter
@@ -41,7 +27,7 @@ class _OpenBlock:
 
     __slots__ = ("call", "ended", "held", "kind", "said", "signature")
 
-    def __init__(self, kind: BlockKind, call: ToolCall | None = None) -> None:
+    def __init__(self, kind: m.BlockKind, call: m.ToolCall | None = None) -> None:
         self.kind, self.call = kind, call
         self.held: list[str] = []
         self.said = 0
@@ -56,11 +42,11 @@ class StreamAssembler:
     begun where none is open. A result is told once, and only of a call that was told.
     """
 
-    def __init__(self, mint: Mint, scope_id: str = ROOT) -> None:
+    def __init__(self, mint: Mint, scope_id: str = m.ROOT) -> None:
         self.writer = EventWriter(_MintedIds(mint), scope_id)
-        self.open_calls: dict[str, ToolCall] = {}
+        self.open_calls: dict[str, m.ToolCall] = {}
         """The calls that were made and have not come back, in order."""
-        self.broken_calls: list[ToolCall] = []
+        self.broken_calls: list[m.ToolCall] = []
         """The calls of the last message that never became whole."""
         self._making: dict[BlockKey, _OpenBlock] = {}
         self._mint = mint
@@ -74,8 +60,8 @@ class StreamAssembler:
         return [*ends, self.writer.start_message(model=model, context_window=context_window)]
 
     def finish(
-        self, stop_reason: StopReason = StopReason.END_TURN, usage: Usage = NO_USAGE,
-        outcome: Outcome = Outcome.COMPLETED,
+        self, stop_reason: m.StopReason = m.StopReason.END_TURN, usage: m.Usage = NO_USAGE,
+        outcome: m.Outcome = m.Outcome.COMPLETED,
     ) -> list[BackendEvent]:
         """The ends of whatever is open; nothing where nothing is."""
         said = [event for key in list(self._making) for event in self.end(key)]
@@ -85,7 +71,7 @@ class StreamAssembler:
 
     # -- words ----------------------------------------------------------------------------------------------------
 
-    def text_delta(self, key: BlockKey, delta: str, kind: BlockKind = BlockKind.TEXT) -> list[BackendEvent]:
+    def text_delta(self, key: BlockKey, delta: str, kind: m.BlockKind = m.BlockKind.TEXT) -> list[BackendEvent]:
         """A text or a thought grows; an empty delta begins nothing."""
         if not delta:
             return []
@@ -98,7 +84,7 @@ class StreamAssembler:
             return self.writer.deltas([delta for delta in deltas if delta])
         return [event for delta in deltas for event in self.text_delta(key, delta)]
 
-    def text_so_far(self, key: BlockKey, whole: str, kind: BlockKind = BlockKind.TEXT) -> list[BackendEvent]:
+    def text_so_far(self, key: BlockKey, whole: str, kind: m.BlockKind = m.BlockKind.TEXT) -> list[BackendEvent]:
         """A text or a thought is now so long; what was said of it stays said."""
         making = self._making.get(key)
         return self.text_delta(key, whole[making.said if making else 0:], kind)
@@ -107,7 +93,7 @@ class StreamAssembler:
         """A thought is signed; the signature is told with its end."""
         making = self._making.get(key)
         if making is None:
-            said = self._begin(key, _OpenBlock(BlockKind.THINKING))
+            said = self._begin(key, _OpenBlock(m.BlockKind.THINKING))
             self._making[key].signature = signature
             return said
         making.signature = (making.signature or "") + signature
@@ -115,53 +101,53 @@ class StreamAssembler:
 
     # -- calls ----------------------------------------------------------------------------------------------------
 
-    def call(self, key: BlockKey, call: ToolCall) -> list[BackendEvent]:
+    def call(self, key: BlockKey, call: m.ToolCall) -> list[BackendEvent]:
         """A call begins whose input is written by `arguments`; an id that is taken is exchanged for a new one."""
         taken = {making.call.call_id for making in self._making.values() if making.call} | self.open_calls.keys()
         if not call.call_id or call.call_id in taken:
             call = replace(call, call_id=self._mint("call"))
-        return self._begin(key, _OpenBlock(BlockKind.TOOL_USE, replace(call, input={})))
+        return self._begin(key, _OpenBlock(m.BlockKind.TOOL_USE, replace(call, input={})))
 
     def input_delta(self, key: BlockKey, fragment: str) -> list[BackendEvent]:
         """A piece of the JSON of a call's input; nothing happens where no call is in the making under this key."""
-        return self._grow(key, fragment, BlockKind.TOOL_USE) if fragment and key in self._making else []
+        return self._grow(key, fragment, m.BlockKind.TOOL_USE) if fragment and key in self._making else []
 
-    def whole_call(self, key: BlockKey, call: ToolCall) -> list[BackendEvent]:
+    def whole_call(self, key: BlockKey, call: m.ToolCall) -> list[BackendEvent]:
         """A call that came in one piece."""
         said = [*self.call(key, call), *self.input_delta(key, encode(call.input).decode())]
         return [*said, *self.end(key)]
 
-    def status(self, call_id: str, status: ToolStatus) -> list[BackendEvent]:
+    def status(self, call_id: str, status: m.ToolStatus) -> list[BackendEvent]:
         if call_id not in self.open_calls:
             return []
-        return [self.writer.emit(ToolStatusChanged(call_id=call_id, status=status))]
+        return [self.writer.emit(m.ToolStatusChanged(call_id=call_id, status=status))]
 
     def output(self, call_id: str, delta: str) -> list[BackendEvent]:
         """A piece of what a running tool prints."""
         if call_id not in self.open_calls or not delta:
             return []
-        return [self.writer.emit(ToolOutput(call_id=call_id, delta=delta))]
+        return [self.writer.emit(m.ToolOutput(call_id=call_id, delta=delta))]
 
     def returned(
-        self, call_id: str, content: Content = "", *, is_error: bool = False, duration_ms: int | None = None,
+        self, call_id: str, content: m.Content = "", *, is_error: bool = False, duration_ms: int | None = None,
         meta: dict[str, Any] | None = None,
     ) -> list[BackendEvent]:
         """A call came back; told once."""
         call = self.open_calls.pop(call_id, None)
         if call is None:
             return []
-        return [self.writer.emit(ToolReturned(
+        return [self.writer.emit(m.ToolReturned(
             call_id=call_id, content=content, is_error=is_error, origin=call.origin, duration_ms=duration_ms,
             meta=meta,
         ))]
 
     # -- other blocks ---------------------------------------------------------------------------------------------
 
-    def image(self, image: ImagePart) -> list[BackendEvent]:
+    def image(self, image: m.ImagePart) -> list[BackendEvent]:
         """A picture; whatever was in the making is ended first."""
         return [*self._between(), *self.writer.image(image.url, image.media_type)]
 
-    def data(self, data: DataPart) -> list[BackendEvent]:
+    def data(self, data: m.DataPart) -> list[BackendEvent]:
         return [*self._between(), *self.writer.data(data.type, data.content, data.call_id)]
 
     # -- ends -----------------------------------------------------------------------------------------------------
@@ -188,7 +174,7 @@ class StreamAssembler:
     def _is_first(self, key: BlockKey) -> bool:
         return next(iter(self._making)) == key
 
-    def _grow(self, key: BlockKey, delta: str, kind: BlockKind) -> list[BackendEvent]:
+    def _grow(self, key: BlockKey, delta: str, kind: m.BlockKind) -> list[BackendEvent]:
         making = self._making.get(key)
         said: list[BackendEvent] = []
         if making is None:

@@ -11,18 +11,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+import gateway.model as m
 from gateway import errors
 from gateway.errors import GatewayError
-from gateway.model import (
-    AnyCommand,
-    CloseReason,
-    CustomEvent,
-    FaultCode,
-    NoticePosted,
-    command_with_secrets,
-    metadata_with_secrets,
-    with_secrets,
-)
 from gateway.ports import Receipt
 from gateway.storage import UNSEALED, Seal
 
@@ -37,7 +28,7 @@ class RpcCall(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="
 class SubmitCall(RpcCall, frozen=True, kw_only=True, tag="submit"):
     """Commands, accepted or refused together."""
 
-    commands: tuple[AnyCommand, ...]
+    commands: tuple[m.AnyCommand, ...]
 
 
 class UpdateCall(RpcCall, frozen=True, kw_only=True, tag="update"):
@@ -51,7 +42,7 @@ class UpdateCall(RpcCall, frozen=True, kw_only=True, tag="update"):
 class CloseCall(RpcCall, frozen=True, kw_only=True, tag="close"):
     """The end of a session that can still be read."""
 
-    reason: CloseReason
+    reason: m.CloseReason
 
 
 class ArchiveScopeCall(RpcCall, frozen=True, kw_only=True, tag="archive_scope"):
@@ -70,7 +61,7 @@ class RewindCall(RpcCall, frozen=True, kw_only=True, tag="rewind"):
 class PostEventCall(RpcCall, frozen=True, kw_only=True, tag="tell"):
     """Something beside the conversation."""
 
-    event: NoticePosted | CustomEvent
+    event: m.NoticePosted | m.CustomEvent
 
 
 class DeleteCall(RpcCall, frozen=True, kw_only=True, tag="delete"):
@@ -84,7 +75,7 @@ class RpcFailure(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An error on its way to whoever asked."""
 
     name: str
-    code: FaultCode
+    code: m.FaultCode
     message: str
     param: str | None = None
     details: dict[str, Any] | None = None
@@ -156,11 +147,11 @@ def _with_secrets(letter: ClusterMessage, change: MessageSecretChange) -> Cluste
     """The same letter, whatever is secret in it changed: commands, a session's metadata, the records of a receipt."""
     match letter:
         case RpcRequest(call=SubmitCall(commands=commands) as call):
-            told = tuple(command_with_secrets(command, change) for command in commands)
+            told = tuple(m.command_with_secrets(command, change) for command in commands)
             return replace(letter, call=replace(call, commands=told))
         case RpcRequest(call=UpdateCall(metadata=metadata) as call) if metadata is not None:
-            return replace(letter, call=replace(call, metadata=metadata_with_secrets(metadata, change)))
+            return replace(letter, call=replace(call, metadata=m.metadata_with_secrets(metadata, change)))
         case RpcReply(receipt=receipt) if receipt is not None:
-            records = tuple(with_secrets(record, change) for record in receipt.records)
+            records = tuple(m.with_secrets(record, change) for record in receipt.records)
             return replace(letter, receipt=replaced(receipt, records=records))
     return letter

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import structlog
 
+import gateway.model as m
 from gateway.engine import Cursor, Hub, Runtime, Session, restore_idle
 from gateway.errors import GatewayError
-from gateway.model import Record, SessionStatus, SessionView
 from gateway.ports import StreamSlot
 from gateway.storage.log.redis import LeaseLost, RedisLog, decode_entry
 from gateway.storage.redis import RedisPubSub
@@ -103,9 +103,9 @@ class SessionCopies(HeldSessions):
         session = self._sessions.get(session_id)
         if session is None or self._log.holds(session_id):
             return super()._is_unsettled(session_id)
-        return session.view.status is SessionStatus.RUNNING
+        return session.view.status is m.SessionStatus.RUNNING
 
-    async def _seen(self, session: Session) -> SessionView:
+    async def _seen(self, session: Session) -> m.SessionView:
         try:
             return await super()._seen(session)
         except LeaseLost:
@@ -138,14 +138,14 @@ class SessionCopies(HeldSessions):
                 raise
         return cursor
 
-    def _committed(self, records: Sequence[Record]) -> None:
+    def _committed(self, records: Sequence[m.Record]) -> None:
         session_id = records[0].session_id
         if self._log.holds(session_id):
             super()._committed(records)
         else:
             self._take_in(session_id, records)
 
-    def _take_in(self, session_id: str, records: Sequence[Record]) -> None:
+    def _take_in(self, session_id: str, records: Sequence[m.Record]) -> None:
         """What another server has stored: into the copy at hand, and to those who watch."""
         session = self._sessions.get(session_id)
         if session is not None and not self._log.holds(session_id):
@@ -155,7 +155,7 @@ class SessionCopies(HeldSessions):
             session.stored_seq = session.changed_seq = session.view.head
         self._relay(session_id, records)
 
-    def _relay(self, session_id: str, records: Sequence[Record]) -> None:
+    def _relay(self, session_id: str, records: Sequence[m.Record]) -> None:
         """To those who watch, in order and once; where something is missing, all of it is read from the log."""
         shown = self._hub.head_of(session_id)
         if shown is None:

@@ -8,22 +8,10 @@ from typing import Any
 
 import structlog
 
+import gateway.model as m
 from gateway.engine import Session
 from gateway.errors import GatewayError, NotFound, OutcomeUnknown, Overloaded
 from gateway.ids import make_mint
-from gateway.model import (
-    AnyCommand,
-    CloseReason,
-    Compact,
-    CustomEvent,
-    InputAccepted,
-    Interrupt,
-    NoticePosted,
-    SendMessage,
-    SessionStatus,
-    SessionView,
-    TurnResumed,
-)
 from gateway.ports import Receipt
 from gateway.storage.log.redis import LeaseLost, SessionLimitReached
 from gateway.storage.redis import RedisDataLost, RedisUnreachable
@@ -56,7 +44,7 @@ class ClusterSessionService(SessionCopies):
 
     # -- what only the writer can do ------------------------------------------------------------------------------
 
-    async def submit(self, owner: str, session_id: str, commands: Sequence[AnyCommand]) -> Receipt:
+    async def submit(self, owner: str, session_id: str, commands: Sequence[m.AnyCommand]) -> Receipt:
         receipt = await self._routed(SubmitCall(owner=owner, session_id=session_id, commands=tuple(commands)))
         assert receipt is not None, "commands that were accepted have a receipt"
         return receipt
@@ -64,20 +52,20 @@ class ClusterSessionService(SessionCopies):
     async def update(
         self, owner: str, session_id: str, *, title: str | None = None, metadata: dict[str, Any] | None = None,
         agent: str | None = None,
-    ) -> SessionView:
+    ) -> m.SessionView:
         return await self._changed(
             UpdateCall(owner=owner, session_id=session_id, title=title, metadata=metadata, agent=agent))
 
-    async def close(self, owner: str, session_id: str, reason: CloseReason) -> SessionView:
+    async def close(self, owner: str, session_id: str, reason: m.CloseReason) -> m.SessionView:
         return await self._changed(CloseCall(owner=owner, session_id=session_id, reason=reason))
 
-    async def archive_scope(self, owner: str, session_id: str, scope_id: str) -> SessionView:
+    async def archive_scope(self, owner: str, session_id: str, scope_id: str) -> m.SessionView:
         return await self._changed(ArchiveScopeCall(owner=owner, session_id=session_id, scope_id=scope_id))
 
-    async def rewind(self, owner: str, session_id: str, to_seq: int, reason: str | None = None) -> SessionView:
+    async def rewind(self, owner: str, session_id: str, to_seq: int, reason: str | None = None) -> m.SessionView:
         return await self._changed(RewindCall(owner=owner, session_id=session_id, to_seq=to_seq, reason=reason))
 
-    async def post_event(self, owner: str, session_id: str, event: NoticePosted | CustomEvent) -> SessionView:
+    async def post_event(self, owner: str, session_id: str, event: m.NoticePosted | m.CustomEvent) -> m.SessionView:
         return await self._changed(PostEventCall(owner=owner, session_id=session_id, event=event))
 
     async def delete(self, owner: str, session_id: str) -> None:
@@ -88,10 +76,10 @@ class ClusterSessionService(SessionCopies):
             return
         with suppress(GatewayError):
             view = await self.get(owner, session_id)
-            if view.turn_id == turn_id and view.status is not SessionStatus.IDLE:
-                await self.submit(owner, session_id, [Interrupt(turn_id=turn_id)])
+            if view.turn_id == turn_id and view.status is not m.SessionStatus.IDLE:
+                await self.submit(owner, session_id, [m.Interrupt(turn_id=turn_id)])
 
-    async def _changed(self, call: AnyCall) -> SessionView:
+    async def _changed(self, call: AnyCall) -> m.SessionView:
         """The session after the call; who cannot be shown it is told that the call may have been carried out."""
         await self._routed(call)
         with self._taken():
@@ -158,14 +146,14 @@ class ClusterSessionService(SessionCopies):
         spine = await self._log.read_without_deltas(call.session_id)
         found = [
             record for record in spine
-            if isinstance(record.event, InputAccepted) and record.event.command_id.startswith(f"cmd_{request}")
+            if isinstance(record.event, m.InputAccepted) and record.event.command_id.startswith(f"cmd_{request}")
         ]
         if not found:
             return None
-        starts = [one for one in found if isinstance(one.event, InputAccepted)
-                  and isinstance(one.event.command, SendMessage | Compact)]
+        starts = [one for one in found if isinstance(one.event, m.InputAccepted)
+                  and isinstance(one.event.command, m.SendMessage | m.Compact)]
         after = starts[-1].seq if starts else found[-1].seq
-        resumed = any(isinstance(record.event, TurnResumed) and record.seq > found[0].seq for record in spine)
+        resumed = any(isinstance(record.event, m.TurnResumed) and record.seq > found[0].seq for record in spine)
         return Receipt(turn_id=found[-1].turn_id, records=tuple(found), after=after, begun=bool(starts) or resumed)
 
     async def _here(self, call: AnyCall, request: str) -> Receipt | None:
@@ -189,7 +177,7 @@ class ClusterSessionService(SessionCopies):
         return None
 
     async def _submit(
-        self, owner: str, session_id: str, commands: Sequence[AnyCommand], request: str,
+        self, owner: str, session_id: str, commands: Sequence[m.AnyCommand], request: str,
     ) -> Receipt:
         session = await self._find(owner, session_id)
         if not self._log.holds(session_id):

@@ -18,7 +18,7 @@ from pydantic import (
     SecretStr,
 )
 
-from gateway.model import OptionKind, Permission
+import gateway.model as m
 
 from .access import Host, Network, Origin
 
@@ -89,14 +89,14 @@ class ToolSettings(SettingsModel):
     title: str | None = None
     description: str = ""
     parameters: dict[str, Any] = {}
-    permission: Permission = Permission.ALLOW
+    permission: m.Permission = m.Permission.ALLOW
 
 
 class OptionSettings(SettingsModel):
     """Something a client may set for its session; `options` are the choices of a select."""
 
     name: NonEmptyText
-    type: OptionKind = OptionKind.TEXT
+    type: m.OptionKind = m.OptionKind.TEXT
     default: str = ""
     title: str | None = None
     description: str | None = None

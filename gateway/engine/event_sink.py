@@ -10,23 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 import orjson
 
+import gateway.model as m
 from gateway.errors import BackendFailed
 from gateway.json_values import MAX_JSON_DEPTH, JsonLimitExceeded, check_limits
-from gateway.model import (
-    BACKEND_EVENTS,
-    ROOT,
-    AnyEvent,
-    BlockDelta,
-    Event,
-    Fault,
-    GrammarError,
-    MessageEnded,
-    ScopeOpened,
-    ScopeStatus,
-    ScopeStatusChanged,
-    SessionUpdated,
-    StopReason,
-)
 from gateway.ports import BackendOutput, ScopedEvent
 
 if TYPE_CHECKING:
@@ -37,7 +23,7 @@ EVENTS_PER_SLICE = 32
 """After so many events in a row a turn lets others run, so that a burst reaches its readers while it lasts."""
 CLEANUP_SECONDS = 10.0
 """How long a backend may take to clean up after its turn has ended."""
-_PAUSES = (StopReason.TOOL_USE, StopReason.NEEDS_INPUT)
+_PAUSES = (m.StopReason.TOOL_USE, m.StopReason.NEEDS_INPUT)
 
 
 class TurnOver(Exception):
@@ -56,7 +42,7 @@ async def consume_backend(run: "TurnRun", stream: AsyncGenerator[BackendOutput, 
             raise BackendFailed(f"The agent said more than {most} things in one turn.")
         if run.recorded is not None:
             pass  # it was said before the server stopped
-        elif type(telling) is BlockDelta and is_valid_text(telling.delta):
+        elif type(telling) is m.BlockDelta and is_valid_text(telling.delta):
             say_delta(telling, turn_id)
         else:
             _append_all(run, telling if type(telling) is list else [telling])
@@ -74,57 +60,59 @@ async def close_backend(stream: AsyncGenerator[BackendOutput, None]) -> None:
 
 def _append_all(run: "TurnRun", told: list[Any]) -> None:
     """Words that follow each other are taken together."""
-    session, turn_id, words = run.session, run.turn_id, list[BlockDelta]()
+    session, turn_id, words = run.session, run.turn_id, list[m.BlockDelta]()
     for said in told:
-        if type(said) is BlockDelta and is_valid_text(said.delta):
+        if type(said) is m.BlockDelta and is_valid_text(said.delta):
             words.append(said)
             continue
         if words:
             session.append_deltas(words, turn_id)
             words = []
-        event, scope_id = (said.event, check_scope_id(said.scope_id)) if isinstance(said, ScopedEvent) else (said, ROOT)
+        event, scope_id = (
+            (said.event, check_scope_id(said.scope_id)) if isinstance(said, ScopedEvent) else (said, m.ROOT)
+        )
         event = _check_backend_event(event)
-        for one in with_scope_status(session, event, scope_id) if scope_id != ROOT else (event,):
+        for one in with_scope_status(session, event, scope_id) if scope_id != m.ROOT else (event,):
             session.append(one, scope_id, turn_id)
-        if type(event) is MessageEnded:
+        if type(event) is m.MessageEnded:
             _add_usage(run, event, scope_id)
     if words:
         session.append_deltas(words, turn_id)
 
 
-def with_scope_status(session: "Session", event: AnyEvent, scope_id: str) -> tuple[AnyEvent, ...]:
+def with_scope_status(session: "Session", event: m.AnyEvent, scope_id: str) -> tuple[m.AnyEvent, ...]:
     """The event with what its sub-agent's status lacks: it runs once it is opened, and is idle before it ends."""
-    if type(event) is ScopeOpened:
-        return event, ScopeStatusChanged(status=ScopeStatus.RUNNING)
-    if type(event) is not ScopeStatusChanged or scope_id not in session.grammar.scopes:
+    if type(event) is m.ScopeOpened:
+        return event, m.ScopeStatusChanged(status=m.ScopeStatus.RUNNING)
+    if type(event) is not m.ScopeStatusChanged or scope_id not in session.grammar.scopes:
         return (event,)
     scope = session.view.scopes[scope_id]
     if (event.status, event.stop_reason) == (scope.status, scope.stop_reason):
         return ()
-    if event.status is ScopeStatus.ENDED and scope.status is not ScopeStatus.IDLE:
-        return ScopeStatusChanged(status=ScopeStatus.IDLE, stop_reason=event.stop_reason), event
+    if event.status is m.ScopeStatus.ENDED and scope.status is not m.ScopeStatus.IDLE:
+        return m.ScopeStatusChanged(status=m.ScopeStatus.IDLE, stop_reason=event.stop_reason), event
     return (event,)
 
 
-def _add_usage(run: "TurnRun", event: MessageEnded, scope_id: str) -> None:
+def _add_usage(run: "TurnRun", event: m.MessageEnded, scope_id: str) -> None:
     run.usage += event.usage
-    if scope_id == ROOT:
-        run.stop_reason = StopReason.END_TURN if event.stop_reason in _PAUSES else event.stop_reason
+    if scope_id == m.ROOT:
+        run.stop_reason = m.StopReason.END_TURN if event.stop_reason in _PAUSES else event.stop_reason
 
 
-def _check_backend_event(event: AnyEvent) -> AnyEvent:
+def _check_backend_event(event: m.AnyEvent) -> m.AnyEvent:
     """An agent may say anything; only events of a backend, with fields that can be written and read, get further."""
     kind = type(event)
-    if kind not in BACKEND_EVENTS:
-        raise GrammarError(f"{getattr(kind, 'name', kind.__name__)} is not a backend's to say")
-    if isinstance(event, ScopeStatusChanged) and event.status is ScopeStatus.ARCHIVED:
-        raise GrammarError("to archive a sub-agent is not a backend's to say")
-    if isinstance(event, SessionUpdated) and event.agent is not None:
-        raise GrammarError("which agent a session has is not a backend's to say")
+    if kind not in m.BACKEND_EVENTS:
+        raise m.GrammarError(f"{getattr(kind, 'name', kind.__name__)} is not a backend's to say")
+    if isinstance(event, m.ScopeStatusChanged) and event.status is m.ScopeStatus.ARCHIVED:
+        raise m.GrammarError("to archive a sub-agent is not a backend's to say")
+    if isinstance(event, m.SessionUpdated) and event.agent is not None:
+        raise m.GrammarError("which agent a session has is not a backend's to say")
     return ensure_serializable(event)
 
 
-W = TypeVar("W", bound=Event | Fault)
+W = TypeVar("W", bound=m.Event | m.Fault)
 
 
 def ensure_serializable(said: W) -> W:
@@ -134,9 +122,9 @@ def ensure_serializable(said: W) -> W:
         plain = msgspec.to_builtins(said, builtin_types=(bytes,))
         return msgspec.json.decode(_to_json(plain), type=kind)
     except JsonLimitExceeded as error:
-        raise GrammarError(f"{name} has a field that cannot be carried: {error}") from None
+        raise m.GrammarError(f"{name} has a field that cannot be carried: {error}") from None
     except (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise GrammarError(f"{name} has a field that cannot be written: {error}") from None
+        raise m.GrammarError(f"{name} has a field that cannot be written: {error}") from None
 
 
 def _to_json(plain: Any) -> bytes:
@@ -151,19 +139,19 @@ def _to_json(plain: Any) -> bytes:
     return written
 
 
-def ensure_serializable_fault(fault: Fault) -> Fault:
+def ensure_serializable_fault(fault: m.Fault) -> m.Fault:
     """The same fault, or what can be told of it: an agent may put anything into it, and must still be able to fail."""
     try:
         return ensure_serializable(fault)
-    except GrammarError:
+    except m.GrammarError:
         words = str(fault.message).encode(errors="replace").decode()
-        return Fault(code=fault.code, message=words, retryable=fault.retryable)
+        return m.Fault(code=fault.code, message=words, retryable=fault.retryable)
 
 
 def check_scope_id(scope_id: str) -> str:
     """The id of a scope, which stands in every record of it."""
     if not is_valid_text(scope_id):
-        raise GrammarError("the id of a scope is no text that can be written")
+        raise m.GrammarError("the id of a scope is no text that can be written")
     return scope_id
 
 

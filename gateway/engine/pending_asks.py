@@ -2,34 +2,15 @@
 
 import asyncio
 
+import gateway.model as m
 from gateway.errors import Invalid, NotPending
-from gateway.model import (
-    Answer,
-    AnswerQuestion,
-    AnyAsk,
-    Ask,
-    ClientToolAsk,
-    Command,
-    ContinuationAsk,
-    ContinueTurn,
-    DecidePermission,
-    PermissionAsk,
-    Question,
-    QuestionAsk,
-    Resolution,
-    ReturnResult,
-    RollBack,
-    RollbackAsk,
-    Withdraw,
-    resolution_of,
-)
 
-ANSWER_TYPES: dict[type[Ask], type[Command]] = {
-    QuestionAsk: AnswerQuestion,
-    PermissionAsk: DecidePermission,
-    ClientToolAsk: ReturnResult,
-    ContinuationAsk: ContinueTurn,
-    RollbackAsk: RollBack,
+ANSWER_TYPES: dict[type[m.Ask], type[m.Command]] = {
+    m.QuestionAsk: m.AnswerQuestion,
+    m.PermissionAsk: m.DecidePermission,
+    m.ClientToolAsk: m.ReturnResult,
+    m.ContinuationAsk: m.ContinueTurn,
+    m.RollbackAsk: m.RollBack,
 }
 
 
@@ -37,8 +18,8 @@ class PendingAsks:
     """What one turn waits for; an ask is settled once, and a second answer changes nothing."""
 
     def __init__(self) -> None:
-        self._open: dict[str, AnyAsk] = {}
-        self._answers: dict[str, Answer] = {}
+        self._open: dict[str, m.AnyAsk] = {}
+        self._answers: dict[str, m.Answer] = {}
         self._all_settled: asyncio.Future[None] | None = None
 
     @property
@@ -50,35 +31,35 @@ class PendingAsks:
         return tuple(self._answers)
 
     @property
-    def given(self) -> dict[str, Answer]:
+    def given(self) -> dict[str, m.Answer]:
         return self._answers
 
-    def open(self, asks: dict[str, AnyAsk], answers: dict[str, Answer] | None = None) -> None:
+    def open(self, asks: dict[str, m.AnyAsk], answers: dict[str, m.Answer] | None = None) -> None:
         """Wait for these; some may have been answered before."""
         self._answers = answers or {}
         self._open = {request_id: ask for request_id, ask in asks.items() if request_id not in self._answers}
         self._all_settled = asyncio.get_running_loop().create_future()
 
-    async def answers(self) -> dict[str, Answer]:
+    async def answers(self) -> dict[str, m.Answer]:
         """Wait until every ask is settled."""
         assert self._all_settled is not None, "nothing was asked"
         await self._all_settled
         return self._answers
 
-    def check(self, answer: Answer) -> None:
+    def check(self, answer: m.Answer) -> None:
         """Refuse an answer that nobody waits for, or that does not fit what was asked."""
         ask = self._open.get(answer.request_id)
         if ask is None:
             raise NotPending(f"nothing is pending under '{answer.request_id}'")
-        if not isinstance(answer, (ANSWER_TYPES[type(ask)], Withdraw)):
+        if not isinstance(answer, (ANSWER_TYPES[type(ask)], m.Withdraw)):
             raise Invalid(f"a {ask.kind} cannot be settled by {answer.kind}")
-        if isinstance(answer, AnswerQuestion) and isinstance(ask, QuestionAsk):
+        if isinstance(answer, m.AnswerQuestion) and isinstance(ask, m.QuestionAsk):
             _check_answers(ask, answer)
 
-    def settle(self, answer: Answer) -> Resolution:
+    def settle(self, answer: m.Answer) -> m.Resolution:
         del self._open[answer.request_id]
         self._answers[answer.request_id] = answer
-        return resolution_of(answer)
+        return m.resolution_of(answer)
 
     def resume(self) -> None:
         """Let the backend go on; to be called when nothing is pending any more."""
@@ -88,7 +69,7 @@ class PendingAsks:
 
 
 
-def _check_answers(ask: QuestionAsk, answer: AnswerQuestion) -> None:
+def _check_answers(ask: m.QuestionAsk, answer: m.AnswerQuestion) -> None:
     questions = {str(number): question for number, question in enumerate(ask.questions)}
     for number in (*answer.selections, *answer.custom):
         if number not in questions:
@@ -97,7 +78,7 @@ def _check_answers(ask: QuestionAsk, answer: AnswerQuestion) -> None:
         _check_picks(number, question, answer)
 
 
-def _check_picks(number: str, question: Question, answer: AnswerQuestion) -> None:
+def _check_picks(number: str, question: m.Question, answer: m.AnswerQuestion) -> None:
     picks = answer.selections.get(number, ())
     if not picks and not answer.custom.get(number):
         raise Invalid(f"question {number} is not answered; give a selection or custom text")

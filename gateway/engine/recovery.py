@@ -3,40 +3,14 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import gateway.model as m
 from gateway.errors import Interrupted
-from gateway.model import (
-    ANSWERS,
-    ROOT,
-    Answer,
-    AnyAsk,
-    Compact,
-    FaultRaised,
-    HistoryEntry,
-    InputAccepted,
-    InputRequested,
-    InputResolved,
-    MessageEnded,
-    Outcome,
-    Record,
-    SendMessage,
-    SessionStatus,
-    SessionView,
-    StopReason,
-    TurnEnded,
-    TurnResumed,
-    TurnStarted,
-    TurnSuspended,
-    Usage,
-    Withdraw,
-    call_of,
-    missing_ends,
-)
 from gateway.time_slices import sliced
 
 if TYPE_CHECKING:
     from .session import Session
 
-AsksById = dict[str, AnyAsk]
+AsksById = dict[str, m.AnyAsk]
 """What was asked at one pause, by the ids of the asks."""
 RECORDS_PER_SLICE = 2048
 """How many records a session takes in at a time when it comes back."""
@@ -44,7 +18,7 @@ SERVER_STOPPED = "The server stopped while this turn was running."
 AGENT_CHANGED = "The agent did not ask again what it had asked before the server stopped."
 
 
-async def restore_running(session: "Session", records: Sequence[Record], head: int) -> None:
+async def restore_running(session: "Session", records: Sequence[m.Record], head: int) -> None:
     """Take the records in; without a turn at work, those that are no deltas are enough."""
     async for some in sliced(records, RECORDS_PER_SLICE):
         for record in some:
@@ -53,13 +27,13 @@ async def restore_running(session: "Session", records: Sequence[Record], head: i
     session.view.head = session.stored_seq = session.changed_seq = head
 
 
-async def restore_idle(session: "Session", spine: Sequence[Record], head: int) -> None:
+async def restore_idle(session: "Session", spine: Sequence[m.Record], head: int) -> None:
     """Take the spine of the log in where nothing is open: the grammar has nothing to remember."""
     await apply_records(session.view, spine)
     session.view.head = session.stored_seq = session.changed_seq = head
 
 
-async def apply_records(view: SessionView, records: Sequence[Record]) -> None:
+async def apply_records(view: m.SessionView, records: Sequence[m.Record]) -> None:
     async for some in sliced(records, RECORDS_PER_SLICE):
         for record in some:
             view.apply(record)
@@ -68,11 +42,11 @@ async def apply_records(view: SessionView, records: Sequence[Record]) -> None:
 class TurnHistory:
     """A turn as far as the log has it, for an agent that runs it anew."""
 
-    def __init__(self, turn_id: str, records: Sequence[Record]) -> None:
+    def __init__(self, turn_id: str, records: Sequence[m.Record]) -> None:
         self.pauses: list[AsksById] = []
-        self.answers: dict[str, Answer] = {}
-        self.usage = Usage()
-        self.command: SendMessage | Compact | None = None
+        self.answers: dict[str, m.Answer] = {}
+        self.usage = m.Usage()
+        self.command: m.SendMessage | m.Compact | None = None
         self.message_seq = 0
         self.started_at = 0.0
         self.is_paused = False
@@ -82,41 +56,41 @@ class TurnHistory:
             if record.turn_id == turn_id:
                 asked = self._take(record, asked)
 
-    def _take(self, record: Record, asked: AsksById) -> AsksById:
+    def _take(self, record: m.Record, asked: AsksById) -> AsksById:
         match record.event:
-            case InputAccepted(command=command):
+            case m.InputAccepted(command=command):
                 self._accepted(record, command)
-            case TurnStarted():
+            case m.TurnStarted():
                 self.started_at = record.at
-            case InputRequested(request_id=request_id, ask=ask):
+            case m.InputRequested(request_id=request_id, ask=ask):
                 asked[request_id] = ask
-            case InputResolved(request_id=request_id):
-                self.answers.setdefault(request_id, Withdraw(request_id=request_id))
-            case TurnSuspended():
+            case m.InputResolved(request_id=request_id):
+                self.answers.setdefault(request_id, m.Withdraw(request_id=request_id))
+            case m.TurnSuspended():
                 self.pauses.append(asked)
                 self.is_paused, asked = True, {}
-            case TurnResumed():
+            case m.TurnResumed():
                 self.is_paused = False
-            case MessageEnded(usage=usage):
+            case m.MessageEnded(usage=usage):
                 self.usage += usage
         return asked
 
-    def _accepted(self, record: Record, command: object) -> None:
-        if isinstance(command, SendMessage | Compact) and self.command is None:
+    def _accepted(self, record: m.Record, command: object) -> None:
+        if isinstance(command, m.SendMessage | m.Compact) and self.command is None:
             self.command, self.message_seq = command, record.seq
-        elif isinstance(command, ANSWERS):
+        elif isinstance(command, m.ANSWERS):
             self.answers[command.request_id] = command  # type: ignore[attr-defined, assignment]  # ANSWERS are answers
 
-    def history(self, entries: Sequence[HistoryEntry]) -> tuple[HistoryEntry, ...]:
+    def history(self, entries: Sequence[m.HistoryEntry]) -> tuple[m.HistoryEntry, ...]:
         """What the agent was given when the turn began."""
-        return tuple(entry for entry in entries if entry.scope_id == ROOT and entry.seq <= self.message_seq)
+        return tuple(entry for entry in entries if entry.scope_id == m.ROOT and entry.seq <= self.message_seq)
 
     @property
     def last(self) -> AsksById:
         """What the turn waits for, settled or not."""
         return self.pauses[-1]
 
-    def next(self, asks: Sequence[AnyAsk]) -> list[Answer] | None:
+    def next(self, asks: Sequence[m.AnyAsk]) -> list[m.Answer] | None:
         """What was answered to these, in their order; None where the turn was left waiting."""
         if self._at >= len(self.pauses) or not _same_asks(self.pauses[self._at], asks):
             raise Interrupted(AGENT_CHANGED)
@@ -125,17 +99,17 @@ class TurnHistory:
         return None if self._at == len(self.pauses) else [self.answers[request_id] for request_id in requests]
 
 
-def _same_asks(requests: AsksById, asks: Sequence[AnyAsk]) -> bool:
+def _same_asks(requests: AsksById, asks: Sequence[m.AnyAsk]) -> bool:
     """Whether these are the asks of then: as many, of the same kinds, about the same calls."""
     return [_ask_key(ask) for ask in requests.values()] == [_ask_key(ask) for ask in asks]
 
 
-def _ask_key(ask: AnyAsk) -> tuple[str, str | None]:
-    call = call_of(ask)
+def _ask_key(ask: m.AnyAsk) -> tuple[str, str | None]:
+    call = m.call_of(ask)
     return ask.kind, call.call_id if call else None
 
 
-def revive_turn(session: "Session", records: Sequence[Record]) -> None:
+def revive_turn(session: "Session", records: Sequence[m.Record]) -> None:
     """Close a turn that ran; let one that waits for people wait on."""
     from .turn import TurnRun
 
@@ -144,7 +118,7 @@ def revive_turn(session: "Session", records: Sequence[Record]) -> None:
         return
     past = TurnHistory(view.turn_id, records)
     card, backend = runtime.agents.get(view.agent), runtime.backends.get(view.agent)
-    if view.status is not SessionStatus.SUSPENDED or card is None or backend is None or past.command is None:
+    if view.status is not m.SessionStatus.SUSPENDED or card is None or backend is None or past.command is None:
         _close_turn(session, view.turn_id, past)
         return
     session.run = TurnRun(session, view.turn_id, past.command, backend, card, past)
@@ -154,18 +128,21 @@ def revive_turn(session: "Session", records: Sequence[Record]) -> None:
 def _close_turn(session: "Session", turn_id: str, past: TurnHistory) -> None:
     """End a turn that nobody runs any more."""
     took = round((session.view.at - past.started_at) * 1000)
-    ended = TurnEnded(
-        outcome=Outcome.FAILED, stop_reason=StopReason.ERROR, fault=Interrupted(SERVER_STOPPED).fault, usage=past.usage,
+    ended = m.TurnEnded(
+        outcome=m.Outcome.FAILED,
+        stop_reason=m.StopReason.ERROR,
+        fault=Interrupted(SERVER_STOPPED).fault,
+        usage=past.usage,
         duration_ms=took,
     )
     append_turn_end(session, turn_id, ended)
     session.turn_ended(turn_id, ended)
 
 
-def append_turn_end(session: "Session", turn_id: str, ended: TurnEnded) -> None:
+def append_turn_end(session: "Session", turn_id: str, ended: m.TurnEnded) -> None:
     """Close what is open, tell the fault if there is one, and end the turn."""
-    for scope_id, event in missing_ends(session.grammar, ended.outcome, ended.stop_reason):
+    for scope_id, event in m.missing_ends(session.grammar, ended.outcome, ended.stop_reason):
         session.append(event, scope_id, turn_id)  # type: ignore[arg-type]  # closing says events only
     if ended.fault is not None:
-        session.append(FaultRaised(fault=ended.fault), turn_id=turn_id)
+        session.append(m.FaultRaised(fault=ended.fault), turn_id=turn_id)
     session.append(ended, turn_id=turn_id)

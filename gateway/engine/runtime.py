@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import gateway.model as m
 from gateway.errors import NotFound
 from gateway.ids import Mint
-from gateway.model import AgentCard
 from gateway.ports import Backend, Clock, EventLog
 from gateway.quotas import Quotas
 
@@ -46,7 +46,7 @@ class Runtime:
     clock: Clock
     mint: Mint
     limits: EngineLimits
-    agents: Mapping[str, AgentCard]
+    agents: Mapping[str, m.AgentCard]
     backends: Mapping[str, Backend]
     observer: TurnObserver
     tally: Quotas = field(default_factory=Quotas)
@@ -58,7 +58,7 @@ class Runtime:
     replacement_backends: dict[str, Backend] = field(default_factory=dict)
     """Sessions in which somebody else plays the agent."""
 
-    def card(self, agent: str) -> AgentCard:
+    def card(self, agent: str) -> m.AgentCard:
         card = self.agents.get(agent)
         if card is None:
             raise NotFound(f"there is no agent '{agent}'")

@@ -4,33 +4,9 @@ from collections.abc import Sequence
 
 import structlog
 
+import gateway.model as m
 from gateway.errors import Busy, Conflict, Overloaded
 from gateway.ids import Mint
-from gateway.model import (
-    ANSWERS,
-    ROOT,
-    AgentCard,
-    Answer,
-    AnyCommand,
-    AnyEvent,
-    BlockDelta,
-    Command,
-    Compact,
-    Configure,
-    Grammar,
-    InputAccepted,
-    InputResolved,
-    Interrupt,
-    Record,
-    Resolution,
-    SendMessage,
-    SessionStatus,
-    SessionUpdated,
-    SessionView,
-    TurnEnded,
-    TurnStarted,
-    Withdraw,
-)
 from gateway.ports import Receipt
 
 from .runtime import Runtime
@@ -41,7 +17,7 @@ from .turn import TurnRun
 log = structlog.get_logger("dragoman.session")
 
 STOPPING = "the server is about to stop and starts no new turns; ask again when it is back"
-TURN_COMMANDS: tuple[type[Command], ...] = (SendMessage, Compact, *ANSWERS)
+TURN_COMMANDS: tuple[type[m.Command], ...] = (m.SendMessage, m.Compact, *m.ANSWERS)
 """After these an agent is at work."""
 
 
@@ -52,8 +28,8 @@ class Session:
 
     def __init__(self, session_id: str, runtime: Runtime) -> None:
         self.runtime = runtime
-        self.view = SessionView(session_id=session_id)
-        self.grammar = Grammar()
+        self.view = m.SessionView(session_id=session_id)
+        self.grammar = m.Grammar()
         self.run: TurnRun | None = None
         self.stored_seq = 0
         """The number of the last record that is in the log for good."""
@@ -64,11 +40,11 @@ class Session:
         """The time, which never goes back within a session."""
         return max(self.runtime.clock(), self.view.at)
 
-    def append(self, event: AnyEvent, scope_id: str = ROOT, turn_id: str | None = None) -> Record:
+    def append(self, event: m.AnyEvent, scope_id: str = m.ROOT, turn_id: str | None = None) -> m.Record:
         """Check the event, give it its place, and put it into the log."""
         view = self.view
         self.grammar.check(event, scope_id)
-        record = Record(
+        record = m.Record(
             seq=view.head + 1, at=max(self.runtime.clock(), view.at), session_id=view.session_id, event=event,
             turn_id=turn_id, scope_id=scope_id,
         )
@@ -77,18 +53,18 @@ class Session:
         self.runtime.log.append(record)
         return record
 
-    def append_delta(self, event: BlockDelta, turn_id: str) -> None:
+    def append_delta(self, event: m.BlockDelta, turn_id: str) -> None:
         """The same for the agent's own words, nine events of ten; a delta leaves in the view only its number."""
         view, now = self.view, self.runtime.clock()
         self.grammar.check(event)
         view.head += 1
         if now > view.at:
             view.at = now
-        self.runtime.log.append(Record(
+        self.runtime.log.append(m.Record(
             seq=view.head, at=view.at, session_id=view.session_id, event=event, turn_id=turn_id,
         ))
 
-    def append_deltas(self, deltas: Sequence[BlockDelta], turn_id: str) -> None:
+    def append_deltas(self, deltas: Sequence[m.BlockDelta], turn_id: str) -> None:
         """The same for several that came together."""
         if not self.grammar.take_deltas(deltas):
             for event in deltas:
@@ -97,7 +73,7 @@ class Session:
         view, first = self.view, self.view.head + 1
         at, session_id = max(self.runtime.clock(), view.at), view.session_id
         records = [
-            Record(seq=seq, at=at, session_id=session_id, event=event, turn_id=turn_id)
+            m.Record(seq=seq, at=at, session_id=session_id, event=event, turn_id=turn_id)
             for seq, event in enumerate(deltas, first)
         ]
         view.head, view.at = records[-1].seq, at
@@ -105,7 +81,7 @@ class Session:
 
     # -- commands -------------------------------------------------------------------------------------------------
 
-    def submit(self, commands: Sequence[AnyCommand], mint: Mint | None = None) -> Receipt:
+    def submit(self, commands: Sequence[m.AnyCommand], mint: Mint | None = None) -> Receipt:
         """Accept all the commands, or raise and change nothing; `mint` makes their ids, if they are to be known by."""
         commands = self._checked(commands)
         records, turn_id, after, begun = [], self.view.turn_id, self.view.head, False
@@ -117,86 +93,86 @@ class Session:
         log.info("commands accepted", session=self.view.session_id, turn=turn_id, kinds=[c.kind for c in commands])
         return Receipt(turn_id=turn_id, records=tuple(records), after=after, begun=begun)
 
-    def _checked(self, commands: Sequence[AnyCommand]) -> list[AnyCommand]:
+    def _checked(self, commands: Sequence[m.AnyCommand]) -> list[m.AnyCommand]:
         """Every command fits the state that those before it leave behind."""
         if self.view.closed is not None:
             raise Conflict(f"the session is {self.view.closed}")
         if self.runtime.log.write_error is not None:
             raise self.runtime.log.write_error
-        status, checked = self.view.status, list[AnyCommand]()
+        status, checked = self.view.status, list[m.AnyCommand]()
         pending = set(self.view.asks)
         for command in commands:
             if self.runtime.is_draining and isinstance(command, TURN_COMMANDS):
                 raise Overloaded(STOPPING)
-            if isinstance(command, SendMessage | Compact):
+            if isinstance(command, m.SendMessage | m.Compact):
                 self._agent()
-                if isinstance(command, SendMessage) and command.output_schema is not None:
+                if isinstance(command, m.SendMessage) and command.output_schema is not None:
                     check_schema(command.output_schema)
-                if status is SessionStatus.RUNNING:
+                if status is m.SessionStatus.RUNNING:
                     raise Busy("a turn is running in this session; wait for its end or interrupt it")
                 self.runtime.tally.check(self.view.owner, "turns")
                 self.runtime.tally.check(self.view.owner, "stored_bytes")
-                status, pending = SessionStatus.RUNNING, set()
-            elif isinstance(command, ANSWERS):
+                status, pending = m.SessionStatus.RUNNING, set()
+            elif isinstance(command, m.ANSWERS):
                 self._check_answer(command, pending)  # type: ignore[arg-type]  # ANSWERS are the members of Answer
                 pending.discard(command.request_id)  # type: ignore[union-attr]
                 if not pending:
                     self.runtime.tally.check(self.view.owner, "turns")
-                    status = SessionStatus.RUNNING
-            elif isinstance(command, Interrupt):
+                    status = m.SessionStatus.RUNNING
+            elif isinstance(command, m.Interrupt):
                 if command.turn_id in (None, self.view.turn_id):
-                    status, pending = SessionStatus.IDLE, set()
-            elif isinstance(command, Configure):
-                command = Configure(settings=validate_settings(self._agent(), command.settings))
+                    status, pending = m.SessionStatus.IDLE, set()
+            elif isinstance(command, m.Configure):
+                command = m.Configure(settings=validate_settings(self._agent(), command.settings))
             checked.append(command)
         return checked
 
-    def _agent(self) -> AgentCard:
+    def _agent(self) -> m.AgentCard:
         card = self.runtime.agents.get(self.view.agent)
         if card is None:
             raise Conflict(f"agent '{self.view.agent}' of this session is not served any more")
         return card
 
-    def _check_answer(self, answer: Answer, pending: set[str]) -> None:
+    def _check_answer(self, answer: m.Answer, pending: set[str]) -> None:
         if self.run is None or answer.request_id not in pending:
             raise Conflict(f"nothing is pending under '{answer.request_id}'")
         self.run.pending_asks.check(answer)
 
-    def _accept(self, command: AnyCommand, name: Mint) -> tuple[Record, int | None]:
+    def _accept(self, command: m.AnyCommand, name: Mint) -> tuple[m.Record, int | None]:
         """Log the command, then bring about what it asks for; and tell where a stream of its turn begins, if anew."""
-        starts = isinstance(command, SendMessage | Compact)
+        starts = isinstance(command, m.SendMessage | m.Compact)
         if starts and self.run is not None:  # it waits for people, and they have gone on
-            self._accept(Interrupt(turn_id=self.run.turn_id), self.runtime.mint)
+            self._accept(m.Interrupt(turn_id=self.run.turn_id), self.runtime.mint)
         turn_id = self.runtime.mint("turn") if starts else self.view.turn_id
         command_id = name("cmd")
-        accepted = self.append(InputAccepted(command_id=command_id, command=command), turn_id=turn_id)
-        if isinstance(command, SendMessage | Compact):
+        accepted = self.append(m.InputAccepted(command_id=command_id, command=command), turn_id=turn_id)
+        if isinstance(command, m.SendMessage | m.Compact):
             assert turn_id is not None
             return accepted, self._start(turn_id, command_id, command)
-        if isinstance(command, ANSWERS):
+        if isinstance(command, m.ANSWERS):
             return accepted, self._settle(command)  # type: ignore[arg-type]
-        if isinstance(command, Interrupt):
+        if isinstance(command, m.Interrupt):
             self._interrupt(command)
-        elif isinstance(command, Configure):
-            self.append(SessionUpdated(settings=command.settings))
+        elif isinstance(command, m.Configure):
+            self.append(m.SessionUpdated(settings=command.settings))
         return accepted, None
 
-    def _start(self, turn_id: str, command_id: str, command: SendMessage | Compact) -> int:
+    def _start(self, turn_id: str, command_id: str, command: m.SendMessage | m.Compact) -> int:
         agent = self._agent()
         begins = self.view.head
-        self.append(TurnStarted(command_id=command_id), turn_id=turn_id)
+        self.append(m.TurnStarted(command_id=command_id), turn_id=turn_id)
         backend = self.runtime.replacement_backends.get(self.view.session_id) or self.runtime.backends[agent.name]
         self.run = TurnRun(self, turn_id, command, backend, agent)
         self.run.start()
         return begins
 
-    def _settle(self, answer: Answer, resolution: Resolution | None = None) -> int | None:
+    def _settle(self, answer: m.Answer, resolution: m.Resolution | None = None) -> int | None:
         run = self.run
         assert run is not None, "an answer was checked against a run"
         resolution = resolution or run.pending_asks.settle(answer)
         ask = self.view.asks[answer.request_id]
         self.append(
-            InputResolved(request_id=ask.request_id, resolution=resolution, call_id=ask.call_id),
+            m.InputResolved(request_id=ask.request_id, resolution=resolution, call_id=ask.call_id),
             ask.scope_id, run.turn_id,
         )
         if run.pending_asks.pending:
@@ -205,17 +181,17 @@ class Session:
         run.resume()
         return begins
 
-    def expire(self, run: TurnRun, withdrawals: Sequence[Withdraw]) -> None:
+    def expire(self, run: TurnRun, withdrawals: Sequence[m.Withdraw]) -> None:
         """Nobody answered in time: the turn goes on without."""
         for withdrawal in withdrawals:
             run.pending_asks.settle(withdrawal)
-            self._settle(withdrawal, Resolution.EXPIRED)
+            self._settle(withdrawal, m.Resolution.EXPIRED)
 
-    def _interrupt(self, command: Interrupt) -> None:
+    def _interrupt(self, command: m.Interrupt) -> None:
         if self.run is not None and command.turn_id in (None, self.run.turn_id):
             self.run.stop()
 
-    def turn_ended(self, turn_id: str, ended: TurnEnded) -> None:
+    def turn_ended(self, turn_id: str, ended: m.TurnEnded) -> None:
         if self.run is not None and self.run.turn_id == turn_id:
             self.run = None
         self.runtime.observer.turn_ended(ended.outcome, ended.duration_ms / 1000)

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 
+import gateway.model as m
 from gateway.errors import GatewayError, NotFound, OutcomeUnknown, Overloaded
-from gateway.model import Record, SessionStatus, SessionView
 from gateway.ports import Backend
 
 from .recovery import apply_records, restore_idle, restore_running, revive_turn
@@ -113,7 +113,7 @@ class SessionCache:
     def _talking(self) -> Iterator[TurnRun]:
         """The turns that do not merely wait for people."""
         for session in self._sessions.values():
-            if session.run is not None and session.view.status is SessionStatus.RUNNING:
+            if session.run is not None and session.view.status is m.SessionStatus.RUNNING:
                 yield session.run
 
     def _rests(self, session: Session) -> bool:
@@ -127,7 +127,7 @@ class SessionCache:
         session = self._sessions.get(session_id)
         return session is None or (
             session.stored_seq == session.view.head
-            and (session.run is None or session.view.status is SessionStatus.SUSPENDED)
+            and (session.run is None or session.view.status is m.SessionStatus.SUSPENDED)
         )
 
     def _is_unsettled(self, session_id: str) -> bool:
@@ -160,7 +160,7 @@ class SessionCache:
         """Whether the log has dropped what was taken, so that nothing has happened."""
         return False
 
-    async def _seen(self, session: Session) -> SessionView:
+    async def _seen(self, session: Session) -> m.SessionView:
         """What clients may be shown of the session: nothing that is not in the log, whatever has been said since."""
         try:
             while session.changed_seq > session.stored_seq:
@@ -168,12 +168,12 @@ class SessionCache:
         except GatewayError:
             if not session.stored_seq:
                 raise
-            stored = SessionView(session_id=session.view.session_id)
+            stored = m.SessionView(session_id=session.view.session_id)
             await apply_records(stored, await self._runtime.log.read(stored.session_id))
             return stored
         return session.view
 
-    def _committed(self, records: Sequence[Record]) -> None:
+    def _committed(self, records: Sequence[m.Record]) -> None:
         session = self._sessions.get(records[0].session_id)
         if session is not None:
             session.stored_seq = records[-1].seq

@@ -5,23 +5,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+import gateway.model as m
 from gateway.errors import GatewayError, Invalid
-from gateway.model import (
-    CustomEvent,
-    FaultRaised,
-    GrammarError,
-    InputAccepted,
-    NoticePosted,
-    Record,
-    ScopeStatusChanged,
-    SessionClosed,
-    SessionCompacted,
-    SessionCreated,
-    SessionRewound,
-    SessionStatus,
-    SessionUpdated,
-    with_settings,
-)
 from gateway.time_slices import sliced
 
 from .settings_validation import validate_settings
@@ -30,39 +15,46 @@ if TYPE_CHECKING:
     from .session import Session
 
 EVENTS_BETWEEN_TURNS = (
-    SessionCreated, SessionUpdated, SessionCompacted, SessionRewound, InputAccepted, NoticePosted, CustomEvent,
-    ScopeStatusChanged, FaultRaised,
+    m.SessionCreated,
+    m.SessionUpdated,
+    m.SessionCompacted,
+    m.SessionRewound,
+    m.InputAccepted,
+    m.NoticePosted,
+    m.CustomEvent,
+    m.ScopeStatusChanged,
+    m.FaultRaised,
 )
 """What may belong to no turn."""
 
 
-async def import_records(session: "Session", owner: str, records: Sequence[Record]) -> list[Record]:
+async def import_records(session: "Session", owner: str, records: Sequence[m.Record]) -> list[m.Record]:
     """The records as the new session's own, which has taken them in; `Invalid` at the first that cannot be."""
-    if records and isinstance(records[-1].event, SessionClosed):
+    if records and isinstance(records[-1].event, m.SessionClosed):
         records = records[:-1]  # what was closed there is open here
-    if not records or not isinstance(records[0].event, SessionCreated):
+    if not records or not isinstance(records[0].event, m.SessionCreated):
         raise Invalid("the records do not begin with a session")
     told = []
     async for some in sliced(records):
         for record in some:
             try:
                 told.append(_import_record(session, owner, record))
-            except (GrammarError, GatewayError) as error:
+            except (m.GrammarError, GatewayError) as error:
                 raise Invalid(f"record {record.seq} cannot be taken over: {error}") from None
-    if session.view.status is not SessionStatus.IDLE:
+    if session.view.status is not m.SessionStatus.IDLE:
         raise Invalid("the records end in the middle of a turn")
     return told
 
 
-def _import_record(session: "Session", owner: str, record: Record) -> Record:
+def _import_record(session: "Session", owner: str, record: m.Record) -> m.Record:
     view, event = session.view, record.event
     if record.seq != view.head + 1:
         raise Invalid(f"it should be number {view.head + 1}")
-    if isinstance(event, SessionClosed) or (isinstance(event, SessionCreated) and view.head):
+    if isinstance(event, m.SessionClosed) or (isinstance(event, m.SessionCreated) and view.head):
         raise Invalid(f"{event.name} has no place there")
     if record.turn_id is None and not isinstance(event, EVENTS_BETWEEN_TURNS):
         raise Invalid(f"{event.name} belongs to no turn")
-    if isinstance(event, SessionRewound) and event.to_seq >= record.seq:
+    if isinstance(event, m.SessionRewound) and event.to_seq >= record.seq:
         raise Invalid("nothing is rewound to what comes later")
     ours = _reowned(session, owner, record)
     session.grammar.check(ours.event, ours.scope_id)
@@ -70,10 +62,10 @@ def _import_record(session: "Session", owner: str, record: Record) -> Record:
     return ours
 
 
-def _reowned(session: "Session", owner: str, record: Record) -> Record:
+def _reowned(session: "Session", owner: str, record: m.Record) -> m.Record:
     """With the new owner, settings that fit the agent here, and a time that is not to come."""
-    event = replace(record.event, owner=owner) if isinstance(record.event, SessionCreated) else record.event
-    card = session.runtime.card(event.agent if isinstance(event, SessionCreated) else session.view.agent)
+    event = replace(record.event, owner=owner) if isinstance(record.event, m.SessionCreated) else record.event
+    card = session.runtime.card(event.agent if isinstance(event, m.SessionCreated) else session.view.agent)
     at = min(max(record.at, session.view.at), session.runtime.clock())
     ours = replace(record, session_id=session.view.session_id, event=event, at=at)
-    return with_settings(ours, lambda settings: validate_settings(card, settings))
+    return m.with_settings(ours, lambda settings: validate_settings(card, settings))

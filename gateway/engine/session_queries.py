@@ -2,8 +2,8 @@
 
 from collections.abc import AsyncIterator, Sequence
 
+import gateway.model as m
 from gateway.errors import NotFound, Overloaded
-from gateway.model import Record, SessionView
 from gateway.ports import Chunk, SessionHead, StreamSlot
 from gateway.time_slices import sliced
 
@@ -14,21 +14,21 @@ from .streams import Cursor
 class SessionQueries(SessionCache):
     """What may be asked of sessions without changing them; nothing is shown that is not in the log."""
 
-    async def get(self, owner: str, session_id: str) -> SessionView:
+    async def get(self, owner: str, session_id: str) -> m.SessionView:
         return await self._seen(await self._find(owner, session_id))
 
-    async def find_by_id(self, owner: str, word: str) -> SessionView:
+    async def find_by_id(self, owner: str, word: str) -> m.SessionView:
         session_id = await self._runtime.log.session_of(word)
         session = await self._loaded(session_id) if session_id is not None else None
         if session is None or session.view.owner != owner:
             raise NotFound(f"there is nothing called '{word}'")
         return await self._seen(session)
 
-    async def active(self, owner: str) -> Sequence[SessionView]:
+    async def active(self, owner: str) -> Sequence[m.SessionView]:
         return await self._views(await self._runtime.log.sessions_in_turn(owner))
 
-    async def _views(self, heads: Sequence[SessionHead]) -> list[SessionView]:
-        views: list[SessionView] = []
+    async def _views(self, heads: Sequence[SessionHead]) -> list[m.SessionView]:
+        views: list[m.SessionView] = []
         async for some in sliced(heads):
             found = [await self._loaded(head.session_id) for head in some]
             views += [await self._seen(session) for session in found if session is not None]
@@ -36,7 +36,7 @@ class SessionQueries(SessionCache):
 
     async def list(
         self, owner: str, *, before: int | None = None, limit: int = 50,
-    ) -> tuple[list[SessionView], int | None]:
+    ) -> tuple[list[m.SessionView], int | None]:
         heads = await self._runtime.log.sessions(owner, before, limit + 1)
         more, heads = len(heads) > limit, heads[:limit]
         return await self._views(heads), heads[-1].ordinal if more else None
@@ -81,7 +81,7 @@ class SessionQueries(SessionCache):
 
     async def records(
         self, owner: str, session_id: str, after: int = 0, limit: int | None = None,
-    ) -> Sequence[Record]:
+    ) -> Sequence[m.Record]:
         """What the log has of a session."""
         await self._find(owner, session_id)
         return await self._runtime.log.read(session_id, after, limit)

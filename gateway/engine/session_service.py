@@ -5,27 +5,9 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
+import gateway.model as m
 from gateway.errors import Busy, Conflict, GatewayError, Interrupted, NotFound, Overloaded, TooLarge
 from gateway.ids import random_id
-from gateway.model import (
-    ROOT,
-    AnyCommand,
-    AnyEvent,
-    CloseReason,
-    CustomEvent,
-    Interrupt,
-    NoticePosted,
-    Record,
-    ScopeStatus,
-    ScopeStatusChanged,
-    SeedMessage,
-    SessionClosed,
-    SessionCreated,
-    SessionRewound,
-    SessionUpdated,
-    SessionView,
-    Settings,
-)
 from gateway.ports import Backend, Receipt
 
 from .event_sink import CLEANUP_SECONDS
@@ -46,9 +28,9 @@ class LocalSessionService(SessionQueries):
     # -- made -----------------------------------------------------------------------------------------------------
 
     async def create(
-        self, owner: str, agent: str, *, settings: Settings = Settings(), history: Sequence[SeedMessage] = (),  # noqa: B008
+        self, owner: str, agent: str, *, settings: m.Settings = m.Settings(), history: Sequence[m.SeedMessage] = (),  # noqa: B008
         title: str | None = None, metadata: dict[str, Any] | None = None,
-    ) -> SessionView:
+    ) -> m.SessionView:
         limits = self._runtime.limits
         self._check_room(owner)
         if len(history) > limits.history_messages:
@@ -56,14 +38,14 @@ class LocalSessionService(SessionQueries):
         settings = validate_settings(self._runtime.card(agent), settings)
         session = Session(random_id("sess"), self._runtime)
         self._keep(session)
-        created = session.append(SessionCreated(
+        created = session.append(m.SessionCreated(
             agent=agent, owner=owner, title=title, metadata=metadata or {}, settings=settings, history=tuple(history),
         ))
         with self._taken():
             await self._runtime.log.wait_stored(session.view.session_id, created.seq)
         return session.view
 
-    async def import_session(self, owner: str, records: Sequence[Record]) -> SessionView:
+    async def import_session(self, owner: str, records: Sequence[m.Record]) -> m.SessionView:
         self._check_room(owner)
         session = Session(random_id("sess"), self._runtime)
         told = await import_records(session, owner, records)
@@ -90,42 +72,42 @@ class LocalSessionService(SessionQueries):
     async def update(
         self, owner: str, session_id: str, *, title: str | None = None, metadata: dict[str, Any] | None = None,
         agent: str | None = None,
-    ) -> SessionView:
+    ) -> m.SessionView:
         session = await self._open(owner, session_id)
         if agent is not None:
             if session.run is not None:
                 raise Busy("a turn is running in this session; its agent cannot change meanwhile")
             validate_settings(self._runtime.card(agent), session.view.settings)
-        return await self._say(session, SessionUpdated(title=title, metadata=metadata, agent=agent))
+        return await self._say(session, m.SessionUpdated(title=title, metadata=metadata, agent=agent))
 
-    async def close(self, owner: str, session_id: str, reason: CloseReason) -> SessionView:
+    async def close(self, owner: str, session_id: str, reason: m.CloseReason) -> m.SessionView:
         session = await self._find(owner, session_id)
         if session.view.closed is not None:
             return session.view
         if session.run is not None:
             session.run.stop()
-        return await self._say(session, SessionClosed(reason=reason))
+        return await self._say(session, m.SessionClosed(reason=reason))
 
-    async def archive_scope(self, owner: str, session_id: str, scope_id: str) -> SessionView:
+    async def archive_scope(self, owner: str, session_id: str, scope_id: str) -> m.SessionView:
         session = await self._open(owner, session_id)
         scope = session.view.scopes.get(scope_id)
         if scope is None:
             raise NotFound(f"session '{session_id}' has no sub-agent '{scope_id}'")
         if scope_id in session.grammar.scopes:
             raise Conflict(f"sub-agent '{scope_id}' is still at work")
-        if scope.status is ScopeStatus.ARCHIVED:
+        if scope.status is m.ScopeStatus.ARCHIVED:
             return session.view
-        return await self._say(session, ScopeStatusChanged(status=ScopeStatus.ARCHIVED), scope_id)
+        return await self._say(session, m.ScopeStatusChanged(status=m.ScopeStatus.ARCHIVED), scope_id)
 
-    async def rewind(self, owner: str, session_id: str, to_seq: int, reason: str | None = None) -> SessionView:
+    async def rewind(self, owner: str, session_id: str, to_seq: int, reason: str | None = None) -> m.SessionView:
         session = await self._open(owner, session_id)
         if session.run is not None:
             raise Busy("a turn is running in this session; wait for its end or interrupt it")
         if all(mark.seq != to_seq for mark in session.view.checkpoints):
             raise NotFound(f"session '{session_id}' cannot be rewound to record {to_seq}")
-        return await self._say(session, SessionRewound(to_seq=to_seq, reason=reason))
+        return await self._say(session, m.SessionRewound(to_seq=to_seq, reason=reason))
 
-    async def post_event(self, owner: str, session_id: str, event: NoticePosted | CustomEvent) -> SessionView:
+    async def post_event(self, owner: str, session_id: str, event: m.NoticePosted | m.CustomEvent) -> m.SessionView:
         session = await self._open(owner, session_id)
         return await self._say(session, event)
 
@@ -136,7 +118,7 @@ class LocalSessionService(SessionQueries):
         else:
             self._runtime.replacement_backends[session_id] = backend
 
-    async def _say(self, session: Session, event: AnyEvent, scope_id: str = ROOT) -> SessionView:
+    async def _say(self, session: Session, event: m.AnyEvent, scope_id: str = m.ROOT) -> m.SessionView:
         if self._runtime.log.write_error is not None:
             raise self._runtime.log.write_error
         record = session.append(event, scope_id)
@@ -163,7 +145,7 @@ class LocalSessionService(SessionQueries):
             self._runtime.replacement_backends.pop(session_id, None)
             if session.run is not None:
                 session.run.stop()
-            session.append(SessionClosed(reason=CloseReason.DELETED))
+            session.append(m.SessionClosed(reason=m.CloseReason.DELETED))
             with self._taken():
                 await self._runtime.log.delete_session(session_id)
             self._sessions.pop(session_id, None)
@@ -181,7 +163,7 @@ class LocalSessionService(SessionQueries):
             raise self._runtime.log.write_error
         self._runtime.tally.check(owner, "stored_bytes")
 
-    async def submit(self, owner: str, session_id: str, commands: Sequence[AnyCommand]) -> Receipt:
+    async def submit(self, owner: str, session_id: str, commands: Sequence[m.AnyCommand]) -> Receipt:
         session = await self._find(owner, session_id)
         receipt = session.submit(commands)
         with self._taken():
@@ -193,7 +175,7 @@ class LocalSessionService(SessionQueries):
         run = session.run if session is not None and self._runtime.cancel_on_disconnect else None
         if session is not None and run is not None and run.turn_id == turn_id:
             with suppress(GatewayError):  # whoever would be told has left
-                session.submit([Interrupt(turn_id=turn_id)])
+                session.submit([m.Interrupt(turn_id=turn_id)])
 
     # -- the end of the server ------------------------------------------------------------------------------------
 

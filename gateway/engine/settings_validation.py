@@ -4,17 +4,17 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+import gateway.model as m
 from gateway.errors import Invalid, Unsupported
-from gateway.model import AgentCard, AgentOption, OptionKind, Settings
 
 
-def validate_settings(card: AgentCard, settings: Settings) -> Settings:
+def validate_settings(card: m.AgentCard, settings: m.Settings) -> m.Settings:
     """The settings with the values of secret options moved out of sight, or a refusal that names what does not fit."""
     _check_tools(card, settings)
     _check_client_tools(card, settings)
     options = settings.secrets | settings.options  # a secret that is set anew comes as an option
     kinds = {name: _check_option(card, name, value).kind for name, value in options.items()}
-    secret = {name for name, kind in kinds.items() if kind is OptionKind.SECRET}
+    secret = {name for name, kind in kinds.items() if kind is m.OptionKind.SECRET}
     return replace(
         settings,
         options={name: value for name, value in options.items() if name not in secret},
@@ -22,14 +22,14 @@ def validate_settings(card: AgentCard, settings: Settings) -> Settings:
     )
 
 
-def _check_tools(card: AgentCard, settings: Settings) -> None:
+def _check_tools(card: m.AgentCard, settings: m.Settings) -> None:
     for name in settings.tools or ():
         if card.tool(name) is None:
             known = _quoted_list(tool.spec.name for tool in card.tools)
             raise Invalid(f"agent '{card.name}' has no tool '{name}'; it has {known}")
 
 
-def _check_client_tools(card: AgentCard, settings: Settings) -> None:
+def _check_client_tools(card: m.AgentCard, settings: m.Settings) -> None:
     if settings.client_tools and not card.capabilities.client_tools:
         raise Unsupported(f"agent '{card.name}' does not take tools of its clients")
     enabled = {tool.spec.name for tool in card.tools} if settings.tools is None else set(settings.tools)
@@ -42,13 +42,13 @@ def _check_client_tools(card: AgentCard, settings: Settings) -> None:
         seen.add(tool.name)
 
 
-def _check_option(card: AgentCard, name: str, value: str) -> AgentOption:
+def _check_option(card: m.AgentCard, name: str, value: str) -> m.AgentOption:
     option = card.option(name)
     if option is None:
         raise Invalid(
             f"agent '{card.name}' has no option '{name}'; it has {_quoted_list(o.name for o in card.options)}"
         )
-    if option.kind is OptionKind.SELECT and value not in option.choices:
+    if option.kind is m.OptionKind.SELECT and value not in option.choices:
         raise Invalid(f"option '{name}' takes {_quoted_list(option.choices)}, not '{value}'")
     return option
 

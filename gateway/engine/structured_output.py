@@ -6,9 +6,9 @@ from typing import Any
 import jsonschema_rs
 import orjson
 
+import gateway.model as m
 from gateway.errors import Invalid, Unsupported
 from gateway.json_values import JsonLimitExceeded, read_json
-from gateway.model import ROOT, HistoryEntry, Role, text_of
 
 
 def check_schema(schema: dict[str, Any]) -> None:
@@ -19,7 +19,7 @@ def check_schema(schema: dict[str, Any]) -> None:
         raise Invalid(f"output_schema is not a JSON Schema: {_first_line(error)}", param="output_schema") from None
 
 
-def parse_structured_output(schema: dict[str, Any], entries: Sequence[HistoryEntry], turn_id: str) -> Any:
+def parse_structured_output(schema: dict[str, Any], entries: Sequence[m.HistoryEntry], turn_id: str) -> Any:
     """What the agent said last in the turn, as the value that was asked for; raises if it is not one."""
     text = _strip_code_fence(_last_text(entries, turn_id))
     try:
@@ -35,10 +35,10 @@ def parse_structured_output(schema: dict[str, Any], entries: Sequence[HistoryEnt
     return value
 
 
-def _last_text(entries: Sequence[HistoryEntry], turn_id: str) -> str:
+def _last_text(entries: Sequence[m.HistoryEntry], turn_id: str) -> str:
     for entry in reversed(entries):
-        if entry.turn_id == turn_id and entry.scope_id == ROOT and entry.role is Role.ASSISTANT:
-            return text_of(entry.content)
+        if entry.turn_id == turn_id and entry.scope_id == m.ROOT and entry.role is m.Role.ASSISTANT:
+            return m.text_of(entry.content)
     return ""
 
 

@@ -7,32 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+import gateway.model as m
 from gateway.errors import GatewayError, Interrupted, TimedOut
-from gateway.model import (
-    ROOT,
-    AgentCard,
-    Answer,
-    AnyAsk,
-    AnyEvent,
-    Compact,
-    Fault,
-    FaultCode,
-    GrammarError,
-    HistoryEntry,
-    InputRequested,
-    Outcome,
-    ScopeStatus,
-    ScopeStatusChanged,
-    SendMessage,
-    Settings,
-    StopReason,
-    TurnEnded,
-    TurnResumed,
-    TurnSuspended,
-    Usage,
-    Withdraw,
-    call_of,
-)
 from gateway.ports import Backend, BackendOutput, ResumableBackend
 
 from .event_sink import (
@@ -58,24 +34,29 @@ class TurnRun:
     """A turn while it runs or waits; to its backend it is a `gateway.ports.Turn`."""
 
     def __init__(
-        self, session: "Session", turn_id: str, command: SendMessage | Compact, backend: Backend, agent: AgentCard,
+        self,
+        session: "Session",
+        turn_id: str,
+        command: m.SendMessage | m.Compact,
+        backend: Backend,
+        agent: m.AgentCard,
         recorded: TurnHistory | None = None,
     ) -> None:
         self.turn_id = turn_id
         self.command = command
         self.agent = agent
         entries = session.view.compacted
-        self.history: Sequence[HistoryEntry] = recorded.history(entries) if recorded else tuple(
-            entry for entry in entries if entry.scope_id == ROOT)
-        self.asked: Sequence[AnyAsk] = tuple(recorded.last.values()) if recorded else ()
+        self.history: Sequence[m.HistoryEntry] = recorded.history(entries) if recorded else tuple(
+            entry for entry in entries if entry.scope_id == m.ROOT)
+        self.asked: Sequence[m.AnyAsk] = tuple(recorded.last.values()) if recorded else ()
         self.pending_asks = PendingAsks()
         self.is_ended = False
         self.session = session
         self.backend = backend
         self.recorded = recorded
         """What the log has of the turn, until its backend has come to where the server stopped."""
-        self.usage = recorded.usage if recorded else Usage()
-        self.stop_reason = StopReason.END_TURN
+        self.usage = recorded.usage if recorded else m.Usage()
+        self.stop_reason = m.StopReason.END_TURN
         self._stem = f"{turn_id.partition('_')[2]}z"
         self._minted = count(1)
         self._started_at = recorded.started_at if recorded else session.now()
@@ -90,7 +71,7 @@ class TurnRun:
         return self.session.view.session_id
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> m.Settings:
         return self.agent.filled(self.session.view.settings)
 
     @property
@@ -132,7 +113,7 @@ class TurnRun:
             return self.backend.run(self)
         self.recorded = None
         self._stem = f"{self._stem}{len(past.pauses)}z"  # what it says now is new, and so are its ids
-        self.history = tuple(entry for entry in self.session.view.compacted if entry.scope_id == ROOT)
+        self.history = tuple(entry for entry in self.session.view.compacted if entry.scope_id == m.ROOT)
         settled = self.pending_asks.given
         return self.backend.resume(self, [settled[request_id] for request_id in past.last])
 
@@ -142,28 +123,28 @@ class TurnRun:
             await step
             return True
         except (TurnOver, asyncio.CancelledError):
-            self.finish(Outcome.INTERRUPTED, StopReason.INTERRUPTED)
+            self.finish(m.Outcome.INTERRUPTED, m.StopReason.INTERRUPTED)
         except GatewayError as error:
             self.fail(error.fault)
-        except GrammarError as error:
+        except m.GrammarError as error:
             log.error("the agent broke a law", turn=self.turn_id, agent=self.agent.name, law=str(error))
-            self.fail(Fault(code=FaultCode.BACKEND, message=f"The agent broke the laws of the stream: {error}."))
+            self.fail(m.Fault(code=m.FaultCode.BACKEND, message=f"The agent broke the laws of the stream: {error}."))
         except Exception:  # whatever an agent throws must not reach a client's stream
             log.exception("the agent failed", turn=self.turn_id, agent=self.agent.name)
-            self.fail(Fault(code=FaultCode.INTERNAL, message=f"The agent '{self.agent.name}' failed unexpectedly."))
+            self.fail(m.Fault(code=m.FaultCode.INTERNAL, message=f"The agent '{self.agent.name}' failed unexpectedly."))
         return False
 
     def complete(self) -> None:
         """The backend has said all it wanted to; where a schema was given, what does not fit it is no success."""
         if self.recorded is not None:
             raise Interrupted(AGENT_CHANGED)
-        schema = self.command.output_schema if isinstance(self.command, SendMessage) else None
+        schema = self.command.output_schema if isinstance(self.command, m.SendMessage) else None
         result = None if schema is None else parse_structured_output(schema, self.session.view.entries, self.turn_id)
-        self.finish(Outcome.COMPLETED, self.stop_reason, result=result)
+        self.finish(m.Outcome.COMPLETED, self.stop_reason, result=result)
 
     # -- asking people --------------------------------------------------------------------------------------------
 
-    async def ask(self, *asks: AnyAsk, scope_id: str = ROOT) -> list[Answer]:
+    async def ask(self, *asks: m.AnyAsk, scope_id: str = m.ROOT) -> list[m.Answer]:
         if self.is_ended:
             raise TurnOver
         requests = {self.mint("ask"): ask for ask in asks}
@@ -171,21 +152,21 @@ class TurnRun:
         if self.recorded is not None:
             return await self._asked_before(asks)
         expires_at = self.session.now() + self.session.runtime.limits.ask_seconds
-        if check_scope_id(scope_id) != ROOT and scope_id in self.session.grammar.scopes:
-            blocked = ScopeStatusChanged(status=ScopeStatus.BLOCKED, stop_reason=StopReason.NEEDS_INPUT)
+        if check_scope_id(scope_id) != m.ROOT and scope_id in self.session.grammar.scopes:
+            blocked = m.ScopeStatusChanged(status=m.ScopeStatus.BLOCKED, stop_reason=m.StopReason.NEEDS_INPUT)
             self._say_status(blocked, scope_id)
         for requested in [
             ensure_serializable(_request(request_id, ask, expires_at)) for request_id, ask in requests.items()
         ]:
             self._say(requested, check_scope_id(scope_id))
-        self._say(TurnSuspended(pending=tuple(requests)))
+        self._say(m.TurnSuspended(pending=tuple(requests)))
         self._count(False)
         self.pending_asks.open(requests)
         self._start_timer(self.session.runtime.limits.ask_seconds)
         answers = await self.pending_asks.answers()
         return [answers[request_id] for request_id in requests]
 
-    async def _asked_before(self, asks: Sequence[AnyAsk]) -> list[Answer]:
+    async def _asked_before(self, asks: Sequence[m.AnyAsk]) -> list[m.Answer]:
         """The answers of then; where the turn was left waiting, those that have come by now."""
         assert self.recorded is not None
         answered = self.recorded.next(asks)
@@ -197,10 +178,10 @@ class TurnRun:
 
     def resume(self) -> None:
         """Every ask is settled: say so and let the backend go on."""
-        self._say(TurnResumed(settled=self.pending_asks.settled))
+        self._say(m.TurnResumed(settled=self.pending_asks.settled))
         for scope_id in self.session.grammar.scopes:
-            if scope_id != ROOT and self.session.view.scopes[scope_id].status is ScopeStatus.BLOCKED:
-                self._say_status(ScopeStatusChanged(status=ScopeStatus.RUNNING), scope_id)
+            if scope_id != m.ROOT and self.session.view.scopes[scope_id].status is m.ScopeStatus.BLOCKED:
+                self._say_status(m.ScopeStatusChanged(status=m.ScopeStatus.RUNNING), scope_id)
         self._count(True)
         self._start_timer(self.session.runtime.limits.turn_seconds)
         self.pending_asks.resume()
@@ -211,7 +192,7 @@ class TurnRun:
 
     def stop(self) -> None:
         """End the turn at once; the backend is told afterwards and cannot delay it."""
-        self.finish(Outcome.INTERRUPTED, StopReason.INTERRUPTED)
+        self.finish(m.Outcome.INTERRUPTED, m.StopReason.INTERRUPTED)
         if self._task is not None:
             self._task.cancel()
 
@@ -228,18 +209,20 @@ class TurnRun:
         if self._task is not None:
             await asyncio.wait([self._task], timeout=seconds)
 
-    def fail_now(self, fault: Fault) -> None:
+    def fail_now(self, fault: m.Fault) -> None:
         """End the turn with a fault at once; the backend is told afterwards."""
         self.fail(fault)
         if self._task is not None:
             self._task.cancel()
 
-    def fail(self, fault: Fault) -> None:
-        late = fault.code is FaultCode.TIMEOUT
-        self.finish(Outcome.FAILED, StopReason.TIMEOUT if late else StopReason.ERROR, ensure_serializable_fault(fault))
+    def fail(self, fault: m.Fault) -> None:
+        late = fault.code is m.FaultCode.TIMEOUT
+        self.finish(
+            m.Outcome.FAILED, m.StopReason.TIMEOUT if late else m.StopReason.ERROR, ensure_serializable_fault(fault)
+        )
 
     def finish(
-        self, outcome: Outcome, stop_reason: StopReason, fault: Fault | None = None, result: Any = None,
+        self, outcome: m.Outcome, stop_reason: m.StopReason, fault: m.Fault | None = None, result: Any = None,
     ) -> None:
         """Say what is missing and `turn.ended`; a second call does nothing."""
         if self.is_ended:
@@ -248,16 +231,16 @@ class TurnRun:
         self._count(False)
         self._stop_timer()
         took = round((self.session.now() - self._started_at) * 1000)
-        ended = TurnEnded(
+        ended = m.TurnEnded(
             outcome=outcome, stop_reason=stop_reason, fault=fault, result=result, usage=self.usage, duration_ms=took,
         )
         append_turn_end(self.session, self.turn_id, ended)
         self.session.turn_ended(self.turn_id, ended)
 
-    def _say(self, event: AnyEvent, scope_id: str = ROOT) -> None:
+    def _say(self, event: m.AnyEvent, scope_id: str = m.ROOT) -> None:
         self.session.append(event, scope_id, self.turn_id)
 
-    def _say_status(self, event: ScopeStatusChanged, scope_id: str) -> None:
+    def _say_status(self, event: m.ScopeStatusChanged, scope_id: str) -> None:
         """Tell that a sub-agent waits for people or goes on, unless its backend has told it."""
         for one in with_scope_status(self.session, event, scope_id):
             self._say(one, scope_id)
@@ -279,14 +262,14 @@ class TurnRun:
 
     def _expire(self) -> None:
         if self.pending_asks.pending:
-            self.session.expire(self, [Withdraw(request_id=request_id) for request_id in self.pending_asks.pending])
+            self.session.expire(self, [m.Withdraw(request_id=request_id) for request_id in self.pending_asks.pending])
             return
         seconds = self.session.runtime.limits.turn_seconds
         self.fail_now(TimedOut(f"The turn took longer than {seconds:g} seconds.").fault)
 
 
-def _request(request_id: str, ask: AnyAsk, expires_at: float) -> InputRequested:
-    call = call_of(ask)
-    return InputRequested(
+def _request(request_id: str, ask: m.AnyAsk, expires_at: float) -> m.InputRequested:
+    call = m.call_of(ask)
+    return m.InputRequested(
         request_id=request_id, ask=ask, call_id=call.call_id if call else None, expires_at=expires_at,
     )

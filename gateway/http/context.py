@@ -10,8 +10,8 @@ from typing import Any
 
 from aiohttp import web
 
+import gateway.model as m
 from gateway.errors import Conflict, GatewayError, NotFound, OutcomeUnknown, Overloaded
-from gateway.model import AgentCard, SessionView
 from gateway.ports import (
     Addresses,
     Clock,
@@ -46,7 +46,7 @@ class Context:
     resources: Resources
     files: Files
     answers: ResponseStore
-    agents: Mapping[str, AgentCard]
+    agents: Mapping[str, m.AgentCard]
     table: Any
     settings: Any
     guard: Authenticator
@@ -89,22 +89,22 @@ class Context:
         if fetched := [(field_name, url) for field_name, url in named if not url.startswith("data:")]:
             await self.addresses.check_resolved(fetched)
 
-    def agent(self, name: str) -> AgentCard:
+    def agent(self, name: str) -> m.AgentCard:
         card = self.agents.get(name)
         if card is None:
             raise NotFound(f"there is no agent '{name}'; there are {self._names()}")
         return card
 
-    def agent_of(self, view: SessionView) -> AgentCard:
+    def agent_of(self, view: m.SessionView) -> m.AgentCard:
         """The agent that takes the session's next turn; refuses if the agent is not served any more."""
         card = self.agents.get(view.agent)
         if card is None:
             raise Conflict(f"agent '{view.agent}' of this session is not served any more; there are {self._names()}")
         return card
 
-    def shown_agent(self, view: SessionView) -> AgentCard:
+    def shown_agent(self, view: m.SessionView) -> m.AgentCard:
         """The session's agent for readers: only its name is known if the agent is not served any more."""
-        return self.agents.get(view.agent) or AgentCard(name=view.agent)
+        return self.agents.get(view.agent) or m.AgentCard(name=view.agent)
 
     def _names(self) -> str:
         return ", ".join(f"'{name}'" for name in self.agents)

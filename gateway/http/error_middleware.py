@@ -6,9 +6,9 @@ from typing import Any
 import structlog
 from aiohttp import web
 
+import gateway.model as m
 from gateway.errors import DISK_FULL, GatewayError, Overloaded, is_disk_full
 from gateway.logging import SampledLogger
-from gateway.model import FaultCode
 
 from .backpressure import RETRY_SECONDS
 from .json_io import json_response
@@ -20,7 +20,7 @@ log = structlog.get_logger("dragoman.web")
 ErrorEncoder = Callable[[str, GatewayError], tuple[int, Any]]
 """(path, error) → status and body, as the dialect mounted there spells them."""
 
-_CODES = {code.status: code for code in FaultCode} | {405: FaultCode.INVALID, 415: FaultCode.INVALID}
+_CODES = {code.status: code for code in m.FaultCode} | {405: m.FaultCode.INVALID, 415: m.FaultCode.INVALID}
 
 
 class HttpStatusError(GatewayError):
@@ -28,7 +28,7 @@ class HttpStatusError(GatewayError):
 
     def __init__(self, error: web.HTTPException) -> None:
         super().__init__(error.reason or error.text or "refused")
-        self.code = _CODES.get(error.status, FaultCode.INVALID)  # type: ignore[misc]
+        self.code = _CODES.get(error.status, m.FaultCode.INVALID)  # type: ignore[misc]
         self.status = error.status
 
 
@@ -65,7 +65,7 @@ class ErrorMiddleware:
         error.request_id = request_id_of(request)
         status, body = self._spell(request.path, error)
         response = json_response(body, status)
-        if error.code in (FaultCode.OVERLOADED, FaultCode.RATE_LIMITED):
+        if error.code in (m.FaultCode.OVERLOADED, m.FaultCode.RATE_LIMITED):
             response.headers["Retry-After"] = str(retry_after_seconds(error, RETRY_SECONDS))
         if not request.content.is_eof():
             response.force_close()  # the rest of the body would be taken for a request

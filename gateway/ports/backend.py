@@ -9,17 +9,17 @@ from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from gateway.model import ROOT, AgentCard, Answer, AnyAsk, AnyEvent, Compact, HistoryEntry, SendMessage, Settings
+import gateway.model as m
 
 
 class ScopedEvent(Struct, frozen=True):
     """An event said by a sub-agent; a bare event is the agent's own."""
 
     scope_id: str
-    event: AnyEvent
+    event: m.AnyEvent
 
 
-BackendEvent = AnyEvent | ScopedEvent
+BackendEvent = m.AnyEvent | ScopedEvent
 BackendOutput = BackendEvent | list[BackendEvent]
 """What an agent says, or several such things at once: what came together is stored and sent on together."""
 
@@ -32,25 +32,25 @@ class Turn(Protocol):
     @property
     def turn_id(self) -> str: ...
     @property
-    def agent(self) -> AgentCard: ...
+    def agent(self) -> m.AgentCard: ...
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> m.Settings:
         """As they are now; options have their defaults filled in, secrets their values."""
     @property
     def metadata(self) -> Mapping[str, Any]:
         """The session's, as it is now; a `SessionUpdated` with other metadata changes it."""
     @property
-    def command(self) -> SendMessage | Compact:
+    def command(self) -> m.SendMessage | m.Compact:
         """What started the turn."""
     @property
-    def history(self) -> Sequence[HistoryEntry]:
+    def history(self) -> Sequence[m.HistoryEntry]:
         """All that was said before, compacted, ending with the message that started the turn."""
     @property
-    def asked(self) -> Sequence[AnyAsk]:
+    def asked(self) -> Sequence[m.AnyAsk]:
         """What the turn asked last, in the order of the answers; empty before it has asked anything."""
     def mint(self, prefix: str) -> str:
         """A new id for a message, a block, a call or a scope."""
-    async def ask(self, *asks: AnyAsk, scope_id: str = ROOT) -> list[Answer]:
+    async def ask(self, *asks: m.AnyAsk, scope_id: str = m.ROOT) -> list[m.Answer]:
         """Suspend the turn until every ask is settled; the answers come in the order of the asks.
 
         No message may be open. An ask that was cancelled or has expired is answered by `Withdraw`.
@@ -77,7 +77,7 @@ class Backend(Protocol):
 class ResumableBackend(Backend, Protocol):
     """An agent that cannot do the same twice: it is given the answers, and goes on from what the history tells."""
 
-    def resume(self, turn: Turn, answers: Sequence[Answer]) -> AsyncGenerator[BackendOutput, None]: ...
+    def resume(self, turn: Turn, answers: Sequence[m.Answer]) -> AsyncGenerator[BackendOutput, None]: ...
 
 
 @runtime_checkable

@@ -6,13 +6,13 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel
 
-from gateway.model import Record
+import gateway.model as m
 
 
 class Projector(Protocol):
     """Records in, frames out; a pure function of its options and the records so far, with `record.at` as its clock."""
 
-    def feed(self, record: Record) -> tuple[bytes, ...]: ...
+    def feed(self, record: m.Record) -> tuple[bytes, ...]: ...
     def flush(self, now: float) -> tuple[bytes, ...]:
         """What was held back and is due."""
     @property
@@ -24,7 +24,7 @@ class Projector(Protocol):
 class SkippingProjector(Protocol):
     """An outbound that spares itself work where nobody wants the frames; to have the method is enough."""
 
-    def skip(self, record: Record) -> None:
+    def skip(self, record: m.Record) -> None:
         """Take the record in, as `feed` does."""
 
 

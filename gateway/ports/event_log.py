@@ -8,8 +8,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
+import gateway.model as m
 from gateway.errors import GatewayError
-from gateway.model import Record
 
 Clock = Callable[[], float]
 """Seconds since the epoch."""
@@ -27,7 +27,7 @@ class SessionHead(Struct, frozen=True, kw_only=True):
     """Whether a turn runs or waits in it."""
 
 
-OnCommit = Callable[[Sequence[Record]], None]
+OnCommit = Callable[[Sequence[m.Record]], None]
 OnTrouble = Callable[[GatewayError], None]
 
 
@@ -46,15 +46,15 @@ class EventLog(Protocol):
     @property
     def session_count(self) -> int:
         """How many sessions there are."""
-    def append(self, record: Record) -> None:
+    def append(self, record: m.Record) -> None:
         """Take the record; `on_commit` is told when it is safe, in order, several at a time where that is cheaper."""
-    def append_deltas(self, records: Sequence[Record]) -> None:
+    def append_deltas(self, records: Sequence[m.Record]) -> None:
         """The same for several deltas of one session that follow each other, at least one."""
     async def wait_stored(self, session_id: str, seq: int) -> None:
         """Wait until that record is safe; raises what the trouble is if it cannot be made so."""
-    async def read(self, session_id: str, after: int = 0, limit: int | None = None) -> Sequence[Record]:
+    async def read(self, session_id: str, after: int = 0, limit: int | None = None) -> Sequence[m.Record]:
         """Records after `after`, oldest first; empty for a session nobody knows."""
-    async def read_without_deltas(self, session_id: str) -> Sequence[Record]:
+    async def read_without_deltas(self, session_id: str) -> Sequence[m.Record]:
         """All records but the deltas: enough to know the state of a session in which no turn runs."""
     async def sessions(
         self, owner: str | None, before: int | None = None, limit: int = 50, *, after: int | None = None,

@@ -9,19 +9,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from gateway.model import (
-    ROOT,
-    AgentCard,
-    Answer,
-    AnyAsk,
-    Compact,
-    Fault,
-    Outcome,
-    SeedMessage,
-    SendMessage,
-    Settings,
-    StopReason,
-)
+import gateway.model as m
 
 from .backend import BackendEvent
 
@@ -64,17 +52,17 @@ class ParsedFrame(Struct, frozen=True):
 class RemoteAsk(Struct, frozen=True, kw_only=True):
     """The server waits for people; `ref` is whatever its dialect needs to take the answer."""
 
-    ask: AnyAsk
+    ask: m.AnyAsk
     ref: str
-    scope_id: str = ROOT
+    scope_id: str = m.ROOT
 
 
 class RemoteTurnEnd(Struct, frozen=True, kw_only=True):
     """The server's turn is over; nothing follows."""
 
-    stop_reason: StopReason = StopReason.END_TURN
-    outcome: Outcome = Outcome.COMPLETED
-    fault: Fault | None = None
+    stop_reason: m.StopReason = m.StopReason.END_TURN
+    outcome: m.Outcome = m.Outcome.COMPLETED
+    fault: m.Fault | None = None
     result: Any = None
 
 
@@ -96,10 +84,10 @@ class Decoder(Protocol):
     @property
     def paused(self) -> bool:
         """Whether the server waits for answers: what it asked was heard, and it said that it waits."""
-    def on_answer(self, asked: RemoteAsk, answer: Answer) -> None:
+    def on_answer(self, asked: RemoteAsk, answer: m.Answer) -> None:
         """The server is being told this answer; what came of it is heard next."""
         return
-    def configure(self, settings: Settings) -> None:
+    def configure(self, settings: m.Settings) -> None:
         """What a client has chosen and declared, where that is told nowhere else."""
         return
     def on_reconnect(self) -> None:
@@ -110,8 +98,8 @@ class Decoder(Protocol):
 class NewRemoteSession(Struct, frozen=True, kw_only=True):
     """What a new session at the server should start with, as far as its dialect can say it."""
 
-    settings: Settings = Settings()
-    history: Sequence[SeedMessage] = ()
+    settings: m.Settings = m.Settings()
+    history: Sequence[m.SeedMessage] = ()
     title: str | None = None
 
 
@@ -138,7 +126,7 @@ class Remote(Protocol):
     supports_permissions: bool
     """Whether the dialect can tell a server which of its tools it may use, and which it has to ask about."""
 
-    async def about(self) -> AgentCard:
+    async def about(self) -> m.AgentCard:
         """What the server tells of the agent; with little more than a name where the dialect tells nothing."""
     async def open(self, opening: NewRemoteSession) -> str:
         """A new session; its id at the server."""
@@ -147,11 +135,11 @@ class Remote(Protocol):
     async def join(self, session_id: str) -> RemoteSession:
         """Take up a session that the server has; what is said to it next goes on with it."""
     def start_turn(
-        self, session_id: str, command: SendMessage | Compact, settings: Settings = ...,
+        self, session_id: str, command: m.SendMessage | m.Compact, settings: m.Settings = ...,
     ) -> AsyncGenerator[DecodedItem, None]:
         """Start a turn and hear it."""
     def answer(
-        self, session_id: str, answers: Sequence[tuple[RemoteAsk, Answer]],
+        self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]],
     ) -> AsyncGenerator[DecodedItem, None]:
         """Answer all that was asked, and hear the turn go on."""
     async def interrupt(self, session_id: str) -> None:

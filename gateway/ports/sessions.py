@@ -6,7 +6,7 @@ from typing import Any, Protocol, Self
 
 from msgspec import Struct
 
-from gateway.model import AnyCommand, CloseReason, CustomEvent, NoticePosted, Record, SeedMessage, SessionView, Settings
+import gateway.model as m
 
 from .backend import Backend
 from .event_log import SessionHead
@@ -17,7 +17,7 @@ class Receipt:
     """What became of a list of commands: their records, the turn they belong to, and where its stream begins."""
 
     turn_id: str | None
-    records: tuple[Record, ...]
+    records: tuple[m.Record, ...]
     after: int
     begun: bool
     """Whether a turn was started or resumed."""
@@ -62,19 +62,19 @@ class SessionService(Protocol):
     """What adapters may want of the engine. `owner` is the user; other people's sessions are not found."""
 
     async def create(
-        self, owner: str, agent: str, *, settings: Settings = ..., history: Sequence[SeedMessage] = ...,
+        self, owner: str, agent: str, *, settings: m.Settings = ..., history: Sequence[m.SeedMessage] = ...,
         title: str | None = ..., metadata: dict[str, Any] | None = ...,
-    ) -> SessionView: ...
-    async def import_session(self, owner: str, records: Sequence[Record]) -> SessionView:
+    ) -> m.SessionView: ...
+    async def import_session(self, owner: str, records: Sequence[m.Record]) -> m.SessionView:
         """A new session of this owner, with all that records of another session tell; `Invalid` if they tell none."""
-    async def get(self, owner: str, session_id: str) -> SessionView: ...
-    async def find_by_id(self, owner: str, word: str) -> SessionView:
+    async def get(self, owner: str, session_id: str) -> m.SessionView: ...
+    async def find_by_id(self, owner: str, word: str) -> m.SessionView:
         """The session that a turn or an ask of this id belongs to."""
-    async def active(self, owner: str) -> Sequence[SessionView]:
+    async def active(self, owner: str) -> Sequence[m.SessionView]:
         """The sessions in which a turn runs or waits."""
     async def list(
         self, owner: str, *, before: int | None = ..., limit: int = ...,
-    ) -> tuple[list[SessionView], int | None]:
+    ) -> tuple[list[m.SessionView], int | None]:
         """A page, newest first, and the cursor of the next one."""
     async def heads(
         self, owner: str, *, before: int | None = ..., after: int | None = ..., limit: int = ...,
@@ -85,22 +85,22 @@ class SessionService(Protocol):
     async def update(
         self, owner: str, session_id: str, *, title: str | None = ..., metadata: dict[str, Any] | None = ...,
         agent: str | None = ...,
-    ) -> SessionView:
+    ) -> m.SessionView:
         """What is None stays; `metadata` takes the place of the old as a whole; only an idle session changes agents."""
-    async def close(self, owner: str, session_id: str, reason: CloseReason) -> SessionView:
+    async def close(self, owner: str, session_id: str, reason: m.CloseReason) -> m.SessionView:
         """End whatever runs; from now on the session can be read, and nothing else."""
-    async def archive_scope(self, owner: str, session_id: str, scope_id: str) -> SessionView:
+    async def archive_scope(self, owner: str, session_id: str, scope_id: str) -> m.SessionView:
         """Put a sub-agent away that has ended."""
-    async def rewind(self, owner: str, session_id: str, to_seq: int, reason: str | None = ...) -> SessionView:
+    async def rewind(self, owner: str, session_id: str, to_seq: int, reason: str | None = ...) -> m.SessionView:
         """Hide what was said after one of the view's checkpoints; the log keeps it."""
     async def replace_backend(self, owner: str, session_id: str, backend: Backend | None) -> None:
         """From the next turn on this backend plays the agent of the session; None gives the agent its part back."""
-    async def post_event(self, owner: str, session_id: str, event: NoticePosted | CustomEvent) -> SessionView:
+    async def post_event(self, owner: str, session_id: str, event: m.NoticePosted | m.CustomEvent) -> m.SessionView:
         """Let everybody who watches the session know of something beside the conversation."""
     async def delete(self, owner: str, session_id: str) -> None: ...
     def check_turn(self, owner: str) -> None:
         """Raise what any new turn of this owner would be refused with just now, before anything is done for one."""
-    async def submit(self, owner: str, session_id: str, commands: Sequence[AnyCommand]) -> Receipt:
+    async def submit(self, owner: str, session_id: str, commands: Sequence[m.AnyCommand]) -> Receipt:
         """Accept all the commands or none, and return when they are in the log."""
     def reserve_stream(self, owner: str) -> StreamSlot:
         """Take a place among those who watch, before a command is submitted whose end is to be watched.
@@ -117,7 +117,10 @@ class SessionService(Protocol):
         upto: int | None = ...,
     ) -> AsyncIterator[Chunk]:
         """What a subscriber would have got of the records after `after` and up to `upto`, without waiting for more."""
-    async def records(self, owner: str, session_id: str, after: int = ..., limit: int | None = ...) -> Sequence[Record]:
+
+    async def records(
+        self, owner: str, session_id: str, after: int = ..., limit: int | None = ...
+    ) -> Sequence[m.Record]:
         """What the log has of a session."""
     async def client_left(self, owner: str, session_id: str, turn_id: str) -> None:
         """A client that started this turn has gone; what follows is `on_disconnect`'s to say."""
@@ -141,7 +144,7 @@ class Replays(Protocol):
     async def start(
         self, owner: str, session_id: str, speed: int, metadata: dict[str, Any],
         on_change: Callable[[str, ReplayState], Awaitable[None]],
-    ) -> SessionView:
+    ) -> m.SessionView:
         """A new session in which this one happens again; `on_change` is told of its id and how far it is."""
     def state(self, owner: str, session_id: str) -> ReplayState:
         """Of the session in which the replay happens."""

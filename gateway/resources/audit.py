@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gateway.model import CloseReason, CustomEvent, NoticePosted, Record, SessionView
+import gateway.model as m
 from gateway.ports import Caller, Resource, Resources, SessionService
 
 Audit = Callable[[str, Caller | None, str], None]
@@ -58,37 +58,37 @@ class AuditedSessions:
         """Whatever changes no session is the service's own."""
         return getattr(self._sessions, name)
 
-    async def create(self, owner: str, agent: str, **given: Any) -> SessionView:
+    async def create(self, owner: str, agent: str, **given: Any) -> m.SessionView:
         view = await self._sessions.create(owner, agent, **given)
         self._note("session.created", view.session_id)
         return view
 
-    async def adopt(self, owner: str, records: Sequence[Record]) -> SessionView:
+    async def adopt(self, owner: str, records: Sequence[m.Record]) -> m.SessionView:
         view = await self._sessions.import_session(owner, records)
         self._note("session.imported", view.session_id)
         return view
 
-    async def update(self, owner: str, session_id: str, **given: Any) -> SessionView:
+    async def update(self, owner: str, session_id: str, **given: Any) -> m.SessionView:
         view = await self._sessions.update(owner, session_id, **given)
         self._note("session.updated", session_id)
         return view
 
-    async def close(self, owner: str, session_id: str, reason: CloseReason) -> SessionView:
+    async def close(self, owner: str, session_id: str, reason: m.CloseReason) -> m.SessionView:
         view = await self._sessions.close(owner, session_id, reason)
         self._note("session.closed", session_id)
         return view
 
-    async def rewind(self, owner: str, session_id: str, to_seq: int, reason: str | None = None) -> SessionView:
+    async def rewind(self, owner: str, session_id: str, to_seq: int, reason: str | None = None) -> m.SessionView:
         view = await self._sessions.rewind(owner, session_id, to_seq, reason)
         self._note("session.rewound", session_id)
         return view
 
-    async def archive_scope(self, owner: str, session_id: str, scope_id: str) -> SessionView:
+    async def archive_scope(self, owner: str, session_id: str, scope_id: str) -> m.SessionView:
         view = await self._sessions.archive_scope(owner, session_id, scope_id)
         self._note("scope.archived", f"{scope_id} of {session_id}")
         return view
 
-    async def tell(self, owner: str, session_id: str, event: NoticePosted | CustomEvent) -> SessionView:
+    async def tell(self, owner: str, session_id: str, event: m.NoticePosted | m.CustomEvent) -> m.SessionView:
         """What has changed beside the conversation, such as files of the session."""
         view = await self._sessions.post_event(owner, session_id, event)
         self._note(event.topic, session_id)

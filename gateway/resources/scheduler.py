@@ -8,8 +8,8 @@ from typing import Any
 import structlog
 from msgspec.structs import replace
 
+import gateway.model as m
 from gateway.errors import Conflict, GatewayError, NotFound, OutcomeUnknown
-from gateway.model import AgentCard, Outcome, Permission, SendMessage, SessionStatus, Settings, TurnEnded
 from gateway.ports import Clock, SessionService
 
 from .schedules import ScheduledTask, Schedules, StoredRun, StoredTask, TaskRun
@@ -29,7 +29,7 @@ class Scheduler:
         self,
         schedules: Schedules,
         sessions: SessionService,
-        agents: Callable[[], Mapping[str, AgentCard]],
+        agents: Callable[[], Mapping[str, m.AgentCard]],
         clock: Clock,
         *,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -129,7 +129,9 @@ class Scheduler:
             metadata={"task_id": kept.task_id},
         )
         try:
-            receipt = await self._sessions.submit(kept.owner, view.session_id, [SendMessage(content=kept.task.prompt)])
+            receipt = await self._sessions.submit(
+                kept.owner, view.session_id, [m.SendMessage(content=kept.task.prompt)]
+            )
         except OutcomeUnknown:
             raise
         except GatewayError:  # nothing will ever be said in it
@@ -137,13 +139,13 @@ class Scheduler:
             raise
         return view.session_id, receipt.turn_id, receipt.after
 
-    def _settings(self, task: ScheduledTask) -> Settings:
+    def _settings(self, task: ScheduledTask) -> m.Settings:
         card = self._agents().get(task.agent)
         if not task.unattended or card is None:
-            return Settings(model=task.model)
-        allowed = {Permission.ASK: Permission.ALLOW}
+            return m.Settings(model=task.model)
+        allowed = {m.Permission.ASK: m.Permission.ALLOW}
         tools = {tool.spec.name: allowed.get(tool.permission, tool.permission) for tool in card.tools}
-        return Settings(model=task.model, tools=tools)
+        return m.Settings(model=task.model, tools=tools)
 
     # -- ending ---------------------------------------------------------------------------------------------------
 
@@ -152,7 +154,7 @@ class Scheduler:
         run = kept.run
         try:
             view = await self._sessions.get(kept.owner, run.session_id)
-            if view.status in (SessionStatus.RUNNING, SessionStatus.SUSPENDED) and view.turn_id == run.turn_id:
+            if view.status in (m.SessionStatus.RUNNING, m.SessionStatus.SUSPENDED) and view.turn_id == run.turn_id:
                 return False
             ended = await self._end_of(kept)
         except NotFound:
@@ -160,13 +162,13 @@ class Scheduler:
         await self._write_down(kept, ended)
         return True
 
-    async def _end_of(self, kept: StoredRun) -> TurnEnded | None:
+    async def _end_of(self, kept: StoredRun) -> m.TurnEnded | None:
         records = await self._sessions.records(kept.owner, kept.run.session_id, kept.run.after)
-        ends = (one.event for one in records if isinstance(one.event, TurnEnded) and one.turn_id == kept.run.turn_id)
+        ends = (one.event for one in records if isinstance(one.event, m.TurnEnded) and one.turn_id == kept.run.turn_id)
         return next(ends, None)
 
-    async def _write_down(self, kept: StoredRun, ended: TurnEnded | None) -> None:
-        if ended is not None and ended.outcome is Outcome.COMPLETED:
+    async def _write_down(self, kept: StoredRun, ended: m.TurnEnded | None) -> None:
+        if ended is not None and ended.outcome is m.Outcome.COMPLETED:
             await self._note(kept, status="completed", finished_at=self._clock())
             return
         gone = "the session is gone" if kept.run.session_id else "the server stopped before it could begin"

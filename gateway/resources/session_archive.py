@@ -16,31 +16,10 @@ import msgspec
 import orjson
 from msgspec.structs import replace
 
+import gateway.model as m
 from gateway.errors import Invalid, TooLarge
 from gateway.field_errors import describe_struct_error
 from gateway.json_values import MAX_JSON_ITEMS, JsonLimitExceeded, read_json
-from gateway.model import (
-    MODEL_VERSION,
-    PRIVATE,
-    Configure,
-    Content,
-    FilePart,
-    ImagePart,
-    InputAccepted,
-    Record,
-    ReturnResult,
-    SendMessage,
-    SessionCreated,
-    SessionUpdated,
-    Settings,
-    ToolReturned,
-    TurnEnded,
-    TurnStarted,
-    decode_record,
-    encode_record,
-    parts_of,
-    with_secrets,
-)
 
 from .workspaces import Workspace
 
@@ -77,35 +56,35 @@ class SessionArchive:
     """A session that was packed, read and in order."""
 
     manifest: ArchiveManifest
-    records: list[Record]
+    records: list[m.Record]
     files: list[str]
     bytes: int = 0
     """How many the records and the files have, as the ZIP says; it is held to that when the files are unpacked."""
 
 
 # -- in ---------------------------------------------------------------------------------------------------------------
-def pack_session(draft: Path, records: Sequence[Record], workspace: Workspace, now: float) -> None:
+def pack_session(draft: Path, records: Sequence[m.Record], workspace: Workspace, now: float) -> None:
     """Write the ZIP; without secrets, and up to the last turn that has ended."""
-    records = [with_secrets(record, _nothing) for record in _whole(records)]
+    records = [m.with_secrets(record, _nothing) for record in _whole(records)]
     created = records[0].event
-    assert isinstance(created, SessionCreated)
-    titles = (record.event.title for record in reversed(records) if isinstance(record.event, SessionUpdated))
+    assert isinstance(created, m.SessionCreated)
+    titles = (record.event.title for record in reversed(records) if isinstance(record.event, m.SessionUpdated))
     manifest = ArchiveManifest(
-        format=FORMAT, version=VERSION, model_version=MODEL_VERSION, session_id=records[0].session_id,
+        format=FORMAT, version=VERSION, model_version=m.MODEL_VERSION, session_id=records[0].session_id,
         agent=created.agent, title=next((title for title in titles if title is not None), created.title),
         exported_at=now, records=len(records),
     )
     with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
         archive.writestr(MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=2))
-        archive.writestr(RECORDS, b"".join(encode_record(record) + b"\n" for record in records))
+        archive.writestr(RECORDS, b"".join(m.encode_record(record) + b"\n" for record in records))
         for path in workspace.paths():
             archive.write(workspace.file(path), FILES + path)
 
 
-def _whole(records: Sequence[Record]) -> Sequence[Record]:
+def _whole(records: Sequence[m.Record]) -> Sequence[m.Record]:
     """What happened before the turn that still runs, if one does."""
-    starts = [place for place, record in enumerate(records) if isinstance(record.event, TurnStarted)]
-    if not starts or any(isinstance(record.event, TurnEnded) for record in records[starts[-1]:]):
+    starts = [place for place, record in enumerate(records) if isinstance(record.event, m.TurnStarted)]
+    if not starts or any(isinstance(record.event, m.TurnEnded) for record in records[starts[-1]:]):
         return records
     turn_id = records[starts[-1]].turn_id
     return records[:next(place for place, record in enumerate(records) if record.turn_id == turn_id)]
@@ -219,15 +198,15 @@ def _manifest(content: bytes) -> ArchiveManifest:
         raise Invalid(f"{MANIFEST}: {describe_struct_error(error)}") from None
     if (manifest.format, manifest.version) != (FORMAT, VERSION):
         raise Invalid(f"{MANIFEST} is of another format: {manifest.format!r}, version {manifest.version}")
-    if manifest.model_version != MODEL_VERSION:
-        raise Invalid(f"the records are of version {manifest.model_version}; this server reads {MODEL_VERSION}")
+    if manifest.model_version != m.MODEL_VERSION:
+        raise Invalid(f"the records are of version {manifest.model_version}; this server reads {m.MODEL_VERSION}")
     return manifest
 
 
-def _record(number: int, line: bytes, manifest: ArchiveManifest) -> Record:
+def _record(number: int, line: bytes, manifest: ArchiveManifest) -> m.Record:
     try:
         read_json(line, MAX_ITEMS)
-        record = decode_record(line)
+        record = m.decode_record(line)
     except JsonLimitExceeded as error:
         raise Invalid(f"{RECORDS}: line {number}: {error}") from None
     except orjson.JSONDecodeError as error:
@@ -239,14 +218,14 @@ def _record(number: int, line: bytes, manifest: ArchiveManifest) -> Record:
     return record
 
 
-def _cleaned(record: Record, keep: str) -> Record:
+def _cleaned(record: m.Record, keep: str) -> m.Record:
     """Without secrets, and without what other dialects kept: it may name things that are not the importer's."""
-    record = with_secrets(record, _nothing)
+    record = m.with_secrets(record, _nothing)
     event = record.event
-    if isinstance(event, SessionCreated | SessionUpdated) and event.metadata and PRIVATE in event.metadata:
-        private = event.metadata[PRIVATE]
+    if isinstance(event, m.SessionCreated | m.SessionUpdated) and event.metadata and m.PRIVATE in event.metadata:
+        private = event.metadata[m.PRIVATE]
         own = {keep: private[keep]} if isinstance(private, dict) and isinstance(private.get(keep), dict) else {}
-        return replace(record, event=replace(record.event, metadata={**event.metadata, PRIVATE: own}))
+        return replace(record, event=replace(record.event, metadata={**event.metadata, m.PRIVATE: own}))
     return record
 
 
@@ -254,7 +233,7 @@ Named = tuple[str, str]
 """Where an address stands, and the address."""
 
 
-def addresses_in(records: Iterable[Record]) -> Iterator[Named]:
+def addresses_in(records: Iterable[m.Record]) -> Iterator[Named]:
     """Pictures, files and MCP servers of clients, and pages that a tool's card has a browser load."""
     for record in records:
         for field, url in _of_event(record.event):
@@ -263,29 +242,32 @@ def addresses_in(records: Iterable[Record]) -> Iterator[Named]:
 
 def _of_event(event: Any) -> Iterator[Named]:
     match event:
-        case SessionCreated(settings=settings, history=history):
+        case m.SessionCreated(settings=settings, history=history):
             yield from _of_settings(settings)
             for message in history:
                 yield from _of_content(message.content)
-        case SessionUpdated(settings=Settings() as settings) | InputAccepted(command=Configure(settings=settings)):
+        case (
+            m.SessionUpdated(settings=m.Settings() as settings)
+            | m.InputAccepted(command=m.Configure(settings=settings))
+        ):
             yield from _of_settings(settings)
-        case InputAccepted(command=SendMessage(content=content, results=results)):
+        case m.InputAccepted(command=m.SendMessage(content=content, results=results)):
             yield from _of_content(content)
             for message in results:
                 yield from _of_content(message.content)
-        case InputAccepted(command=ReturnResult(content=content)):
+        case m.InputAccepted(command=m.ReturnResult(content=content)):
             yield from _of_content(content)
-        case ToolReturned(meta={"ui": {"resourceUri": str() as url}}):
+        case m.ToolReturned(meta={"ui": {"resourceUri": str() as url}}):
             yield "resourceUri", url
 
 
-def _of_settings(settings: Settings) -> Iterator[Named]:
+def _of_settings(settings: m.Settings) -> Iterator[Named]:
     for number, server in enumerate(settings.mcp_servers):
         if "url" in server:
             yield f"mcp_servers.{number}.url", str(server["url"])
 
 
-def _of_content(content: Content) -> Iterator[Named]:
-    for part in parts_of(content):
-        if isinstance(part, ImagePart | FilePart) and part.url:
+def _of_content(content: m.Content) -> Iterator[Named]:
+    for part in m.parts_of(content):
+        if isinstance(part, m.ImagePart | m.FilePart) and part.url:
             yield "url", part.url

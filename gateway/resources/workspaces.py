@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import gateway.model as m
 from gateway.errors import Conflict, Forbidden, Invalid, NotFound, TooLarge
-from gateway.model import is_agent_configuration
 from gateway.private_files import make_private_folder
 
 from .workspace_paths import WorkspacePaths, check_name, entries_of, files_below, free_copy_path
@@ -226,7 +226,7 @@ class Workspace:
         return draft
 
     def _must_be_content(self, place: Path) -> None:
-        if not self._trusted and is_agent_configuration(name := self._paths.name(place)):
+        if not self._trusted and m.is_agent_configuration(name := self._paths.name(place)):
             raise Forbidden(f"agents read '{name}' as their configuration; clients may write such files only if the "
                             "server's config.yaml has `workspace: {trust: true}`")
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gateway.model import BlockDelta, Record, StopReason, TurnEnded
+import gateway.model as m
 from mappings.language import FEATURES, SupportLevel, Table, feature_of
 
 LOST_LEVELS = (SupportLevel.DROPPED, SupportLevel.REJECTED)
@@ -20,12 +20,14 @@ class LossCounter:
         self._source, self._target = source, target
         self._counts: Counter[str] = Counter()
 
-    def count(self, record: Record, frames: int) -> None:
+    def count(self, record: m.Record, frames: int) -> None:
         """The target had so many frames for this record."""
-        if self._target is None or type(record.event) is BlockDelta:
+        if self._target is None or type(record.event) is m.BlockDelta:
             return
         feature = feature_of(record.event)
-        if feature is None or (isinstance(record.event, TurnEnded) and record.event.stop_reason is StopReason.END_TURN):
+        if feature is None or (
+            isinstance(record.event, m.TurnEnded) and record.event.stop_reason is m.StopReason.END_TURN
+        ):
             return  # the plain end of a turn is an end in every dialect
         level = self._target.support[feature]
         if (level in LOST_LEVELS and not frames) or level in (SupportLevel.PARTIAL, SupportLevel.FALLBACK):

@@ -7,10 +7,10 @@ from typing import Protocol
 import msgspec
 import orjson
 
+import gateway.model as m
 from gateway.client import SseDecoder, SseEvent
 from gateway.errors import GatewayError
 from gateway.json_values import read_exact_json
-from gateway.model import MODEL_VERSION, decode_record
 from gateway.ports import ParsedFrame
 from gateway.storage.log import EXPORT_FORMAT
 
@@ -185,7 +185,7 @@ class RecordParser:
         if not line.strip() or (number == 1 and self._is_header(line)):
             return
         try:
-            record = decode_record(line)
+            record = m.decode_record(line)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise UnreadableRecording(number, f"this is no record: {error}") from None
         yield StoredRecord(line=number, at=record.at, stream=record.session_id, record=record)
@@ -200,7 +200,7 @@ class RecordParser:
             return False
         if not isinstance(said, dict) or said.get("format") != EXPORT_FORMAT:
             return False
-        if isinstance(said.get("model"), int) and said["model"] > MODEL_VERSION:
+        if isinstance(said.get("model"), int) and said["model"] > m.MODEL_VERSION:
             raise UnreadableRecording(1, f"this was written by a newer Dragoman (model {said['model']}, this one knows "
-                                f"{MODEL_VERSION}); install that one")
+                                f"{m.MODEL_VERSION}); install that one")
         return True

@@ -9,9 +9,9 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
+import gateway.model as m
 from gateway.errors import Invalid
 from gateway.json_values import read_exact_json
-from gateway.model import Record
 from gateway.ports import ParsedFrame
 
 PACKET = re.compile(r"42(?:/[^,\[]*,)?\d*(?=\[)")
@@ -97,7 +97,7 @@ class RejectedRequest(RecordedItem, frozen=True, kw_only=True):
 class StoredRecord(RecordedItem, frozen=True, kw_only=True):
     """A record, as a log keeps it."""
 
-    record: Record
+    record: m.Record
 
 
 AnyRecordedItem = ServerFrame | ClientFrame | ResponseBody | RejectedRequest | StoredRecord

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from gateway.model import Answer, AnyCommand, Configure, OpenAsk, Record, SessionView, Settings
+import gateway.model as m
 from gateway.ports import DecodedItem, Decoder, ParsedFrame, RemoteAsk
 
 from .record_composer import RecordComposer
@@ -24,9 +24,9 @@ class SessionTranslator:
         self.composer, self.hearing = composer, hearing
         self._ids: OrderedDict[str, None] = OrderedDict()
         self._last_id, self._was_new = "", True
-        self._told: dict[str, Answer] = {}
+        self._told: dict[str, m.Answer] = {}
         self._sent_on = ""
-        self._settings = Settings()
+        self._settings = m.Settings()
         self._connections: set[str] = set()
         self._waits_since: float | None = None
 
@@ -39,12 +39,12 @@ class SessionTranslator:
         return self.composer.runs
 
     @property
-    def view(self) -> SessionView:
+    def view(self) -> m.SessionView:
         """What is asked, each under the word that the dialect has for it."""
-        view = SessionView(session_id=self.session_id)
+        view = m.SessionView(session_id=self.session_id)
         view.settings = self._settings
         for ref, (_, asked) in self.composer.asks.items():
-            view.asks[ref] = OpenAsk(
+            view.asks[ref] = m.OpenAsk(
                 request_id=ref, ask=asked.ask, seq=0, at=0.0, turn_id="", scope_id=asked.scope_id, call_id=ref,
             )
         return view
@@ -52,9 +52,9 @@ class SessionTranslator:
     def set_name(self, session_id: str) -> None:
         self.composer.called(session_id)
 
-    def sent(self, command: AnyCommand, stream: str, at: float) -> Iterator[Record]:
+    def sent(self, command: m.AnyCommand, stream: str, at: float) -> Iterator[m.Record]:
         """A person said this, on that stream."""
-        if isinstance(command, Configure):
+        if isinstance(command, m.Configure):
             self._settings = command.settings
             self.hearing.configure(command.settings)
             return
@@ -84,7 +84,7 @@ class SessionTranslator:
                 self._ids.popitem(last=False)
         return self._was_new
 
-    def feed(self, frame: ParsedFrame, at: float) -> Iterator[Record]:
+    def feed(self, frame: ParsedFrame, at: float) -> Iterator[m.Record]:
         """A server that asks several things may wait from the first on: whether it does shows in what follows."""
         self._tell_answers()
         heard = self.hearing.feed(frame)
@@ -96,7 +96,7 @@ class SessionTranslator:
         elif self.composer.is_suspended and not heard:
             yield from self.composer.resume(at)
 
-    def rest(self) -> Iterator[Record]:
+    def rest(self) -> Iterator[m.Record]:
         """Nothing has come for a while: the server waits, if it seemed to."""
         since, self._waits_since = self._waits_since, None
         if since is not None:
@@ -107,13 +107,13 @@ class SessionTranslator:
         """Whether `rest` has something to say."""
         return self._waits_since is not None
 
-    def end(self, at: float) -> Iterator[Record]:
+    def end(self, at: float) -> Iterator[m.Record]:
         """Nothing follows: the ends of what is open; a turn that waits for people waits on."""
         if self.composer.runs:
             yield from self._said(self.hearing.end(), at)
         yield from self.composer.finish(at)
 
-    def _said(self, heard: Iterable[DecodedItem], at: float) -> Iterator[Record]:
+    def _said(self, heard: Iterable[DecodedItem], at: float) -> Iterator[m.Record]:
         for one in heard:
             yield from self.composer.add_item(one, at)
 

@@ -3,9 +3,9 @@
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 
+import gateway.model as m
 from gateway.errors import GatewayError
 from gateway.ids import Mint
-from gateway.model import Answer, AnyCommand, GrammarError, Record
 from gateway.ports import Clock, Dialect
 from mappings.language import Table
 
@@ -88,19 +88,19 @@ class Translation:
     def _take(self, piece: AnyRecordedItem) -> Iterator[bytes]:
         try:
             yield from self._written(self._records(piece))
-        except GrammarError as error:
+        except m.GrammarError as error:
             raise UnreadableRecording(piece.line, f"this cannot come here: {error}") from None
         except GatewayError as error:
             if isinstance(error, UnreadableRecording):
                 raise
             raise UnreadableRecording(piece.line, error.message) from None
 
-    def _written(self, records: Iterable[Record]) -> Iterator[bytes]:
+    def _written(self, records: Iterable[m.Record]) -> Iterator[bytes]:
         for record in records:
             self.remarks.records += 1
             yield self._writing.take(record)
 
-    def _records(self, piece: AnyRecordedItem) -> Iterator[Record]:
+    def _records(self, piece: AnyRecordedItem) -> Iterator[m.Record]:
         if isinstance(piece, StoredRecord):
             yield from self._kept(piece)
         elif isinstance(piece, ServerFrame):
@@ -112,7 +112,7 @@ class Translation:
         else:
             self._refused(piece)
 
-    def _kept(self, piece: StoredRecord) -> Iterator[Record]:
+    def _kept(self, piece: StoredRecord) -> Iterator[m.Record]:
         if self._only not in (None, piece.record.session_id):
             return
         yield from self._room_for(piece.record.session_id)
@@ -120,7 +120,7 @@ class Translation:
         assert isinstance(session, RecordCopier), "records are copied"
         yield from session.take(piece.record)
 
-    def _told(self, piece: ServerFrame) -> Iterator[Record]:
+    def _told(self, piece: ServerFrame) -> Iterator[m.Record]:
         name = self._sorter.session_of(piece.stream, piece.frame) or UNNAMED_SESSION
         if not self._is_wanted(name):
             return
@@ -134,7 +134,7 @@ class Translation:
             yield from self._understood(session, piece)
             yield from session.feed(piece.frame, self._time(piece))
 
-    def _sent(self, piece: ClientFrame) -> Iterator[Record]:
+    def _sent(self, piece: ClientFrame) -> Iterator[m.Record]:
         """What a client says before its stream has a session waits for that."""
         name = self._sorter.session_of(piece.stream, piece.frame)
         if name is None:
@@ -143,7 +143,7 @@ class Translation:
             yield from self._room_for(name)
             yield from self._understood(self._listening(name), piece)
 
-    def _answered(self, piece: ResponseBody) -> Iterator[Record]:
+    def _answered(self, piece: ResponseBody) -> Iterator[m.Record]:
         """A session was made, perhaps: what was said of it has a place now."""
         if piece.stream not in self._early:
             return
@@ -153,11 +153,11 @@ class Translation:
             for early in self._early.pop(piece.stream):
                 yield from self._understood(self._listening(name), early)
 
-    def _sent_by_somebody(self, piece: ClientFrame) -> Iterator[Record]:
+    def _sent_by_somebody(self, piece: ClientFrame) -> Iterator[m.Record]:
         """An answer finds its question by itself; a message waits for its stream to have a session."""
         for session in self._sessions.values():
             if isinstance(session, SessionTranslator) and session.composer.asks:
-                answers = [one for one in self._overheard(session, piece) if isinstance(one, Answer)]
+                answers = [one for one in self._overheard(session, piece) if isinstance(one, m.Answer)]
                 for answer in answers:
                     yield from session.sent(answer, piece.stream, self._time(piece))
                 if answers:
@@ -173,16 +173,16 @@ class Translation:
             if isinstance(session, SessionTranslator):
                 session.refused(piece.stream)
 
-    def _understood(self, session: SessionTranslator, piece: ClientFrame | ServerFrame) -> Iterator[Record]:
+    def _understood(self, session: SessionTranslator, piece: ClientFrame | ServerFrame) -> Iterator[m.Record]:
         """What people said, where the dialect can tell: in what they sent, or in what the server repeats of it."""
         for command in self._overheard(session, piece):
             yield from session.sent(command, piece.stream, self._time(piece))
 
-    def _overheard(self, session: SessionTranslator, piece: ClientFrame | ServerFrame) -> Sequence[AnyCommand]:
+    def _overheard(self, session: SessionTranslator, piece: ClientFrame | ServerFrame) -> Sequence[m.AnyCommand]:
         overheard = self._source.recorded_commands if self._source is not None else None
         try:
             if overheard is not None:
-                commands: Sequence[AnyCommand] = overheard(piece.frame, session.view, self._table)
+                commands: Sequence[m.AnyCommand] = overheard(piece.frame, session.view, self._table)
                 return commands
             is_lost = isinstance(piece, ClientFrame)
         except GatewayError:  # what a server would have refused, it has refused
@@ -196,7 +196,7 @@ class Translation:
     def _is_wanted(self, name: str) -> bool:
         return self._only is None or name in (self._only, UNNAMED_SESSION)
 
-    def _room_for(self, name: str) -> Iterator[Record]:
+    def _room_for(self, name: str) -> Iterator[m.Record]:
         """Of too many sessions the one that was silent longest is ended."""
         if name in self._sessions:
             self._sessions.move_to_end(name)
@@ -218,7 +218,7 @@ class Translation:
         self._sessions[name] = session
         return session
 
-    def _end_of(self, session: SessionTranslator | RecordCopier) -> Iterator[Record]:
+    def _end_of(self, session: SessionTranslator | RecordCopier) -> Iterator[m.Record]:
         yield from session.rest()
         self.remarks.torn += session.runs
         yield from session.end(self._clock())

@@ -5,7 +5,7 @@ from typing import Protocol
 import msgspec
 import orjson
 
-from gateway.model import MODEL_VERSION, Record, encode_record
+import gateway.model as m
 from gateway.ports import Dialect, Projector
 from gateway.storage.log import EXPORT_FORMAT, ExportHeader
 from mappings.language import Table
@@ -16,7 +16,7 @@ from .loss_report import LossCounter
 class TranslationWriter(Protocol):
     """One translation's output."""
 
-    def take(self, record: Record) -> bytes:
+    def take(self, record: m.Record) -> bytes:
         """What this record is."""
     def flush(self, now: float | None = None) -> bytes:
         """What was held back and is due by then; all of it, where no time is given."""
@@ -33,7 +33,7 @@ class DialectWriter:
         self._dialect, self._table, self._losses = dialect, table, losses
         self._outbounds: dict[str, Projector] = {}
 
-    def take(self, record: Record) -> bytes:
+    def take(self, record: m.Record) -> bytes:
         outbound = self._outbounds.get(record.session_id)
         if outbound is None:
             outbound = self._dialect.projector(self._table, self._dialect.default_options)
@@ -71,12 +71,14 @@ class RecordWriter:
     def __init__(self) -> None:
         self._begun = False
 
-    def take(self, record: Record) -> bytes:
+    def take(self, record: m.Record) -> bytes:
         head = (
-            b"" if self._begun else msgspec.json.encode(ExportHeader(format=EXPORT_FORMAT, model=MODEL_VERSION)) + b"\n"
+            b""
+            if self._begun
+            else msgspec.json.encode(ExportHeader(format=EXPORT_FORMAT, model=m.MODEL_VERSION)) + b"\n"
         )
         self._begun = True
-        return head + encode_record(record) + b"\n"
+        return head + m.encode_record(record) + b"\n"
 
     def flush(self, now: float | None = None) -> bytes:
         return b""

@@ -6,8 +6,8 @@ from typing import Any, get_type_hints
 
 import msgspec
 
+import gateway.model as m
 from gateway.field_errors import YAML_NOUNS, describe_struct_error
-from gateway.model import COMMANDS, EVENTS, Content, FaultCode
 from gateway.yaml_positions import NodePath, Position, suggest
 
 from .encoder import sse_problem
@@ -35,7 +35,7 @@ from .scopes import (
 from .shape import DEFAULT_ENVELOPE, FrameTemplate, InputTemplate, ParsedTable, ProblemCollector
 
 SSE_SUFFIX = "@sse"
-COMMANDS_BY_KIND = {command.kind: command for command in COMMANDS}
+COMMANDS_BY_KIND = {command.kind: command for command in m.COMMANDS}
 
 
 def check_table(draft: ParsedTable, vocabulary: Vocabulary, findings: ProblemCollector) -> None:
@@ -76,7 +76,7 @@ class _TableCheck:
 
     def _whole_section(self, section: str) -> None:
         wanted: dict[str, Iterable[str]] = {
-            "frames": [*(event.name for event in EVENTS), *self.vocabulary.cues], "errors": list(FaultCode),
+            "frames": [*(event.name for event in m.EVENTS), *self.vocabulary.cues], "errors": list(m.FaultCode),
             "inputs": self.vocabulary.messages, "objects": self.vocabulary.objects, "support": FEATURES,
         }
         self.add((), f"there is no section '{section}'", f"it is to spell {', '.join(wanted[section])}")
@@ -141,7 +141,7 @@ class _TableCheck:
 
     def _every_event(self) -> None:
         spelled = self.draft.frames
-        for event in EVENTS:
+        for event in m.EVENTS:
             missing = [variant for variant in event.variants or ("",) if f"{event.name}.{variant}" not in spelled]
             if event.name in spelled or not missing:
                 continue
@@ -202,7 +202,7 @@ class _TableCheck:
                 self.slots.check(node, extra_scope(self.vocabulary.objects[name]), name)
 
     def _errors(self) -> None:
-        codes = [*FaultCode]
+        codes = [*m.FaultCode]
         self._unknown("errors", None, self.draft.errors, [*codes, ANY_OTHER], "there is no fault")
         for code, refusal in self.draft.errors.items():
             self.slots.check(refusal.body, extra_scope(ERROR_NAMES), f"the error {code}")
@@ -318,7 +318,7 @@ def _filter_mismatch(name: str, hint: Any) -> str:
     if name in TIME_FILTERS:
         return "" if set(kinds) <= {float, int} else "times"
     if name in (CONTENT_FILTER, PARTS_FILTER):
-        return "" if set(kinds) <= {*union_members(Content)} else "content"
+        return "" if set(kinds) <= {*union_members(m.Content)} else "content"
     enum = MODEL_ENUMS.get(name.partition("@")[0])
     return "" if enum is None or kinds == (enum,) or str in kinds else f"{enum.__name__}"
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import orjson
 
-from gateway.model import Event, Record
+import gateway.model as m
 from gateway.yaml_positions import NodePath
 
 from .compile import DumpedValue, ExpressionCompiler, Segment, join_constants
@@ -30,20 +30,20 @@ class FrameEncoder:
 
     __slots__ = ("_cues", "_events")
 
-    def __init__(self, events: dict[type[Event], dict[str, CueEncoder]], cues: dict[str, CueEncoder]) -> None:
+    def __init__(self, events: dict[type[m.Event], dict[str, CueEncoder]], cues: dict[str, CueEncoder]) -> None:
         self._events = events
         self._cues = cues
 
-    def record(self, record: Record, extra: Mapping[str, Any] | None = None) -> Frames:
+    def record(self, record: m.Record, extra: Mapping[str, Any] | None = None) -> Frames:
         """The frames of the record's event, its variant's where that is spelled; none where the table is silent."""
         event = record.event
         return self._events[type(event)][event.variant](record, event, NO_BINDINGS if extra is None else extra)
 
-    def cue_encoders(self, kind: type[Event]) -> Mapping[str, CueEncoder]:
+    def cue_encoders(self, kind: type[m.Event]) -> Mapping[str, CueEncoder]:
         """What `record` does with events of a kind, by their variants; for those who have many of them."""
         return self._events[kind]
 
-    def cue(self, name: str, record: Record | None, bindings: Mapping[str, Any] | None = None) -> Frames:
+    def cue(self, name: str, record: m.Record | None, bindings: Mapping[str, Any] | None = None) -> Frames:
         """The frames of a cue by its name; a house event's name spells that record's event."""
         event = None if record is None else record.event
         return self._cues[name](record, event, NO_BINDINGS if bindings is None else bindings)

@@ -5,19 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from gateway.model import (
-    EVENTS,
-    Content,
-    Event,
-    FilePart,
-    ImagePart,
-    InputAccepted,
-    MessageEnded,
-    SendMessage,
-    SessionCreated,
-    SessionUpdated,
-    Usage,
-)
+import gateway.model as m
 
 
 class SupportLevel(StrEnum):
@@ -71,7 +59,7 @@ FEATURES: dict[str, Feature] = {
 }
 
 
-def feature_of(event: Event) -> str | None:
+def feature_of(event: m.Event) -> str | None:
     """The feature that this event is an instance of, so that its loss can be counted; most events are none."""
     by_variant = _FEATURES_BY_EVENT.get(type(event))
     if by_variant is None:
@@ -80,34 +68,34 @@ def feature_of(event: Event) -> str | None:
     return found(event) if callable(found) else found
 
 
-def _of_message(event: InputAccepted) -> str | None:
-    assert isinstance(event.command, SendMessage)
+def _of_message(event: m.InputAccepted) -> str | None:
+    assert isinstance(event.command, m.SendMessage)
     if event.command.output_schema is not None:
         return "structured_output"
     return _of_content(event.command.content)
 
 
-def _of_content(content: Content) -> str | None:
+def _of_content(content: m.Content) -> str | None:
     kinds = {type(part) for part in content} if not isinstance(content, str) else set()
-    return "files" if FilePart in kinds else "images_in" if ImagePart in kinds else None
+    return "files" if m.FilePart in kinds else "images_in" if m.ImagePart in kinds else None
 
 
-def _of_end(event: MessageEnded) -> str | None:
-    return "usage" if event.usage != Usage() else None
+def _of_end(event: m.MessageEnded) -> str | None:
+    return "usage" if event.usage != m.Usage() else None
 
 
-def _of_update(event: SessionUpdated) -> str | None:
+def _of_update(event: m.SessionUpdated) -> str | None:
     return "titles" if event.title is not None else None
 
 
-def _of_creation(event: SessionCreated) -> str | None:
+def _of_creation(event: m.SessionCreated) -> str | None:
     return "history_seed" if event.history else None
 
 
 FeatureRule = str | Callable[[Any], str | None] | None
 
 
-def _index_features() -> dict[type[Event], dict[str, FeatureRule]]:
+def _index_features() -> dict[type[m.Event], dict[str, FeatureRule]]:
     by_cue: dict[str, FeatureRule] = {cue: name for name, feature in FEATURES.items() for cue in feature.carriers}
     by_cue |= {
         "input.accepted.send_message": _of_message,
@@ -118,7 +106,7 @@ def _index_features() -> dict[type[Event], dict[str, FeatureRule]]:
     found = {
         event: {variant: by_cue.get(f"{event.name}.{variant}", by_cue.get(event.name))
                 for variant in event.variants or ("",)}
-        for event in EVENTS
+        for event in m.EVENTS
     }
     return {event: variants for event, variants in found.items() if any(variants.values())}
 

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import orjson
 
+import gateway.model as m
 from gateway.json_values import EncodedArray
-from gateway.model import TextPart
 
 Filter = Callable[[Any], Any]
 ANY_OTHER = "*"
@@ -61,7 +61,7 @@ def text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, tuple | list):
-        return "".join(part.text for part in value if isinstance(part, TextPart))
+        return "".join(part.text for part in value if isinstance(part, m.TextPart))
     return json_text(value)
 
 
@@ -105,7 +105,7 @@ def content_filters(spelled: Mapping[type[Any], Callable[[Any], Any] | None]) ->
     def as_parts(value: Any) -> Any:
         if value is None:
             return None
-        parts = (TextPart(text=value),) if isinstance(value, str) else value
+        parts = (m.TextPart(text=value),) if isinstance(value, str) else value
         return [spell(part) for part in parts if (spell := spelled[type(part)]) is not None]
 
     def as_content(value: Any) -> Any:

@@ -8,8 +8,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
 
-from gateway import model
-from gateway.model import EVENTS, AnyPart, Event, Record
+import gateway.model as m
 from gateway.ports import Dialect
 
 from .expressions import BODY, WIRE
@@ -53,28 +52,28 @@ class ScopedName:
 Scope = Mapping[str, ScopedName]
 
 MODEL_ENUMS: dict[str, type[StrEnum]] = {
-    "block_kind": model.BlockKind,
-    "close_reason": model.CloseReason,
-    "fault": model.FaultCode,
-    "level": model.NoticeLevel,
-    "option_kind": model.OptionKind,
-    "outcome": model.Outcome,
-    "permission": model.Permission,
-    "resolution": model.Resolution,
-    "role": model.Role,
-    "scope_status": model.ScopeStatus,
-    "session_status": model.SessionStatus,
-    "stop_reason": model.StopReason,
-    "tool_origin": model.ToolOrigin,
-    "tool_status": model.ToolStatus,
-    "topic": model.AnnotationTopic,
-    "trigger": model.CompactionTrigger,
+    "block_kind": m.BlockKind,
+    "close_reason": m.CloseReason,
+    "fault": m.FaultCode,
+    "level": m.NoticeLevel,
+    "option_kind": m.OptionKind,
+    "outcome": m.Outcome,
+    "permission": m.Permission,
+    "resolution": m.Resolution,
+    "role": m.Role,
+    "scope_status": m.ScopeStatus,
+    "session_status": m.SessionStatus,
+    "stop_reason": m.StopReason,
+    "tool_origin": m.ToolOrigin,
+    "tool_status": m.ToolStatus,
+    "topic": m.AnnotationTopic,
+    "trigger": m.CompactionTrigger,
 }
-PART_TYPES: dict[str, type[Struct]] = {part.__struct_config__.tag: part for part in get_args(AnyPart)}
-BY_NAME: dict[str, type[Event]] = {event.name: event for event in EVENTS}
-EVENT_CUES: dict[str, tuple[type[Event], str]] = {
+PART_TYPES: dict[str, type[Struct]] = {part.__struct_config__.tag: part for part in get_args(m.AnyPart)}
+BY_NAME: dict[str, type[m.Event]] = {event.name: event for event in m.EVENTS}
+EVENT_CUES: dict[str, tuple[type[m.Event], str]] = {
     cue: (event, variant)
-    for event in EVENTS
+    for event in m.EVENTS
     for cue, variant in [(event.name, ""), *((f"{event.name}.{variant}", variant) for variant in event.variants)]
 }
 ENVELOPE_NAMES = {name: ScopedName(NameSource.ENVELOPE) for name in (WIRE, BODY)}
@@ -82,11 +81,11 @@ ERROR_NAMES = ("code", "details", "message", "param", "request_id", "retryable",
 
 _RECORD: Scope = {
     name: ScopedName(NameSource.RECORD, hint)
-    for name, hint in {**get_type_hints(Record), "event_id": str}.items() if name != "event"
+    for name, hint in {**get_type_hints(m.Record), "event_id": str}.items() if name != "event"
 }
 
 
-def event_scope(event: type[Event], variant: str, vocabulary: Vocabulary) -> Scope:
+def event_scope(event: type[m.Event], variant: str, vocabulary: Vocabulary) -> Scope:
     """The record's names, the event's fields, and what the dialect adds; the later win."""
     hints = get_type_hints(event)
     fields = {

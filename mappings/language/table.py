@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, TypeVar, get_type_hints
 
-from gateway.model import EVENTS, AnyCommand, Event, FaultCode
+import gateway.model as m
 from gateway.yaml_positions import Problem, Problems, YamlDocument
 
 from .check import COMMANDS_BY_KIND, SSE_SUFFIX, scope_of
@@ -52,7 +52,7 @@ class Table:
             self._speakers[framing] = self._compile(framing)
         return self._speakers[framing]
 
-    def silent(self, event: Event) -> bool:
+    def silent(self, event: m.Event) -> bool:
         """Is this event deliberately not said?"""
         return not self._draft.frames[self._cue_of(type(event), event.variant)]
 
@@ -60,7 +60,7 @@ class Table:
         """A REST body, as plain JSON-able values."""
         return to_builtins(self._objects[name](None, None, bindings))
 
-    def error(self, code: FaultCode, /, **bindings: Any) -> tuple[int, Any]:
+    def error(self, code: m.FaultCode, /, **bindings: Any) -> tuple[int, Any]:
         """The status and body of a refusal; what is not bound is null."""
         status, body = self._errors[code if code in self._errors else ANY_OTHER]
         status = code.status if status is None else status
@@ -85,10 +85,10 @@ class Table:
 
     # -- what is heard ------------------------------------------------------------------------------------------------
 
-    def command(self, message: str, /, **bindings: Any) -> AnyCommand:
+    def command(self, message: str, /, **bindings: Any) -> m.AnyCommand:
         """The command a client message stands for; raises `UnknownWord` for a word the table cannot read."""
         command, given = self._inputs[message]
-        made: AnyCommand = command(**given(None, None, bindings))
+        made: m.AnyCommand = command(**given(None, None, bindings))
         return made
 
     # -- compiling ----------------------------------------------------------------------------------------------------
@@ -124,11 +124,11 @@ class Table:
         cues = {cue: self._sayer(cue, frames, framing) for cue, frames in self._draft.frames.items()}
         events = {
             event: {variant: cues[self._cue_of(event, variant)] for variant in event.variants or ("",)}
-            for event in EVENTS
+            for event in m.EVENTS
         }
         return FrameEncoder(events, cues)
 
-    def _cue_of(self, event: type[Event], variant: str) -> str:
+    def _cue_of(self, event: type[m.Event], variant: str) -> str:
         cue = f"{event.name}.{variant}"
         return cue if cue in self._draft.frames else event.name
 

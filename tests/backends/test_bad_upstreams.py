@@ -12,9 +12,9 @@ import pytest
 import structlog
 import trustme
 
+import gateway.model as m
 from gateway.backends.kinds import kind_of
 from gateway.errors import BackendFailed, GatewayError, TimedOut
-from gateway.model import BlockDelta, BlockEnded, FaultCode, StopReason
 from gateway.ports import Backend
 from tests.support.backends import agui_server as agui_driving
 from tests.support.backends import messages_api as fake_messages
@@ -89,7 +89,7 @@ async def failed(kind: str, url: str, **settings: Any) -> tuple[GatewayError, st
         with pytest.raises(GatewayError) as caught:
             async with asyncio.timeout(30):
                 await play(made, turn)
-    return caught.value, "".join(event.delta for event in turn.all(BlockDelta))
+    return caught.value, "".join(event.delta for event in turn.all(m.BlockDelta))
 
 
 async def failing(kind: str, answer: Answer, **settings: Any) -> tuple[GatewayError, str]:
@@ -104,7 +104,7 @@ async def test_nobody_is_there(kind: str) -> None:
         taken.bind(("127.0.0.1", 0))
         error, _ = await failed(kind, f"http://127.0.0.1:{taken.getsockname()[1]}")
     assert "cannot be reached" in error.message
-    assert (error.fault.code, error.fault.retryable) == (FaultCode.BACKEND, True)
+    assert (error.fault.code, error.fault.retryable) == (m.FaultCode.BACKEND, True)
 
 
 async def test_a_redirect_to_another_host_is_not_followed(kind: str) -> None:
@@ -112,7 +112,7 @@ async def test_a_redirect_to_another_host_is_not_followed(kind: str) -> None:
         error, _ = await failing(kind, answers_with(b"", 307, Location=other.url))
         assert (other.asked, other.connections) == ([], 0)
     assert "points elsewhere; that is not followed" in error.message
-    assert error.fault.code is FaultCode.BACKEND
+    assert error.fault.code is m.FaultCode.BACKEND
 
 
 async def test_a_certificate_that_does_not_verify(kind: str) -> None:
@@ -122,20 +122,20 @@ async def test_a_certificate_that_does_not_verify(kind: str) -> None:
         error, _ = await failed(kind, server.url)
         assert server.asked == []
     assert "its certificate does not verify" in error.message
-    assert (error.fault.code, error.fault.retryable) == (FaultCode.BACKEND, False)
+    assert (error.fault.code, error.fault.retryable) == (m.FaultCode.BACKEND, False)
 
 
 # -- silence ----------------------------------------------------------------------------------------------------------
 
 async def test_one_that_hangs_before_its_first_byte(kind: str) -> None:
     error, _ = await failing(kind, hangs(Server()), first_byte_seconds=0.1)
-    assert type(error) is TimedOut and error.fault.code is FaultCode.TIMEOUT
+    assert type(error) is TimedOut and error.fault.code is m.FaultCode.TIMEOUT
 
 
 async def test_one_that_hangs_in_the_middle(kind: str) -> None:
     spoken = packet(UPSTREAMS[kind].begin + UPSTREAMS[kind].word("So far"))
     error, words = await failing(kind, hangs(Server(), head(), spoken), idle_seconds=0.1)
-    assert type(error) is TimedOut and error.fault.code is FaultCode.TIMEOUT
+    assert type(error) is TimedOut and error.fault.code is m.FaultCode.TIMEOUT
     assert words == "So far"
 
 
@@ -143,7 +143,7 @@ async def test_one_that_hangs_up_in_the_middle(kind: str) -> None:
     spoken = packet(UPSTREAMS[kind].begin + UPSTREAMS[kind].word("So far"))
     error, _ = await failing(kind, raw(head(), spoken))
     assert "broke" in error.message
-    assert (error.fault.code, error.fault.retryable) == (FaultCode.BACKEND, True)
+    assert (error.fault.code, error.fault.retryable) == (m.FaultCode.BACKEND, True)
 
 
 async def test_one_that_ends_without_an_end(kind: str) -> None:
@@ -164,7 +164,7 @@ async def test_what_cannot_be_read(kind: str, nonsense: bytes, words: str) -> No
     answer = stream(UPSTREAMS[kind].begin + UPSTREAMS[kind].word("So far"), nonsense, UPSTREAMS[kind].end(""))
     error, _ = await failing(kind, answer)
     assert words in error.message
-    assert (error.fault.code, error.fault.retryable) == (FaultCode.BACKEND, False)
+    assert (error.fault.code, error.fault.retryable) == (m.FaultCode.BACKEND, False)
 
 
 async def test_a_line_of_a_hundred_megabytes(kind: str) -> None:
@@ -179,7 +179,7 @@ async def test_a_line_of_a_hundred_megabytes(kind: str) -> None:
             sent += 1
 
     error, _ = await failing(kind, answer)
-    assert "an event of more than" in error.message and error.fault.code is FaultCode.BACKEND
+    assert "an event of more than" in error.message and error.fault.code is m.FaultCode.BACKEND
     assert sent < 100, "nobody listens to the end"
 
 
@@ -194,14 +194,14 @@ async def test_events_after_the_end_are_nothing(kind: str) -> None:
     told = UPSTREAMS[kind]
     whole = told.begin + told.word("All.") + told.end("")
     turn = await talked(kind, stream(whole + told.begin + told.word("More!") + b"data: nonsense\n\n" + told.end("")))
-    assert (turn.text, turn.stops) == ("All.", [StopReason.END_TURN])
+    assert (turn.text, turn.stops) == ("All.", [m.StopReason.END_TURN])
 
 
 async def test_a_reason_nobody_knows_is_an_end_and_a_line_in_the_journal(kind: str) -> None:
     told = UPSTREAMS[kind]
     with structlog.testing.capture_logs() as lines:
         turn = await talked(kind, stream(told.begin + told.word("All.") + told.end("moonrise")))
-    assert (turn.text, turn.stops) == ("All.", [StopReason.END_TURN])
+    assert (turn.text, turn.stops) == ("All.", [m.StopReason.END_TURN])
     assert [line["reason"] for line in lines if "unknown" in line["event"]] == ["moonrise"]
 
 
@@ -216,7 +216,7 @@ CALLING = {"openai": "tool_calls", "anthropic": "tool_use", "agui": ""}
 
 
 def made(turn: agui_driving.Turn) -> list[Any]:
-    return [event for event in turn.all(BlockEnded) if event.call is not None]
+    return [event for event in turn.all(m.BlockEnded) if event.call is not None]
 
 
 async def calling(kind: str, *calls: tuple[int, str, str]) -> agui_driving.Turn:

@@ -4,12 +4,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+import gateway.model as m
 from gateway.backends import load_scenario
 from gateway.backends.demo.directive_parser import ARGUMENT_PARSERS
 from gateway.backends.kinds import KINDS
 from gateway.backends.scripted.backend import ScriptedBackend
 from gateway.backends.scripted.scenario_schema import STEPS
-from gateway.model import Permission, SendMessage, Settings
 from tests.support.backends.turn_driver import FakeTurn, play, tell
 
 PAGE = (Path(__file__).parents[2] / "docs" / "backends.md").read_text("utf-8")
@@ -20,10 +20,10 @@ async def test_the_example_backend_works() -> None:
     names: dict[str, Any] = {}
     exec(EXAMPLES["python"], names)
     for permission, text in (
-        (Permission.ASK, "Your message has 5 characters."),
-        (Permission.DENY, "Your message has Tool call denied: the session does not allow it characters."),
+        (m.Permission.ASK, "Your message has 5 characters."),
+        (m.Permission.DENY, "Your message has Tool call denied: the session does not allow it characters."),
     ):
-        turn = FakeTurn(SendMessage(content="seven"), settings=Settings(tools={"measure": permission}))
+        turn = FakeTurn(m.SendMessage(content="seven"), settings=m.Settings(tools={"measure": permission}))
         assert (await play(names["Surveyor"](), turn)).text == text
         await names["Surveyor"]().close()
 

@@ -5,25 +5,9 @@ from collections.abc import AsyncGenerator, Callable
 
 import pytest
 
+import gateway.model as m
 from gateway.backends.replay import SessionReplayer, recorded_turns
 from gateway.errors import BackendFailed, Conflict, NotFound, Overloaded
-from gateway.model import (
-    BACKEND_EVENTS,
-    AnyEvent,
-    BlockDelta,
-    BlockEnded,
-    BlockKind,
-    BlockStarted,
-    Interrupt,
-    MessageEnded,
-    MessageStarted,
-    Question,
-    QuestionAsk,
-    Record,
-    SendMessage,
-    SessionView,
-    Withdraw,
-)
 from gateway.ports import BackendEvent, ReplayState, Turn
 from tests.support.engine.engine_fixture import EngineFixture, lawful
 
@@ -39,22 +23,22 @@ class Theatre:
         self.replays = SessionReplayer(self.stage.service, self.sleep)
 
     async def play(self, turn: Turn) -> AsyncGenerator[BackendEvent, None]:
-        assert isinstance(turn.command, SendMessage)
+        assert isinstance(turn.command, m.SendMessage)
         message, block = turn.mint("msg"), turn.mint("blk")
         self.stage.now += 2
-        yield MessageStarted(message_id=message)
-        yield BlockStarted(block_id=block, message_id=message, kind=BlockKind.TEXT)
+        yield m.MessageStarted(message_id=message)
+        yield m.BlockStarted(block_id=block, message_id=message, kind=m.BlockKind.TEXT)
         for delta in ("hel", "lo"):
             self.stage.now += 1
-            yield BlockDelta(block_id=block, message_id=message, kind=BlockKind.TEXT, delta=delta)
+            yield m.BlockDelta(block_id=block, message_id=message, kind=m.BlockKind.TEXT, delta=delta)
         if turn.command.content == "break":
             raise BackendFailed("it broke")
-        yield BlockEnded(block_id=block, message_id=message, kind=BlockKind.TEXT, text="hello")
-        yield MessageEnded(message_id=message)
+        yield m.BlockEnded(block_id=block, message_id=message, kind=m.BlockKind.TEXT, text="hello")
+        yield m.MessageEnded(message_id=message)
         if turn.command.content == "ask":
-            await turn.ask(QuestionAsk(questions=(Question(question="Which?"),)))
-            yield MessageStarted(message_id=f"{message}b")
-            yield MessageEnded(message_id=f"{message}b")
+            await turn.ask(m.QuestionAsk(questions=(m.Question(question="Which?"),)))
+            yield m.MessageStarted(message_id=f"{message}b")
+            yield m.MessageEnded(message_id=f"{message}b")
 
     async def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
@@ -68,14 +52,14 @@ class Theatre:
     async def told(self, *texts: str) -> str:
         view = await self.stage.service.create("ada", "agent", title="T")
         for text in texts:
-            await self.stage.service.submit("ada", view.session_id, [SendMessage(content=text)])
+            await self.stage.service.submit("ada", view.session_id, [m.SendMessage(content=text)])
             await self.until(lambda: view.status != "running")
         return view.session_id
 
-    async def again(self, session_id: str, speed: int = 1) -> SessionView:
+    async def again(self, session_id: str, speed: int = 1) -> m.SessionView:
         return await self.replays.start("ada", session_id, speed, {}, self.on_change)
 
-    async def over(self, view: SessionView) -> None:
+    async def over(self, view: m.SessionView) -> None:
         await self.until(lambda: self.replays.state("ada", view.session_id).status != "replaying")
 
     async def until(self, true: Callable[[], object]) -> None:
@@ -83,7 +67,7 @@ class Theatre:
             while not true():  # noqa: ASYNC110
                 await asyncio.sleep(0)
 
-    async def records(self, session_id: str) -> list[Record]:
+    async def records(self, session_id: str) -> list[m.Record]:
         return list(await self.stage.service.records("ada", session_id))
 
 
@@ -92,8 +76,8 @@ def theatre() -> Theatre:
     return Theatre()
 
 
-def said(records: list[Record]) -> list[AnyEvent]:
-    return [record.event for record in records if type(record.event) in BACKEND_EVENTS]
+def said(records: list[m.Record]) -> list[m.AnyEvent]:
+    return [record.event for record in records if type(record.event) in m.BACKEND_EVENTS]
 
 
 async def test_everything_happens_again(theatre: Theatre) -> None:
@@ -123,7 +107,7 @@ async def test_waiting_for_people_is_no_part_of_it(theatre: Theatre) -> None:
     session = await theatre.told("ask")
     theatre.stage.now += 5000
     (ask,) = (await theatre.stage.service.get("ada", session)).asks
-    await theatre.stage.service.submit("ada", session, [Withdraw(request_id=ask)])
+    await theatre.stage.service.submit("ada", session, [m.Withdraw(request_id=ask)])
     view = await theatre.stage.service.get("ada", session)
     await theatre.until(lambda: view.status == "idle")
     (turn,) = recorded_turns(await theatre.records(session))
@@ -156,7 +140,7 @@ async def test_rewound_turns_do_not_happen_again(theatre: Theatre) -> None:
 async def test_when_it_is_over_the_agent_goes_on(theatre: Theatre) -> None:
     view = await theatre.again(await theatre.told("one"))
     await theatre.over(view)
-    await theatre.stage.service.submit("ada", view.session_id, [SendMessage(content="more")])
+    await theatre.stage.service.submit("ada", view.session_id, [m.SendMessage(content="more")])
     await theatre.until(lambda: view.status == "idle")
     assert len(view.entries) == 4
 
@@ -167,11 +151,11 @@ async def test_it_is_stopped_and_the_agent_has_its_part_back(theatre: Theatre) -
     view = await theatre.again(source)
     await theatre.until(lambda: view.status == "running")
     with pytest.raises(Conflict):
-        await theatre.stage.service.submit("ada", view.session_id, [SendMessage(content="mine")])
+        await theatre.stage.service.submit("ada", view.session_id, [m.SendMessage(content="mine")])
     state = await theatre.replays.change("ada", view.session_id, stop=True)
     assert (state.status, view.status) == ("autonomous", "idle")
     theatre.hold.set()
-    await theatre.stage.service.submit("ada", view.session_id, [SendMessage(content="mine")])
+    await theatre.stage.service.submit("ada", view.session_id, [m.SendMessage(content="mine")])
     await theatre.until(lambda: view.status == "idle")
     assert view.entries[-2].content == "mine"
     assert (await theatre.replays.change("ada", view.session_id, stop=True)).status == "autonomous"
@@ -182,7 +166,7 @@ async def test_an_interrupted_replay_is_stopped(theatre: Theatre) -> None:
     theatre.hold = asyncio.Event()
     view = await theatre.again(source)
     await theatre.until(lambda: view.status == "running")
-    await theatre.stage.service.submit("ada", view.session_id, [Interrupt()])
+    await theatre.stage.service.submit("ada", view.session_id, [m.Interrupt()])
     theatre.hold.set()
     await theatre.over(view)
     assert theatre.states[-1].status == "stopped"

@@ -5,20 +5,8 @@ from typing import Any
 
 import pytest
 
+import gateway.model as m
 from gateway.backends import EventWriter, Tool, ToolCallResult, ToolExecutor, enabled_tools
-from gateway.model import (
-    AnyAsk,
-    DecidePermission,
-    Permission,
-    ReturnResult,
-    ScopeOpened,
-    SendMessage,
-    StopReason,
-    ToolOrigin,
-    ToolReturned,
-    ToolSpec,
-    Withdraw,
-)
 from gateway.ports import ScopedEvent
 from tests.support.backends.turn_driver import FakeTurn
 
@@ -29,7 +17,7 @@ class Gate:
     def __init__(self, name: str) -> None:
         self.open = asyncio.Event()
         self.left = False
-        self.tool = Tool(ToolSpec(name=name), self.work)
+        self.tool = Tool(m.ToolSpec(name=name), self.work)
 
     async def work(self, input: dict[str, Any], out: Any) -> ToolCallResult:
         try:
@@ -44,9 +32,9 @@ class Talk:
     """A message with calls, then the round they bring about."""
 
     def __init__(self, answering: Any = None, scope_id: str = "root", **said: Any) -> None:
-        self.turn = FakeTurn(SendMessage(content="", **said), **({"answering": answering} if answering else {}))
+        self.turn = FakeTurn(m.SendMessage(content="", **said), **({"answering": answering} if answering else {}))
         if scope_id != "root":
-            self.turn.record(ScopeOpened(parent="root"), scope_id)
+            self.turn.record(m.ScopeOpened(parent="root"), scope_id)
         self.pen = EventWriter(self.turn, scope_id)
         self.gates = {name: Gate(name) for name in "abc"}
         self.round = ToolExecutor(self.turn, self.pen, {name: gate.tool for name, gate in self.gates.items()})
@@ -58,18 +46,18 @@ class Talk:
         return event
 
     def call(
-        self, name: str, permission: Permission = Permission.ALLOW, origin: ToolOrigin = ToolOrigin.BUILTIN,
+        self, name: str, permission: m.Permission = m.Permission.ALLOW, origin: m.ToolOrigin = m.ToolOrigin.BUILTIN,
     ) -> None:
         for said in self.pen.call(name, {"n": 1}, call_id=name, permission=permission, origin=origin):
             self.hear(said)
 
     async def carry_out(self) -> list[str]:
-        self.hear(self.pen.end_message(stop_reason=StopReason.TOOL_USE))
+        self.hear(self.pen.end_message(stop_reason=m.StopReason.TOOL_USE))
         return [self.words(self.hear(said)) async for said in self.round.run()]
 
     @staticmethod
     def words(event: Any) -> str:
-        told = event.content if isinstance(event, ToolReturned) else event.variant or event.delta
+        told = event.content if isinstance(event, m.ToolReturned) else event.variant or event.delta
         return f"{event.call_id} {told}"
 
 
@@ -91,17 +79,17 @@ async def test_results_come_as_each_finishes() -> None:
 
 
 async def test_what_must_be_asked_is_asked_together_after_the_rest() -> None:
-    def answer(ask: AnyAsk, request_id: str) -> Any:
+    def answer(ask: m.AnyAsk, request_id: str) -> Any:
         if ask.kind == "client_tool":
-            return ReturnResult(request_id=request_id, content="mine", is_error=True)
-        return DecidePermission(request_id=request_id, granted=ask.call.name == "b", reason="never")  # type: ignore[union-attr]
+            return m.ReturnResult(request_id=request_id, content="mine", is_error=True)
+        return m.DecidePermission(request_id=request_id, granted=ask.call.name == "b", reason="never")  # type: ignore[union-attr]
 
     talk = Talk(answer)
-    talk.call("c", Permission.DENY)
-    talk.call("theirs", origin=ToolOrigin.CLIENT)
+    talk.call("c", m.Permission.DENY)
+    talk.call("theirs", origin=m.ToolOrigin.CLIENT)
     talk.call("a")
-    talk.call("b", Permission.ASK)
-    talk.call("x", Permission.ASK)
+    talk.call("b", m.Permission.ASK)
+    talk.call("x", m.Permission.ASK)
     talk.gates["a"].open.set()
     talk.gates["b"].open.set()
     assert await talk.carry_out() == [
@@ -111,13 +99,13 @@ async def test_what_must_be_asked_is_asked_together_after_the_rest() -> None:
         "theirs mine", "x Tool call denied: never", "b running", "b waiting", "b b",
     ]
     assert [[ask.kind for ask in asks] for asks in talk.turn.asks] == [["client_tool", "permission", "permission"]]
-    assert talk.round.results["theirs"].origin is ToolOrigin.CLIENT
+    assert talk.round.results["theirs"].origin is m.ToolOrigin.CLIENT
     assert talk.round.results["theirs"].is_error
 
 
 async def test_a_withdrawn_ask_cancels_its_call() -> None:
-    talk = Talk(lambda ask, request_id: Withdraw(request_id=request_id))
-    talk.call("a", Permission.ASK)
+    talk = Talk(lambda ask, request_id: m.Withdraw(request_id=request_id))
+    talk.call("a", m.Permission.ASK)
     assert await talk.carry_out() == ["a awaiting_input", "a cancelled", "a Tool call cancelled"]
 
 
@@ -129,13 +117,13 @@ async def test_an_unknown_tool_is_an_error_result() -> None:
 
 async def test_a_providers_call_is_left_alone() -> None:
     talk = Talk()
-    talk.call("web", origin=ToolOrigin.PROVIDER)
+    talk.call("web", origin=m.ToolOrigin.PROVIDER)
     assert await talk.carry_out() == []
 
 
 async def test_a_child_says_its_round_in_its_own_scope() -> None:
     talk = Talk(scope_id="scope_1")
-    talk.call("a", Permission.ASK)
+    talk.call("a", m.Permission.ASK)
     talk.gates["a"].open.set()
     await talk.carry_out()
     assert {record.scope_id for record in talk.turn.records if record.event.name.startswith(("tool", "input"))} \
@@ -158,7 +146,7 @@ async def test_a_tool_that_breaks_breaks_the_turn() -> None:
         raise ZeroDivisionError
 
     talk = Talk()
-    talk.round = ToolExecutor(talk.turn, talk.pen, {"a": Tool(ToolSpec(name="a"), work), "b": talk.gates["b"].tool})
+    talk.round = ToolExecutor(talk.turn, talk.pen, {"a": Tool(m.ToolSpec(name="a"), work), "b": talk.gates["b"].tool})
     talk.call("a")
     talk.call("b")
     talk.gates["b"].open.set()
@@ -168,9 +156,9 @@ async def test_a_tool_that_breaks_breaks_the_turn() -> None:
 
 async def test_where_nobody_can_be_asked_what_may_be_asked_for_is_done() -> None:
     talk = Talk(headless=True)
-    talk.call("a", Permission.ASK)
-    talk.call("b", Permission.DENY)
-    talk.call("theirs", origin=ToolOrigin.CLIENT)
+    talk.call("a", m.Permission.ASK)
+    talk.call("b", m.Permission.DENY)
+    talk.call("theirs", origin=m.ToolOrigin.CLIENT)
     talk.gates["a"].open.set()
     heard = await talk.carry_out()
     assert "a a" in heard
@@ -181,6 +169,6 @@ async def test_where_nobody_can_be_asked_what_may_be_asked_for_is_done() -> None
 async def test_a_plan_carries_nothing_out() -> None:
     talk = Talk(mode="planning")
     talk.call("a")
-    talk.call("b", Permission.ASK)
+    talk.call("b", m.Permission.ASK)
     assert [line.partition(":")[0] for line in await talk.carry_out()] == ["a Tool call denied", "b Tool call denied"]
     assert enabled_tools(talk.turn) == {}

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gateway.model as m
 from gateway.backends import Tool, ToolFailed, builtin_tools, enabled_tools
 from gateway.backends.tools import calculate, search
-from gateway.model import AgentCard, AgentTool, Permission, SendMessage, Settings, ToolSpec
 from tests.support.backends.turn_driver import FakeTurn
 
 TOOLS = builtin_tools(lambda: 0.0)
@@ -84,14 +84,14 @@ async def test_a_tool_without_parameters_takes_anything() -> None:
     async def work(input: dict[str, Any], out: Any) -> Any:
         raise ToolFailed("no luck")
 
-    result = await Tool(ToolSpec(name="any"), work).run({"a": 1}, print)
+    result = await Tool(m.ToolSpec(name="any"), work).run({"a": 1}, print)
     assert (result.content, result.is_error) == ("no luck", True)
 
 
 def test_enabled_is_the_sessions_choice_or_else_the_agents_own() -> None:
-    agent = AgentCard(name="a", tools=(AgentTool(spec=ToolSpec(name="t"), permission=Permission.ASK),))
-    command = SendMessage(content="")
-    assert enabled_tools(FakeTurn(command, agent=agent)) == {"t": Permission.ASK}
-    chosen = Settings(tools={"u": Permission.ALLOW})
-    assert enabled_tools(FakeTurn(command, agent=agent, settings=chosen)) == {"u": Permission.ALLOW}
-    assert enabled_tools(FakeTurn(command, agent=agent, settings=Settings(tools={}))) == {}
+    agent = m.AgentCard(name="a", tools=(m.AgentTool(spec=m.ToolSpec(name="t"), permission=m.Permission.ASK),))
+    command = m.SendMessage(content="")
+    assert enabled_tools(FakeTurn(command, agent=agent)) == {"t": m.Permission.ASK}
+    chosen = m.Settings(tools={"u": m.Permission.ALLOW})
+    assert enabled_tools(FakeTurn(command, agent=agent, settings=chosen)) == {"u": m.Permission.ALLOW}
+    assert enabled_tools(FakeTurn(command, agent=agent, settings=m.Settings(tools={}))) == {}

@@ -2,18 +2,18 @@
 
 import pytest
 
+import gateway.model as m
 from bench.measure import BenchFailure
 from bench.model_service import answer
 from bench.protocols import words
 from bench.scenarios.translation import decode_response, translation
-from gateway.model import BlockDelta, MessageEnded
 
 
 def test_what_the_model_says_is_heard_word_for_word() -> None:
     talk = words(40)
     said = decode_response(answer(talk))
-    assert [event.delta for event in said if isinstance(event, BlockDelta)] == list(talk.deltas)
-    assert isinstance(said[-1], MessageEnded)
+    assert [event.delta for event in said if isinstance(event, m.BlockDelta)] == list(talk.deltas)
+    assert isinstance(said[-1], m.MessageEnded)
     assert said[-1].usage.output_tokens == 40
 
 

@@ -9,24 +9,24 @@ from types import CodeType, FrameType
 
 import pytest
 
+import gateway.model as m
 from gateway.chat import conversation
 from gateway.chat.conversation import ChatLoop
 from gateway.chat.sync_client import SyncClient
 from gateway.chat.terminal_input import InterruptPressed, InterruptWatcher, LinePrompt
 from gateway.errors import BackendFailed, GatewayError
-from gateway.model import ContinuationAsk, ContinueTurn, Fault, FaultCode, NoticePosted, Outcome, SendMessage, Settings
 from gateway.ports.remote import NewRemoteSession, RemoteAsk, RemoteTurnEnd
 from tests.support.chat.scripted_server import RecordingScreen, ScriptedRemote, ScriptedUser
 
-ASK = RemoteAsk(ask=ContinuationAsk(turn=1, message="Go on?"), ref="r")
-NOTICE = NoticePosted(topic="t", title="n")
-FAULT = RemoteTurnEnd(outcome=Outcome.FAILED, fault=Fault(code=FaultCode.BACKEND, message="broken"))
+ASK = RemoteAsk(ask=m.ContinuationAsk(turn=1, message="Go on?"), ref="r")
+NOTICE = m.NoticePosted(topic="t", title="n")
+FAULT = RemoteTurnEnd(outcome=m.Outcome.FAILED, fault=m.Fault(code=m.FaultCode.BACKEND, message="broken"))
 
 
 def talk(remote: ScriptedRemote, person: ScriptedUser, *, patient: bool = True) -> tuple[int, RecordingScreen]:
     board = RecordingScreen()
     with InterruptWatcher() as bell, SyncClient(remote, bell) as line:
-        settings = Settings(model="m", system="be kind")
+        settings = m.Settings(model="m", system="be kind")
         code = ChatLoop(line, board, person, line.open(settings), settings=settings, is_interactive=patient).run()
     return code, board
 
@@ -39,13 +39,16 @@ def test_words_go_to_the_server_and_back() -> None:
     remote = ScriptedRemote([NOTICE, RemoteTurnEnd()], [RemoteTurnEnd()])
     code, board = talk(remote, ScriptedUser("hello", "", "/unknown thing"))
     assert code == 0
-    assert remote.said == [SendMessage(content="hello", model="m"), SendMessage(content="/unknown thing", model="m")]
+    assert remote.said == [
+        m.SendMessage(content="hello", model="m"),
+        m.SendMessage(content="/unknown thing", model="m"),
+    ]
     assert board.things == [NOTICE, RemoteTurnEnd(), RemoteTurnEnd()]
     assert [opening.settings.system for opening in remote.openings] == ["be kind"]
 
 
 def test_a_session_that_was_there_keeps_its_settings_and_a_new_one_gets_ours() -> None:
-    remote, ours = ScriptedRemote([RemoteTurnEnd()], [RemoteTurnEnd()]), Settings(system="be kind")
+    remote, ours = ScriptedRemote([RemoteTurnEnd()], [RemoteTurnEnd()]), m.Settings(system="be kind")
     with InterruptWatcher() as bell, SyncClient(remote, bell) as line:
         session_id = line.join("sess_old").session_id
         person = ScriptedUser("hello", "/new", "again")
@@ -60,7 +63,7 @@ def test_a_session_that_was_there_keeps_its_settings_and_a_new_one_gets_ours() -
 def test_what_is_asked_is_answered() -> None:
     remote = ScriptedRemote([ASK], [RemoteTurnEnd()])
     assert talk(remote, ScriptedUser("hello", "n"))[0] == 0
-    assert remote.answers == [ContinueTurn(request_id="r", proceed=False)]
+    assert remote.answers == [m.ContinueTurn(request_id="r", proceed=False)]
 
 
 def test_commands_of_the_prompt() -> None:
@@ -104,7 +107,7 @@ def test_ctrl_c_while_the_agent_speaks_interrupts_it() -> None:
     code, board = talk(remote, ScriptedUser("hello", "again"))
     assert (code, remote.interrupted, len(remote.said)) == (0, 1, 2)
     assert isinstance(board.things[1], RemoteTurnEnd)
-    assert board.things[1].outcome is Outcome.INTERRUPTED
+    assert board.things[1].outcome is m.Outcome.INTERRUPTED
 
 
 def test_a_second_ctrl_c_leaves_at_once() -> None:
@@ -190,8 +193,10 @@ def pressed(presser: Presser) -> int:
         before = sys.gettrace()
         sys.settrace(presser)
         try:
-            session_id = line.open(Settings())
-            return ChatLoop(line, RecordingScreen(), lines, session_id, settings=Settings(), is_interactive=True).run()
+            session_id = line.open(m.Settings())
+            return ChatLoop(
+                line, RecordingScreen(), lines, session_id, settings=m.Settings(), is_interactive=True
+            ).run()
         except InterruptPressed:
             return 130  # there was no session yet
         finally:

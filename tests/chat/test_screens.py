@@ -4,37 +4,15 @@ import io
 
 from rich.console import Console
 
+import gateway.model as m
 from gateway.chat.screens import PlainScreen, TerminalScreen
 from gateway.chat.text_layout import TerminalWriter
 from gateway.client import StreamAssembler
 from gateway.ids import make_mint
-from gateway.model import (
-    AnnotationTopic,
-    BlockKind,
-    DataPart,
-    Fault,
-    FaultCode,
-    FaultRaised,
-    ImagePart,
-    MessageAnnotated,
-    NoticeLevel,
-    NoticePosted,
-    Outcome,
-    QuestionAsk,
-    ScopeMessage,
-    ScopeOpened,
-    ScopeStatus,
-    ScopeStatusChanged,
-    SessionCompacted,
-    SessionUpdated,
-    StopReason,
-    ToolCall,
-    Usage,
-)
 from gateway.ports import ScopedEvent
 from gateway.ports.remote import DecodedItem, RemoteAsk, RemoteTurnEnd
 
-CALL = ToolCall(call_id="c1", name="calc", input={"expression": "6*7"})
+CALL = m.ToolCall(call_id="c1", name="calc", input={"expression": "6*7"})
 
 
 class Show:
@@ -58,13 +36,13 @@ class Show:
 def test_words_thoughts_calls_and_results() -> None:
     show, scribe = Show(), StreamAssembler(make_mint("s"))
     seen = show.see(
-        *scribe.text_delta("t", "Let me\nsee.", BlockKind.THINKING),
+        *scribe.text_delta("t", "Let me\nsee.", m.BlockKind.THINKING),
         *scribe.end("t"),
         *scribe.text_delta("w", "well, "),
         *scribe.text_delta("w", "well"),
         *scribe.end("w"),
         *scribe.whole_call("k", CALL),
-        *scribe.finish(StopReason.TOOL_USE, Usage(input_tokens=3, output_tokens=4, thinking_tokens=2)),
+        *scribe.finish(m.StopReason.TOOL_USE, m.Usage(input_tokens=3, output_tokens=4, thinking_tokens=2)),
         *scribe.output("c1", "working\n"),
         *scribe.returned("c1", "42"),
     )
@@ -77,32 +55,38 @@ def test_words_thoughts_calls_and_results() -> None:
 
 def test_long_results_are_folded_and_errors_shown() -> None:
     show, scribe = Show(), StreamAssembler(make_mint("s"))
-    show.see(*scribe.whole_call("k", CALL), *scribe.finish(StopReason.TOOL_USE))
+    show.see(*scribe.whole_call("k", CALL), *scribe.finish(m.StopReason.TOOL_USE))
     assert show.see(*scribe.returned("c1", "\n".join("123456"), is_error=True)) == (
         "  └ 1\n    2\n    3\n    4\n    … 2 more lines\n")
 
 
 def test_results_of_parallel_calls_name_their_tool() -> None:
     show, scribe = Show(), StreamAssembler(make_mint("s"))
-    calls = [CALL, ToolCall(call_id="c2", name="clock"), ToolCall(call_id="c3", name="calc", input={"expression": "1"})]
+    calls = [
+        CALL,
+        m.ToolCall(call_id="c2", name="clock"),
+        m.ToolCall(call_id="c3", name="calc", input={"expression": "1"}),
+    ]
     for number, call in enumerate(calls):
         show.see(*scribe.whole_call(str(number), call))
-    show.see(*scribe.finish(StopReason.TOOL_USE))
+    show.see(*scribe.finish(m.StopReason.TOOL_USE))
     results = [*scribe.returned("c2", "noon\nsharp"), *scribe.returned("c1", "42"), *scribe.returned("c3", "1")]
     assert show.see(*results) == (
         '  └ clock: noon\n    sharp\n  └ calc {"expression":"6*7"}: 42\n  └ calc {"expression":"1"}: 1\n')
-    show.see(*scribe.whole_call("k", ToolCall(call_id="c4", name="calc")), *scribe.finish(StopReason.TOOL_USE))
+    show.see(*scribe.whole_call("k", m.ToolCall(call_id="c4", name="calc")), *scribe.finish(m.StopReason.TOOL_USE))
     assert show.see(*scribe.returned("c4", "7")) == "  └ 7\n", "it is alone"
 
 
 def test_a_question_is_shown_without_the_call_that_carries_it() -> None:
-    question = ToolCall(call_id="q", name="Ask", input={"questions": [{"question": "Which?"}]})
-    asked = RemoteAsk(ask=QuestionAsk(questions=(), call=question), ref="r")
+    question = m.ToolCall(call_id="q", name="Ask", input={"questions": [{"question": "Which?"}]})
+    asked = RemoteAsk(ask=m.QuestionAsk(questions=(), call=question), ref="r")
     show, scribe = Show(), StreamAssembler(make_mint("s"))
-    assert show.see(*scribe.whole_call("k", question), *scribe.finish(StopReason.TOOL_USE), asked) == ""
+    assert show.see(*scribe.whole_call("k", question), *scribe.finish(m.StopReason.TOOL_USE), asked) == ""
     assert show.see(*scribe.returned("q", "Red")) == "  └ Red\n"
     show, scribe = Show(), StreamAssembler(make_mint("s"))
-    seen = show.see(*scribe.whole_call("k", question), *scribe.finish(StopReason.TOOL_USE), *scribe.returned("q", "no"))
+    seen = show.see(
+        *scribe.whole_call("k", question), *scribe.finish(m.StopReason.TOOL_USE), *scribe.returned("q", "no")
+    )
     assert seen == '● Ask {"questions":[{"question":"Which?"}]}\n  └ no\n', "nobody was asked"
 
 
@@ -148,11 +132,11 @@ def test_a_word_is_held_until_it_is_whole_or_nothing_follows() -> None:
 def test_sub_agents_stand_to_the_right() -> None:
     show, scribe = Show(), StreamAssembler(make_mint("s"), "scope_1")
     seen = show.see(
-        ScopedEvent("scope_1", ScopeOpened(parent="root", title="Helper")),
+        ScopedEvent("scope_1", m.ScopeOpened(parent="root", title="Helper")),
         *scribe.text_delta("w", "one\ntwo"),
         *scribe.finish(),
-        ScopedEvent("scope_1", ScopeMessage(sender="scope_1", recipient="root", content="done")),
-        ScopedEvent("scope_1", ScopeStatusChanged(status=ScopeStatus.ENDED)),
+        ScopedEvent("scope_1", m.ScopeMessage(sender="scope_1", recipient="root", content="done")),
+        ScopedEvent("scope_1", m.ScopeStatusChanged(status=m.ScopeStatus.ENDED)),
     )
     assert seen == "▼ sub-agent Helper\n│ one\n│ two\n│ ✉ done\n▲ sub-agent is done\n"
 
@@ -160,12 +144,12 @@ def test_sub_agents_stand_to_the_right() -> None:
 def test_everything_else_is_a_line() -> None:
     show, scribe = Show(), StreamAssembler(make_mint("s"))
     seen = show.see(
-        *scribe.image(ImagePart(url="https://x/y.png")), *scribe.data(DataPart(type="plan", content=[1])),
-        MessageAnnotated(message_id="m", topic=AnnotationTopic.INTENT, content="demo"), *scribe.finish(),
-        NoticePosted(topic="t", title="mind\nthe gap", level=NoticeLevel.WARNING), SessionUpdated(title="Trip"),
-        SessionUpdated(metadata={}), SessionCompacted(compaction_id="c", summary="all of it"),
-        FaultRaised(fault=Fault(code=FaultCode.BACKEND, message="hm")),
-        RemoteAsk(ask=QuestionAsk(questions=()), ref="r"),
+        *scribe.image(m.ImagePart(url="https://x/y.png")), *scribe.data(m.DataPart(type="plan", content=[1])),
+        m.MessageAnnotated(message_id="m", topic=m.AnnotationTopic.INTENT, content="demo"), *scribe.finish(),
+        m.NoticePosted(topic="t", title="mind\nthe gap", level=m.NoticeLevel.WARNING), m.SessionUpdated(title="Trip"),
+        m.SessionUpdated(metadata={}), m.SessionCompacted(compaction_id="c", summary="all of it"),
+        m.FaultRaised(fault=m.Fault(code=m.FaultCode.BACKEND, message="hm")),
+        RemoteAsk(ask=m.QuestionAsk(questions=()), ref="r"),
     )
     assert seen.splitlines() == [
         "[image] https://x/y.png", "[plan] [1]", 'intent: "demo"', "! mind the gap", "title: Trip",
@@ -174,14 +158,14 @@ def test_everything_else_is_a_line() -> None:
 
 
 def test_ends_that_a_reader_would_not_guess() -> None:
-    fault = Fault(code=FaultCode.BACKEND, message="broken")
-    assert Show().see(RemoteTurnEnd(outcome=Outcome.FAILED, stop_reason=StopReason.ERROR, fault=fault)) == (
+    fault = m.Fault(code=m.FaultCode.BACKEND, message="broken")
+    assert Show().see(RemoteTurnEnd(outcome=m.Outcome.FAILED, stop_reason=m.StopReason.ERROR, fault=fault)) == (
         "the agent failed: broken\n0.0 s\n")
     assert (
-        Show().see(RemoteTurnEnd(outcome=Outcome.INTERRUPTED, stop_reason=StopReason.INTERRUPTED))
+        Show().see(RemoteTurnEnd(outcome=m.Outcome.INTERRUPTED, stop_reason=m.StopReason.INTERRUPTED))
         == "interrupted\n0.0 s\n"
     )
-    assert Show().see(RemoteTurnEnd(stop_reason=StopReason.REFUSAL, result={"a": 1})) == (
+    assert Show().see(RemoteTurnEnd(stop_reason=m.StopReason.REFUSAL, result={"a": 1})) == (
         'it refused to go on\n{"a":1}\n0.0 s\n')
 
 
@@ -195,7 +179,7 @@ def test_raw_shows_events() -> None:
     show = Show()
     show.screen.is_raw = True
     seen = show.see(
-        NoticePosted(topic="t", title="n"), ScopedEvent("scope_1", ScopeOpened(parent="root")), RemoteTurnEnd()
+        m.NoticePosted(topic="t", title="n"), ScopedEvent("scope_1", m.ScopeOpened(parent="root")), RemoteTurnEnd()
     )
     assert seen.splitlines() == [
         'notice.posted {"topic":"t","title":"n"}', '[scope_1] scope.opened {"parent":"root"}',
@@ -221,14 +205,14 @@ def test_a_pipe_gets_words_and_pictures_of_the_agent_alone() -> None:
     screen.begin_turn()
     child = StreamAssembler(make_mint("c"), "scope_1")
     for heard in (
-        *scribe.text_delta("t", "hm", BlockKind.THINKING),
+        *scribe.text_delta("t", "hm", m.BlockKind.THINKING),
         *scribe.end("t"),
         *scribe.text_delta("w", "hi\x07"),
         *scribe.end("w"),
         *child.text_delta("w", "not me"),
-        *scribe.image(ImagePart(url="https://x")),
+        *scribe.image(m.ImagePart(url="https://x")),
         *scribe.finish(),
-        NoticePosted(topic="t", title="n"),
+        m.NoticePosted(topic="t", title="n"),
     ):
         screen.show(heard)
     screen.note("nobody reads this")
@@ -239,9 +223,9 @@ def test_a_pipe_gets_words_and_pictures_of_the_agent_alone() -> None:
 def test_a_pipe_is_told_of_trouble_on_the_other_side() -> None:
     reply, beside = io.StringIO(), io.StringIO()
     screen = PlainScreen(reply, beside)
-    screen.show(RemoteTurnEnd(fault=Fault(code=FaultCode.BACKEND, message="broken")))
+    screen.show(RemoteTurnEnd(fault=m.Fault(code=m.FaultCode.BACKEND, message="broken")))
     screen.ask("? well")
     assert (reply.getvalue(), beside.getvalue()) == ("", "the agent failed: broken\n? well\n")
     screen.is_raw = True
-    screen.show(NoticePosted(topic="t", title="n"))
+    screen.show(m.NoticePosted(topic="t", title="n"))
     assert reply.getvalue() == 'notice.posted {"topic":"t","title":"n"}\n'

@@ -8,23 +8,23 @@ from contextlib import aclosing
 
 import pytest
 
+import gateway.model as m
 from gateway.chat.sync_client import SyncClient
 from gateway.chat.terminal_input import InterruptWatcher
 from gateway.errors import BackendFailed, TimedOut
-from gateway.model import Compact, NoticePosted, SendMessage, Settings
 from gateway.ports.remote import DecodedItem, RemoteTurnEnd
 from tests.support.chat.scripted_server import ScriptedRemote
 
-HELLO = SendMessage(content="hello")
-NOTICE = NoticePosted(topic="t", title="n")
+HELLO = m.SendMessage(content="hello")
+NOTICE = m.NoticePosted(topic="t", title="n")
 
 
 def test_what_is_heard_comes_one_by_one() -> None:
     remote = ScriptedRemote([NOTICE, RemoteTurnEnd()])
     with InterruptWatcher() as bell, SyncClient(remote, bell) as line:
         assert line.about().name == "scripted"
-        assert line.open(Settings()) == "sess_1"
-        stream = line.start_turn("sess_1", HELLO, Settings())
+        assert line.open(m.Settings()) == "sess_1"
+        stream = line.start_turn("sess_1", HELLO, m.Settings())
         assert [stream.next(), stream.next(), stream.next()] == [NOTICE, RemoteTurnEnd(), None]
         stream.close()
     assert remote.closed
@@ -33,7 +33,7 @@ def test_what_is_heard_comes_one_by_one() -> None:
 def test_whoever_breaks_off_waiting_misses_nothing() -> None:
     remote = ScriptedRemote([NOTICE, None])
     with InterruptWatcher() as bell, SyncClient(remote, bell) as line:
-        stream = line.start_turn("sess_1", HELLO, Settings())
+        stream = line.start_turn("sess_1", HELLO, m.Settings())
         assert stream.next() == NOTICE
         with pytest.raises(TimedOut):
             stream.next(0.05)
@@ -51,7 +51,7 @@ def test_a_failure_is_raised_where_it_was_waited_for() -> None:
 
 def test_a_stream_nobody_listens_to_is_closed() -> None:
     with InterruptWatcher() as bell, SyncClient(ScriptedRemote([None]), bell) as line:
-        stream = line.start_turn("sess_1", HELLO, Settings())
+        stream = line.start_turn("sess_1", HELLO, m.Settings())
         with pytest.raises(TimedOut):
             stream.next(0.05)
         stream.close()
@@ -63,7 +63,7 @@ def test_a_stream_that_is_still_heard_is_closed_by_whoever_leaves() -> None:
 
     class Layered(ScriptedRemote):
         async def start_turn(
-            self, session_id: str, command: SendMessage | Compact, settings: Settings | None = None,
+            self, session_id: str, command: m.SendMessage | m.Compact, settings: m.Settings | None = None,
         ) -> AsyncGenerator[DecodedItem, None]:
             async with aclosing(self._inner()) as inner:
                 try:
@@ -83,11 +83,11 @@ def test_a_stream_that_is_still_heard_is_closed_by_whoever_leaves() -> None:
             closed.append("remote")
 
     with InterruptWatcher() as bell, SyncClient(Layered(), bell) as line:
-        assert line.start_turn("sess_1", HELLO, Settings()).next(60) == NOTICE
+        assert line.start_turn("sess_1", HELLO, m.Settings()).next(60) == NOTICE
     assert closed == ["outer", "inner", "remote"]
     closed.clear()
     with InterruptWatcher() as bell, SyncClient(Layered(), bell) as line:
-        stream = line.start_turn("sess_1", HELLO, Settings())
+        stream = line.start_turn("sess_1", HELLO, m.Settings())
         assert stream.next(60) == NOTICE
         with pytest.raises(TimedOut):
             stream.next(0.05)  # and still waits for more

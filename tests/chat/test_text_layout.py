@@ -2,8 +2,8 @@
 
 import pytest
 
+import gateway.model as m
 from gateway.chat.text_layout import as_json, escape_controls, first_lines, indented_json, shorten
-from gateway.model import DataPart, FilePart, ImagePart, TextPart, ToolCall, ToolUsePart
 
 
 @pytest.mark.parametrize(("text", "shown"), [
@@ -28,8 +28,8 @@ def test_results_are_folded() -> None:
 
 def test_every_part_has_words() -> None:
     parts = (
-        TextPart(text="hi"), ImagePart(url="https://x/y.png"), FilePart(name="a.txt"),
-        DataPart(type="plan", content={"a": 1}), ToolUsePart(call=ToolCall(call_id="c", name="calc")),
+        m.TextPart(text="hi"), m.ImagePart(url="https://x/y.png"), m.FilePart(name="a.txt"),
+        m.DataPart(type="plan", content={"a": 1}), m.ToolUsePart(call=m.ToolCall(call_id="c", name="calc")),
     )
     assert first_lines(parts, 9) == ["hi", "[image] https://x/y.png", "[file] a.txt", '[plan] {"a":1}', "[call] calc"]
 

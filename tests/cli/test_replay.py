@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from gateway.model import Record, SessionCreated, Settings, TurnStarted, decode_record, encode_record
+import gateway.model as m
 
 Run = Callable[..., Result]
 RECORDS = [
-    Record(seq=1, at=1.0, session_id="sess_1", event=SessionCreated(agent="demo", settings=Settings(
+    m.Record(seq=1, at=1.0, session_id="sess_1", event=m.SessionCreated(agent="demo", settings=m.Settings(
         secrets={"openai": "s3cret"}))),
-    Record(seq=2, at=2.0, session_id="sess_1", turn_id="turn_1", event=TurnStarted(command_id="cmd_1")),
+    m.Record(seq=2, at=2.0, session_id="sess_1", turn_id="turn_1", event=m.TurnStarted(command_id="cmd_1")),
 ]
 
 
@@ -23,7 +23,7 @@ class Server(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         allowed = self.headers["Authorization"] == "Bearer dgm_good"
-        bodies = {"/replay/sess_1": b"\n".join(map(encode_record, RECORDS)) + b"\n", "/replay/odd": b"<html>\n"}
+        bodies = {"/replay/sess_1": b"\n".join(map(m.encode_record, RECORDS)) + b"\n", "/replay/odd": b"<html>\n"}
         body = bodies.get(self.path, b"")
         self.send_response(200 if allowed and body else 404 if allowed else 401)
         self.send_header("Content-Length", str(len(body) if allowed else 0))
@@ -55,7 +55,7 @@ def test_records_are_lines_without_secrets(dragoman: Run, url: str) -> None:
 def test_json_is_whole_but_without_secrets(dragoman: Run, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRAGOMAN_KEY", "dgm_good")
     result = dragoman("replay", "sess_1", "--url", url + "/", "--json")
-    records = [decode_record(line) for line in result.stdout.splitlines()]
+    records = [m.decode_record(line) for line in result.stdout.splitlines()]
     assert records[1] == RECORDS[1]
     assert "s3cret" not in result.output
 

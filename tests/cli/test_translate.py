@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+import gateway.model as m
 from gateway.cli import app
-from gateway.model import Record, decode_record
 from tests.cli.conftest import program
 from tests.support import fork_server
 
@@ -98,7 +98,7 @@ def test_files_in_and_out(home: Path) -> None:
     (home / "in.sse").write_bytes(BEGINNING + REST)
     done = translate("--from", "aap", "--to", "canonical", "in.sse", "-o", "out.jsonl")
     assert (done.exit_code, done.stdout) == (0, "")
-    records = [decode_record(line) for line in (home / "out.jsonl").read_bytes().splitlines()[1:]]
+    records = [m.decode_record(line) for line in (home / "out.jsonl").read_bytes().splitlines()[1:]]
     assert [record.event.name for record in records[:3]] == ["session.created", "turn.started", "message.started"]
     again = translate("--from", "aap", "--to", "cas", "in.sse", "-o", "out.jsonl")
     assert (again.exit_code, again.stderr) == (2, "out.jsonl is there already; remove it, or choose another name\n")
@@ -165,8 +165,8 @@ def test_one_session_of_many() -> None:
     assert {record.session_id for record in records_of(done)} == {"s"}
 
 
-def records_of(done: Result) -> list[Record]:
-    return [decode_record(line) for line in done.stdout_bytes.splitlines()[1:]]
+def records_of(done: Result) -> list[m.Record]:
+    return [m.decode_record(line) for line in done.stdout_bytes.splitlines()[1:]]
 
 
 @pytest.mark.parametrize(("words", "told"), [

@@ -4,28 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gateway.model as m
 from gateway.backends import EventWriter
-from gateway.model import (
-    ROOT,
-    AnnotationTopic,
-    BlockDelta,
-    BlockEnded,
-    BlockKind,
-    Grammar,
-    GrammarError,
-    SendMessage,
-    StopReason,
-    ToolOrigin,
-    TurnStarted,
-    Usage,
-)
 from gateway.ports import ScopedEvent
 from tests.support.backends.turn_driver import FakeTurn
 
 
 @pytest.fixture
 def pen() -> EventWriter:
-    return EventWriter(FakeTurn(SendMessage(content="")), clock=iter((10.0, 10.25)).__next__)
+    return EventWriter(FakeTurn(m.SendMessage(content="")), clock=iter((10.0, 10.25)).__next__)
 
 
 def test_a_block_ends_with_the_sum_of_its_deltas(pen: EventWriter) -> None:
@@ -33,21 +20,21 @@ def test_a_block_ends_with_the_sum_of_its_deltas(pen: EventWriter) -> None:
     pen.start()
     deltas = [pen.delta("one "), pen.delta("two")]
     ended = pen.end()
-    assert [delta.delta for delta in deltas if isinstance(delta, BlockDelta)] == ["one ", "two"]
-    assert isinstance(ended, BlockEnded)
+    assert [delta.delta for delta in deltas if isinstance(delta, m.BlockDelta)] == ["one ", "two"]
+    assert isinstance(ended, m.BlockEnded)
     assert ended.text == "one two"
-    assert pen.texts == [(BlockKind.TEXT, "one two")]
+    assert pen.texts == [(m.BlockKind.TEXT, "one two")]
 
 
 def test_a_message_knows_how_long_it_took(pen: EventWriter) -> None:
     pen.start_message()
-    ended = pen.end_message(stop_reason=StopReason.REFUSAL, usage=Usage(output_tokens=3))
-    assert (ended.duration_ms, ended.stop_reason, ended.usage.output_tokens) == (250, StopReason.REFUSAL, 3)
+    ended = pen.end_message(stop_reason=m.StopReason.REFUSAL, usage=m.Usage(output_tokens=3))
+    assert (ended.duration_ms, ended.stop_reason, ended.usage.output_tokens) == (250, m.StopReason.REFUSAL, 3)
 
 
 def test_a_call_is_written_in_pieces_and_parsed_from_them(pen: EventWriter) -> None:
     pen.start_message()
-    started, *pieces, ended = pen.call("calc", {"expression": "1 + 1 + 1 + 1"}, origin=ToolOrigin.MCP, server="s")
+    started, *pieces, ended = pen.call("calc", {"expression": "1 + 1 + 1 + 1"}, origin=m.ToolOrigin.MCP, server="s")
     assert len(pieces) > 1
     assert started.call.input == {}
     assert ended.call == pen.calls[0]
@@ -70,9 +57,9 @@ def test_a_call_without_deltas_has_an_empty_input(pen: EventWriter) -> None:
 
 
 def test_a_childs_pen_says_everything_in_its_scope() -> None:
-    pen = EventWriter(FakeTurn(SendMessage(content="")), "scope_1")
+    pen = EventWriter(FakeTurn(m.SendMessage(content="")), "scope_1")
     said = [pen.start_message(), *pen.think("hm", "sig"), *pen.text("hi"), *pen.image("data:,"), *pen.data("card", 1),
-            pen.annotate(AnnotationTopic.SEARCH, "x"), pen.end_message()]
+            pen.annotate(m.AnnotationTopic.SEARCH, "x"), pen.end_message()]
     assert all(isinstance(one, ScopedEvent) and one.scope_id == "scope_1" for one in said)
 
 
@@ -89,20 +76,20 @@ def test_close_says_the_missing_ends_and_nothing_else(pen: EventWriter) -> None:
     lambda pen: pen.end(),
     lambda pen: pen.start(),
     lambda pen: pen.end_message(),
-    lambda pen: pen.annotate(AnnotationTopic.SEARCH, ""),
+    lambda pen: pen.annotate(m.AnnotationTopic.SEARCH, ""),
     lambda pen: (pen.start_message(), pen.start_message()),
     lambda pen: (pen.start_message(), pen.start(), pen.start()),
     lambda pen: (pen.start_message(), pen.start(), pen.end_message()),
-    lambda pen: (pen.start_message(), pen.start(BlockKind.TOOL_USE)),
-    lambda pen: (pen.start_message(), pen.start(BlockKind.IMAGE)),
+    lambda pen: (pen.start_message(), pen.start(m.BlockKind.TOOL_USE)),
+    lambda pen: (pen.start_message(), pen.start(m.BlockKind.IMAGE)),
     lambda pen: (pen.start_message(), pen.start(), pen.call("x")),
 ])
 def test_what_would_break_the_grammar_is_refused(pen: EventWriter, write: object) -> None:
-    with pytest.raises(GrammarError):
+    with pytest.raises(m.GrammarError):
         write(pen)  # type: ignore[operator]
 
 
-_TOPIC = (AnnotationTopic.INTENT, "chat")
+_TOPIC = (m.AnnotationTopic.INTENT, "chat")
 MOVES = st.sampled_from((
     "start_message", "end_message", "start", "think", "delta", "end", "call", "image", "close", "annotate",
 ))
@@ -110,13 +97,13 @@ MOVES = st.sampled_from((
 
 @given(st.lists(MOVES, max_size=40))
 def test_whatever_is_tried_only_grammar_comes_out(moves: list[str]) -> None:
-    pen, grammar = EventWriter(FakeTurn(SendMessage(content=""))), Grammar()
-    grammar.check(TurnStarted(command_id="c"))
+    pen, grammar = EventWriter(FakeTurn(m.SendMessage(content=""))), m.Grammar()
+    grammar.check(m.TurnStarted(command_id="c"))
     given = {"think": ("a",), "delta": ("b",), "call": ("c", {"d": [1]}), "image": ("e",), "annotate": _TOPIC}
     for move in moves:
         try:
             said = getattr(pen, move)(*given.get(move, ()))
-        except GrammarError:
+        except m.GrammarError:
             continue
         for event in said if isinstance(said, list) else [said]:
-            grammar.check(event, ROOT)
+            grammar.check(event, m.ROOT)

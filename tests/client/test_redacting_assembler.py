@@ -6,28 +6,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gateway.model as m
 from gateway.client.redacting_assembler import RedactingAssembler
 from gateway.ids import make_mint
-from gateway.model import BlockDelta, BlockEnded, BlockKind, Grammar, ToolCall, TurnStarted
 from tests.support.backends.model_services import KEY, chat, chunk, talked
 from tests.support.backends.model_services import call as call_piece
 
 OTHER = "another-secret-of-some-length"
 
 
-def taken_down(*pieces: str, kind: BlockKind = BlockKind.TEXT) -> tuple[list[str], str]:
+def taken_down(*pieces: str, kind: m.BlockKind = m.BlockKind.TEXT) -> tuple[list[str], str]:
     """The deltas, and the whole; held to the grammar."""
     scribe = RedactingAssembler(make_mint("t"), (KEY, OTHER, "short"))
     said: list[Any] = scribe.begin()
     for piece in pieces:
         said += scribe.text_delta("k", piece, kind)
     said += scribe.finish()
-    grammar = Grammar()
-    grammar.check(TurnStarted(command_id="c"))
+    grammar = m.Grammar()
+    grammar.check(m.TurnStarted(command_id="c"))
     for event in said:
         grammar.check(event)
-    return ([event.delta for event in said if isinstance(event, BlockDelta)],
-            "".join(event.text or "" for event in said if isinstance(event, BlockEnded)))
+    return ([event.delta for event in said if isinstance(event, m.BlockDelta)],
+            "".join(event.text or "" for event in said if isinstance(event, m.BlockEnded)))
 
 
 def test_other_words_pass_as_they_come() -> None:
@@ -35,8 +35,8 @@ def test_other_words_pass_as_they_come() -> None:
     assert taken_down(*pieces)[0] == pieces
 
 
-@pytest.mark.parametrize("kind", [BlockKind.TEXT, BlockKind.THINKING])
-def test_a_key_in_two_pieces_wherever_it_is_cut(kind: BlockKind) -> None:
+@pytest.mark.parametrize("kind", [m.BlockKind.TEXT, m.BlockKind.THINKING])
+def test_a_key_in_two_pieces_wherever_it_is_cut(kind: m.BlockKind) -> None:
     for cut in range(len(KEY) + 1):
         _, whole = taken_down(f"It is {KEY[:cut]}", f"{KEY[cut:]}, I think.", kind=kind)
         assert KEY[3:] not in whole and whole.endswith("***, I think.") and whole.startswith("It is ")
@@ -91,7 +91,7 @@ def test_what_comes_several_at_a_time_is_taken_down_as_what_comes_one_by_one(
 def test_the_input_of_a_call() -> None:
     scribe = RedactingAssembler(make_mint("t"), (KEY,))
     scribe.begin()
-    scribe.call("c", ToolCall(call_id="c", name="t"))
+    scribe.call("c", m.ToolCall(call_id="c", name="t"))
     for piece in ('{"key": "sk-a-k', KEY[6:], '", "n": 1}'):
         scribe.input_delta("c", piece)
     scribe.finish()
@@ -111,4 +111,4 @@ async def test_a_service_that_repeats_the_key_in_pieces() -> None:
         chunk(finish="length"),
     )])
     assert turn.text == "Yours is sk***!"
-    assert KEY[3:] not in "".join(event.delta for event in turn.all(BlockDelta))
+    assert KEY[3:] not in "".join(event.delta for event in turn.all(m.BlockDelta))

@@ -7,40 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gateway.model as m
 from gateway.client import StreamAssembler
-from gateway.model import (
-    ROOT,
-    BlockDelta,
-    BlockEnded,
-    BlockKind,
-    BlockStarted,
-    DataPart,
-    Grammar,
-    ImagePart,
-    InputAccepted,
-    MessageEnded,
-    MessageStarted,
-    SendMessage,
-    StopReason,
-    ToolCall,
-    ToolReturned,
-    ToolStatus,
-    ToolStatusChanged,
-    TurnStarted,
-    Usage,
-)
 from gateway.ports import BackendEvent, ScopedEvent
 
 
-def scribe(scope_id: str = ROOT) -> StreamAssembler:
+def scribe(scope_id: str = m.ROOT) -> StreamAssembler:
     numbers = count(1)
     return StreamAssembler(lambda prefix: f"{prefix}_{next(numbers)}", scope_id)
 
 
-def lawful(said: list[BackendEvent]) -> Grammar:
-    grammar = Grammar()
-    grammar.check(InputAccepted(command_id="c", command=SendMessage(content="hi")))
-    grammar.check(TurnStarted(command_id="c"))
+def lawful(said: list[BackendEvent]) -> m.Grammar:
+    grammar = m.Grammar()
+    grammar.check(m.InputAccepted(command_id="c", command=m.SendMessage(content="hi")))
+    grammar.check(m.TurnStarted(command_id="c"))
     for one in said:
         assert not isinstance(one, ScopedEvent)
         grammar.check(one)
@@ -49,7 +29,7 @@ def lawful(said: list[BackendEvent]) -> Grammar:
 
 def wholes(said: list[BackendEvent]) -> list[tuple[str, object]]:
     """Every block that ended: its text, or the name and input of its call."""
-    ended = [one for one in said if isinstance(one, BlockEnded)]
+    ended = [one for one in said if isinstance(one, m.BlockEnded)]
     return [(one.kind, (one.call.name, one.call.input) if one.call else one.text) for one in ended if not one.torn]
 
 
@@ -58,9 +38,9 @@ def wholes(said: list[BackendEvent]) -> list[tuple[str, object]]:
 TEXTS = st.lists(st.text(min_size=1, max_size=6), max_size=4)
 INPUTS = st.dictionaries(st.text(max_size=4), st.integers() | st.text(max_size=5), max_size=3)
 BLOCKS = st.lists(st.one_of(
-    st.tuples(st.just(BlockKind.TEXT), TEXTS),
-    st.tuples(st.just(BlockKind.THINKING), TEXTS),
-    st.tuples(st.just(BlockKind.TOOL_USE), INPUTS),
+    st.tuples(st.just(m.BlockKind.TEXT), TEXTS),
+    st.tuples(st.just(m.BlockKind.THINKING), TEXTS),
+    st.tuples(st.just(m.BlockKind.TOOL_USE), INPUTS),
 ), min_size=1, max_size=6)
 
 
@@ -72,7 +52,7 @@ def pieces(text: str, size: int) -> list[str]:
 def test_blocks_that_grow_side_by_side_are_told_one_after_the_other(blocks, size, chance) -> None:  # type: ignore[no-untyped-def]
     facts: list[list[tuple[str, object]]] = []
     for kind, content in blocks:
-        if kind is BlockKind.TOOL_USE:
+        if kind is m.BlockKind.TOOL_USE:
             written = json.dumps(content)
             facts.append([("call", None), *(("arguments", piece) for piece in pieces(written, size)), ("end", None)])
         else:
@@ -86,26 +66,28 @@ def test_blocks_that_grow_side_by_side_are_told_one_after_the_other(blocks, size
             del waiting[key]
         if what == "call":
             begun.append(key)
-            said += hand.call(key, ToolCall(call_id=f"call-{key}", name=f"tool-{key}"))
+            said += hand.call(key, m.ToolCall(call_id=f"call-{key}", name=f"tool-{key}"))
         elif what == "arguments":
             said += hand.input_delta(key, piece)
         elif what == "end":
             said += hand.end(key)
         else:
             begun += [] if key in begun else [key]
-            said += hand.text_delta(key, piece, BlockKind(what))
-    said += hand.finish(StopReason.TOOL_USE, Usage(output_tokens=3))
+            said += hand.text_delta(key, piece, m.BlockKind(what))
+    said += hand.finish(m.StopReason.TOOL_USE, m.Usage(output_tokens=3))
     lawful(said)
     expected = [
-        (kind, (f"tool-{key}", content) if kind is BlockKind.TOOL_USE else "".join(content))
+        (kind, (f"tool-{key}", content) if kind is m.BlockKind.TOOL_USE else "".join(content))
         for key in begun for kind, content in [blocks[key]]
     ]
     assert wholes(said) == expected
-    deltas = "".join(one.delta for one in said if isinstance(one, BlockDelta) and one.kind is not BlockKind.TOOL_USE)
-    assert deltas == "".join(str(whole) for kind, whole in expected if kind is not BlockKind.TOOL_USE)
+    deltas = "".join(
+        one.delta for one in said if isinstance(one, m.BlockDelta) and one.kind is not m.BlockKind.TOOL_USE
+    )
+    assert deltas == "".join(str(whole) for kind, whole in expected if kind is not m.BlockKind.TOOL_USE)
     if begun:
-        assert isinstance(said[0], MessageStarted) and isinstance(said[-1], MessageEnded)
-        assert (said[-1].stop_reason, said[-1].usage) == (StopReason.TOOL_USE, Usage(output_tokens=3))
+        assert isinstance(said[0], m.MessageStarted) and isinstance(said[-1], m.MessageEnded)
+        assert (said[-1].stop_reason, said[-1].usage) == (m.StopReason.TOOL_USE, m.Usage(output_tokens=3))
     else:
         assert said == []
 
@@ -113,11 +95,11 @@ def test_blocks_that_grow_side_by_side_are_told_one_after_the_other(blocks, size
 def test_the_first_block_is_told_while_it_grows() -> None:
     hand = scribe()
     hand.begin(model="m")
-    assert [type(one) for one in hand.text_delta("a", "One")] == [BlockStarted, BlockDelta]
+    assert [type(one) for one in hand.text_delta("a", "One")] == [m.BlockStarted, m.BlockDelta]
     assert hand.text_delta("b", "Two") == []
-    assert [one.delta for one in hand.text_delta("a", " more") if isinstance(one, BlockDelta)] == [" more"]
-    assert wholes(hand.end("a")) == [(BlockKind.TEXT, "One more")]
-    assert wholes(hand.finish()) == [(BlockKind.TEXT, "Two")]
+    assert [one.delta for one in hand.text_delta("a", " more") if isinstance(one, m.BlockDelta)] == [" more"]
+    assert wholes(hand.end("a")) == [(m.BlockKind.TEXT, "One more")]
+    assert wholes(hand.finish()) == [(m.BlockKind.TEXT, "Two")]
 
 
 def test_a_text_that_is_told_whole_again_and_again_grows_by_what_is_new() -> None:
@@ -128,7 +110,7 @@ def test_a_text_that_is_told_whole_again_and_again_grows_by_what_is_new() -> Non
         *hand.text_so_far("a", "Hello, world"),
         *hand.finish(),
     ]
-    assert [one.delta for one in said if isinstance(one, BlockDelta)] == ["Hello", ", world"]
+    assert [one.delta for one in said if isinstance(one, m.BlockDelta)] == ["Hello", ", world"]
     lawful(said)
 
 
@@ -137,10 +119,10 @@ def test_a_text_that_is_told_whole_again_and_again_grows_by_what_is_new() -> Non
 def test_two_calls_with_one_id_are_two_calls() -> None:
     hand = scribe()
     said = [
-        *hand.whole_call(0, ToolCall(call_id="x", name="a", input={"n": 1})),
-        *hand.whole_call(1, ToolCall(call_id="x", name="b", input={"n": 2})), *hand.finish(),
+        *hand.whole_call(0, m.ToolCall(call_id="x", name="a", input={"n": 1})),
+        *hand.whole_call(1, m.ToolCall(call_id="x", name="b", input={"n": 2})), *hand.finish(),
     ]
-    ids = [one.call.call_id for one in said if isinstance(one, BlockEnded) and one.call]
+    ids = [one.call.call_id for one in said if isinstance(one, m.BlockEnded) and one.call]
     assert ids[0] == "x" and len(set(ids)) == 2
     lawful(said)
 
@@ -148,8 +130,8 @@ def test_two_calls_with_one_id_are_two_calls() -> None:
 def test_a_key_that_is_used_again_stands_for_another_block() -> None:
     """Also while the block before it waits to be told."""
     teller = scribe()
-    said = [*teller.text_delta("text", "hello"), *teller.call(0, ToolCall(call_id="c1", name="one"))]
-    said += [*teller.input_delta(0, '{"a":1}'), *teller.call(0, ToolCall(call_id="c2", name="two"))]
+    said = [*teller.text_delta("text", "hello"), *teller.call(0, m.ToolCall(call_id="c1", name="one"))]
+    said += [*teller.input_delta(0, '{"a":1}'), *teller.call(0, m.ToolCall(call_id="c2", name="two"))]
     said += [*teller.input_delta(0, '{"b":2}'), *teller.text_delta("more", "and"), *teller.end("more")]
     said += [*teller.text_delta("more", "so on"), *teller.end(0), *teller.input_delta(0, "late"), *teller.finish()]
     lawful(said)
@@ -162,8 +144,8 @@ def test_a_key_that_is_used_again_stands_for_another_block() -> None:
 @pytest.mark.parametrize("written", ["{\"a\": ", "[1]", "nonsense", "\"text\""])
 def test_a_call_whose_input_is_no_object_is_torn(written: str) -> None:
     hand = scribe()
-    said = [*hand.call(0, ToolCall(call_id="x", name="a")), *hand.input_delta(0, written), *hand.finish()]
-    assert [one.torn for one in said if isinstance(one, BlockEnded)] == [True]
+    said = [*hand.call(0, m.ToolCall(call_id="x", name="a")), *hand.input_delta(0, written), *hand.finish()]
+    assert [one.torn for one in said if isinstance(one, m.BlockEnded)] == [True]
     assert [call.name for call in hand.broken_calls] == ["a"] and hand.open_calls == {}
     assert hand.returned("x", "late") == []
     lawful(said)
@@ -171,20 +153,20 @@ def test_a_call_whose_input_is_no_object_is_torn(written: str) -> None:
 
 def test_input_for_a_call_that_is_over_says_nothing() -> None:
     hand = scribe()
-    said = hand.whole_call(0, ToolCall(call_id="x", name="a"))
+    said = hand.whole_call(0, m.ToolCall(call_id="x", name="a"))
     assert hand.input_delta(0, "{}") == [] == hand.input_delta(7, "{}")
     lawful([*said, *hand.finish()])
 
 
 def test_a_result_is_told_once_and_only_of_a_call_that_was_made() -> None:
     hand = scribe()
-    said = [*hand.whole_call(0, ToolCall(call_id="x", name="a")), *hand.finish()]
-    assert hand.returned("y", "nobody's") == [] == hand.status("y", ToolStatus.RUNNING)
-    said += hand.status("x", ToolStatus.RUNNING)
+    said = [*hand.whole_call(0, m.ToolCall(call_id="x", name="a")), *hand.finish()]
+    assert hand.returned("y", "nobody's") == [] == hand.status("y", m.ToolStatus.RUNNING)
+    said += hand.status("x", m.ToolStatus.RUNNING)
     said += hand.output("x", "…")
     said += hand.returned("x", "done", duration_ms=5)
-    assert isinstance(said[-1], ToolReturned) and (said[-1].content, said[-1].duration_ms) == ("done", 5)
-    assert [one.status for one in said if isinstance(one, ToolStatusChanged)] == [ToolStatus.RUNNING]
+    assert isinstance(said[-1], m.ToolReturned) and (said[-1].content, said[-1].duration_ms) == ("done", 5)
+    assert [one.status for one in said if isinstance(one, m.ToolStatusChanged)] == [m.ToolStatus.RUNNING]
     assert hand.returned("x", "again") == [] == hand.output("x", "more")
     assert lawful(said).calls == {}
 
@@ -193,18 +175,18 @@ def test_a_result_is_told_once_and_only_of_a_call_that_was_made() -> None:
 
 def test_a_signature_comes_with_the_end_of_the_thought() -> None:
     hand = scribe()
-    said = [*hand.text_delta(0, "Hm.", BlockKind.THINKING), *hand.sign(0, "s1"), *hand.sign(0, "s2"), *hand.end(0)]
-    assert [one.signature for one in said if isinstance(one, BlockEnded)] == ["s1s2"]
+    said = [*hand.text_delta(0, "Hm.", m.BlockKind.THINKING), *hand.sign(0, "s1"), *hand.sign(0, "s2"), *hand.end(0)]
+    assert [one.signature for one in said if isinstance(one, m.BlockEnded)] == ["s1s2"]
     alone = [*hand.sign(1, "s3"), *hand.finish()]
-    assert [(one.text, one.signature) for one in alone if isinstance(one, BlockEnded)] == [("", "s3")]
+    assert [(one.text, one.signature) for one in alone if isinstance(one, m.BlockEnded)] == [("", "s3")]
     lawful([*said, *alone])
 
 
 def test_pictures_and_data_stand_between_blocks() -> None:
     hand = scribe()
-    said = [*hand.text_delta(0, "See"), *hand.image(ImagePart(url="https://x/y.png"))]
-    said += [*hand.data(DataPart(type="plan", content=1)), *hand.finish()]
-    assert [one.kind for one in said if isinstance(one, BlockEnded)] == ["text", "image", "data"]
+    said = [*hand.text_delta(0, "See"), *hand.image(m.ImagePart(url="https://x/y.png"))]
+    said += [*hand.data(m.DataPart(type="plan", content=1)), *hand.finish()]
+    assert [one.kind for one in said if isinstance(one, m.BlockEnded)] == ["text", "image", "data"]
     lawful(said)
 
 
@@ -212,7 +194,7 @@ def test_a_new_message_ends_the_one_before() -> None:
     hand = scribe()
     said = [*hand.begin(model="a"), *hand.text_delta(0, "One"), *hand.begin(model="b"), *hand.text_delta(0, "Two")]
     said += [*hand.end_texts(), *hand.finish()]
-    assert [one.model for one in said if isinstance(one, MessageStarted)] == ["a", "b"]
+    assert [one.model for one in said if isinstance(one, m.MessageStarted)] == ["a", "b"]
     assert wholes(said) == [("text", "One"), ("text", "Two")]
     lawful(said)
     assert hand.finish() == []

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from gateway.model import Outcome, SessionStatus, TurnEnded
+import gateway.model as m
 from gateway.storage.redis import RedisUnreachable
 from tests.support.cluster.agents import HELLO, asking, ended, endless, made, quick
 from tests.support.cluster.replicas import LEASE, Replica, replicas
@@ -41,8 +41,8 @@ async def closed_by_somebody(one: Replica, session_id: str) -> None:
     await ended(one, session_id)
     records = await one.sessions.records("ann", session_id)
     lawful(records)
-    end, = (record.event for record in records if isinstance(record.event, TurnEnded))
-    assert end.outcome is Outcome.FAILED and end.fault is not None and end.fault.code == "interrupted"
+    end, = (record.event for record in records if isinstance(record.event, m.TurnEnded))
+    assert end.outcome is m.Outcome.FAILED and end.fault is not None and end.fault.code == "interrupted"
     assert (await one.sessions.submit("ann", session_id, [HELLO])).begun
 
 
@@ -81,7 +81,7 @@ async def test_a_turn_whose_log_has_lost_its_end_is_closed_by_its_own_server() -
         await until(lambda: first.sessions._sessions[session_id].stored_seq > 10)
         assert await first.redis._writing.ask("EVAL", SHORTENED, 0, first.redis.prefix, session_id) == 2
         await until(lambda: first.sessions._sessions.get(session_id) is None
-                    or first.sessions._sessions[session_id].view.status is SessionStatus.IDLE)
+                    or first.sessions._sessions[session_id].view.status is m.SessionStatus.IDLE)
         await closed_by_somebody(second, session_id)
 
 

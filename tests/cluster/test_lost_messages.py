@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 import redis.asyncio
 
-from gateway.model import SessionStatus
+import gateway.model as m
 from tests.prove.crash.client_base import CrashRun, DialectClient
 from tests.prove.crash.history import times_there
 from tests.prove.fleet.allowed_refusals import unexplained_refusals
@@ -61,7 +61,7 @@ async def comes(talk: FleetConversation, client: DialectClient) -> None:
     for wire in talk.fleet.wires:
         wire.mend()
     async with asyncio.timeout(60):
-        while (await talk.world.view(client.session)).status is not SessionStatus.RUNNING:  # noqa: ASYNC110
+        while (await talk.world.view(client.session)).status is not m.SessionStatus.RUNNING:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
 

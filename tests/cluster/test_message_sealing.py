@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 
+import gateway.model as m
 from gateway.cluster.messages import (
     ClusterMessage,
     OwnerChanged,
@@ -19,7 +20,6 @@ from gateway.cluster.messages import (
     seal_message,
     unseal_message,
 )
-from gateway.model import PRIVATE, SECRETS, Configure, InputAccepted, Record, SendMessage, Settings
 from gateway.ports import BackendEvent, Receipt, Turn
 from gateway.storage import UNSEALED, Seal
 from gateway.storage.redis import RedisPubSub
@@ -29,9 +29,9 @@ from tests.support.gateway_server import until
 
 KEY = "a key of thirty-two characters, or more"
 SECRET = "swordfish"
-SAID = SendMessage(content="hello", variables={"TOKEN": SECRET})
-CHOSEN = Configure(settings=Settings(secrets={"password": SECRET}))
-KEPT = {"plain": 1, PRIVATE: {"blue": {SECRETS: {"TOKEN": SECRET}, "other": 2}}}
+SAID = m.SendMessage(content="hello", variables={"TOKEN": SECRET})
+CHOSEN = m.Configure(settings=m.Settings(secrets={"password": SECRET}))
+KEPT = {"plain": 1, m.PRIVATE: {"blue": {m.SECRETS: {"TOKEN": SECRET}, "other": 2}}}
 OURS: dict[str, str] = {"owner": "ann", "session_id": "s"}
 
 
@@ -39,8 +39,8 @@ def seal(key: str = KEY) -> Seal:
     return Seal(lambda: [key])
 
 
-def accepted(command: Any) -> Record:
-    return Record(seq=2, at=1.0, session_id="s", event=InputAccepted(command_id="cmd_1", command=command))
+def accepted(command: Any) -> m.Record:
+    return m.Record(seq=2, at=1.0, session_id="s", event=m.InputAccepted(command_id="cmd_1", command=command))
 
 
 @pytest.mark.parametrize("letter", [
@@ -58,7 +58,7 @@ def test_no_secret_is_readable_on_the_way(letter: ClusterMessage) -> None:
 
 
 @pytest.mark.parametrize("letter", [
-    RpcRequest(request="r", sender="x", call=SubmitCall(**OURS, commands=(SendMessage(content="hello"),))),
+    RpcRequest(request="r", sender="x", call=SubmitCall(**OURS, commands=(m.SendMessage(content="hello"),))),
     RpcRequest(request="r", sender="x", call=UpdateCall(**OURS, title="a title")),
     RpcRequest(request="r", sender="x", call=RewindCall(**OURS, to_seq=3)),
     RpcReply(request="r", elsewhere=True),

@@ -2,6 +2,7 @@
 
 import pytest
 
+import gateway.model as m
 from gateway.cluster.messages import (
     AnyCall,
     ArchiveScopeCall,
@@ -20,41 +21,35 @@ from gateway.cluster.messages import (
     error_to_message,
 )
 from gateway.errors import Busy, Conflict, GatewayError, Invalid, NotPending, Overloaded
-from gateway.model import (
-    CloseReason,
-    Configure,
-    CustomEvent,
-    FaultCode,
-    InputAccepted,
-    NoticePosted,
-    Record,
-    SendMessage,
-    Settings,
-)
 from gateway.ports import Receipt
 from gateway.storage.log.redis import LeaseLost
 
 ME = {"owner": "ann", "session_id": "s"}
 
 
-@pytest.mark.parametrize("call", [
-    SubmitCall(**ME, commands=(SendMessage(content="héllo"), Configure(settings=Settings(secrets={"key": "hush"})))),
-    UpdateCall(**ME, title="t", metadata={"a": [1, None]}),
-    CloseCall(**ME, reason=CloseReason.ARCHIVED),
-    ArchiveScopeCall(**ME, scope_id="sub"),
-    RewindCall(**ME, to_seq=3, reason="why"),
-    PostEventCall(**ME, event=NoticePosted(topic="t", title="n")),
-    PostEventCall(**ME, event=CustomEvent(topic="c", payload={"a": 1})),
-    DeleteCall(**ME),
-])
+@pytest.mark.parametrize(
+    "call",
+    [
+        SubmitCall(
+            **ME, commands=(m.SendMessage(content="héllo"), m.Configure(settings=m.Settings(secrets={"key": "hush"})))
+        ),
+        UpdateCall(**ME, title="t", metadata={"a": [1, None]}),
+        CloseCall(**ME, reason=m.CloseReason.ARCHIVED),
+        ArchiveScopeCall(**ME, scope_id="sub"),
+        RewindCall(**ME, to_seq=3, reason="why"),
+        PostEventCall(**ME, event=m.NoticePosted(topic="t", title="n")),
+        PostEventCall(**ME, event=m.CustomEvent(topic="c", payload={"a": 1})),
+        DeleteCall(**ME),
+    ],
+)
 def test_a_call_arrives_whole(call: AnyCall) -> None:
     letter = RpcRequest(request="r", sender="a", call=call)
     assert decode_message(encode_message(letter)) == letter
 
 
 def test_a_receipt_arrives_whole() -> None:
-    record = Record(seq=2, at=1.5, session_id="s", turn_id="t", event=InputAccepted(
-        command_id="c", command=SendMessage(content="x")))
+    record = m.Record(seq=2, at=1.5, session_id="s", turn_id="t", event=m.InputAccepted(
+        command_id="c", command=m.SendMessage(content="x")))
     letter = RpcReply(request="r", receipt=Receipt(turn_id="t", records=(record,), after=2, begun=True))
     assert decode_message(encode_message(letter)) == letter
 
@@ -80,6 +75,6 @@ def test_a_kind_that_only_one_server_knows_arrives_as_the_nearest_that_all_do() 
     assert type(back) is Overloaded
 
     class Odd(GatewayError):
-        code = FaultCode.TIMEOUT
+        code = m.FaultCode.TIMEOUT
 
-    assert error_from_message(error_to_message(Odd("late"))).code is FaultCode.TIMEOUT
+    assert error_from_message(error_to_message(Odd("late"))).code is m.FaultCode.TIMEOUT

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from gateway.model import NoticePosted
+import gateway.model as m
 from gateway.storage.redis import RedisUnreachable
 from tests.support.cluster.agents import made, quick
 from tests.support.cluster.replicas import LEASE, heard, replicas
@@ -32,9 +32,9 @@ async def test_what_is_said_while_a_gap_is_filled_is_not_missed() -> None:
 
         listener._hear, second.log.since = deaf_at_first, slow  # type: ignore[method-assign]
         for title in ("missed", "after a gap"):
-            await first.sessions.post_event("ann", session_id, NoticePosted(topic="t", title=title))
+            await first.sessions.post_event("ann", session_id, m.NoticePosted(topic="t", title=title))
         await read.wait()
-        await first.sessions.post_event("ann", session_id, NoticePosted(topic="t", title="meanwhile"))
+        await first.sessions.post_event("ann", session_id, m.NoticePosted(topic="t", title="meanwhile"))
         await until(lambda: len(news) == 3)
         told.set()
         assert await heard(cursor, "4 notice.posted") == [f"{n} notice.posted" for n in (2, 3, 4)]
@@ -61,7 +61,7 @@ async def test_who_watches_is_not_cut_because_the_server_slept() -> None:
         first.sessions._membership.start()
         await until(lambda: missed)
         await first.sessions._listener.start(first.sessions._mail)
-        await second.sessions.post_event("ann", session_id, NoticePosted(topic="t", title="awake"))
+        await second.sessions.post_event("ann", session_id, m.NoticePosted(topic="t", title="awake"))
         assert await heard(cursor, "2 notice.posted") == ["2 notice.posted"]
         cursor.close()
 

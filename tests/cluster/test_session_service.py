@@ -4,19 +4,9 @@ import asyncio
 
 import pytest
 
+import gateway.model as m
 from gateway.cluster.messages import RpcRequest, SubmitCall
 from gateway.errors import Busy, Conflict, Invalid, NotFound
-from gateway.model import (
-    AnswerQuestion,
-    CloseReason,
-    Interrupt,
-    NoticePosted,
-    Outcome,
-    SendMessage,
-    SessionStatus,
-    TurnEnded,
-    TurnStarted,
-)
 from tests.support.cluster.agents import HELLO, asking, ended, endless, made, quick
 from tests.support.cluster.replicas import LEASE, heard, replicas
 from tests.support.engine.engine_fixture import lawful
@@ -42,13 +32,13 @@ async def test_every_call_that_changes_something_reaches_the_writer() -> None:
         session_id = await made(first)
         there = second.sessions
         assert (await there.update("ann", session_id, title="t", metadata={"a": 1})).title == "t"
-        await there.post_event("ann", session_id, NoticePosted(topic="t", title="n"))
+        await there.post_event("ann", session_id, m.NoticePosted(topic="t", title="n"))
         await there.submit("ann", session_id, [HELLO])
         await ended(second, session_id)
         assert (await there.rewind("ann", session_id, 1)).entries == []
         with pytest.raises(NotFound, match="no sub-agent"):
             await there.archive_scope("ann", session_id, "sub")
-        assert (await there.close("ann", session_id, CloseReason.ARCHIVED)).closed is CloseReason.ARCHIVED
+        assert (await there.close("ann", session_id, m.CloseReason.ARCHIVED)).closed is m.CloseReason.ARCHIVED
         with pytest.raises(Conflict, match="archived"):
             await there.submit("ann", session_id, [HELLO])
         await there.delete("ann", session_id)
@@ -69,8 +59,8 @@ async def test_a_refusal_comes_back_as_it_was() -> None:
             await second.sessions.submit("bob", session_id, [HELLO])
         with pytest.raises(Invalid, match="schema"):
             await second.sessions.submit("ann", session_id, [
-                Interrupt(), SendMessage(content="x", output_schema={"type": "nonsense"})])
-        await second.sessions.submit("ann", session_id, [Interrupt()])
+                m.Interrupt(), m.SendMessage(content="x", output_schema={"type": "nonsense"})])
+        await second.sessions.submit("ann", session_id, [m.Interrupt()])
         await ended(second, session_id)
         assert first.watchman.ended == ["interrupted"]
 
@@ -98,11 +88,11 @@ async def test_an_ask_is_answered_through_any_server() -> None:
         ask = next(iter((await third.sessions.get("ann", session_id)).asks.values()))
         assert [view.session_id for view in await second.sessions.active("ann")] == [session_id]
         await third.sessions.submit("ann", session_id, [
-            AnswerQuestion(request_id=ask.request_id, selections={"0": (1,)})])
+            m.AnswerQuestion(request_id=ask.request_id, selections={"0": (1,)})])
         await ended(third, session_id)
         records = await third.sessions.records("ann", session_id)
         lawful(records)
-        assert any(isinstance(r.event, NoticePosted) and r.event.title == "AnswerQuestion" for r in records)
+        assert any(isinstance(r.event, m.NoticePosted) and r.event.title == "AnswerQuestion" for r in records)
 
 
 async def test_a_watcher_hears_the_end_of_a_session_that_is_deleted_elsewhere() -> None:
@@ -125,8 +115,8 @@ async def test_a_turn_of_a_server_that_dies_is_closed_by_another() -> None:
         assert [int(line.split()[0]) for line in lines] == list(range(1, len(lines) + 1))
         cursor.close()
         assert sum(one.log.holds(session_id) for one in (second, third)) == 1
-        end = next(r.event for r in await third.sessions.records("ann", session_id) if isinstance(r.event, TurnEnded))
-        assert end.outcome is Outcome.FAILED and end.fault is not None and end.fault.code == "interrupted"
+        end = next(r.event for r in await third.sessions.records("ann", session_id) if isinstance(r.event, m.TurnEnded))
+        assert end.outcome is m.Outcome.FAILED and end.fault is not None and end.fault.code == "interrupted"
 
 
 async def test_an_ask_of_a_server_that_dies_is_answered_at_another() -> None:
@@ -141,7 +131,9 @@ async def test_an_ask_of_a_server_that_dies_is_answered_at_another() -> None:
         )
         before = list((await second.sessions.get("ann", session_id)).asks)
         await first.die()
-        await second.sessions.submit("ann", session_id, [AnswerQuestion(request_id=before[0], selections={"0": (0,)})])
+        await second.sessions.submit(
+            "ann", session_id, [m.AnswerQuestion(request_id=before[0], selections={"0": (0,)})]
+        )
         await ended(second, session_id)
         assert second.watchman.ended == ["completed"]
 
@@ -161,7 +153,7 @@ async def test_a_server_that_was_away_is_fenced_off_and_its_watchers_read_on() -
             lines[-1].split()[0]) + 1))
         records = await second.sessions.records("ann", session_id)
         lawful(records)
-        assert sum(isinstance(record.event, TurnEnded) for record in records) == 1
+        assert sum(isinstance(record.event, m.TurnEnded) for record in records) == 1
         assert first.watchman.ended == [], "what was fenced off is not counted as a turn of its own"
         cursor.close()
 
@@ -192,7 +184,7 @@ async def test_a_call_that_was_carried_out_but_never_answered_is_not_carried_out
         await first.die()
         receipt = await asked
         records = await second.sessions.records("ann", session_id)
-        assert [record.turn_id for record in records if isinstance(record.event, TurnStarted)] == [receipt.turn_id]
+        assert [record.turn_id for record in records if isinstance(record.event, m.TurnStarted)] == [receipt.turn_id]
         assert receipt.begun and receipt.records[0] in records
 
 
@@ -210,7 +202,7 @@ async def test_a_call_that_waited_for_a_server_that_slept_is_not_carried_out_a_s
         answer = await first.sessions._serve(letter, False)
         assert done is not None and answer.receipt is not None and answer.receipt.turn_id == done.turn_id
         records = await first.sessions.records("ann", session_id)
-        assert sum(isinstance(record.event, TurnStarted) for record in records) == 1
+        assert sum(isinstance(record.event, m.TurnStarted) for record in records) == 1
 
 
 async def test_a_call_that_comes_twice_is_carried_out_once_and_answered_twice() -> None:
@@ -227,9 +219,9 @@ async def test_a_call_that_comes_twice_is_carried_out_once_and_answered_twice() 
         await second.sessions.submit("ann", session_id, [HELLO])
         await ended(second, session_id)
         await publish(f"to:{first.redis.replica}", letters[0])
-        await second.sessions.post_event("ann", session_id, NoticePosted(topic="t", title="after"))
+        await second.sessions.post_event("ann", session_id, m.NoticePosted(topic="t", title="after"))
         records = await second.sessions.records("ann", session_id)
-        assert sum(isinstance(record.event, TurnStarted) for record in records) == 1
+        assert sum(isinstance(record.event, m.TurnStarted) for record in records) == 1
 
 
 async def test_a_session_that_is_let_go_may_be_held_by_another() -> None:
@@ -253,7 +245,7 @@ async def test_a_server_that_stops_hands_over_what_rests_and_leaves_what_waits()
         await draining
         await first.sessions.rest()
         await until(lambda: second.log.holds(waiting))
-        assert (await second.sessions.get("ann", waiting)).status is SessionStatus.SUSPENDED
+        assert (await second.sessions.get("ann", waiting)).status is m.SessionStatus.SUSPENDED
 
 
 async def test_one_of_them_leads_and_another_when_it_has_gone() -> None:

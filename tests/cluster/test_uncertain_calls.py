@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+import gateway.model as m
 from gateway.cluster.messages import RpcRequest, SubmitCall, encode_message
 from gateway.errors import FaultCode, GatewayError, OutcomeUnknown, Overloaded
-from gateway.model import TurnStarted
 from gateway.storage.redis import RedisUnreachable
 from tests.support.cluster.agents import HELLO, ended, made, quick
 from tests.support.cluster.replicas import LEASE, Replica, replicas
@@ -47,7 +47,7 @@ async def test_who_cannot_tell_whether_it_was_done_says_so() -> None:
         mend()
         assert (told.value.code, told.value.fault.retryable) == (FaultCode.TIMEOUT, False)
         records = await first.sessions.records("ann", session_id)
-        assert sum(isinstance(record.event, TurnStarted) for record in records) == 1
+        assert sum(isinstance(record.event, m.TurnStarted) for record in records) == 1
 
 
 async def test_who_can_tell_after_a_while_tells_what_was_done() -> None:
@@ -63,7 +63,7 @@ async def test_who_can_tell_after_a_while_tells_what_was_done() -> None:
         mend()
         receipt = await asked
         records = await second.sessions.records("ann", session_id)
-        started, = (record for record in records if isinstance(record.event, TurnStarted))
+        started, = (record for record in records if isinstance(record.event, m.TurnStarted))
         assert started.turn_id == receipt.turn_id
 
 
@@ -88,7 +88,7 @@ async def test_what_was_taken_and_could_not_be_stored_at_once_is_not_done_a_seco
         await ended(second, session_id)
         assert troubles
         records = await second.sessions.records("ann", session_id)
-        assert [one.turn_id for one in records if isinstance(one.event, TurnStarted)] == [receipt.turn_id]
+        assert [one.turn_id for one in records if isinstance(one.event, m.TurnStarted)] == [receipt.turn_id]
 
 
 async def test_who_cannot_store_what_it_has_taken_does_not_say_that_nothing_was_done() -> None:
@@ -107,7 +107,7 @@ async def test_who_cannot_store_what_it_has_taken_does_not_say_that_nothing_was_
         first.redis.run_scripts = change_all  # type: ignore[method-assign]
         await until(lambda: first.log.is_settled(session_id))
         records = await first.sessions.records("ann", session_id)
-        assert sum(isinstance(record.event, TurnStarted) for record in records) == 1
+        assert sum(isinstance(record.event, m.TurnStarted) for record in records) == 1
 
 
 async def test_who_has_asked_nobody_may_be_asked_again() -> None:
@@ -121,7 +121,7 @@ async def test_who_has_asked_nobody_may_be_asked_again() -> None:
         await second.sessions.submit("ann", session_id, [HELLO])
         await ended(second, session_id)
         records = await first.sessions.records("ann", session_id)
-        assert sum(isinstance(record.event, TurnStarted) for record in records) == 1
+        assert sum(isinstance(record.event, m.TurnStarted) for record in records) == 1
 
 
 async def test_a_letter_that_a_server_finds_when_it_wakes_is_not_carried_out() -> None:
@@ -140,7 +140,7 @@ async def test_a_letter_that_a_server_finds_when_it_wakes_is_not_carried_out() -
         await until(lambda: first.watchman.ended)
         await first.log.flush()
         records = await first.sessions.records("ann", session_id)
-        assert sum(isinstance(record.event, TurnStarted) for record in records) == 1
+        assert sum(isinstance(record.event, m.TurnStarted) for record in records) == 1
 
 
 async def test_a_call_is_carried_out_though_it_comes_while_its_server_hands_the_session_over() -> None:

@@ -5,7 +5,7 @@ import inspect
 import pytest
 from hypothesis import given
 
-from gateway.model import EVENTS, FaultCode, Record
+import gateway.model as m
 from gateway.ports import Dialect
 from mappings.language import FEATURES, builtin_path
 from tests.support.dialect_tables import DIALECTS, dialect, table
@@ -44,7 +44,7 @@ def test_a_table_says_how_well_it_carries_every_feature(name: str) -> None:
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_every_fault_can_be_told(name: str) -> None:
-    for code in FaultCode:
+    for code in m.FaultCode:
         status, body = table(name).error(code, message="why")
         assert 400 <= status < 600
         assert isinstance(body, dict)
@@ -52,7 +52,7 @@ def test_every_fault_can_be_told(name: str) -> None:
 
 
 @given(records=sessions())
-def test_replay_equals_live(records: list[Record]) -> None:
+def test_replay_equals_live(records: list[m.Record]) -> None:
     """One test for all dialects: to make up a session takes longer than to project it."""
     for name, options in projections():
         its = dialect(name)
@@ -63,7 +63,7 @@ def test_replay_equals_live(records: list[Record]) -> None:
 
 
 @given(records=sessions(turns=1))
-def test_nothing_is_held_back_beyond_the_end_of_a_turn(records: list[Record]) -> None:
+def test_nothing_is_held_back_beyond_the_end_of_a_turn(records: list[m.Record]) -> None:
     for name, options in projections():
         outbound = dialect(name).projector(table(name), options)
         for record in records:
@@ -80,5 +80,5 @@ def test_a_projector_knows_no_socket_and_no_clock(name: str) -> None:
 
 
 def test_there_are_events_to_spell() -> None:
-    assert len(EVENTS) == 27
+    assert len(m.EVENTS) == 27
     assert DIALECTS

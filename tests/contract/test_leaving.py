@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+import gateway.model as m
 from gateway.http import ANONYMOUS
-from gateway.model import Outcome, TurnEnded
 from tests.support.gateway_server import Served, serving, until
 
 SLOW = "/slow 10000"
@@ -31,11 +31,11 @@ def named(said: Any, session_id: str) -> Any:
     return session_id if said == "{}" else said
 
 
-async def ended(served: Served, session_id: str) -> list[Outcome]:
+async def ended(served: Served, session_id: str) -> list[m.Outcome]:
     view = await served.gateway.sessions.get(ANONYMOUS, session_id)
     await served.gateway.runtime.log.wait_stored(session_id, view.head)
     records = await served.gateway.sessions.records(ANONYMOUS, session_id)
-    return [record.event.outcome for record in records if isinstance(record.event, TurnEnded)]
+    return [record.event.outcome for record in records if isinstance(record.event, m.TurnEnded)]
 
 
 @pytest.mark.parametrize("turn", TURNS)
@@ -58,4 +58,4 @@ async def test_a_client_that_leaves_while_its_message_is_stored_stops_the_turn(t
             disk_is_free.set()
         await busy
         await until(lambda: not sessions.running)
-        assert await ended(served, view.session_id) == [Outcome.INTERRUPTED]
+        assert await ended(served, view.session_id) == [m.Outcome.INTERRUPTED]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gateway.model import DecidePermission, NoticePosted, Outcome, PermissionAsk, Settings, StopReason, ToolCall
+import gateway.model as m
 from gateway.ports.remote import (
     DecodedItem,
     Decoder,
@@ -17,11 +17,11 @@ from gateway.ports.remote import (
 
 def test_what_is_left_out_has_a_sensible_value() -> None:
     assert RemoteTurnEnd() == RemoteTurnEnd(
-        stop_reason=StopReason.END_TURN, outcome=Outcome.COMPLETED, fault=None, result=None
+        stop_reason=m.StopReason.END_TURN, outcome=m.Outcome.COMPLETED, fault=None, result=None
     )
     assert RemoteAddress(url="http://x").patience == Timeouts()
     assert (NewRemoteSession().history, NewRemoteSession().title) == ((), None)
-    ask = PermissionAsk(call=ToolCall(call_id="c", name="n"))
+    ask = m.PermissionAsk(call=m.ToolCall(call_id="c", name="n"))
     assert RemoteAsk(ask=ask, ref="c") == RemoteAsk(ask=ask, ref="c", scope_id="root")
 
 
@@ -31,16 +31,16 @@ class Plain(Decoder):
     paused = False
 
     def feed(self, frame: ParsedFrame) -> Sequence[DecodedItem]:
-        return [NoticePosted(topic="t", title=frame.name)]
+        return [m.NoticePosted(topic="t", title=frame.name)]
 
     def end(self) -> Sequence[DecodedItem]:
         return []
 
 
 def test_a_hearing_need_not_care_for_what_its_dialect_makes_nothing_of() -> None:
-    hearing, asked = Plain(), RemoteAsk(ask=PermissionAsk(call=ToolCall(call_id="c", name="n")), ref="c")
+    hearing, asked = Plain(), RemoteAsk(ask=m.PermissionAsk(call=m.ToolCall(call_id="c", name="n")), ref="c")
     before = hearing.feed(ParsedFrame("x", {}))
-    hearing.on_answer(asked, DecidePermission(request_id="c", granted=True))
-    hearing.configure(Settings(system="be kind"))
+    hearing.on_answer(asked, m.DecidePermission(request_id="c", granted=True))
+    hearing.configure(m.Settings(system="be kind"))
     hearing.on_reconnect()
     assert hearing.feed(ParsedFrame("x", {})) == before

@@ -3,32 +3,32 @@
 import asyncio
 from collections.abc import AsyncGenerator
 
+import gateway.model as m
 from gateway.engine.session_service import wait_for_turns, wait_unless_forced
 from gateway.engine.turn import TurnRun
-from gateway.model import ContinuationAsk, MessageStarted, SendMessage, SessionStatus, TurnEnded, TurnSuspended
 from gateway.ports import BackendEvent, Turn
 from tests.support.engine.engine_fixture import EngineFixture
 
 
 async def patient(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
-    yield MessageStarted(message_id="m1")
+    yield m.MessageStarted(message_id="m1")
     await asyncio.Event().wait()
 
 
 async def test_draining_waits_for_turns_and_then_ends_them() -> None:
     stage = EngineFixture(patient)
     session = await stage.session()
-    session.submit([SendMessage(content="go")])
-    await stage.until(session, MessageStarted)
+    session.submit([m.SendMessage(content="go")])
+    await stage.until(session, m.MessageStarted)
     await stage.service.drain(0.01, asyncio.Event())
-    assert isinstance((await stage.records(session))[-1].event, TurnEnded)
+    assert isinstance((await stage.records(session))[-1].event, m.TurnEnded)
     assert stage.service.running == 0
 
 
 async def test_draining_in_a_hurry_does_not_wait() -> None:
     stage, hurry = EngineFixture(patient), asyncio.Event()
     session = await stage.session()
-    session.submit([SendMessage(content="go")])
+    session.submit([m.SendMessage(content="go")])
     hurry.set()
     async with asyncio.timeout(30):
         await stage.service.drain(3600, hurry)
@@ -40,20 +40,20 @@ async def test_a_turn_that_has_come_to_wait_for_people_is_not_waited_for() -> No
 
     async def play(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
         await asked.wait()
-        await turn.ask(ContinuationAsk(turn=1, message="go on?"))
-        yield MessageStarted(message_id="m1")
+        await turn.ask(m.ContinuationAsk(turn=1, message="go on?"))
+        yield m.MessageStarted(message_id="m1")
 
     stage = EngineFixture(play)
     session = await stage.session()
-    session.submit([SendMessage(content="go")])
+    session.submit([m.SendMessage(content="go")])
     draining = asyncio.create_task(stage.service.drain(3600, asyncio.Event()))
     await asyncio.sleep(0)
     assert not draining.done()
     asked.set()
     async with asyncio.timeout(30):
         await draining
-    assert isinstance((await stage.records(session))[-1].event, TurnSuspended), "it waits on in the log"
-    assert session.view.status is SessionStatus.SUSPENDED
+    assert isinstance((await stage.records(session))[-1].event, m.TurnSuspended), "it waits on in the log"
+    assert session.view.status is m.SessionStatus.SUSPENDED
 
 
 async def test_where_nothing_runs_nobody_looks_twice() -> None:

@@ -2,48 +2,32 @@
 
 import pytest
 
+import gateway.model as m
 from gateway.engine.pending_asks import PendingAsks
 from gateway.errors import Invalid, NotPending
-from gateway.model import (
-    AnswerQuestion,
-    Choice,
-    ClientToolAsk,
-    ContinuationAsk,
-    ContinueTurn,
-    DecidePermission,
-    PermissionAsk,
-    Question,
-    QuestionAsk,
-    Resolution,
-    ReturnResult,
-    RollBack,
-    RollbackAsk,
-    ToolCall,
-    Withdraw,
-)
 
-CALL = ToolCall(call_id="c", name="t")
-QUESTIONS = QuestionAsk(questions=(
-    Question(question="One?", options=(Choice(label="a"), Choice(label="b"))),
-    Question(question="Many?", options=(Choice(label="x"), Choice(label="y")), multi_select=True),
+CALL = m.ToolCall(call_id="c", name="t")
+QUESTIONS = m.QuestionAsk(questions=(
+    m.Question(question="One?", options=(m.Choice(label="a"), m.Choice(label="b"))),
+    m.Question(question="Many?", options=(m.Choice(label="x"), m.Choice(label="y")), multi_select=True),
 ))
 ASKS = {
     "question": QUESTIONS,
-    "permission": PermissionAsk(call=CALL),
-    "client_tool": ClientToolAsk(call=CALL),
-    "continuation": ContinuationAsk(turn=1, message="more?"),
-    "rollback": RollbackAsk(task_id="t", options=()),
+    "permission": m.PermissionAsk(call=CALL),
+    "client_tool": m.ClientToolAsk(call=CALL),
+    "continuation": m.ContinuationAsk(turn=1, message="more?"),
+    "rollback": m.RollbackAsk(task_id="t", options=()),
 }
 ANSWERS = {
-    "question": AnswerQuestion(request_id="question", selections={"0": (1,), "1": (0, 1)}),
-    "permission": DecidePermission(request_id="permission", granted=False),
-    "client_tool": ReturnResult(request_id="client_tool"),
-    "continuation": ContinueTurn(request_id="continuation"),
-    "rollback": RollBack(request_id="rollback", option="o"),
+    "question": m.AnswerQuestion(request_id="question", selections={"0": (1,), "1": (0, 1)}),
+    "permission": m.DecidePermission(request_id="permission", granted=False),
+    "client_tool": m.ReturnResult(request_id="client_tool"),
+    "continuation": m.ContinueTurn(request_id="continuation"),
+    "rollback": m.RollBack(request_id="rollback", option="o"),
 }
 RESOLUTIONS = {
-    "question": Resolution.ANSWERED, "permission": Resolution.DENIED, "client_tool": Resolution.RETURNED,
-    "continuation": Resolution.ANSWERED, "rollback": Resolution.ANSWERED,
+    "question": m.Resolution.ANSWERED, "permission": m.Resolution.DENIED, "client_tool": m.Resolution.RETURNED,
+    "continuation": m.Resolution.ANSWERED, "rollback": m.Resolution.ANSWERED,
 }
 
 
@@ -69,8 +53,8 @@ async def test_only_the_right_kind_of_answer_fits(desk: PendingAsks, asked: str,
 
 @pytest.mark.parametrize("asked", ASKS)
 async def test_anything_can_be_withdrawn(desk: PendingAsks, asked: str) -> None:
-    desk.check(Withdraw(request_id=asked))
-    assert desk.settle(Withdraw(request_id=asked)) is Resolution.CANCELLED
+    desk.check(m.Withdraw(request_id=asked))
+    assert desk.settle(m.Withdraw(request_id=asked)) is m.Resolution.CANCELLED
 
 
 @pytest.mark.parametrize(("selections", "custom", "complaint"), [
@@ -87,12 +71,12 @@ async def test_an_answer_must_settle_every_question(
     desk: PendingAsks, selections: dict, custom: dict, complaint: str
 ) -> None:
     with pytest.raises(Invalid, match=complaint):
-        desk.check(AnswerQuestion(request_id="question", selections=selections, custom=custom))
+        desk.check(m.AnswerQuestion(request_id="question", selections=selections, custom=custom))
     assert "question" in desk.pending
 
 
 async def test_free_text_is_an_answer(desk: PendingAsks) -> None:
-    desk.check(AnswerQuestion(request_id="question", custom={"0": "neither", "1": "both"}))
+    desk.check(m.AnswerQuestion(request_id="question", custom={"0": "neither", "1": "both"}))
 
 
 async def test_what_is_settled_is_no_longer_pending(desk: PendingAsks) -> None:

@@ -5,25 +5,8 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
+import gateway.model as m
 from gateway.errors import Conflict, NotFound
-from gateway.model import (
-    ROOT,
-    BlockDelta,
-    BlockEnded,
-    BlockKind,
-    BlockStarted,
-    CloseReason,
-    MessageEnded,
-    MessageStarted,
-    Record,
-    ScopeOpened,
-    ScopeStatus,
-    ScopeStatusChanged,
-    SendMessage,
-    SessionStatus,
-    StopReason,
-    TurnEnded,
-)
 from gateway.ports import BackendEvent, ScopedEvent, SessionHead, Turn
 from gateway.storage.log import MemoryLog
 from tests.support.engine.engine_fixture import EngineFixture, lawful, refolded
@@ -32,22 +15,22 @@ from tests.support.gateway_server import until
 
 async def forking(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
     """One sub-agent, and many words."""
-    yield ScopedEvent("scope_1", ScopeOpened(parent=ROOT, title="Helper"))
-    yield MessageStarted(message_id="m")
-    yield BlockStarted(block_id="b", message_id="m", kind=BlockKind.TEXT)
+    yield ScopedEvent("scope_1", m.ScopeOpened(parent=m.ROOT, title="Helper"))
+    yield m.MessageStarted(message_id="m")
+    yield m.BlockStarted(block_id="b", message_id="m", kind=m.BlockKind.TEXT)
     for _ in range(600):
-        yield BlockDelta(block_id="b", message_id="m", kind=BlockKind.TEXT, delta="x")
-    yield BlockEnded(block_id="b", message_id="m", kind=BlockKind.TEXT, text="x" * 600)
-    yield MessageEnded(message_id="m")
+        yield m.BlockDelta(block_id="b", message_id="m", kind=m.BlockKind.TEXT, delta="x")
+    yield m.BlockEnded(block_id="b", message_id="m", kind=m.BlockKind.TEXT, text="x" * 600)
+    yield m.MessageEnded(message_id="m")
 
 
 async def patient(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
-    yield ScopedEvent("scope_1", ScopeOpened(parent=ROOT))
+    yield ScopedEvent("scope_1", m.ScopeOpened(parent=m.ROOT))
     await asyncio.Event().wait()
 
 
 async def archiving(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
-    yield ScopedEvent("scope_1", ScopeStatusChanged(status=ScopeStatus.ARCHIVED))
+    yield ScopedEvent("scope_1", m.ScopeStatusChanged(status=m.ScopeStatus.ARCHIVED))
 
 
 async def test_an_update_changes_what_it_names() -> None:
@@ -63,16 +46,16 @@ async def test_a_closed_session_can_be_read_and_nothing_else() -> None:
     stage = EngineFixture(patient)
     session = await stage.session()
     session_id = session.view.session_id
-    session.submit([SendMessage(content="go")])
-    await stage.until(session, ScopeStatusChanged)
-    view = await stage.service.close("", session_id, CloseReason.ARCHIVED)
-    assert (view.status, view.closed, view.closed_at) == (SessionStatus.CLOSED, CloseReason.ARCHIVED, stage.now)
+    session.submit([m.SendMessage(content="go")])
+    await stage.until(session, m.ScopeStatusChanged)
+    view = await stage.service.close("", session_id, m.CloseReason.ARCHIVED)
+    assert (view.status, view.closed, view.closed_at) == (m.SessionStatus.CLOSED, m.CloseReason.ARCHIVED, stage.now)
     assert stage.watchman.ended == ["interrupted"]
     head = view.head
-    assert (await stage.service.close("", session_id, CloseReason.TERMINATED)).closed is CloseReason.ARCHIVED
+    assert (await stage.service.close("", session_id, m.CloseReason.TERMINATED)).closed is m.CloseReason.ARCHIVED
     for attempt in (stage.service.update("", session_id, title="x"),
                     stage.service.archive_scope("", session_id, "scope_1"),
-                    stage.service.submit("", session_id, [SendMessage(content="x")])):
+                    stage.service.submit("", session_id, [m.SendMessage(content="x")])):
         with pytest.raises(Conflict):
             await attempt
     assert view.head == head
@@ -84,11 +67,11 @@ async def test_a_sub_agent_that_has_ended_can_be_put_away() -> None:
     stage = EngineFixture(forking)
     session = await stage.session()
     session_id = session.view.session_id
-    session.submit([SendMessage(content="go")])
-    await stage.until(session, TurnEnded)
-    assert session.view.scopes["scope_1"].status is ScopeStatus.ENDED
+    session.submit([m.SendMessage(content="go")])
+    await stage.until(session, m.TurnEnded)
+    assert session.view.scopes["scope_1"].status is m.ScopeStatus.ENDED
     view = await stage.service.archive_scope("", session_id, "scope_1")
-    assert (view.scopes["scope_1"].status, view.scopes["scope_1"].archived_at) == (ScopeStatus.ARCHIVED, stage.now)
+    assert (view.scopes["scope_1"].status, view.scopes["scope_1"].archived_at) == (m.ScopeStatus.ARCHIVED, stage.now)
     head = view.head
     await stage.service.archive_scope("", session_id, "scope_1")
     assert view.head == head
@@ -102,8 +85,8 @@ async def test_a_sub_agent_that_has_ended_can_be_put_away() -> None:
 async def test_a_sub_agent_at_work_cannot_be_put_away() -> None:
     stage = EngineFixture(patient)
     session = await stage.session()
-    session.submit([SendMessage(content="go")])
-    await stage.until(session, ScopeStatusChanged)
+    session.submit([m.SendMessage(content="go")])
+    await stage.until(session, m.ScopeStatusChanged)
     with pytest.raises(Conflict):
         await stage.service.archive_scope("", session.view.session_id, "scope_1")
     session.run.stop()  # type: ignore[union-attr]
@@ -112,18 +95,18 @@ async def test_a_sub_agent_at_work_cannot_be_put_away() -> None:
 async def test_to_put_away_is_not_a_backends_to_say() -> None:
     stage = EngineFixture(archiving)
     session = await stage.session()
-    session.submit([SendMessage(content="go")])
-    await stage.until(session, TurnEnded)
+    session.submit([m.SendMessage(content="go")])
+    await stage.until(session, m.TurnEnded)
     ended = session.view.ended
-    assert ended is not None and ended.stop_reason is StopReason.ERROR
+    assert ended is not None and ended.stop_reason is m.StopReason.ERROR
 
 
 async def test_what_is_read_is_what_a_subscriber_gets() -> None:
     stage = EngineFixture(forking)
     session = await stage.session()
     session_id = session.view.session_id
-    session.submit([SendMessage(content="go")])
-    await stage.until(session, TurnEnded)
+    session.submit([m.SendMessage(content="go")])
+    await stage.until(session, m.TurnEnded)
     cursor = await stage.service.subscribe("", session_id, "plain")
     watched = list(await cursor.chunks())
     while len(watched) < session.view.head:
@@ -164,13 +147,13 @@ class Late(MemoryLog):
     def __init__(self) -> None:
         super().__init__()
         self.may_look, self.stored = asyncio.Event(), asyncio.Event()
-        self.held: list[Record] | None = None
+        self.held: list[m.Record] | None = None
 
     async def head(self, session_id: str) -> SessionHead | None:
         await self.may_look.wait()
         return await super().head(session_id)
 
-    def append(self, record: Record) -> None:
+    def append(self, record: m.Record) -> None:
         if self.held is None:
             super().append(record)
         else:

@@ -4,18 +4,18 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
+import gateway.model as m
 from gateway.errors import Busy, Conflict, NotFound
-from gateway.model import CloseReason, CustomEvent, NoticePosted, SendMessage, TurnEnded
 from gateway.ports import BackendEvent, Turn
 from tests.support.engine.engine_fixture import EngineFixture, FunctionBackend, lawful, names
 
 
 async def play(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
-    yield NoticePosted(topic="t", title="the agent")
+    yield m.NoticePosted(topic="t", title="the agent")
 
 
 async def other(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
-    yield NoticePosted(topic="t", title="somebody else")
+    yield m.NoticePosted(topic="t", title="somebody else")
 
 
 @pytest.fixture
@@ -25,10 +25,10 @@ def stage() -> EngineFixture:
 
 async def test_a_session_is_rewound_to_a_checkpoint_and_nowhere_else(stage: EngineFixture) -> None:
     session = await stage.session("ann")
-    session.submit([SendMessage(content="one")])
+    session.submit([m.SendMessage(content="one")])
     with pytest.raises(Busy):
         await stage.service.rewind("ann", session.view.session_id, 1)
-    await stage.until(session, TurnEnded)
+    await stage.until(session, m.TurnEnded)
     with pytest.raises(NotFound, match="cannot be rewound to record 2"):
         await stage.service.rewind("ann", session.view.session_id, 2)
     with pytest.raises(NotFound):
@@ -42,20 +42,20 @@ async def test_a_session_is_rewound_to_a_checkpoint_and_nowhere_else(stage: Engi
 
 async def test_those_who_watch_are_told_of_what_is_beside_the_conversation(stage: EngineFixture) -> None:
     session = await stage.session("ann")
-    await stage.service.post_event("ann", session.view.session_id, CustomEvent(topic="x", payload={"a": 1}))
+    await stage.service.post_event("ann", session.view.session_id, m.CustomEvent(topic="x", payload={"a": 1}))
     assert names(await stage.records(session)) == ["session.created", "custom"]
-    await stage.service.close("ann", session.view.session_id, CloseReason.ARCHIVED)
+    await stage.service.close("ann", session.view.session_id, m.CloseReason.ARCHIVED)
     with pytest.raises(Conflict):
-        await stage.service.post_event("ann", session.view.session_id, CustomEvent(topic="x"))
+        await stage.service.post_event("ann", session.view.session_id, m.CustomEvent(topic="x"))
 
 
 async def test_somebody_else_performs_until_the_agent_has_its_part_back(stage: EngineFixture) -> None:
     session = await stage.session("ann")
     for performer in (FunctionBackend(other), None):
         await stage.service.replace_backend("ann", session.view.session_id, performer)
-        session.submit([SendMessage(content="go")])
-        await stage.until(session, TurnEnded)
-    titles = [one.event.title for one in await stage.records(session) if isinstance(one.event, NoticePosted)]
+        session.submit([m.SendMessage(content="go")])
+        await stage.until(session, m.TurnEnded)
+    titles = [one.event.title for one in await stage.records(session) if isinstance(one.event, m.NoticePosted)]
     assert titles == ["somebody else", "the agent"]
     with pytest.raises(NotFound):
         await stage.service.replace_backend("bob", session.view.session_id, None)

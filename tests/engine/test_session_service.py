@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
+import gateway.model as m
 from gateway.errors import NotFound, Overloaded, TooLarge
-from gateway.model import Interrupt, MessageStarted, Role, SeedMessage, SendMessage
 from gateway.ports import BackendEvent, Turn
 from gateway.storage.log import MemoryLog
 from tests.support.engine.engine_fixture import EngineFixture
@@ -14,7 +14,7 @@ from tests.support.gateway_server import until
 
 
 async def patient(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
-    yield MessageStarted(message_id="m1")
+    yield m.MessageStarted(message_id="m1")
     await asyncio.Event().wait()
 
 
@@ -24,7 +24,7 @@ async def test_another_users_session_does_not_exist() -> None:
     calls = [
         stage.service.get("bob", view.session_id),
         stage.service.delete("bob", view.session_id),
-        stage.service.submit("bob", view.session_id, [SendMessage(content="hi")]),
+        stage.service.submit("bob", view.session_id, [m.SendMessage(content="hi")]),
         stage.service.subscribe("bob", view.session_id, "plain"),
         stage.service.records("bob", view.session_id),
     ]
@@ -55,9 +55,9 @@ async def test_pages_follow_each_other() -> None:
 async def test_deleting_ends_the_turn_and_forgets_everything() -> None:
     stage = EngineFixture(patient)
     session = await stage.session()
-    session.submit([SendMessage(content="go")])
+    session.submit([m.SendMessage(content="go")])
     cursor = await stage.service.subscribe("", session.view.session_id, "plain")
-    await stage.until(session, MessageStarted)
+    await stage.until(session, m.MessageStarted)
     await cursor.chunks()
     await stage.service.delete("", session.view.session_id)
     said = [frame.split()[1] for chunk in await cursor.chunks() for frame in chunk.frames]
@@ -72,7 +72,7 @@ async def test_deleting_ends_the_turn_and_forgets_everything() -> None:
 async def test_there_is_a_limit_to_sessions_watchers_and_seeds() -> None:
     stage = EngineFixture(patient, max_sessions=1, max_subscribers=1, history_messages=1)
     with pytest.raises(TooLarge):
-        await stage.service.create("", "agent", history=[SeedMessage(role=Role.USER, content="x")] * 2)
+        await stage.service.create("", "agent", history=[m.SeedMessage(role=m.Role.USER, content="x")] * 2)
     view = await stage.service.create("", "agent")
     with pytest.raises(Overloaded):
         await stage.service.create("", "agent")
@@ -86,7 +86,7 @@ async def test_what_a_turn_does_when_its_client_leaves_is_a_setting(cancel: bool
     stage = EngineFixture(patient)
     stage.runtime.cancel_on_disconnect = cancel
     session = await stage.session()
-    receipt = session.submit([SendMessage(content="go")])
+    receipt = session.submit([m.SendMessage(content="go")])
     assert receipt.turn_id is not None
     await stage.service.client_left("", session.view.session_id, receipt.turn_id)
     assert stage.service.running == running
@@ -95,7 +95,7 @@ async def test_what_a_turn_does_when_its_client_leaves_is_a_setting(cancel: bool
 async def test_a_session_knows_its_agent_and_its_turns() -> None:
     stage = EngineFixture(patient)
     session = await stage.session()
-    session.submit([SendMessage(content="go")])
+    session.submit([m.SendMessage(content="go")])
     session_id = session.view.session_id
     assert stage.service.agent_of(session_id) == "agent"
     assert stage.service.agent_of("sess_none") == ""
@@ -108,8 +108,8 @@ async def test_who_leaves_after_its_turn_leaves_the_next_one_alone() -> None:
     stage = EngineFixture(patient)
     stage.runtime.cancel_on_disconnect = True
     session = await stage.session()
-    first = session.submit([SendMessage(content="go")])
-    session.submit([Interrupt(), SendMessage(content="once more")])
+    first = session.submit([m.SendMessage(content="go")])
+    session.submit([m.Interrupt(), m.SendMessage(content="once more")])
     head = session.view.head
     assert first.turn_id is not None
     await stage.service.client_left("", session.view.session_id, first.turn_id)
@@ -120,7 +120,7 @@ async def test_who_leaves_while_nothing_can_be_stored_is_told_nothing() -> None:
     stage = EngineFixture(patient)
     stage.runtime.cancel_on_disconnect = True
     session = await stage.session()
-    receipt = session.submit([SendMessage(content="go")])
+    receipt = session.submit([m.SendMessage(content="go")])
     assert receipt.turn_id is not None
     stage.runtime.log.write_error = Overloaded("full")  # type: ignore[misc]
     await stage.service.client_left("", session.view.session_id, receipt.turn_id)

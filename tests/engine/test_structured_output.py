@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+import gateway.model as m
 from gateway.backends import DemoBackend, EventWriter
 from gateway.errors import Invalid
-from gateway.model import FaultCode, Outcome, SendMessage, TurnEnded
 from gateway.ports import BackendEvent, Turn
 from tests.support.engine.engine_fixture import EngineFixture, lawful
 
@@ -16,7 +16,7 @@ ELSEWHERE = {"$ref": "http://127.0.0.1:9/schema.json"}
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
 
-async def answered(text: str, schema: dict[str, Any] | None = SCHEMA) -> TurnEnded:
+async def answered(text: str, schema: dict[str, Any] | None = SCHEMA) -> m.TurnEnded:
     async def play(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
         for words in ("not this", text):
             pen = EventWriter(turn)
@@ -27,19 +27,19 @@ async def answered(text: str, schema: dict[str, Any] | None = SCHEMA) -> TurnEnd
 
     stage = EngineFixture(play)
     session = await stage.session()
-    session.submit([SendMessage(content="where?", output_schema=schema)])
-    await stage.until(session, TurnEnded)
+    session.submit([m.SendMessage(content="where?", output_schema=schema)])
+    await stage.until(session, m.TurnEnded)
     records = await stage.records(session)
     lawful(records)
     event = records[-1].event
-    assert isinstance(event, TurnEnded)
+    assert isinstance(event, m.TurnEnded)
     return event
 
 
 @pytest.mark.parametrize("text", ['{"city":"Lima"}', ' {"city":"Lima"}\n', '```json\n{"city":"Lima"}\n```'])
 async def test_what_fits_is_the_result(text: str) -> None:
     ended = await answered(text)
-    assert (ended.outcome, ended.result) == (Outcome.COMPLETED, {"city": "Lima"})
+    assert (ended.outcome, ended.result) == (m.Outcome.COMPLETED, {"city": "Lima"})
 
 
 @pytest.mark.parametrize(("text", "told"), [
@@ -48,16 +48,16 @@ async def test_what_fits_is_the_result(text: str) -> None:
 ])
 async def test_what_does_not_fit_is_a_failure_with_the_reason(text: str, told: str) -> None:
     ended = await answered(text)
-    assert ended.outcome is Outcome.FAILED
+    assert ended.outcome is m.Outcome.FAILED
     assert ended.result is None
     assert ended.fault is not None
-    assert ended.fault.code is FaultCode.UNSUPPORTED
+    assert ended.fault.code is m.FaultCode.UNSUPPORTED
     assert told in ended.fault.message
 
 
 async def test_without_a_schema_there_is_no_result() -> None:
     ended = await answered('{"city":"Lima"}', schema=None)
-    assert (ended.outcome, ended.result) == (Outcome.COMPLETED, None)
+    assert (ended.outcome, ended.result) == (m.Outcome.COMPLETED, None)
 
 
 @pytest.mark.parametrize("schema", [{"type": "objekt"}, {"properties": 7}, {"$ref": "#/nowhere"}, ELSEWHERE])
@@ -65,7 +65,7 @@ async def test_what_is_no_schema_is_refused_before_anything_starts(schema: dict[
     stage = EngineFixture(DemoBackend().run)
     session = await stage.session()
     with pytest.raises(Invalid, match="not a JSON Schema") as refused:
-        session.submit([SendMessage(content="x", output_schema=schema)])
+        session.submit([m.SendMessage(content="x", output_schema=schema)])
     assert "sending request" not in refused.value.message
     assert len(await stage.records(session)) == 1
 
@@ -73,8 +73,8 @@ async def test_what_is_no_schema_is_refused_before_anything_starts(schema: dict[
 async def test_the_demo_agent_answers_as_the_schema_asks() -> None:
     stage = EngineFixture(DemoBackend().run)
     session = await stage.session()
-    session.submit([SendMessage(content="/json", output_schema=SCHEMA)])
-    await stage.until(session, TurnEnded)
+    session.submit([m.SendMessage(content="/json", output_schema=SCHEMA)])
+    await stage.until(session, m.TurnEnded)
     ended = (await stage.records(session))[-1].event
-    assert isinstance(ended, TurnEnded)
+    assert isinstance(ended, m.TurnEnded)
     assert isinstance(ended.result["city"], str)

@@ -5,34 +5,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from msgspec.structs import replace
 
-from gateway.model import (
-    BlockDelta,
-    BlockEnded,
-    BlockKind,
-    BlockStarted,
-    ContinuationAsk,
-    ContinueTurn,
-    Event,
-    Fault,
-    FaultCode,
-    FaultRaised,
-    InputAccepted,
-    InputRequested,
-    InputResolved,
-    MessageEnded,
-    MessageStarted,
-    Outcome,
-    Record,
-    Resolution,
-    Role,
-    SendMessage,
-    SessionCreated,
-    StopReason,
-    TurnEnded,
-    TurnResumed,
-    TurnStarted,
-    TurnSuspended,
-)
+import gateway.model as m
 from tests.prove.crash.history import (
     NOW,
     ConnectionHistory,
@@ -92,32 +65,35 @@ def test_equal_words_are_told_apart_by_their_place() -> None:
 
 # -- logs -------------------------------------------------------------------------------------------------------------
 
-def log(*events: Event, turn: str = "turn_1") -> list[Record]:
+def log(*events: m.Event, turn: str = "turn_1") -> list[m.Record]:
     return [
-        Record(seq=seq, at=float(seq), session_id="s", turn_id=None if seq == 1 else turn, event=event)  # type: ignore[arg-type]
-        for seq, event in enumerate((SessionCreated(agent="a", owner=""), *events), 1)
+        m.Record(seq=seq, at=float(seq), session_id="s", turn_id=None if seq == 1 else turn, event=event)  # type: ignore[arg-type]
+        for seq, event in enumerate((m.SessionCreated(agent="a", owner=""), *events), 1)
     ]
 
 
-SENT = InputAccepted(command_id="c", command=SendMessage(content="hello 1"))
+SENT = m.InputAccepted(command_id="c", command=m.SendMessage(content="hello 1"))
 SPEECH = (
-    SENT, TurnStarted(command_id="c"), MessageStarted(message_id="m", role=Role.ASSISTANT),
-    BlockStarted(block_id="b", message_id="m", kind=BlockKind.TEXT),
-    BlockDelta(block_id="b", message_id="m", kind=BlockKind.TEXT, delta="hi"),
+    SENT, m.TurnStarted(command_id="c"), m.MessageStarted(message_id="m", role=m.Role.ASSISTANT),
+    m.BlockStarted(block_id="b", message_id="m", kind=m.BlockKind.TEXT),
+    m.BlockDelta(block_id="b", message_id="m", kind=m.BlockKind.TEXT, delta="hi"),
 )
-FAULT = Fault(code=FaultCode.INTERRUPTED, message="gone")
+FAULT = m.Fault(code=m.FaultCode.INTERRUPTED, message="gone")
 CLOSED = (
-    BlockEnded(block_id="b", message_id="m", kind=BlockKind.TEXT, text="hi"),
-    MessageEnded(message_id="m", outcome=Outcome.FAILED, stop_reason=StopReason.ERROR), FaultRaised(fault=FAULT),
+    m.BlockEnded(block_id="b", message_id="m", kind=m.BlockKind.TEXT, text="hi"),
+    m.MessageEnded(message_id="m", outcome=m.Outcome.FAILED, stop_reason=m.StopReason.ERROR),
+    m.FaultRaised(fault=FAULT),
 )
-END = TurnEnded(outcome=Outcome.FAILED, stop_reason=StopReason.ERROR, fault=FAULT)
+END = m.TurnEnded(outcome=m.Outcome.FAILED, stop_reason=m.StopReason.ERROR, fault=FAULT)
 ASKED = (
-    SENT, TurnStarted(command_id="c"), InputRequested(request_id="ask_1", ask=ContinuationAsk(turn=1, message="on?")),
-    TurnSuspended(pending=("ask_1",)),
+    SENT,
+    m.TurnStarted(command_id="c"),
+    m.InputRequested(request_id="ask_1", ask=m.ContinuationAsk(turn=1, message="on?")),
+    m.TurnSuspended(pending=("ask_1",)),
 )
-ANSWER = InputAccepted(command_id="d", command=ContinueTurn(request_id="ask_1"))
-SETTLED = InputResolved(request_id="ask_1", resolution=Resolution.GRANTED)
-RESUMED = (ANSWER, SETTLED, TurnResumed(settled=("ask_1",)))
+ANSWER = m.InputAccepted(command_id="d", command=m.ContinueTurn(request_id="ask_1"))
+SETTLED = m.InputResolved(request_id="ask_1", resolution=m.Resolution.GRANTED)
+RESUMED = (ANSWER, SETTLED, m.TurnResumed(settled=("ask_1",)))
 
 
 def test_an_honest_log_is_let_pass() -> None:
@@ -126,7 +102,7 @@ def test_an_honest_log_is_let_pass() -> None:
     assert list(of_log("s", log(*ASKED, *RESUMED, END))) == []
 
 
-DOCTORED: list[tuple[Callable[[list[Record]], list[Record]], Kind]] = [
+DOCTORED: list[tuple[Callable[[list[m.Record]], list[m.Record]], Kind]] = [
     (lambda records: records[:4] + records[5:], Kind.LOST),
     (lambda records: records[:4] + records[3:], Kind.REPEATED),
     (lambda records: [*records[:3], records[4], records[3], *records[5:]], Kind.REORDERED),
@@ -138,14 +114,14 @@ DOCTORED: list[tuple[Callable[[list[Record]], list[Record]], Kind]] = [
 
 
 @pytest.mark.parametrize(("doctor", "kind"), DOCTORED)
-def test_a_doctored_log_is_noticed(doctor: Callable[[list[Record]], list[Record]], kind: Kind) -> None:
+def test_a_doctored_log_is_noticed(doctor: Callable[[list[m.Record]], list[m.Record]], kind: Kind) -> None:
     assert kind in kinds(list(of_log("s", doctor(log(*SPEECH, *CLOSED, END)))))
 
 
 # -- what was said ----------------------------------------------------------------------------------------------------
 
 def test_what_was_taken_is_there_once() -> None:
-    def judged(records: list[Record], *, said: bool = True, answered: bool = True) -> list[Kind]:
+    def judged(records: list[m.Record], *, said: bool = True, answered: bool = True) -> list[Kind]:
         return kinds(judge(History(
             said=[SentMessage("c", "s", "hello 1", said)], answered=[GivenAnswer("c", "s", "ask_1", answered)],
             logs={"s": records},
@@ -161,7 +137,7 @@ def test_what_was_taken_is_there_once() -> None:
 
 
 def test_what_was_refused_is_not_there() -> None:
-    def judged(records: list[Record]) -> list[Kind]:
+    def judged(records: list[m.Record]) -> list[Kind]:
         return kinds(judge(History(refused=[SentMessage("c", "s", "hello 1", False)], logs={"s": records})))
 
     assert judged([]) == []
@@ -170,7 +146,7 @@ def test_what_was_refused_is_not_there() -> None:
 
 # -- deaths -----------------------------------------------------------------------------------------------------------
 
-def returned(before: list[Record], after: list[Record]) -> list[Kind]:
+def returned(before: list[m.Record], after: list[m.Record]) -> list[Kind]:
     return kinds(list(of_return({"s": before}, {"s": after})))
 
 
@@ -178,7 +154,7 @@ def test_a_turn_that_ran_is_closed_as_interrupted() -> None:
     before = log(*SPEECH)
     assert returned(before, log(*SPEECH, *CLOSED, END)) == []
     assert returned(before, before) == [Kind.NOT_ENDED]
-    other = replace(END, fault=Fault(code=FaultCode.INTERNAL, message="?"))
+    other = replace(END, fault=m.Fault(code=m.FaultCode.INTERNAL, message="?"))
     assert returned(before, log(*SPEECH, *CLOSED, other)) == [Kind.NOT_ENDED]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.model import InputAccepted, Record, SendMessage
+import gateway.model as m
 from tests.prove.crash.history import History, Kind, SentMessage, Violation
 from tests.prove.fleet.allowed_refusals import unexplained_refusals
 
@@ -15,8 +15,8 @@ def refused(words: str = BUSY, session: str = "s") -> Violation:
 
 def history(*said: tuple[str, bool], logged: str = "", session: str = "s") -> History:
     records = [
-        Record(seq=seq, at=1.0, session_id=session, turn_id=f"t{seq}", event=InputAccepted(
-            command_id=f"c{seq}", command=SendMessage(content=f"hello {words}")))
+        m.Record(seq=seq, at=1.0, session_id=session, turn_id=f"t{seq}", event=m.InputAccepted(
+            command_id=f"c{seq}", command=m.SendMessage(content=f"hello {words}")))
         for seq, words in enumerate(logged.split(), 1)
     ]
     return History(

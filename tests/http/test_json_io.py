@@ -6,9 +6,9 @@ import orjson
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
+import gateway.model as m
 from gateway.errors import Invalid
 from gateway.http import dumps, encode_array, json_response, parse_json
-from gateway.model import StopReason, TextPart
 
 
 class Body(BaseModel):
@@ -93,7 +93,7 @@ async def test_what_is_nested_too_deep_to_go_out_again_does_not_get_in(levels: i
 
 
 def test_a_reply_may_hold_structs_and_enums() -> None:
-    response = json_response({"part": TextPart(text="x"), "stop": StopReason.END_TURN, "pair": (1, 2)}, 201)
+    response = json_response({"part": m.TextPart(text="x"), "stop": m.StopReason.END_TURN, "pair": (1, 2)}, 201)
     assert (response.status, response.content_type) == (201, "application/json")
     assert isinstance(response.body, bytes)
     assert orjson.loads(response.body) == {"part": {"kind": "text", "text": "x"}, "stop": "end_turn", "pair": [1, 2]}

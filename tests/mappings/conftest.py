@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.model import AnyEvent, Record
+import gateway.model as m
 from mappings.language import Table, Vocabulary, builtin_path, load_table
 
 OPTION = ("name", "title", "description", "choices", "default")
@@ -90,9 +90,9 @@ def aap() -> Table:
 
 
 @pytest.fixture
-def record() -> Callable[..., Record]:
-    def make(event: AnyEvent, **placed: Any) -> Record:
+def record() -> Callable[..., m.Record]:
+    def make(event: m.AnyEvent, **placed: Any) -> m.Record:
         place = {"seq": 7, "at": 1767225600.25, "session_id": "ses_1", "turn_id": "turn_1"}
-        return Record(event=event, **place | placed)
+        return m.Record(event=event, **place | placed)
 
     return make

@@ -6,116 +6,97 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.model import (
-    AnswerQuestion,
-    BlockDelta,
-    BlockEnded,
-    BlockKind,
-    ClientToolAsk,
-    ContinuationAsk,
-    ContinueTurn,
-    DataPart,
-    DecidePermission,
-    Event,
-    Fault,
-    FaultCode,
-    FaultRaised,
-    FilePart,
-    ImagePart,
-    InputRequested,
-    Outcome,
-    Record,
-    ReturnResult,
-    Role,
-    RollBack,
-    RollbackAsk,
-    SeedMessage,
-    SendMessage,
-    SessionCompacted,
-    StopReason,
-    TextPart,
-    ThinkingPart,
-    ToolCall,
-    ToolOrigin,
-    ToolReturned,
-    ToolUsePart,
-    TurnEnded,
-    TurnResumed,
-    TurnStarted,
-    TurnSuspended,
-)
+import gateway.model as m
 from mappings.language import FEATURES, SupportLevel, Table
 
-CALL = ToolCall(call_id="call_1", name="search", input={"q": "x"})
-MakeRecord = Callable[..., Record]
+CALL = m.ToolCall(call_id="call_1", name="search", input={"q": "x"})
+MakeRecord = Callable[..., m.Record]
 
 
-def words(kind: BlockKind, delta: str) -> BlockDelta:
-    return BlockDelta(block_id="b", message_id="m", kind=kind, delta=delta)
+def words(kind: m.BlockKind, delta: str) -> m.BlockDelta:
+    return m.BlockDelta(block_id="b", message_id="m", kind=kind, delta=delta)
 
 
-def ended(stop_reason: StopReason) -> TurnEnded:
-    return TurnEnded(outcome=Outcome.COMPLETED, stop_reason=stop_reason)
+def ended(stop_reason: m.StopReason) -> m.TurnEnded:
+    return m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=stop_reason)
 
 
-def whole(**block: Any) -> BlockEnded:
-    return BlockEnded(block_id="b", message_id="m", kind=BlockKind.TOOL_USE, **block)
+def whole(**block: Any) -> m.BlockEnded:
+    return m.BlockEnded(block_id="b", message_id="m", kind=m.BlockKind.TOOL_USE, **block)
 
 
-SAID: list[tuple[Event, list[bytes]]] = [
-    (TurnStarted(command_id="c"), [b"event: turn_start\ndata: {}\n\n"]),
-    (TurnResumed(), [b"event: turn_start\ndata: {}\n\n"]),
-    (TurnSuspended(pending=("r",)), [b'event: turn_stop\ndata: {"stopReason":"tool_use"}\n\n']),
-    (ended(StopReason.END_TURN), [b'event: turn_stop\ndata: {"stopReason":"end_turn"}\n\n']),
-    (words(BlockKind.TEXT, "Hi"), [b'event: text_delta\ndata: {"delta":"Hi"}\n\n']),
-    (words(BlockKind.TEXT, "a\nb\r\n"), [b'event: text_delta\ndata: {"delta":"a\\nb\\r\\n"}\n\n']),
-    (words(BlockKind.THINKING, "Hm"), [b'event: thinking_delta\ndata: {"delta":"Hm"}\n\n']),
-    (words(BlockKind.TOOL_USE, '{"q"'), []),
+SAID: list[tuple[m.Event, list[bytes]]] = [
+    (m.TurnStarted(command_id="c"), [b"event: turn_start\ndata: {}\n\n"]),
+    (m.TurnResumed(), [b"event: turn_start\ndata: {}\n\n"]),
+    (m.TurnSuspended(pending=("r",)), [b'event: turn_stop\ndata: {"stopReason":"tool_use"}\n\n']),
+    (ended(m.StopReason.END_TURN), [b'event: turn_stop\ndata: {"stopReason":"end_turn"}\n\n']),
+    (words(m.BlockKind.TEXT, "Hi"), [b'event: text_delta\ndata: {"delta":"Hi"}\n\n']),
+    (words(m.BlockKind.TEXT, "a\nb\r\n"), [b'event: text_delta\ndata: {"delta":"a\\nb\\r\\n"}\n\n']),
+    (words(m.BlockKind.THINKING, "Hm"), [b'event: thinking_delta\ndata: {"delta":"Hm"}\n\n']),
+    (words(m.BlockKind.TOOL_USE, '{"q"'), []),
     (whole(call=CALL), [b'event: tool_call\ndata: {"toolCallId":"call_1","name":"search","input":{"q":"x"}}\n\n']),
     (whole(call=CALL, torn=True), []),
-    (ToolReturned(call_id="call_1", content="found"),
-     [b'event: tool_result\ndata: {"toolCallId":"call_1","content":"found"}\n\n']),
-    (ToolReturned(call_id="call_1", content=(TextPart(text="t"), ImagePart(url="https://x/y")), origin=ToolOrigin.MCP),
-     [b'event: tool_result\ndata: {"toolCallId":"call_1","content":[{"type":"text","text":"t"},'
-      b'{"type":"image","url":"https://x/y"}]}\n\n']),
-    (ToolReturned(call_id="call_1", content="mine", origin=ToolOrigin.CLIENT), []),
-    (InputRequested(request_id="r", ask=ClientToolAsk(call=CALL), call_id="call_1"), []),
-    (InputRequested(request_id="r", ask=ContinuationAsk(turn=20, message="Go on?")),
-     [b'event: tool_call\ndata: {"toolCallId":"r","name":"confirm_continue",'
-      b'"input":{"message":"Go on?","turn":20},"description":"A person must decide whether the agent goes on. '
-      b'Return the text \\"no\\" to stop it; any other text lets it go on."}\n\n']),
-    (InputRequested(request_id="r", ask=RollbackAsk(task_id="t", options=({"id": "a"},), reason="broke")),
-     [b'event: tool_call\ndata: {"toolCallId":"r","name":"choose_rollback",'
-      b'"input":{"task_id":"t","options":[{"id":"a"}],"reason":"broke"},"description":"A person must choose a state '
-      b'to go back to. Return the id of one of the options, or an empty text to stay."}\n\n']),
-    (FaultRaised(fault=Fault(code=FaultCode.BACKEND, message="gone")), []),
-    (SessionCompacted(compaction_id="c", summary="s"), []),
+    (
+        m.ToolReturned(call_id="call_1", content="found"),
+        [b'event: tool_result\ndata: {"toolCallId":"call_1","content":"found"}\n\n'],
+    ),
+    (
+        m.ToolReturned(
+            call_id="call_1", content=(m.TextPart(text="t"), m.ImagePart(url="https://x/y")), origin=m.ToolOrigin.MCP
+        ),
+        [
+            b'event: tool_result\ndata: {"toolCallId":"call_1","content":[{"type":"text","text":"t"},'
+            b'{"type":"image","url":"https://x/y"}]}\n\n'
+        ],
+    ),
+    (m.ToolReturned(call_id="call_1", content="mine", origin=m.ToolOrigin.CLIENT), []),
+    (m.InputRequested(request_id="r", ask=m.ClientToolAsk(call=CALL), call_id="call_1"), []),
+    (
+        m.InputRequested(request_id="r", ask=m.ContinuationAsk(turn=20, message="Go on?")),
+        [
+            b'event: tool_call\ndata: {"toolCallId":"r","name":"confirm_continue",'
+            b'"input":{"message":"Go on?","turn":20},"description":"A person must decide whether the agent goes on. '
+            b'Return the text \\"no\\" to stop it; any other text lets it go on."}\n\n'
+        ],
+    ),
+    (
+        m.InputRequested(request_id="r", ask=m.RollbackAsk(task_id="t", options=({"id": "a"},), reason="broke")),
+        [
+            b'event: tool_call\ndata: {"toolCallId":"r","name":"choose_rollback",'
+            b'"input":{"task_id":"t","options":[{"id":"a"}],"reason":"broke"},"description":"A person must choose a '
+            b'state to go back to. Return the id of one of the options, or an empty text to stay."}\n\n'
+        ],
+    ),
+    (m.FaultRaised(fault=m.Fault(code=m.FaultCode.BACKEND, message="gone")), []),
+    (m.SessionCompacted(compaction_id="c", summary="s"), []),
 ]
 
 
 @pytest.mark.parametrize(("event", "frames"), SAID, ids=lambda value: getattr(value, "name", ""))
-def test_an_event_is_said_as_the_schema_says(aap: Table, record: MakeRecord, event: Event, frames: list[bytes]) -> None:
+def test_an_event_is_said_as_the_schema_says(
+    aap: Table, record: MakeRecord, event: m.Event, frames: list[bytes]
+) -> None:
     assert list(aap.encoder("sse").record(record(event))) == frames
     assert aap.silent(event) is (frames == [])
 
 
-@pytest.mark.parametrize("reason", StopReason)
-def test_every_stop_reason_is_one_of_aaps(aap: Table, record: MakeRecord, reason: StopReason) -> None:
+@pytest.mark.parametrize("reason", m.StopReason)
+def test_every_stop_reason_is_one_of_aaps(aap: Table, record: MakeRecord, reason: m.StopReason) -> None:
     (frame,) = aap.encoder("json").record(record(ended(reason)))
     assert orjson.loads(frame)["data"]["stopReason"] in {"end_turn", "tool_use", "max_tokens", "refusal", "error"}
 
 
 @pytest.mark.parametrize(("reason", "word"), [
-    (StopReason.MAX_TOKENS, "max_tokens"), (StopReason.REFUSAL, "refusal"), (StopReason.NEEDS_INPUT, "tool_use"),
-    (StopReason.INTERRUPTED, "error"), (StopReason.TIMEOUT, "error"), (StopReason.ERROR, "error"),
-    (StopReason.MAX_STEPS, "error"),
+    (m.StopReason.MAX_TOKENS, "max_tokens"), (m.StopReason.REFUSAL, "refusal"), (m.StopReason.NEEDS_INPUT, "tool_use"),
+    (m.StopReason.INTERRUPTED, "error"), (m.StopReason.TIMEOUT, "error"), (m.StopReason.ERROR, "error"),
+    (m.StopReason.MAX_STEPS, "error"),
 ])
-def test_stop_reasons_by_word(aap: Table, reason: StopReason, word: str) -> None:
+def test_stop_reasons_by_word(aap: Table, reason: m.StopReason, word: str) -> None:
     assert aap.word("stop_reason", reason) == word
 
 
 def test_cues_of_its_own(aap: Table, record: MakeRecord) -> None:
-    say, at = aap.encoder("sse").cue, record(TurnResumed())
+    say, at = aap.encoder("sse").cue, record(m.TurnResumed())
     assert say("whole.text", at, {"text": "Hi"}) == (b'event: text\ndata: {"text":"Hi"}\n\n',)
     assert say("whole.thinking", at, {"text": "Hm"}) == (b'event: thinking\ndata: {"thinking":"Hm"}\n\n',)
     assert say("image.delta", at, {"text": "![](u)"}) == (b'event: text_delta\ndata: {"delta":"![](u)"}\n\n',)
@@ -127,8 +108,8 @@ def test_cues_of_its_own(aap: Table, record: MakeRecord) -> None:
 
 
 def test_history_messages(aap: Table) -> None:
-    content = (ThinkingPart(text="Hm"), TextPart(text="Hi"), ToolUsePart(call=CALL), ImagePart(url="data:x"),
-               DataPart(type="card"), FilePart(name="a.txt"))
+    content = (m.ThinkingPart(text="Hm"), m.TextPart(text="Hi"), m.ToolUsePart(call=CALL), m.ImagePart(url="data:x"),
+               m.DataPart(type="card"), m.FilePart(name="a.txt"))
     assert aap.object("message.assistant", content=content) == {"role": "assistant", "content": [
         {"type": "thinking", "thinking": "Hm"},
         {"type": "text", "text": "Hi"},
@@ -137,7 +118,7 @@ def test_history_messages(aap: Table) -> None:
         {"type": "text", "text": "a.txt"},
     ]}
     assert aap.object("message.user", content="Hi") == {"role": "user", "content": "Hi"}
-    assert aap.object("message.system", content=(TextPart(text="Be"), TextPart(text=" kind"))) == {
+    assert aap.object("message.system", content=(m.TextPart(text="Be"), m.TextPart(text=" kind"))) == {
         "role": "system", "content": "Be kind"}
     assert aap.object("message.tool", call_id="call_1", content="found") == {
         "role": "tool", "toolCallId": "call_1", "content": "found"}
@@ -169,29 +150,29 @@ def test_sessions_history_and_turn(aap: Table) -> None:
     assert aap.object("created", session_id="ses_1") == {"sessionId": "ses_1"}
     assert aap.object("history.full", messages=[]) == {"history": {"full": []}}
     assert aap.object("history.compacted", messages=[]) == {"history": {"compacted": []}}
-    assert aap.object("turn", stop_reason=StopReason.NEEDS_INPUT, messages=[]) == {
+    assert aap.object("turn", stop_reason=m.StopReason.NEEDS_INPUT, messages=[]) == {
         "stopReason": "tool_use", "messages": []}
 
 
 def test_client_messages_become_commands(aap: Table) -> None:
-    assert aap.command("message.user", content="Hi") == SendMessage(content="Hi")
-    assert aap.command("message.tool", request_id="r", content="ok") == ReturnResult(request_id="r", content="ok")
-    assert aap.command("message.tool_permission", request_id="r", granted=False, reason="no") == DecidePermission(
+    assert aap.command("message.user", content="Hi") == m.SendMessage(content="Hi")
+    assert aap.command("message.tool", request_id="r", content="ok") == m.ReturnResult(request_id="r", content="ok")
+    assert aap.command("message.tool_permission", request_id="r", granted=False, reason="no") == m.DecidePermission(
         request_id="r", granted=False, reason="no")
-    assert aap.command("answer.question", request_id="r", custom={"0": "blue"}, said="blue ") == AnswerQuestion(
+    assert aap.command("answer.question", request_id="r", custom={"0": "blue"}, said="blue ") == m.AnswerQuestion(
         request_id="r", custom={"0": "blue"}, said="blue ")
-    assert aap.command("answer.continuation", request_id="r", proceed=False, said="No.") == ContinueTurn(
+    assert aap.command("answer.continuation", request_id="r", proceed=False, said="No.") == m.ContinueTurn(
         request_id="r", proceed=False, said="No.")
-    assert aap.command("answer.rollback", request_id="r", option="a", said=" a") == RollBack(
+    assert aap.command("answer.rollback", request_id="r", option="a", said=" a") == m.RollBack(
         request_id="r", option="a", said=" a")
-    results = (SeedMessage(role=Role.TOOL, content="ok", call_id="c"),)
-    assert aap.command("message.results", content="x returned ok", results=results) == SendMessage(
+    results = (m.SeedMessage(role=m.Role.TOOL, content="ok", call_id="c"),)
+    assert aap.command("message.results", content="x returned ok", results=results) == m.SendMessage(
         content="x returned ok", results=results)
 
 
-@pytest.mark.parametrize("code", FaultCode)
-def test_every_fault_is_an_error_with_its_status(aap: Table, code: FaultCode) -> None:
-    body = {"error": "so it is"} | ({"code": "timeout"} if code is FaultCode.TIMEOUT else {})
+@pytest.mark.parametrize("code", m.FaultCode)
+def test_every_fault_is_an_error_with_its_status(aap: Table, code: m.FaultCode) -> None:
+    body = {"error": "so it is"} | ({"code": "timeout"} if code is m.FaultCode.TIMEOUT else {})
     assert aap.error(code, message="so it is") == (code.status, body)
 
 

@@ -10,32 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.model import (
-    AnnotationTopic,
-    BlockDelta,
-    BlockKind,
-    CustomEvent,
-    Fault,
-    FaultCode,
-    FilePart,
-    InputAccepted,
-    Outcome,
-    Record,
-    SendMessage,
-    SessionUpdated,
-    StopReason,
-    TextPart,
-    ThinkingPart,
-    ToolOutput,
-    ToolReturned,
-    TurnEnded,
-    TurnStarted,
-    Usage,
-)
+import gateway.model as m
 from gateway.yaml_positions import Problems
 from mappings.language import Table, Vocabulary, load_table
 
-MakeRecord = Callable[..., Record]
+MakeRecord = Callable[..., m.Record]
 
 
 def events_in(stream: bytes) -> list[dict[str, str]]:
@@ -54,17 +33,17 @@ def events_in(stream: bytes) -> list[dict[str, str]]:
     return found
 
 
-def delta(text: str, kind: BlockKind = BlockKind.TEXT) -> BlockDelta:
-    return BlockDelta(block_id="b", message_id="m", kind=kind, delta=text)
+def delta(text: str, kind: m.BlockKind = m.BlockKind.TEXT) -> m.BlockDelta:
+    return m.BlockDelta(block_id="b", message_id="m", kind=kind, delta=text)
 
 
-def at_rest(event: Any) -> Record:
-    return Record(seq=7, at=1767225600.25, session_id="ses_1", turn_id="turn_1", event=event)
+def at_rest(event: Any) -> m.Record:
+    return m.Record(seq=7, at=1767225600.25, session_id="ses_1", turn_id="turn_1", event=event)
 
 
 def test_an_envelope_holds_the_body(plain: Table, record: MakeRecord) -> None:
-    end = TurnEnded(outcome=Outcome.FAILED, stop_reason=StopReason.ERROR, usage=Usage(input_tokens=3),
-                    fault=Fault(code=FaultCode.BACKEND, message="gone"))
+    end = m.TurnEnded(outcome=m.Outcome.FAILED, stop_reason=m.StopReason.ERROR, usage=m.Usage(input_tokens=3),
+                    fault=m.Fault(code=m.FaultCode.BACKEND, message="gone"))
     assert plain.encoder("json").record(record(end)) == (
         b'{"type":"outcome","id":"evt_1_7","body":{"short":"ko","long":"something went wrong","price":"$5"}}',
         b'{"type":"bye","turn":"turn_1","why":"stopped","fault":"gone","usage":"{\\"input_tokens\\":3}",'
@@ -73,7 +52,9 @@ def test_an_envelope_holds_the_body(plain: Table, record: MakeRecord) -> None:
 
 
 def test_an_envelope_may_look_different_as_a_server_sent_event(plain: Table, record: MakeRecord) -> None:
-    frames = plain.encoder("sse").record(record(TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN)))
+    frames = plain.encoder("sse").record(
+        record(m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN))
+    )
     assert frames == (
         b"event: outcome\nid: 7\nretry: 500\n"
         b'data: {"at":1767225600250,"short":"ok","long":"all went well","price":"$5"}\n\n',
@@ -83,8 +64,8 @@ def test_an_envelope_may_look_different_as_a_server_sent_event(plain: Table, rec
 
 def test_a_variant_wins_over_the_plain_name(plain: Table, record: MakeRecord) -> None:
     say = plain.encoder("json").record
-    assert say(record(delta("{", BlockKind.TOOL_USE))) == ()
-    (frame,) = say(record(delta("x", BlockKind.THINKING)), {"index": 2})
+    assert say(record(delta("{", m.BlockKind.TOOL_USE))) == ()
+    (frame,) = say(record(delta("x", m.BlockKind.THINKING)), {"index": 2})
     assert frame == (b'{"type":"delta","turn":"turn_1","index":2,"100%":"x","at":"2026-01-01T00:00:00.250Z"}')
 
 
@@ -95,18 +76,18 @@ def test_names_the_dialect_adds_are_needed_where_they_are_used(plain: Table, rec
 
 def test_optional_keys_are_left_out(plain: Table, record: MakeRecord) -> None:
     say = plain.encoder("json").record
-    assert say(record(SessionUpdated(title="T"), turn_id=None)) == (
+    assert say(record(m.SessionUpdated(title="T"), turn_id=None)) == (
         b'{"type":"renamed","title":"T","at":"2026-01-01T00:00:00.250Z"}',)
-    assert say(record(SessionUpdated(metadata={}))) == (
+    assert say(record(m.SessionUpdated(metadata={}))) == (
         b'{"type":"renamed","turn":"turn_1","tags":{},"at":"2026-01-01T00:00:00.250Z"}',)
-    assert plain.encoder("sse").record(record(SessionUpdated())) == (b"data: {}\n\n",)
+    assert plain.encoder("sse").record(record(m.SessionUpdated())) == (b"data: {}\n\n",)
 
 
 def test_keys_written_out_win_over_spliced_ones(plain: Table, record: MakeRecord) -> None:
-    (frame,) = plain.encoder("json").record(record(CustomEvent(topic="t", payload={"type": "mine", "at": 1})))
+    (frame,) = plain.encoder("json").record(record(m.CustomEvent(topic="t", payload={"type": "mine", "at": 1})))
     assert orjson.loads(frame) == {"type": "custom", "id": "evt_1_7", "body": {"type": "mine", "at": 1}}
     card = {"x": 1, "mood": "sour", "type": "card"}
-    started = record(TurnStarted(command_id="c"))
+    started = record(m.TurnStarted(command_id="c"))
     (frame,) = plain.encoder("json").cue("mood.changed", started, {"mood": "bright", "card": card})
     assert orjson.loads(frame) == {
         "type": "mood", "turn": "turn_1", "x": 1, "mood": "bright", "at": "2026-01-01T00:00:00.250Z"}
@@ -115,36 +96,36 @@ def test_keys_written_out_win_over_spliced_ones(plain: Table, record: MakeRecord
 
 
 def test_a_struct_can_be_spliced(plain: Table) -> None:
-    (frame,) = plain.encoder("sse").cue("mood.changed", None, {"mood": "bright", "card": Usage(output_tokens=2)})
+    (frame,) = plain.encoder("sse").cue("mood.changed", None, {"mood": "bright", "card": m.Usage(output_tokens=2)})
     assert frame == b'data: {"output_tokens":2,"mood":"bright"}\n\n'
 
 
 def test_a_body_may_be_a_list(plain: Table, record: MakeRecord) -> None:
-    frames = plain.encoder("sse").record(record(ToolOutput(call_id="c", delta="d")))
+    frames = plain.encoder("sse").record(record(m.ToolOutput(call_id="c", delta="d")))
     assert frames == (b'event: out\ndata: ["c",{"text":"d"}]\n\n',)
 
 
 def test_content_is_spelled_by_its_parts(plain: Table, record: MakeRecord) -> None:
     say = plain.encoder("sse").record
-    parts = (TextPart(text="a"), ThinkingPart(text="b"), FilePart(name="f", size=3))
-    assert say(record(ToolReturned(call_id="c", content=parts))) == (
+    parts = (m.TextPart(text="a"), m.ThinkingPart(text="b"), m.FilePart(name="f", size=3))
+    assert say(record(m.ToolReturned(call_id="c", content=parts))) == (
         b'data: {"content":[{"t":"a"},{"file":"f","size":3}]}\n\n',)
-    assert say(record(ToolReturned(call_id="c", content="bare", meta={"k": (1, 2)}))) == (
+    assert say(record(m.ToolReturned(call_id="c", content="bare", meta={"k": (1, 2)}))) == (
         b'data: {"content":"bare","meta":{"k":[1,2]}}\n\n',)
-    message = InputAccepted(command_id="c", command=SendMessage(content="bare"))
+    message = m.InputAccepted(command_id="c", command=m.SendMessage(content="bare"))
     (event,) = events_in(say(record(message), {"author": None})[0])
     assert orjson.loads(event["data"]) == {"at": 1767225600250, "words": "bare", "parts": [{"t": "bare"}], "by": None}
 
 
 @pytest.mark.parametrize(("value", "written"), [
-    ({AnnotationTopic.SEARCH: StopReason.ERROR}, b'{"search":"error"}'),
-    ({"part": TextPart(text="x")}, b'{"part":{"kind":"text","text":"x"}}'),
+    ({m.AnnotationTopic.SEARCH: m.StopReason.ERROR}, b'{"search":"error"}'),
+    ({"part": m.TextPart(text="x")}, b'{"part":{"kind":"text","text":"x"}}'),
     ({"n": 2**80}, b'{"n":1208925819614629174706176}'),
     ({"half": "\ud800"}, b'{"half":"\\ud800"}'),
     ({"list": (1, (2,))}, b'{"list":[1,[2]]}'),
 ])
 def test_values_of_every_kind_are_written(plain: Table, record: MakeRecord, value: Any, written: bytes) -> None:
-    (frame,) = plain.encoder("json").record(record(CustomEvent(topic="t", payload=value)))
+    (frame,) = plain.encoder("json").record(record(m.CustomEvent(topic="t", payload=value)))
     assert frame == b'{"type":"custom","id":"evt_1_7","body":' + written + b"}"
 
 
@@ -159,7 +140,7 @@ def test_an_id_cannot_break_a_frame(
     over = tmp_path / "over.yaml"
     over.write_text("envelopes: { default@sse: { id: $session_id, event: $turn_id } }")
     table = load_table(plain_path, plain_words, [over])
-    end = TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN)
+    end = m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN)
     frame = table.encoder("sse").record(record(end, session_id="a\ndata: b\r", turn_id=None))[0]
     assert frame.startswith(b"id: adata: b\nretry: 500\ndata: {")
 
@@ -197,5 +178,5 @@ def test_any_value_comes_back_from_json(plain: Table, text: str, payload: dict[s
     (frame,) = say(at_rest(delta(text)), {"index": 0})
     assert orjson.loads(frame)["100%"] == text
     small = {key: value for key, value in payload.items() if not isinstance(value, int) or abs(value) < 2**53}
-    (frame,) = say(at_rest(CustomEvent(topic="t", payload=small)))
+    (frame,) = say(at_rest(m.CustomEvent(topic="t", payload=small)))
     assert orjson.loads(frame)["body"] == small

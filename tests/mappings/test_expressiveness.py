@@ -7,31 +7,10 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.model import (
-    BlockDelta,
-    BlockEnded,
-    BlockKind,
-    Event,
-    Fault,
-    FaultCode,
-    FaultRaised,
-    InputAccepted,
-    InputRequested,
-    Interrupt,
-    MessageEnded,
-    MessageStarted,
-    Question,
-    QuestionAsk,
-    Record,
-    SessionCompacted,
-    ToolCall,
-    TurnStarted,
-    TurnSuspended,
-    Usage,
-)
+import gateway.model as m
 from mappings.language import Framing, Table, Vocabulary, load_table
 
-MakeRecord = Callable[..., Record]
+MakeRecord = Callable[..., m.Record]
 
 
 def spelled(text: str, path: Path, base: Path, words: Vocabulary, **added: Any) -> Table:
@@ -44,8 +23,8 @@ def payloads(frames: tuple[bytes, ...]) -> list[Any]:
     return [orjson.loads(frame.split(b"data: ")[-1]) for frame in frames]
 
 
-def text_delta() -> BlockDelta:
-    return BlockDelta(block_id="b", message_id="msg_1", kind=BlockKind.TEXT, delta="lo")
+def text_delta() -> m.BlockDelta:
+    return m.BlockDelta(block_id="b", message_id="msg_1", kind=m.BlockKind.TEXT, delta="lo")
 
 
 def test_patches_in_an_envelope_of_their_own(
@@ -84,16 +63,16 @@ frames:
         {"event": "turn:patch", "data": {
             "session_id": "ses_1", "sequence": 4, "turn_id": "msg_1", "loop_id": "root", "patch_type": "add_content",
             "data": {"type": "text", "content": "hello", "text_delta": "lo"}}}]
-    call = ToolCall(call_id="c", name="n", input={"a": 1})
-    ended = BlockEnded(block_id="b", message_id="msg_1", kind=BlockKind.TOOL_USE, call=call)
+    call = m.ToolCall(call_id="c", name="n", input={"a": 1})
+    ended = m.BlockEnded(block_id="b", message_id="msg_1", kind=m.BlockKind.TOOL_USE, call=call)
     (patch,) = payloads(say(record(ended), {"status": "awaiting_input", "patch_seq": 5}))
     assert patch["data"]["data"] == {"id": "c", "arguments": '{"a":1}', "server": None, "status": "awaiting_answer"}
     entry = {"id": "cmp", "kind": "compaction", "blocks": [], "trigger": "auto"}
-    assert payloads(say(record(SessionCompacted(compaction_id="cmp", summary="s")))) == [
+    assert payloads(say(record(m.SessionCompacted(compaction_id="cmp", summary="s")))) == [
         {"event": "turn:start", "data": entry}, {"event": "turn:end", "data": entry}]
-    assert payloads(say(record(MessageStarted(message_id="m")), {"turn": {"id": "t1"}})) == [
+    assert payloads(say(record(m.MessageStarted(message_id="m")), {"turn": {"id": "t1"}})) == [
         {"event": "turn:start", "data": {"id": "t1"}}]
-    assert payloads(say(record(TurnSuspended(pending=("r",))))) == [
+    assert payloads(say(record(m.TurnSuspended(pending=("r",))))) == [
         {"event": "chat:end", "data": {"session_id": "ses_1", "result": None}}]
 
 
@@ -128,18 +107,18 @@ frames:
 """, tmp_path / "flat.yaml", plain_path, plain_words, names={**plain_words.names, "*": ("thread_id",)})
     say = table.encoder("sse").record
     head = {"id": "evt_1_7", "session_id": "ses_1", "turn_id": "turn_1", "created_at": "2026-01-01T00:00:00.250Z"}
-    (frame,) = say(record(MessageEnded(message_id="m", usage=Usage(input_tokens=3))))
+    (frame,) = say(record(m.MessageEnded(message_id="m", usage=m.Usage(input_tokens=3))))
     assert frame.startswith(b"event: span.end\nid: evt_1_7\ndata: {")
     assert payloads((frame,)) == [{**head, "type": "span.end", "span_id": "m", "usage": {"input_tokens": 3}}]
-    fault = FaultRaised(fault=Fault(code=FaultCode.OVERLOADED, message="later"))
+    fault = m.FaultRaised(fault=m.Fault(code=m.FaultCode.OVERLOADED, message="later"))
     assert payloads(say(record(fault), {"thread_id": "thr_1"})) == [
         {**head, "session_thread_id": "thr_1", "type": "session.error",
          "error": {"type": "model_overloaded_error", "message": "later"}}]
-    ended = BlockEnded(block_id="b", message_id="m", kind=BlockKind.TEXT, text="Hi")
+    ended = m.BlockEnded(block_id="b", message_id="m", kind=m.BlockKind.TEXT, text="Hi")
     assert payloads(say(record(ended)))[0]["content"] == [{"type": "text", "text": "Hi"}]
     assert payloads(say(record(text_delta()))) == [
         {"type": "event_delta", "event_id": "evt_1_7", "delta": {"type": "content_delta", "content": {"text": "lo"}}}]
-    assert payloads(say(record(InputAccepted(command_id="c", command=Interrupt())))) == [
+    assert payloads(say(record(m.InputAccepted(command_id="c", command=m.Interrupt())))) == [
         {**head, "type": "user.interrupt"}]
 
 
@@ -166,21 +145,21 @@ frames:
         **plain_words.names, "*": ("out_seq",), "turn.started": ("created_at",)})
     extra = {"out_seq": 9, "index": 0, "created_at": 0.0}
 
-    def said(event: Event) -> list[Any]:
+    def said(event: m.Event) -> list[Any]:
         frames = payloads(table.encoder(framing).record(record(event), extra))
         if framing == "json":
             assert all(frame["type"] == "event" and frame["seq"] == 9 for frame in frames)
             assert all(frame["event"] == frame["payload"]["type"] for frame in frames)
         return [frame["payload"] if framing == "json" else frame for frame in frames]
 
-    assert said(TurnStarted(command_id="c")) == [
+    assert said(m.TurnStarted(command_id="c")) == [
         {"type": "session_start", "data": {"session_id": "turn_1", "conversation_id": "ses_1"}},
         {"type": "conversation_start",
          "data": {"conversation_id": "ses_1", "created_at": "1970-01-01T00:00:00.000Z"}}]
-    assert said(MessageStarted(message_id="m")) == [
+    assert said(m.MessageStarted(message_id="m")) == [
         {"type": "message_start", "message": {"id": "m", "content": [], "stop_reason": None},
          "timestamp": "2026-01-01T00:00:00.250Z"}]
     assert said(text_delta()) == [{"type": "content_delta", "data": {"index": 0, "delta": "lo"}}]
-    asked = InputRequested(request_id="r", ask=QuestionAsk(questions=(Question(question="Which?"),)))
+    asked = m.InputRequested(request_id="r", ask=m.QuestionAsk(questions=(m.Question(question="Which?"),)))
     (confirm,) = said(asked)
     assert orjson.loads(confirm["data"]["content"]) == {"kind": "question", "questions": [{"question": "Which?"}]}

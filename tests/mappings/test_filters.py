@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.model import ImagePart, StopReason, TextPart, ToolCall
+import gateway.model as m
 from mappings.language.filters import FILTERS, UnknownWord, content_filters, word_filter
 
 
@@ -25,19 +25,19 @@ def test_a_moment_in_milliseconds() -> None:
 
 
 def test_json_in_a_string() -> None:
-    assert FILTERS["json"](ToolCall(call_id="c", name="n")) == '{"call_id":"c","name":"n"}'
+    assert FILTERS["json"](m.ToolCall(call_id="c", name="n")) == '{"call_id":"c","name":"n"}'
     assert FILTERS["json"]("a\n") == '"a\\n"'
 
 
 def test_the_words_of_a_content() -> None:
     assert FILTERS["text"]("bare") == "bare"
-    assert FILTERS["text"]((TextPart(text="a"), ImagePart(url="u"), TextPart(text="b"))) == "ab"
+    assert FILTERS["text"]((m.TextPart(text="a"), m.ImagePart(url="u"), m.TextPart(text="b"))) == "ab"
     assert FILTERS["text"]({"a": 1}) == '{"a":1}'
 
 
 def test_a_map_of_words() -> None:
     look = word_filter({"error": "bad", "*": "fine"})
-    assert [look(StopReason.ERROR), look("refusal"), look(None)] == ["bad", "fine", None]
+    assert [look(m.StopReason.ERROR), look("refusal"), look(None)] == ["bad", "fine", None]
 
 
 def test_a_map_without_a_rest_knows_only_its_words() -> None:
@@ -47,8 +47,8 @@ def test_a_map_without_a_rest_knows_only_its_words() -> None:
 
 
 def test_parts_of_a_kind_spelled_none_are_left_out() -> None:
-    filters = content_filters({TextPart: lambda part: part.text, ImagePart: None})
-    content = (TextPart(text="a"), ImagePart(url="u"))
+    filters = content_filters({m.TextPart: lambda part: part.text, m.ImagePart: None})
+    content = (m.TextPart(text="a"), m.ImagePart(url="u"))
     assert filters["content"](content) == filters["parts"](content) == ["a"]
     assert filters["content"]("bare") == "bare"
     assert filters["parts"]("bare") == ["bare"]

@@ -5,23 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from gateway.model import (
-    BlockDelta,
-    BlockKind,
-    FaultCode,
-    Outcome,
-    Record,
-    StopReason,
-    TurnEnded,
-    TurnStarted,
-)
+import gateway.model as m
 from gateway.yaml_positions import Problems
 from mappings.language import SupportLevel, Table, Vocabulary, builtin_path, load_table
 
-MakeRecord = Callable[..., Record]
+MakeRecord = Callable[..., m.Record]
 Lay = Callable[..., Table]
-TEXT = BlockDelta(block_id="b", message_id="m", kind=BlockKind.TEXT, delta="Hi")
-END = TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.INTERRUPTED)
+TEXT = m.BlockDelta(block_id="b", message_id="m", kind=m.BlockKind.TEXT, delta="Hi")
+END = m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.INTERRUPTED)
 
 
 @pytest.fixture
@@ -48,7 +39,7 @@ def test_a_field_is_added(lay: Lay, record: MakeRecord) -> None:
 
 def test_a_list_takes_the_place_of_all_frames(lay: Lay, record: MakeRecord) -> None:
     table = lay("frames: { turn.started: [ begin: { turn: $turn_id } ], turn.ended: [] }")
-    assert table.encoder("sse").record(record(TurnStarted(command_id="c"))) == (
+    assert table.encoder("sse").record(record(m.TurnStarted(command_id="c"))) == (
         b'event: begin\ndata: {"turn":"turn_1"}\n\n',)
     assert table.silent(END)
 
@@ -66,10 +57,10 @@ objects: { created: { sessionId: $drop, id: $session_id } }
 errors: { conflict: { status: 423, body: { error: $message, code: $code } } }
 support: { stop_reasons: fallback }
 """)
-    assert table.word("stop_reason", StopReason.INTERRUPTED) == "end_turn"
-    assert table.word("stop_reason", StopReason.TIMEOUT) == "error"
+    assert table.word("stop_reason", m.StopReason.INTERRUPTED) == "end_turn"
+    assert table.word("stop_reason", m.StopReason.TIMEOUT) == "error"
     assert table.object("created", session_id="s") == {"id": "s"}
-    assert table.error(FaultCode.CONFLICT, message="busy") == (423, {"error": "busy", "code": "conflict"})
+    assert table.error(m.FaultCode.CONFLICT, message="busy") == (423, {"error": "busy", "code": "conflict"})
     assert table.support["stop_reasons"] is SupportLevel.FALLBACK
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.model import ContinuationAsk, InputRequested, ToolCall, TurnEnded
+import gateway.model as m
 from mappings.language import Vocabulary
 from mappings.language.scopes import (
     EVENT_CUES,
@@ -19,17 +19,17 @@ from mappings.language.scopes import (
 
 def test_a_frame_knows_the_record_the_event_and_what_the_dialect_adds() -> None:
     added = Vocabulary(names={"turn.ended": ("index",), "turn.ended.failed": ("result",)})
-    scope = event_scope(TurnEnded, "failed", added)
+    scope = event_scope(m.TurnEnded, "failed", added)
     assert {"seq", "at", "session_id", "turn_id", "scope_id", "event_id"} <= scope.keys()
     assert "event" not in scope
     assert scope["stop_reason"].source is NameSource.SUBJECT
     assert scope["index"].source is scope["result"].source is NameSource.EXTRA
-    assert event_scope(TurnEnded, "", added)["result"].source is NameSource.SUBJECT
+    assert event_scope(m.TurnEnded, "", added)["result"].source is NameSource.SUBJECT
 
 
 def test_a_variant_knows_which_ask_it_is() -> None:
-    assert event_scope(InputRequested, "continuation", Vocabulary())["ask"].type is ContinuationAsk
-    assert known_attributes(event_scope(InputRequested, "", Vocabulary())["ask"].type) == {"kind": str}
+    assert event_scope(m.InputRequested, "continuation", Vocabulary())["ask"].type is m.ContinuationAsk
+    assert known_attributes(event_scope(m.InputRequested, "", Vocabulary())["ask"].type) == {"kind": str}
 
 
 def test_a_cue_knows_what_it_binds_and_the_record() -> None:
@@ -42,7 +42,7 @@ def test_a_cue_knows_what_it_binds_and_the_record() -> None:
 def test_a_name_can_be_bound_everywhere() -> None:
     words = Vocabulary(cues={"mood.changed": ()}, names={"*": ("out_seq",)})
     assert "out_seq" in cue_scope("mood.changed", words)
-    assert "out_seq" in event_scope(TurnEnded, "failed", words)
+    assert "out_seq" in event_scope(m.TurnEnded, "failed", words)
 
 
 def test_every_kind_of_part_has_names() -> None:
@@ -62,7 +62,7 @@ def test_what_can_follow_a_dot(hint: Any, known: dict[str, Any] | None) -> None:
 
 
 def test_the_fields_of_a_struct_can_follow_a_dot() -> None:
-    assert "display_name" in (known_attributes(ToolCall | None) or {})
+    assert "display_name" in (known_attributes(m.ToolCall | None) or {})
 
 
 def test_every_event_and_variant_is_a_cue() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.model import DecidePermission, FaultCode, Outcome, SendMessage, StopReason, TextPart, TurnStarted
+import gateway.model as m
 from mappings.language import SupportLevel, Table, UnknownWord
 
 
@@ -12,11 +12,11 @@ def test_it_knows_whose_it_is(plain: Table) -> None:
 
 
 def test_objects_are_plain_values(plain: Table) -> None:
-    body = (TextPart(text="x"),)
-    assert plain.object("card", title=StopReason.ERROR, at=0.0, body=body) == {
+    body = (m.TextPart(text="x"),)
+    assert plain.object("card", title=m.StopReason.ERROR, at=0.0, body=body) == {
         "title": "error", "when": "1970-01-01T00:00:00.000Z", "body": [{"t": "x"}], "note": "error"}
     assert plain.object("card", title=None, at=None, body=None) == {"title": None, "when": None, "body": None}
-    assert plain.object("reason", reason=StopReason.REFUSAL) == "stopped"
+    assert plain.object("reason", reason=m.StopReason.REFUSAL) == "stopped"
 
 
 def test_an_object_needs_its_names(plain: Table) -> None:
@@ -25,30 +25,34 @@ def test_an_object_needs_its_names(plain: Table) -> None:
 
 
 def test_a_refusal_has_the_tables_status_or_the_faults(plain: Table) -> None:
-    assert plain.error(FaultCode.NOT_FOUND, message="no such card") == (410, {"gone": "no such card"})
-    assert plain.error(FaultCode.CONFLICT, message="busy", details={"a": 1}) == (
+    assert plain.error(m.FaultCode.NOT_FOUND, message="no such card") == (410, {"gone": "no such card"})
+    assert plain.error(m.FaultCode.CONFLICT, message="busy", details={"a": 1}) == (
         409, {"code": "conflict", "status": 409, "message": "busy", "details": {"a": 1}})
 
 
 def test_a_second_map_of_one_enum(plain: Table) -> None:
-    assert plain.word("outcome", Outcome.FAILED) == "ko"
-    assert plain.word("outcome@long", Outcome.FAILED) == "something went wrong"
+    assert plain.word("outcome", m.Outcome.FAILED) == "ko"
+    assert plain.word("outcome@long", m.Outcome.FAILED) == "something went wrong"
     assert plain.word("stop_reason", "timeout") == "stopped"
 
 
 def test_a_map_is_read_back(plain: Table, aap: Table) -> None:
-    assert plain.meanings("outcome", Outcome)["ko"] is Outcome.FAILED
-    assert aap.meanings("stop_reason", StopReason)["tool_use"] is StopReason.TOOL_USE, "its namesake"
-    assert aap.meanings("stop_reason", StopReason)["error"] is StopReason.ERROR, "its namesake, though not the first"
-    assert aap.meanings("stop_reason", StopReason, StopReason.TIMEOUT)["error"] is StopReason.TIMEOUT, "the preferred"
-    shared = next(reason for reason in StopReason if plain.word("stop_reason", reason) == "stopped")
-    assert plain.meanings("stop_reason", StopReason)["stopped"] is shared, "the first"
+    assert plain.meanings("outcome", m.Outcome)["ko"] is m.Outcome.FAILED
+    assert aap.meanings("stop_reason", m.StopReason)["tool_use"] is m.StopReason.TOOL_USE, "its namesake"
+    assert aap.meanings("stop_reason", m.StopReason)["error"] is m.StopReason.ERROR, (
+        "its namesake, though not the first"
+    )
+    assert aap.meanings("stop_reason", m.StopReason, m.StopReason.TIMEOUT)["error"] is m.StopReason.TIMEOUT, (
+        "the preferred"
+    )
+    shared = next(reason for reason in m.StopReason if plain.word("stop_reason", reason) == "stopped")
+    assert plain.meanings("stop_reason", m.StopReason)["stopped"] is shared, "the first"
 
 
 def test_commands_are_made_field_by_field(plain: Table) -> None:
-    assert plain.command("say", words="Hi") == SendMessage(content="Hi", headless=True)
-    assert plain.command("decide", id="r", answer="yes", why=None) == DecidePermission(request_id="r", granted=True)
-    assert plain.command("decide", id="r", answer="no", why="late") == DecidePermission(
+    assert plain.command("say", words="Hi") == m.SendMessage(content="Hi", headless=True)
+    assert plain.command("decide", id="r", answer="yes", why=None) == m.DecidePermission(request_id="r", granted=True)
+    assert plain.command("decide", id="r", answer="no", why="late") == m.DecidePermission(
         request_id="r", granted=False, reason="late")
 
 
@@ -58,4 +62,4 @@ def test_a_word_nobody_can_read(plain: Table) -> None:
 
 
 def test_silence_is_known(plain: Table) -> None:
-    assert plain.silent(TurnStarted(command_id="c"))
+    assert plain.silent(m.TurnStarted(command_id="c"))

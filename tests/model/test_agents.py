@@ -1,11 +1,11 @@
 """An agent's card: what it has, and what fills the gaps of a session's settings."""
 
-from gateway.model import Settings
+import gateway.model as m
 from tests.support.engine.engine_fixture import CARD
 
 
 def test_defaults_fill_what_nobody_set() -> None:
-    filled = CARD.filled(Settings(options={"tone": "warm"}))
+    filled = CARD.filled(m.Settings(options={"tone": "warm"}))
     assert filled.options == {"tone": "warm", "size": "small"}
     assert filled.secrets == {"api_key": ""}
 

@@ -4,41 +4,28 @@ from typing import Any
 
 import pytest
 
-from gateway.model import (
-    AnswerQuestion,
-    Choice,
-    ClientToolAsk,
-    ContinuationAsk,
-    PermissionAsk,
-    Question,
-    QuestionAsk,
-    RollbackAsk,
-    TextPart,
-    ToolCall,
-    format_answer,
-    parse_answer,
-)
+import gateway.model as m
 
-CALL = ToolCall(call_id="c", name="calc")
-ASK = QuestionAsk(questions=(
-    Question(question="Which colour?", header="Colour", options=(Choice(label="Red"), Choice(label="Green"))),
-    Question(question="Which fruits?", options=(Choice(label="Apple"), Choice(label="Fig")), multi_select=True),
+CALL = m.ToolCall(call_id="c", name="calc")
+ASK = m.QuestionAsk(questions=(
+    m.Question(question="Which colour?", header="Colour", options=(m.Choice(label="Red"), m.Choice(label="Green"))),
+    m.Question(question="Which fruits?", options=(m.Choice(label="Apple"), m.Choice(label="Fig")), multi_select=True),
 ))
 
 
 @pytest.mark.parametrize(("ask", "said", "meant"), [
-    (ContinuationAsk(turn=1, message="on?"), "yes", {"proceed": True}),
-    (ContinuationAsk(turn=1, message="on?"), " No", {"proceed": False}),
-    (RollbackAsk(task_id="t", options=()), "step\n", {"option": "step"}),
-    (PermissionAsk(call=CALL), "yes", None),
-    (ClientToolAsk(call=CALL), "42", None),
+    (m.ContinuationAsk(turn=1, message="on?"), "yes", {"proceed": True}),
+    (m.ContinuationAsk(turn=1, message="on?"), " No", {"proceed": False}),
+    (m.RollbackAsk(task_id="t", options=()), "step\n", {"option": "step"}),
+    (m.PermissionAsk(call=CALL), "yes", None),
+    (m.ClientToolAsk(call=CALL), "42", None),
 ])
 def test_what_words_mean(ask: Any, said: str, meant: Any) -> None:
-    assert parse_answer(ask, said) == meant
+    assert m.parse_answer(ask, said) == meant
 
 
-ONE = QuestionAsk(questions=(Question(question="Which?", header="Pick"),))
-TWINS = QuestionAsk(questions=(Question(question="A?", header="X"), Question(question="B?", header="X")))
+ONE = m.QuestionAsk(questions=(m.Question(question="Which?", header="Pick"),))
+TWINS = m.QuestionAsk(questions=(m.Question(question="A?", header="X"), m.Question(question="B?", header="X")))
 
 
 @pytest.mark.parametrize(("ask", "said", "custom"), [
@@ -47,7 +34,7 @@ TWINS = QuestionAsk(questions=(Question(question="A?", header="X"), Question(que
     (ASK, "Colour: Green", {"0": "Colour: Green", "1": "Colour: Green"}),
     (ASK, '{"Colour": " Green", "Which fruits?": ["Apple", "Fig"]}', {"0": "Green", "1": "Apple, Fig"}),
     (ASK, ' ["Green", 7]', {"0": "Green", "1": "7"}),
-    (ASK, (TextPart(text='["Green",'), TextPart(text='"Fig"]')), {"0": "Green", "1": "Fig"}),
+    (ASK, (m.TextPart(text='["Green",'), m.TextPart(text='"Fig"]')), {"0": "Green", "1": "Fig"}),
     (ASK, '{"Which fruits?": "Fig"}', {"1": "Fig"}),
     (ASK, '{"Color": "Red"}', {}),
     (ASK, '["a", "b", "c"]', {"0": "a", "1": "b", "2": "c"}),
@@ -60,7 +47,7 @@ TWINS = QuestionAsk(questions=(Question(question="A?", header="X"), Question(que
     (ONE, '["two", "words"]', {"0": '["two", "words"]'}),
 ])
 def test_each_question_has_its_own_answer_and_the_words_stay_as_sent(ask: Any, said: Any, custom: Any) -> None:
-    assert parse_answer(ask, said) == {"custom": custom, "said": said}
+    assert m.parse_answer(ask, said) == {"custom": custom, "said": said}
 
 
 @pytest.mark.parametrize(("answer", "words"), [
@@ -71,7 +58,7 @@ def test_each_question_has_its_own_answer_and_the_words_stay_as_sent(ask: Any, s
     ({"selections": {"0": (9,)}}, ""),
 ])
 def test_an_answer_in_words(answer: Any, words: str) -> None:
-    assert format_answer(ASK, AnswerQuestion(request_id="r", **answer)) == words
+    assert m.format_answer(ASK, m.AnswerQuestion(request_id="r", **answer)) == words
 
 
 @pytest.mark.parametrize("answer", [
@@ -79,7 +66,7 @@ def test_an_answer_in_words(answer: Any, words: str) -> None:
     {"selections": {"0": (0,)}, "custom": {"1": "Plum, and more; much: more"}},
 ])
 def test_what_is_told_in_words_is_understood_from_them(answer: Any) -> None:
-    words = format_answer(ASK, AnswerQuestion(request_id="r", **answer))
-    meant = parse_answer(ASK, words)
+    words = m.format_answer(ASK, m.AnswerQuestion(request_id="r", **answer))
+    meant = m.parse_answer(ASK, words)
     assert meant is not None
-    assert format_answer(ASK, AnswerQuestion(request_id="r", **meant)) == words
+    assert m.format_answer(ASK, m.AnswerQuestion(request_id="r", **meant)) == words

@@ -2,16 +2,16 @@
 
 from typing import get_args
 
-from gateway.model import ANSWERS, COMMANDS, Answer, AnyCommand
+import gateway.model as m
 
 
 def test_the_lists_and_the_unions_name_the_same() -> None:
-    assert set(get_args(AnyCommand)) == set(COMMANDS)
-    assert set(get_args(Answer)) == set(ANSWERS)
-    assert set(ANSWERS) < set(COMMANDS)
+    assert set(get_args(m.AnyCommand)) == set(m.COMMANDS)
+    assert set(get_args(m.Answer)) == set(m.ANSWERS)
+    assert set(m.ANSWERS) < set(m.COMMANDS)
 
 
 def test_every_command_has_a_word_of_its_own() -> None:
-    kinds = [command.kind for command in COMMANDS]
+    kinds = [command.kind for command in m.COMMANDS]
     assert len(set(kinds)) == len(kinds)
-    assert all(command.__struct_config__.tag == command.kind for command in COMMANDS)
+    assert all(command.__struct_config__.tag == command.kind for command in m.COMMANDS)

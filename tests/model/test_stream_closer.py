@@ -1,57 +1,42 @@
 """What is said to end well, in which order."""
 
-from gateway.model import (
-    ROOT,
-    BlockDelta,
-    BlockEnded,
-    BlockKind,
-    BlockStarted,
-    Grammar,
-    MessageEnded,
-    MessageStarted,
-    Outcome,
-    ScopeOpened,
-    StopReason,
-    ToolCall,
-    ToolReturned,
-    TurnStarted,
-)
+import gateway.model as m
 from gateway.model.stream_closer import missing_ends
 
-CALL = ToolCall(call_id="c1", name="clock")
+CALL = m.ToolCall(call_id="c1", name="clock")
 
 
 def test_ends_come_from_the_inside_out() -> None:
-    grammar = Grammar()
+    grammar = m.Grammar()
     for scope_id, event in [
-        (ROOT, TurnStarted(command_id="x")),
-        (ROOT, MessageStarted(message_id="m1")),
-        (ROOT, BlockStarted(block_id="b1", message_id="m1", kind=BlockKind.TOOL_USE, call=CALL)),
-        (ROOT, BlockEnded(block_id="b1", message_id="m1", kind=BlockKind.TOOL_USE, call=CALL)),
-        ("kid", ScopeOpened(parent=ROOT)),
-        ("kid", MessageStarted(message_id="m2")),
-        ("kid", BlockStarted(block_id="b2", message_id="m2", kind=BlockKind.THINKING)),
-        ("kid", BlockDelta(block_id="b2", message_id="m2", kind=BlockKind.THINKING, delta="so far")),
+        (m.ROOT, m.TurnStarted(command_id="x")),
+        (m.ROOT, m.MessageStarted(message_id="m1")),
+        (m.ROOT, m.BlockStarted(block_id="b1", message_id="m1", kind=m.BlockKind.TOOL_USE, call=CALL)),
+        (m.ROOT, m.BlockEnded(block_id="b1", message_id="m1", kind=m.BlockKind.TOOL_USE, call=CALL)),
+        ("kid", m.ScopeOpened(parent=m.ROOT)),
+        ("kid", m.MessageStarted(message_id="m2")),
+        ("kid", m.BlockStarted(block_id="b2", message_id="m2", kind=m.BlockKind.THINKING)),
+        ("kid", m.BlockDelta(block_id="b2", message_id="m2", kind=m.BlockKind.THINKING, delta="so far")),
     ]:
         grammar.check(event, scope_id)
     said = []
-    for scope_id, event in missing_ends(grammar, Outcome.INTERRUPTED, StopReason.INTERRUPTED):
+    for scope_id, event in missing_ends(grammar, m.Outcome.INTERRUPTED, m.StopReason.INTERRUPTED):
         grammar.check(event, scope_id)
         said.append((scope_id, event))
     assert [(scope_id, event.name) for scope_id, event in said] == [
-        ("kid", "block.ended"), ("kid", "message.ended"), (ROOT, "message.ended"),
-        (ROOT, "tool.status"), (ROOT, "tool.returned"), ("kid", "scope.status"),
+        ("kid", "block.ended"), ("kid", "message.ended"), (m.ROOT, "message.ended"),
+        (m.ROOT, "tool.status"), (m.ROOT, "tool.returned"), ("kid", "scope.status"),
     ]
     block, message, returned = said[0][1], said[1][1], said[4][1]
-    assert isinstance(block, BlockEnded)
+    assert isinstance(block, m.BlockEnded)
     assert block.text == "so far"
-    assert isinstance(message, MessageEnded)
-    assert message.outcome is Outcome.INTERRUPTED
-    assert isinstance(returned, ToolReturned)
+    assert isinstance(message, m.MessageEnded)
+    assert message.outcome is m.Outcome.INTERRUPTED
+    assert isinstance(returned, m.ToolReturned)
     assert returned.is_error
 
 
 def test_nothing_open_nothing_said() -> None:
-    grammar = Grammar()
-    grammar.check(TurnStarted(command_id="x"))
-    assert list(missing_ends(grammar, Outcome.COMPLETED, StopReason.END_TURN)) == []
+    grammar = m.Grammar()
+    grammar.check(m.TurnStarted(command_id="x"))
+    assert list(missing_ends(grammar, m.Outcome.COMPLETED, m.StopReason.END_TURN)) == []

@@ -9,17 +9,7 @@ from typing import Any
 
 import pytest
 
-from gateway.model import (
-    FilePart,
-    ImagePart,
-    InputAccepted,
-    Record,
-    SendMessage,
-    SessionView,
-    TurnEnded,
-    parts_of,
-    text_of,
-)
+import gateway.model as m
 from mappings.language import SupportLevel
 from tests.support.dialect_tables import DIALECTS, table
 from tests.support.pairs.answer_texts import BEFORE, FILE, PICTURE
@@ -30,23 +20,23 @@ from tests.support.pairs.two_gateways import GatewayChain, gateway_chain
 WORDS = {"structured_output": "/json"}
 
 
-def said(records: list[Record], mark: str) -> SendMessage:
-    commands = [record.event.command for record in records if isinstance(record.event, InputAccepted)]
-    return next(one for one in commands if isinstance(one, SendMessage) and mark in text_of(one.content))
+def said(records: list[m.Record], mark: str) -> m.SendMessage:
+    commands = [record.event.command for record in records if isinstance(record.event, m.InputAccepted)]
+    return next(one for one in commands if isinstance(one, m.SendMessage) and mark in m.text_of(one.content))
 
 
-def has_come(name: str, view: SessionView, records: list[Record], mark: str) -> bool:
+def has_come(name: str, view: m.SessionView, records: list[m.Record], mark: str) -> bool:
     """Whether the agent has what the client has sent along."""
-    parts = parts_of(said(records, mark).content)
+    parts = m.parts_of(said(records, mark).content)
     match name:
         case "images_in":
-            return [part.url for part in parts if isinstance(part, ImagePart)] == [PICTURE]
+            return [part.url for part in parts if isinstance(part, m.ImagePart)] == [PICTURE]
         case "files":
-            return [(part.name, part.url) for part in parts if isinstance(part, FilePart)] == [
+            return [(part.name, part.url) for part in parts if isinstance(part, m.FilePart)] == [
                 (FILE["name"], FILE["url"])]
         case "history_seed":
-            return [(str(entry.role), text_of(entry.content)) for entry in view.entries][:2] == [*BEFORE]
-    ends = [record.event for record in records if isinstance(record.event, TurnEnded)]
+            return [(str(entry.role), m.text_of(entry.content)) for entry in view.entries][:2] == [*BEFORE]
+    ends = [record.event for record in records if isinstance(record.event, m.TurnEnded)]
     return [isinstance(end.result, dict) and "answer" in end.result for end in ends] == [True]
 
 

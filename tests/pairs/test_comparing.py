@@ -4,47 +4,37 @@ from collections.abc import Callable
 
 import pytest
 
-from gateway.model import (
-    BlockEnded,
-    BlockKind,
-    ContinuationAsk,
-    ImagePart,
-    MessageEnded,
-    Outcome,
-    PermissionAsk,
-    Question,
-    QuestionAsk,
-    StopReason,
-    ToolCall,
-    ToolReturned,
-    Usage,
-)
+import gateway.model as m
 from mappings.language import FEATURES, SupportLevel
 from tests.support.pairs.comparison import Comparison
 from tests.support.pairs.facts import FactCounter
 from tests.support.pairs.reader import TurnReader
 
-CALC = ToolCall(call_id="c1", name="calc", input={"expression": "6*7"})
-GO_ON = ContinuationAsk(turn=1, message="Shall I go on?")
+CALC = m.ToolCall(call_id="c1", name="calc", input={"expression": "6*7"})
+GO_ON = m.ContinuationAsk(turn=1, message="Shall I go on?")
 URL = "https://pictures.example/1.png"
 
 
-def ended(tokens: int) -> MessageEnded:
-    return MessageEnded(
-        message_id="m", outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN, usage=Usage(input_tokens=tokens))
+def ended(tokens: int) -> m.MessageEnded:
+    return m.MessageEnded(
+        message_id="m",
+        outcome=m.Outcome.COMPLETED,
+        stop_reason=m.StopReason.END_TURN,
+        usage=m.Usage(input_tokens=tokens),
+    )
 
 
 def original() -> FactCounter:
     """A call, its permission and its result, a word or two, a picture, and what it cost."""
     tally = FactCounter()
     block = {"block_id": "b", "message_id": "m"}
-    tally.say(BlockEnded(**block, kind=BlockKind.TOOL_USE, call=CALC))
-    tally.ask(PermissionAsk(call=CALC))
-    tally.say(ToolReturned(call_id="c1", content="42"))
-    tally.say(BlockEnded(**block, kind=BlockKind.IMAGE, image=ImagePart(url=URL)))
-    tally.say(BlockEnded(**block, kind=BlockKind.TEXT, text="It is 42."))
+    tally.say(m.BlockEnded(**block, kind=m.BlockKind.TOOL_USE, call=CALC))
+    tally.ask(m.PermissionAsk(call=CALC))
+    tally.say(m.ToolReturned(call_id="c1", content="42"))
+    tally.say(m.BlockEnded(**block, kind=m.BlockKind.IMAGE, image=m.ImagePart(url=URL)))
+    tally.say(m.BlockEnded(**block, kind=m.BlockKind.TEXT, text="It is 42."))
     tally.say(ended(5))
-    tally.end(StopReason.END_TURN, Outcome.COMPLETED, None, None)
+    tally.end(m.StopReason.END_TURN, m.Outcome.COMPLETED, None, None)
     return tally
 
 
@@ -95,8 +85,8 @@ def test_whatever_differs_is_found_and_nothing_else(feature: str) -> None:
 
 def test_calls_that_are_open_together_are_told_so() -> None:
     was, now = original(), arrived()
-    clock = ToolCall(call_id="c2", name="clock")
-    was.say(BlockEnded(block_id="b", message_id="m", kind=BlockKind.TOOL_USE, call=clock))
+    clock = m.ToolCall(call_id="c2", name="clock")
+    was.say(m.BlockEnded(block_id="b", message_id="m", kind=m.BlockKind.TOOL_USE, call=clock))
     was.trace[:] = [("c1", True), ("c2", True), ("c1", False)]
     now.call("c2", "clock", {})
     assert lost(was, now) == {"parallel_tools"}
@@ -115,7 +105,7 @@ def test_a_stand_in_is_known_by_its_words_and_only_where_it_is_declared() -> Non
 
 def test_what_sub_agents_ask_is_the_agents_own_where_they_are_not_heard() -> None:
     was, now = original(), arrived()
-    was.ask(QuestionAsk(questions=(Question(question="Which one?"),)), "child")
+    was.ask(m.QuestionAsk(questions=(m.Question(question="Which one?"),)), "child")
     now.call("c2", "AskUserQuestion", {"questions": [{"question": "Which one?"}]})
     now.asks["questions"].append([("Which one?", False, [])])
     assert lost(was, now, subagents=SupportLevel.DROPPED) == set()

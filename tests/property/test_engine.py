@@ -10,25 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+import gateway.model as m
 from gateway.engine import Cursor
 from gateway.engine.streams import channel as channel_module
 from gateway.engine.streams import cursor as cursor_module
 from gateway.engine.streams import feed as feed_module
 from gateway.errors import GatewayError
-from gateway.model import (
-    ROOT,
-    BlockDelta,
-    BlockEnded,
-    BlockKind,
-    CloseReason,
-    ContinuationAsk,
-    ContinueTurn,
-    Interrupt,
-    Record,
-    ScopePhase,
-    SendMessage,
-    TurnPhase,
-)
 from gateway.ports import BackendEvent, BackendOutput, Projector, ScopedEvent
 from gateway.ports import Turn as TurnPort
 from gateway.storage.log import MemoryLog
@@ -45,15 +32,15 @@ class Grouped(MemoryLog):
 
     def __init__(self) -> None:
         super().__init__()
-        self.taken: list[Record] = []
-        self.stored: list[Record] = []
+        self.taken: list[m.Record] = []
+        self.stored: list[m.Record] = []
         self._told: dict[str, int] = {}
         self._news = asyncio.Event()
 
-    def append(self, record: Record) -> None:
+    def append(self, record: m.Record) -> None:
         self.taken.append(record)
 
-    def append_deltas(self, records: Sequence[Record]) -> None:
+    def append_deltas(self, records: Sequence[m.Record]) -> None:
         self.taken += records
 
     def store(self) -> None:
@@ -146,7 +133,7 @@ class World:
         while lines:
             what, number = await self.prompts.get()
             if what == "ask":
-                await turn.ask(*[ContinuationAsk(turn=1, message="?") for _ in range(number % 2 + 1)])
+                await turn.ask(*[m.ContinuationAsk(turn=1, message="?") for _ in range(number % 2 + 1)])
             some, lines = lines[:number + 1], lines[number + 1:]
             if what == "say":
                 for one in some:
@@ -183,21 +170,21 @@ class World:
 
     def _may_ask(self) -> bool:
         session = self.service._sessions[self.session_id]
-        return session.grammar.turn is TurnPhase.RUNNING and not session.grammar.calls and all(
-            scope.phase is ScopePhase.QUIET for scope in session.grammar.scopes.values())
+        return session.grammar.turn is m.TurnPhase.RUNNING and not session.grammar.calls and all(
+            scope.phase is m.ScopePhase.QUIET for scope in session.grammar.scopes.values())
 
     def command(self, what: str) -> None:
         view = self.service._sessions[self.session_id].view
         if what == "send":
-            self.start(self.service.submit("", self.session_id, [SendMessage(content="go")]))
+            self.start(self.service.submit("", self.session_id, [m.SendMessage(content="go")]))
         elif what == "interrupt":
-            self.start(self.service.submit("", self.session_id, [Interrupt()]))
+            self.start(self.service.submit("", self.session_id, [m.Interrupt()]))
         elif what == "title":
             self.start(self.service.update("", self.session_id, title="new"))
         elif what == "leave":
             self.start(self.service.client_left("", self.session_id, view.turn_id or "turn_before"))
         for request_id in list(view.asks) if what == "answer" else ():
-            answer = ContinueTurn(request_id=request_id)
+            answer = m.ContinueTurn(request_id=request_id)
             self.start(self.service.submit("", self.session_id, [answer]))
             self.start(self.service.submit("", self.session_id, [answer]))
 
@@ -256,12 +243,12 @@ class World:
         if self.service._sessions[self.session_id].run is not None:
             self.command("interrupt")
         self.stage.now += 10
-        self.start(self.service.close("", self.session_id, CloseReason.TERMINATED))
+        self.start(self.service.close("", self.session_id, m.CloseReason.TERMINATED))
         await self.through()
         session = self.service._sessions[self.session_id]
         records = list(await self.log.read(self.session_id))
         assert session.stored_seq == session.view.head == len(records)
-        assert lawful(records).turn is TurnPhase.IDLE
+        assert lawful(records).turn is m.TurnPhase.IDLE
         assert refolded(session.view, records) == session.view
         for watcher in self.watchers:
             while await watcher.read():
@@ -292,18 +279,18 @@ def scripts(draw: Any) -> list[list[BackendEvent]]:
     return told
 
 
-def _wordy(record: Record, more: int) -> list[BackendEvent]:
+def _wordy(record: m.Record, more: int) -> list[BackendEvent]:
     """The same, a text with so many words more before its end."""
     event, said = record.event, list[BackendEvent]()
-    if isinstance(event, BlockEnded) and event.kind is BlockKind.TEXT:
+    if isinstance(event, m.BlockEnded) and event.kind is m.BlockKind.TEXT:
         words = [f"{number} " for number in range(more)]
         said += [
-            BlockDelta(block_id=event.block_id, message_id=event.message_id, kind=event.kind, delta=word)
+            m.BlockDelta(block_id=event.block_id, message_id=event.message_id, kind=event.kind, delta=word)
             for word in words
         ]
         event = replace(event, text=(event.text or "") + "".join(words))
     said.append(event)
-    return said if record.scope_id == ROOT else [ScopedEvent(record.scope_id, one) for one in said]
+    return said if record.scope_id == m.ROOT else [ScopedEvent(record.scope_id, one) for one in said]
 
 
 MOVES = st.tuples(

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gateway.model as m
 from adapters.blade.server.projector import record_before_sequence, sequence_in_frame
 from adapters.cas.server.stream_options import StreamOptions
 from adapters.zenflux.server.stream_options import StreamOptions as Manner
@@ -20,23 +21,6 @@ from gateway.engine.streams import cursor as cursor_module
 from gateway.engine.streams import feed as feed_module
 from gateway.engine.streams.cursor import Cursor
 from gateway.http import ResumedSubscription
-from gateway.model import (
-    ROOT,
-    BlockDelta,
-    BlockKind,
-    InputAccepted,
-    Outcome,
-    Record,
-    Role,
-    SeedMessage,
-    SendMessage,
-    SessionCreated,
-    StopReason,
-    TurnEnded,
-    TurnResumed,
-    TurnStarted,
-    fold,
-)
 from gateway.ports import Subscription
 from gateway.quotas import Quotas
 from gateway.storage.log import MemoryLog
@@ -62,7 +46,7 @@ READINGS = {
 class Library:
     """Sessions in a log and the hub that reads them, with a clock that is moved by hand."""
 
-    def __init__(self, records: Sequence[Record] = ()) -> None:
+    def __init__(self, records: Sequence[m.Record] = ()) -> None:
         self.now = 0.0
         self.log = MemoryLog()
         self.said = 0
@@ -80,7 +64,7 @@ class Library:
     def _start_of(self, session_id: str, name: str, cursor: int) -> int:
         if dialect(name).replay_from == "session":
             return 0
-        return fold(session_id, self.all).turn_start(cursor)
+        return m.fold(session_id, self.all).turn_start(cursor)
 
     def commit(self, upto: int) -> None:
         for record in self.all[self.head:upto]:
@@ -112,10 +96,10 @@ async def told(subscription: Subscription, *, to: str) -> list[bytes]:
 @pytest.mark.parametrize("mode", ["delta", "message"])
 @examples(30)
 @given(records=sessions(steps=15))
-async def test_aap_at_every_event(mode: str, records: list[Record]) -> None:
+async def test_aap_at_every_event(mode: str, records: list[m.Record]) -> None:
     library = Library(records)
     for record in records:
-        if isinstance(record.event, TurnStarted | TurnResumed):
+        if isinstance(record.event, m.TurnStarted | m.TurnResumed):
             whole = await told(library.watch("aap", f"{mode} ids", record.seq - 1), to="yields")
             for cut in range(len(whole) + 1):
                 rest = ResumedSubscription(library.watch("aap", f"{mode} ids", record.seq - 1), cut)
@@ -128,11 +112,11 @@ async def test_aap_at_every_event(mode: str, records: list[Record]) -> None:
 @pytest.mark.parametrize("manner", MANNERS.values(), ids=MANNERS)
 @examples(30)
 @given(records=sessions(steps=15))
-async def test_zenflux_at_every_frame(manner: Manner, records: list[Record]) -> None:
+async def test_zenflux_at_every_frame(manner: Manner, records: list[m.Record]) -> None:
     library = Library(records)
     for record in records:
-        if isinstance(record.event, TurnStarted):
-            before = fold(SESSION, records[:record.seq - 1])
+        if isinstance(record.event, m.TurnStarted):
+            before = m.fold(SESSION, records[:record.seq - 1])
             facts = encode_options(Manner(
                 framing=manner.framing, multi_message=manner.multi_message, whole=manner.whole,
                 throttle=manner.throttle, title=before.title, created_at=before.created_at,
@@ -145,21 +129,23 @@ async def test_zenflux_at_every_frame(manner: Manner, records: list[Record]) -> 
 
 
 @st.composite
-def seeded(draw: Any) -> list[Record]:
+def seeded(draw: Any) -> list[m.Record]:
     """A session that begins with what was said elsewhere, perhaps with very much of it."""
     records = draw(sessions(steps=15))
     created = records[0]
-    history = tuple(SeedMessage(role=Role.USER, content="before") for _ in range(draw(st.sampled_from([0, 1, 120]))))
-    assert isinstance(created.event, SessionCreated)
-    first = Record(seq=1, at=created.at, session_id=created.session_id,
-                   event=SessionCreated(agent=created.event.agent, history=history))
+    history = tuple(
+        m.SeedMessage(role=m.Role.USER, content="before") for _ in range(draw(st.sampled_from([0, 1, 120])))
+    )
+    assert isinstance(created.event, m.SessionCreated)
+    first = m.Record(seq=1, at=created.at, session_id=created.session_id,
+                   event=m.SessionCreated(agent=created.event.agent, history=history))
     return [first, *records[1:]]
 
 
 @pytest.mark.parametrize("manner", ["", "bare", "raw"])
 @examples(30)
 @given(records=seeded())
-async def test_blade_at_many_events(manner: str, records: list[Record]) -> None:
+async def test_blade_at_many_events(manner: str, records: list[m.Record]) -> None:
     """Every event has a number, and in raw a twin of the same number; a cut between the two is after the first.
 
     The stream is cut before the first event, and after up to twelve of them, the first and the last included.
@@ -188,7 +174,7 @@ async def _read(library: Library, manner: str, after: int) -> AsyncIterator[byte
 @pytest.mark.parametrize("reading", READINGS.values(), ids=READINGS)
 @examples(30)
 @given(records=sessions(steps=15))
-async def test_cas_at_every_event(reading: StreamOptions, records: list[Record]) -> None:
+async def test_cas_at_every_event(reading: StreamOptions, records: list[m.Record]) -> None:
     shelf = StoredSession(records)
 
     async def frames(how: StreamOptions, after: int) -> list[bytes]:
@@ -213,28 +199,28 @@ PACES = st.sampled_from([0.004, 0.03, 0.11, 0.5])
 
 
 @st.composite
-def replies(draw: Any) -> list[Record]:
+def replies(draw: Any) -> list[m.Record]:
     """A turn in which an agent talks in short breaths: words that are held back, merged and let go by timers."""
     walk = RandomWalk(draw)
     walk.turn_id = walk.id("turn")
-    walk.say(InputAccepted(command_id="cmd_1", command=SendMessage(content="go")))
-    walk.say(TurnStarted(command_id="cmd_1"))
-    walk.start_message(ROOT)
-    walk.open_block(ROOT, BlockKind.TEXT)
-    block = walk.grammar.scopes[ROOT].block
+    walk.say(m.InputAccepted(command_id="cmd_1", command=m.SendMessage(content="go")))
+    walk.say(m.TurnStarted(command_id="cmd_1"))
+    walk.start_message(m.ROOT)
+    walk.open_block(m.ROOT, m.BlockKind.TEXT)
+    block = walk.grammar.scopes[m.ROOT].block
     assert block is not None
     for gap in draw(st.lists(st.sampled_from([0.01, 0.04, 0.06, 0.3]), min_size=8, max_size=24)):
         walk.at += gap
-        walk.say(BlockDelta(block_id=block.block_id, message_id=block.message_id, kind=block.kind, delta="word "))
+        walk.say(m.BlockDelta(block_id=block.block_id, message_id=block.message_id, kind=block.kind, delta="word "))
     walk.wind_up()
-    walk.say(TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN))
+    walk.say(m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN))
     return walk.records
 
 
 class Hall:
     """A session as it happens: said, on its way, in the log; and readers who come when they like, each at its pace."""
 
-    def __init__(self, records: list[Record], name: str, options: str) -> None:
+    def __init__(self, records: list[m.Record], name: str, options: str) -> None:
         self.library = Library()
         self.library.all = records
         self.name, self.options = name, options
@@ -300,7 +286,7 @@ class Hall:
     readers=st.lists(st.tuples(st.floats(0, 1), PACES), min_size=2, max_size=4),
 )
 async def test_whoever_reads_when_and_however_slowly_is_told_the_same(
-    name: str, options: str, records: list[Record], delays: list[float], readers: list[tuple[float, float]],
+    name: str, options: str, records: list[m.Record], delays: list[float], readers: list[tuple[float, float]],
 ) -> None:
     """Timers go off, commits are late, readers share, fall behind and read the log: replay equals live, to the byte."""
     with pytest.MonkeyPatch.context() as patch:

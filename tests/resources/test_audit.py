@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gateway.model import CustomEvent
+import gateway.model as m
 from gateway.ports import Caller
 from gateway.resources import AuditedResources, AuditedSessions
 from gateway.storage.resources.memory import MemoryResources
@@ -39,7 +39,7 @@ async def test_sessions_are_written_down(tmp_path: Path) -> None:
         view = await sessions.create("ann", "demo", title="one")
         await sessions.update("ann", view.session_id, title="two")
         assert (await sessions.get("ann", view.session_id)).title == "two"
-        await sessions.tell("ann", view.session_id, CustomEvent(topic="workspace.files_changed"))
+        await sessions.tell("ann", view.session_id, m.CustomEvent(topic="workspace.files_changed"))
         copy = await sessions.adopt("ann", await sessions.records("ann", view.session_id))
         await sessions.delete("ann", view.session_id)
     assert journal.lines == [

@@ -7,8 +7,8 @@ from datetime import datetime
 import pytest
 from msgspec.structs import replace
 
+import gateway.model as m
 from gateway.errors import BackendFailed
-from gateway.model import NoticePosted, Question, QuestionAsk, SendMessage, SessionStatus
 from gateway.ports import BackendEvent, Turn
 from gateway.quotas import NoLimits
 from gateway.resources.scheduler import Scheduler
@@ -23,12 +23,12 @@ TASK = ScheduledTask(title="hourly", prompt="report", cron="0 * * * *", agent="a
 
 
 async def play(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
-    assert isinstance(turn.command, SendMessage)
-    yield NoticePosted(topic="t", title="at work")
+    assert isinstance(turn.command, m.SendMessage)
+    yield m.NoticePosted(topic="t", title="at work")
     if turn.command.content == "break":
         raise BackendFailed("it broke")
     if turn.command.content == "ask":
-        await turn.ask(QuestionAsk(questions=(Question(question="Which?"),)))
+        await turn.ask(m.QuestionAsk(questions=(m.Question(question="Which?"),)))
 
 
 class Desk:
@@ -148,7 +148,7 @@ async def test_a_task_that_still_runs_is_not_started_again(desk: Desk) -> None:
     await desk.at(HOUR)
     (run,) = await desk.runs(kept)
     view = await desk.stage.service.get("ada", run.session_id)
-    await until(lambda: view.status is SessionStatus.SUSPENDED)
+    await until(lambda: view.status is m.SessionStatus.SUSPENDED)
     await desk.at(3 * HOUR)
     assert [run.status for run in await desk.runs(kept)] == ["running"]
     await desk.stage.service.delete("ada", run.session_id)

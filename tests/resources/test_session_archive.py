@@ -8,24 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
+import gateway.model as m
 from gateway.errors import Invalid, TooLarge
-from gateway.model import (
-    MODEL_VERSION,
-    PRIVATE,
-    Configure,
-    InputAccepted,
-    NoticePosted,
-    Outcome,
-    Record,
-    SendMessage,
-    SessionCreated,
-    SessionUpdated,
-    Settings,
-    StopReason,
-    TurnEnded,
-    TurnStarted,
-    encode_record,
-)
 from gateway.resources.session_archive import (
     FORMAT,
     MANIFEST,
@@ -36,27 +20,27 @@ from gateway.resources.session_archive import (
 )
 from gateway.resources.workspaces import Workspace, WorkspaceLimits, Workspaces
 
-SECRET = Settings(secrets={"api_key": "hush"}, options={"tone": "plain"})
+SECRET = m.Settings(secrets={"api_key": "hush"}, options={"tone": "plain"})
 
 
-def record(seq: int, event: Any, turn_id: str | None = None) -> Record:
-    return Record(seq=seq, at=float(seq), session_id="sess_1", event=event, turn_id=turn_id)
+def record(seq: int, event: Any, turn_id: str | None = None) -> m.Record:
+    return m.Record(seq=seq, at=float(seq), session_id="sess_1", event=event, turn_id=turn_id)
 
 
 TOLD = [
-    record(1, SessionCreated(agent="a", owner="ada", title="T", settings=SECRET, metadata={
-        PRIVATE: {"mine": {"pinned": True}, "other": {"vault": "v"}}, "shown": 1,
+    record(1, m.SessionCreated(agent="a", owner="ada", title="T", settings=SECRET, metadata={
+        m.PRIVATE: {"mine": {"pinned": True}, "other": {"vault": "v"}}, "shown": 1,
     })),
-    record(2, InputAccepted(command_id="c", command=Configure(settings=SECRET))),
-    record(3, SessionUpdated(title="New")),
-    record(4, InputAccepted(command_id="c", command=SendMessage(content="hi")), "t1"),
-    record(5, TurnStarted(command_id="c"), "t1"),
-    record(6, TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN), "t1"),
+    record(2, m.InputAccepted(command_id="c", command=m.Configure(settings=SECRET))),
+    record(3, m.SessionUpdated(title="New")),
+    record(4, m.InputAccepted(command_id="c", command=m.SendMessage(content="hi")), "t1"),
+    record(5, m.TurnStarted(command_id="c"), "t1"),
+    record(6, m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN), "t1"),
 ]
 RUNNING = [
-    record(7, InputAccepted(command_id="d", command=SendMessage(content="more")), "t2"),
-    record(8, TurnStarted(command_id="d"), "t2"),
-    record(9, NoticePosted(topic="t", title="n"), "t2"),
+    record(7, m.InputAccepted(command_id="d", command=m.SendMessage(content="more")), "t2"),
+    record(8, m.TurnStarted(command_id="d"), "t2"),
+    record(9, m.NoticePosted(topic="t", title="n"), "t2"),
 ]
 
 
@@ -76,12 +60,12 @@ def test_a_session_comes_out_as_it_went_in_but_for_secrets(space: Workspace, fil
     assert b"hush" not in b"".join(zipfile.ZipFile(file).read(name) for name in zipfile.ZipFile(file).namelist())
     found = unpack_session(file, "mine")
     assert (found.manifest.title, found.manifest.agent, found.manifest.exported_at) == ("New", "a", 99.0)
-    assert (found.manifest.model_version, found.files) == (MODEL_VERSION, ["a/b.txt"])
+    assert (found.manifest.model_version, found.files) == (m.MODEL_VERSION, ["a/b.txt"])
     assert found.records[3:] == TOLD[3:]
     created = found.records[0].event
-    assert isinstance(created, SessionCreated)
-    assert created.settings == Settings(options={"tone": "plain"})
-    assert created.metadata == {PRIVATE: {"mine": {"pinned": True}}, "shown": 1}
+    assert isinstance(created, m.SessionCreated)
+    assert created.settings == m.Settings(options={"tone": "plain"})
+    assert created.metadata == {m.PRIVATE: {"mine": {"pinned": True}}, "shown": 1}
 
 
 def test_files_come_out_too(space: Workspace, file: Path, tmp_path: Path) -> None:
@@ -101,12 +85,12 @@ def test_a_turn_that_still_runs_stays_behind(space: Workspace, file: Path) -> No
 
 def manifest(**changes: Any) -> bytes:
     return msgspec.json.encode({
-        "format": FORMAT, "version": 1, "model_version": MODEL_VERSION, "session_id": "sess_1", "agent": "a",
+        "format": FORMAT, "version": 1, "model_version": m.MODEL_VERSION, "session_id": "sess_1", "agent": "a",
         "records": len(TOLD), **changes,
     })
 
 
-LINES = b"".join(encode_record(one) + b"\n" for one in TOLD)
+LINES = b"".join(m.encode_record(one) + b"\n" for one in TOLD)
 
 
 def made(file: Path, *more: tuple[Any, bytes], told: bytes = manifest(), lines: bytes = LINES) -> Path:

@@ -13,9 +13,9 @@ from typing import Any
 import aiohttp
 import pytest
 
+import gateway.model as m
 from gateway.composition import load_components
 from gateway.config import load_config
-from gateway.model import FilePart, ImagePart, SendMessage, Settings
 from tests.support.backends.acp_turns import backend, played
 from tests.support.dialects.aap import client as aap_client
 from tests.support.dialects.blade import client as blade_client
@@ -132,11 +132,11 @@ async def test_the_link_of_ones_own_upload_is_taken_and_nobody_elses(served: Ser
 async def test_a_session_from_a_zip_names_no_address_inside(served: Served) -> None:
     client = rest_server.Client(served)
     for settings, part in (
-        (Settings(mcp_servers=({"name": "m", "url": METADATA},)), "words"),
-        (Settings(), (ImagePart(url=PRIVATE),)), (Settings(), (FilePart(name="x", url="file:///etc/passwd"),)),
+        (m.Settings(mcp_servers=({"name": "m", "url": METADATA},)), "words"),
+        (m.Settings(), (m.ImagePart(url=PRIVATE),)), (m.Settings(), (m.FilePart(name="x", url="file:///etc/passwd"),)),
     ):
         view = await served.gateway.sessions.create("", "demo", settings=settings)
-        await served.gateway.sessions.submit("", view.session_id, [SendMessage(content=part)])
+        await served.gateway.sessions.submit("", view.session_id, [m.SendMessage(content=part)])
         content = (await client.get(f"/sessions/{view.session_id}/export")).body
         before = await sessions_of(served)
         form = aiohttp.FormData()
@@ -197,9 +197,9 @@ async def test_an_agent_on_this_machine_is_told_no_address_inside(
     record = tmp_path / "heard.jsonl"
     inside = [METADATA, "http://rebind.example/x", "file:///etc/passwd", "gopher://example.com/"]
     servers = tuple({"name": str(n), "url": url} for n, url in enumerate([*inside, "https://example.com/mcp"]))
-    files = [FilePart(name=str(n), url=url) for n, url in enumerate([*inside, "https://example.com/a"])]
+    files = [m.FilePart(name=str(n), url=url) for n, url in enumerate([*inside, "https://example.com/a"])]
     async with backend(tmp_path, f"--record={record}") as made:
-        await played(made, SendMessage(content=tuple(files)), settings=Settings(mcp_servers=servers))
+        await played(made, m.SendMessage(content=tuple(files)), settings=m.Settings(mcp_servers=servers))
     heard = record.read_text()
     assert not [url for url in inside if url in heard]
     assert "https://example.com/a" in heard

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.model import SendMessage, SessionStatus
+import gateway.model as m
 from gateway.time_slices import SLICE_ITEMS
 from tests.support.dialect_tables import DIALECTS
 from tests.support.gateway_server import Served, serving, until
@@ -82,9 +82,9 @@ async def test_a_long_answer_is_sent_in_turns_and_is_the_same(
     served: Served, path: str, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     session_id = await session(served, 100)
-    await served.gateway.sessions.submit("", session_id, [SendMessage(content="x" * 40_000)])
+    await served.gateway.sessions.submit("", session_id, [m.SendMessage(content="x" * 40_000)])
     view = await served.gateway.sessions.get("", session_id)
-    await until(lambda: view.status is SessionStatus.IDLE)
+    await until(lambda: view.status is m.SessionStatus.IDLE)
     url = path.format(id=session_id)
     whole = await _answered(served, url)
     steps = await steps_until_answered(served, url)

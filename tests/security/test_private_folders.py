@@ -7,8 +7,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+import gateway.model as m
 from gateway.backends.shadow import ShadowReport
-from gateway.model import FilePart, SendMessage
 from gateway.private_files import make_private_folder
 from gateway.resources import KeyStore
 from gateway.storage.sealing import load_or_create_key
@@ -53,7 +53,7 @@ async def test_nothing_in_the_data_folder_is_open_to_others(tmp_path: Path) -> N
 
 async def test_the_folder_of_an_agent_is_not_open_to_others(tmp_path: Path) -> None:
     async with backend(tmp_path) as made:
-        await played(made, SendMessage(content=(FilePart(name="note.txt", url="data:,x"),)))
+        await played(made, m.SendMessage(content=(m.FilePart(name="note.txt", url="data:,x"),)))
         await played(made, ["request", "fs/write_text_file", {"path": "sub/b.txt", "content": "x"}])
     assert (tmp_path / "work" / "sess_1" / "note.txt").exists()
     assert (tmp_path / "work" / "sess_1" / "sub" / "b.txt").exists()

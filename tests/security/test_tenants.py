@@ -11,11 +11,11 @@ import aiohttp
 import pytest
 import socketio
 
+import gateway.model as m
 from gateway.config import Config
 from gateway.errors import Conflict, GatewayError, RateLimited
 from gateway.http import WrongKeyLimiter
 from gateway.http.security.rate_limits import RateLimiter
-from gateway.model import InputAccepted, SendMessage
 from gateway.quotas import NoLimits, Quotas
 from gateway.resources import ScheduledTask, Schedules
 from gateway.resources.schedules import MAX_TASKS
@@ -155,7 +155,7 @@ async def test_a_key_runs_so_many_turns_at_once_and_the_next_is_not_taken(tmp_pa
             assert await ann.status("POST", "/api/v1/chat", other) == 429
             assert (await served.gateway.sessions.get("ann", second)).agent == "demo"
             said = await served.gateway.sessions.records("ann", second)
-            assert not any(isinstance(record.event, InputAccepted) for record in said)
+            assert not any(isinstance(record.event, m.InputAccepted) for record in said)
             assert await bob.status(*turn(await bob.session(), "hello")) == 200
             assert await ann.status("DELETE", f"/aap/sessions/{first}/turns/current") == 204
         await until(lambda: not served.gateway.quotas.usage_of("ann").turns)
@@ -284,7 +284,7 @@ async def test_bytes_are_counted_and_what_goes_beyond_them_is_not_kept(tmp_path:
         statuses = [await ann.status(*turn(session, said, "none")) for _ in range(3)]
         assert statuses == [200, 200, 429] or statuses == [200, 429, 429], "what is said is stored, and counts"
         with pytest.raises(RateLimited, match="delete sessions, files or other resources"):
-            await served.gateway.sessions.submit("ann", session, [SendMessage(content="x")])
+            await served.gateway.sessions.submit("ann", session, [m.SendMessage(content="x")])
         await served.gateway.sessions.delete("ann", session)
         assert await ann.status(*turn(await ann.session(), "hello", "none")) == 200
 

@@ -7,8 +7,8 @@ import aiohttp
 import orjson
 import pytest
 
+import gateway.model as m
 from gateway.client import AddressPolicy
-from gateway.model import FilePart, SendMessage
 from tests.support.backends.acp_turns import backend, played
 from tests.support.dialects.blade.rest_server import blade
 
@@ -57,7 +57,7 @@ async def test_a_file_of_a_message_lands_beside_the_configuration_of_an_agent(tm
     names = [".mcp.json", "CLAUDE.md", "x/AGENTS.md", "note.txt"]
     async with backend(tmp_path) as made:
         made.confine(AddressPolicy(), trust_uploads=trust)
-        await played(made, SendMessage(content=tuple(FilePart(name=name, url="data:,x") for name in names)))
+        await played(made, m.SendMessage(content=tuple(m.FilePart(name=name, url="data:,x") for name in names)))
     stored = sorted(path.name for path in (tmp_path / "work" / "sess_1").iterdir())
     assert stored == sorted([".mcp.json", "CLAUDE.md", "AGENTS.md", "note.txt"] if trust else [
         "uploaded-mcp.json", "uploaded-CLAUDE.md", "uploaded-AGENTS.md", "note.txt"])

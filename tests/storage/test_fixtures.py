@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gateway.model import ASKS, COMMANDS, EVENTS, MODEL_VERSION, Record, SessionStatus, decode_record, fold
+import gateway.model as m
 from gateway.storage import SCHEMA_VERSION, Database, Seal
 from gateway.storage.log import SqliteLog
 from gateway.storage.log.export_import import ExportHeader
@@ -22,13 +22,13 @@ FOLDER = Path(__file__).parent / "fixtures"
 VERSIONS = range(1, SCHEMA_VERSION + 1)
 
 
-def records_of(version: int) -> dict[str, list[Record]]:
+def records_of(version: int) -> dict[str, list[m.Record]]:
     """What the JSON beside the database says is in it."""
     header, *lines = (FOLDER / f"v{version}.jsonl").read_bytes().splitlines()
-    assert msgspec.json.decode(header, type=ExportHeader).model <= MODEL_VERSION
-    found: dict[str, list[Record]] = {}
+    assert msgspec.json.decode(header, type=ExportHeader).model <= m.MODEL_VERSION
+    found: dict[str, list[m.Record]] = {}
     for line in lines:
-        record = decode_record(line)
+        record = m.decode_record(line)
         found.setdefault(record.session_id, []).append(record)
     return found
 
@@ -59,8 +59,8 @@ async def test_an_old_database_is_read_as_it_was_written(copy: Path, version: in
         records = expected[head.session_id]
         assert list(await log.read(head.session_id)) == records
         assert head.head == records[-1].seq
-        view = fold(head.session_id, records)
-        assert (head.owner, head.in_turn) == (view.owner, view.status is SessionStatus.SUSPENDED)
+        view = m.fold(head.session_id, records)
+        assert (head.owner, head.in_turn) == (view.owner, view.status is m.SessionStatus.SUSPENDED)
         for request_id in view.asks:
             assert await log.session_of(request_id) == head.session_id
     seal = Seal(lambda: [SEALED_WITH])
@@ -77,11 +77,11 @@ async def test_an_old_database_is_read_as_it_was_written(copy: Path, version: in
 
 def test_everything_that_can_happen_is_in_the_newest() -> None:
     told = (FOLDER / f"v{SCHEMA_VERSION}.jsonl").read_bytes()
-    for member in (*EVENTS, *COMMANDS, *ASKS):
+    for member in (*m.EVENTS, *m.COMMANDS, *m.ASKS):
         tag = msgspec.inspect.type_info(member).tag  # type: ignore[union-attr]
         assert f'"{tag}"'.encode() in told, f"{member.__name__} is not in the fixture"
-    views = [fold(name, records) for name, records in records_of(SCHEMA_VERSION).items()]
-    assert SessionStatus.SUSPENDED in [view.status for view in views]
+    views = [m.fold(name, records) for name, records in records_of(SCHEMA_VERSION).items()]
+    assert m.SessionStatus.SUSPENDED in [view.status for view in views]
 
 
 def test_a_released_step_is_never_changed(tmp_path: Path, version: int) -> None:

@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import orjson
 
-from gateway.model import ROOT, AnyEvent, Record
+import gateway.model as m
 from gateway.ports import Projector
 
 
@@ -26,11 +26,11 @@ class Playbook:
         self._seq = 0
         self._said: list[Any] = []
 
-    def __rshift__(self, event: AnyEvent | tuple[str, AnyEvent]) -> Self:
+    def __rshift__(self, event: m.AnyEvent | tuple[str, m.AnyEvent]) -> Self:
         assert self._said == [], f"said and not expected: {self._said}"
-        scope_id, event = event if isinstance(event, tuple) else (ROOT, event)
+        scope_id, event = event if isinstance(event, tuple) else (m.ROOT, event)
         self._seq += 1
-        record = Record(
+        record = m.Record(
             seq=self._seq, at=1_700_000_000 + self._seq / 8, session_id=self._session_id, turn_id="turn_1",
             scope_id=scope_id, event=event,
         )

@@ -6,63 +6,11 @@ from typing import Any, TypeVar
 import orjson
 from hypothesis import strategies as st
 
-from gateway.model import (
-    ROOT,
-    AnnotationTopic,
-    AnyEvent,
-    BlockDelta,
-    BlockEnded,
-    BlockKind,
-    BlockStarted,
-    Choice,
-    ClientToolAsk,
-    ContinuationAsk,
-    CustomEvent,
-    DataPart,
-    DecidePermission,
-    Fault,
-    FaultCode,
-    FaultRaised,
-    Grammar,
-    ImagePart,
-    InputAccepted,
-    InputRequested,
-    InputResolved,
-    MessageAnnotated,
-    MessageEnded,
-    MessageStarted,
-    NoticePosted,
-    Outcome,
-    PermissionAsk,
-    Question,
-    QuestionAsk,
-    Record,
-    Resolution,
-    ScopeMessage,
-    ScopeOpened,
-    ScopePhase,
-    ScopeStatus,
-    ScopeStatusChanged,
-    SendMessage,
-    SessionCreated,
-    SessionUpdated,
-    StopReason,
-    ToolCall,
-    ToolOrigin,
-    ToolOutput,
-    ToolReturned,
-    ToolStatus,
-    ToolStatusChanged,
-    TurnEnded,
-    TurnResumed,
-    TurnStarted,
-    TurnSuspended,
-    Usage,
-)
+import gateway.model as m
 
-stops = (StopReason.END_TURN, StopReason.MAX_TOKENS, StopReason.REFUSAL, StopReason.TOOL_USE)
+stops = (m.StopReason.END_TURN, m.StopReason.MAX_TOKENS, m.StopReason.REFUSAL, m.StopReason.TOOL_USE)
 pauses = (0.0, 0.001, 0.2)
-kinds = (*BlockKind, BlockKind.TEXT)
+kinds = (*m.BlockKind, m.BlockKind.TEXT)
 Option = TypeVar("Option")
 
 
@@ -100,8 +48,8 @@ class DrawnChoices:
     def value(self) -> bool | int | str | None:
         return self.among([lambda: None, self.is_so, lambda: self.below(19) - 9, self.words])()
 
-    def usage(self) -> Usage:
-        return Usage(input_tokens=self.below(100), output_tokens=self.below(100))
+    def usage(self) -> m.Usage:
+        return m.Usage(input_tokens=self.below(100), output_tokens=self.below(100))
 
 
 class RandomWalk:
@@ -110,23 +58,23 @@ class RandomWalk:
     def __init__(self, draw: Callable[[Any], Any], session_id: str = "sess_walk") -> None:
         self.chance = DrawnChoices(draw)
         self.session_id = session_id
-        self.grammar = Grammar()
-        self.records: list[Record] = []
+        self.grammar = m.Grammar()
+        self.records: list[m.Record] = []
         self.turn_id: str | None = None
         self.at = 1_700_000_000.0
         self.count = 0
         self.deltas: dict[str, list[str]] = {}
-        self.stop_reason = StopReason.END_TURN
-        self.say(SessionCreated(agent="demo"))
+        self.stop_reason = m.StopReason.END_TURN
+        self.say(m.SessionCreated(agent="demo"))
 
     def id(self, prefix: str) -> str:
         self.count += 1
         return f"{prefix}_{self.count}"
 
-    def say(self, event: AnyEvent, scope_id: str = ROOT) -> None:
+    def say(self, event: m.AnyEvent, scope_id: str = m.ROOT) -> None:
         self.grammar.check(event, scope_id)
         self.at += self.chance.among(pauses)
-        self.records.append(Record(
+        self.records.append(m.Record(
             seq=len(self.records) + 1, at=self.at, session_id=self.session_id, event=event, turn_id=self.turn_id,
             scope_id=scope_id,
         ))
@@ -135,34 +83,34 @@ class RandomWalk:
 
     def turn(self, steps: int, *, suspend: bool = True) -> None:
         self.turn_id = self.id("turn")
-        self.say(InputAccepted(command_id=self.id("cmd"), command=SendMessage(content=self.chance.words())))
-        self.say(TurnStarted(command_id=f"cmd_{self.count}"))
+        self.say(m.InputAccepted(command_id=self.id("cmd"), command=m.SendMessage(content=self.chance.words())))
+        self.say(m.TurnStarted(command_id=f"cmd_{self.count}"))
         for _ in range(steps):
             moves = self.moves(suspend)
             self.chance.among(moves)()
         self.wind_up()
-        stop = StopReason.END_TURN if self.stop_reason is StopReason.TOOL_USE else self.stop_reason
-        self.say(TurnEnded(outcome=Outcome.COMPLETED, stop_reason=stop))
+        stop = m.StopReason.END_TURN if self.stop_reason is m.StopReason.TOOL_USE else self.stop_reason
+        self.say(m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=stop))
         self.turn_id = None
 
     def moves(self, suspend: bool) -> list[Callable[[], None]]:
         moves: list[Callable[[], None]] = [self.notice, self.custom, self.title]
         for scope_id, scope in self.grammar.scopes.items():
             moves += {
-                ScopePhase.QUIET: [self.on(self.start_message, scope_id)],
-                ScopePhase.IN_MESSAGE: [
+                m.ScopePhase.QUIET: [self.on(self.start_message, scope_id)],
+                m.ScopePhase.IN_MESSAGE: [
                     *[self.on(self.start_block, scope_id)] * 2, self.on(self.annotate, scope_id),
                     self.on(self.end_message, scope_id), self.on(self.whole_call, scope_id),
                 ],
-                ScopePhase.IN_BLOCK: [*[self.on(self.delta, scope_id)] * 2, self.on(self.end_block, scope_id)],
+                m.ScopePhase.IN_BLOCK: [*[self.on(self.delta, scope_id)] * 2, self.on(self.end_block, scope_id)],
             }[scope.phase]
-            if scope_id != ROOT and scope.phase is ScopePhase.QUIET:
+            if scope_id != m.ROOT and scope.phase is m.ScopePhase.QUIET:
                 moves.append(self.on(self.end_scope, scope_id))
         for call_id in self.grammar.calls:
             moves += [self.on(self.output, call_id), self.on(self.give_back, call_id)]
         if len(self.grammar.scopes) < 3:
             moves.append(self.open_scope)
-        if suspend and all(scope.phase is ScopePhase.QUIET for scope in self.grammar.scopes.values()):
+        if suspend and all(scope.phase is m.ScopePhase.QUIET for scope in self.grammar.scopes.values()):
             moves.append(self.ask)
         return moves
 
@@ -173,57 +121,57 @@ class RandomWalk:
     def wind_up(self) -> None:
         """Close whatever is open, by ordinary means."""
         for scope_id in reversed(list(self.grammar.scopes)):
-            if self.grammar.scopes[scope_id].phase is ScopePhase.IN_BLOCK:
+            if self.grammar.scopes[scope_id].phase is m.ScopePhase.IN_BLOCK:
                 self.end_block(scope_id)
-            if self.grammar.scopes[scope_id].phase is ScopePhase.IN_MESSAGE:
+            if self.grammar.scopes[scope_id].phase is m.ScopePhase.IN_MESSAGE:
                 self.end_message(scope_id)
         for call_id in list(self.grammar.calls):
             self.give_back(call_id)
-        for scope_id in [scope_id for scope_id in self.grammar.scopes if scope_id != ROOT]:
+        for scope_id in [scope_id for scope_id in self.grammar.scopes if scope_id != m.ROOT]:
             self.end_scope(scope_id)
 
     # -- moves ----------------------------------------------------------------------------------------------------
 
     def notice(self) -> None:
-        self.say(NoticePosted(topic="note", title=self.chance.words()))
+        self.say(m.NoticePosted(topic="note", title=self.chance.words()))
 
     def custom(self) -> None:
-        self.say(CustomEvent(topic="own", payload=self.chance.input()))
+        self.say(m.CustomEvent(topic="own", payload=self.chance.input()))
 
     def title(self) -> None:
-        self.say(SessionUpdated(title=self.chance.words()))
+        self.say(m.SessionUpdated(title=self.chance.words()))
 
     def start_message(self, scope_id: str) -> None:
-        self.say(MessageStarted(message_id=self.id("msg"), model="m-1"), scope_id)
+        self.say(m.MessageStarted(message_id=self.id("msg"), model="m-1"), scope_id)
 
     def annotate(self, scope_id: str) -> None:
         message_id = self.grammar.scopes[scope_id].message_id
-        topic = self.chance.among(list(AnnotationTopic))
-        self.say(MessageAnnotated(message_id=message_id, topic=topic, content=self.chance.words()), scope_id)
+        topic = self.chance.among(list(m.AnnotationTopic))
+        self.say(m.MessageAnnotated(message_id=message_id, topic=topic, content=self.chance.words()), scope_id)
 
     def end_message(self, scope_id: str) -> None:
         stop = self.chance.among(stops)
-        self.stop_reason = stop if scope_id == ROOT else self.stop_reason
+        self.stop_reason = stop if scope_id == m.ROOT else self.stop_reason
         message_id = self.grammar.scopes[scope_id].message_id
-        self.say(MessageEnded(message_id=message_id, stop_reason=stop, usage=self.chance.usage()), scope_id)
+        self.say(m.MessageEnded(message_id=message_id, stop_reason=stop, usage=self.chance.usage()), scope_id)
 
     def start_block(self, scope_id: str) -> None:
         kind = self.chance.among(kinds)
         self.open_block(scope_id, kind)
 
-    def open_block(self, scope_id: str, kind: BlockKind) -> None:
+    def open_block(self, scope_id: str, kind: m.BlockKind) -> None:
         block_id, call = self.id("blk"), None
-        if kind is BlockKind.TOOL_USE:
-            origin = self.chance.among(list(ToolOrigin))
-            call = ToolCall(call_id=self.id("call"), name="tool", origin=origin)
+        if kind is m.BlockKind.TOOL_USE:
+            origin = self.chance.among(list(m.ToolOrigin))
+            call = m.ToolCall(call_id=self.id("call"), name="tool", origin=origin)
         message_id = self.grammar.scopes[scope_id].message_id
-        self.say(BlockStarted(block_id=block_id, message_id=message_id, kind=kind, call=call), scope_id)
+        self.say(m.BlockStarted(block_id=block_id, message_id=message_id, kind=kind, call=call), scope_id)
 
     def delta(self, scope_id: str) -> None:
         block = self.grammar.scopes[scope_id].block
         assert block is not None
-        if block.kind in (BlockKind.TEXT, BlockKind.THINKING):
-            self.say(BlockDelta(
+        if block.kind in (m.BlockKind.TEXT, m.BlockKind.THINKING):
+            self.say(m.BlockDelta(
                 block_id=block.block_id, message_id=block.message_id, kind=block.kind, delta=self.chance.words(),
             ), scope_id)
 
@@ -231,20 +179,20 @@ class RandomWalk:
         block = self.grammar.scopes[scope_id].block
         assert block is not None
         ended: dict[str, Any] = {"block_id": block.block_id, "message_id": block.message_id, "kind": block.kind}
-        if block.kind in (BlockKind.TEXT, BlockKind.THINKING):
+        if block.kind in (m.BlockKind.TEXT, m.BlockKind.THINKING):
             ended["text"] = "".join(block.deltas)
-        elif block.kind is BlockKind.IMAGE:
-            ended["image"] = ImagePart(url=f"https://example.test/{self.count}.png")
-        elif block.kind is BlockKind.DATA:
-            ended["data"] = DataPart(type="plan_status", content=self.chance.input())
+        elif block.kind is m.BlockKind.IMAGE:
+            ended["image"] = m.ImagePart(url=f"https://example.test/{self.count}.png")
+        elif block.kind is m.BlockKind.DATA:
+            ended["data"] = m.DataPart(type="plan_status", content=self.chance.input())
         else:
             assert block.call is not None
             given = self.chance.input()
             self.write_input(scope_id, given)
-            ended["call"] = ToolCall(
+            ended["call"] = m.ToolCall(
                 call_id=block.call.call_id, name=block.call.name, origin=block.call.origin, input=given,
             )
-        self.say(BlockEnded(**ended), scope_id)
+        self.say(m.BlockEnded(**ended), scope_id)
 
     def write_input(self, scope_id: str, given: dict[str, Any]) -> None:
         """The JSON of a call's input, in one fragment, in two, or not at all."""
@@ -252,34 +200,34 @@ class RandomWalk:
         assert block is not None
         half = self.chance.below(len(text) + 1)
         for piece in {0: (), 1: (text,), 2: (text[:half], text[half:])}[self.chance.below(3)]:
-            self.say(BlockDelta(
+            self.say(m.BlockDelta(
                 block_id=block.block_id, message_id=block.message_id, kind=block.kind, delta=piece,
             ), scope_id)
 
     def whole_call(self, scope_id: str) -> None:
-        self.open_block(scope_id, BlockKind.TOOL_USE)
+        self.open_block(scope_id, m.BlockKind.TOOL_USE)
         self.end_block(scope_id)
 
     def output(self, call_id: str) -> None:
         scope_id = self.grammar.calls[call_id].scope_id
         if scope_id in self.grammar.scopes:
-            self.say(ToolStatusChanged(call_id=call_id, status=ToolStatus.RUNNING), scope_id)
-            self.say(ToolOutput(call_id=call_id, delta=self.chance.words()), scope_id)
+            self.say(m.ToolStatusChanged(call_id=call_id, status=m.ToolStatus.RUNNING), scope_id)
+            self.say(m.ToolOutput(call_id=call_id, delta=self.chance.words()), scope_id)
 
     def give_back(self, call_id: str) -> None:
         call = self.grammar.calls[call_id]
-        self.say(ToolReturned(
+        self.say(m.ToolReturned(
             call_id=call_id, origin=call.call.origin, content=self.chance.words(), is_error=self.chance.is_so(),
         ), call.scope_id)
 
     def open_scope(self) -> None:
         parent = self.chance.among(list(self.grammar.scopes))
         scope_id = self.id("scope")
-        self.say(ScopeOpened(parent=parent, agent="helper"), scope_id)
-        self.say(ScopeMessage(sender=parent, recipient=scope_id, content=self.chance.words()), scope_id)
+        self.say(m.ScopeOpened(parent=parent, agent="helper"), scope_id)
+        self.say(m.ScopeMessage(sender=parent, recipient=scope_id, content=self.chance.words()), scope_id)
 
     def end_scope(self, scope_id: str) -> None:
-        self.say(ScopeStatusChanged(status=ScopeStatus.ENDED, stop_reason=StopReason.END_TURN), scope_id)
+        self.say(m.ScopeStatusChanged(status=m.ScopeStatus.ENDED, stop_reason=m.StopReason.END_TURN), scope_id)
 
     def ask(self) -> None:
         """Everything that is pending is asked, the turn waits, and everything is answered."""
@@ -287,31 +235,31 @@ class RandomWalk:
         pending = []
         for ask, call_id in asks:
             pending.append(self.id("ask"))
-            self.say(InputRequested(request_id=pending[-1], ask=ask, call_id=call_id))
-        self.say(TurnSuspended(pending=tuple(pending)))
+            self.say(m.InputRequested(request_id=pending[-1], ask=ask, call_id=call_id))
+        self.say(m.TurnSuspended(pending=tuple(pending)))
         for request_id in pending:
-            answer = DecidePermission(request_id=request_id, granted=True)
-            self.say(InputAccepted(command_id=self.id("cmd"), command=answer))
-            self.say(InputResolved(request_id=request_id, resolution=Resolution.GRANTED))
-        self.say(TurnResumed(settled=tuple(pending)))
+            answer = m.DecidePermission(request_id=request_id, granted=True)
+            self.say(m.InputAccepted(command_id=self.id("cmd"), command=answer))
+            self.say(m.InputResolved(request_id=request_id, resolution=m.Resolution.GRANTED))
+        self.say(m.TurnResumed(settled=tuple(pending)))
 
     def ask_about(self, call_id: str) -> tuple[Any, str]:
         call = self.grammar.calls[call_id].call
-        client = call.origin is ToolOrigin.CLIENT
-        return (ClientToolAsk(call=call) if client else PermissionAsk(call=call)), call_id
+        client = call.origin is m.ToolOrigin.CLIENT
+        return (m.ClientToolAsk(call=call) if client else m.PermissionAsk(call=call)), call_id
 
     def ask_anything(self) -> tuple[Any, None]:
-        question = Question(question="Which?", options=(Choice(label="this"), Choice(label="that")))
+        question = m.Question(question="Which?", options=(m.Choice(label="this"), m.Choice(label="that")))
         return self.chance.among([
-            ContinuationAsk(turn=3, message="go on?"), QuestionAsk(questions=(question,)),
+            m.ContinuationAsk(turn=3, message="go on?"), m.QuestionAsk(questions=(question,)),
         ]), None
 
     def fault(self) -> None:
-        self.say(FaultRaised(fault=Fault(code=FaultCode.BACKEND, message="broke")))
+        self.say(m.FaultRaised(fault=m.Fault(code=m.FaultCode.BACKEND, message="broke")))
 
 
 @st.composite
-def sessions(draw: Any, *, turns: int = 2, steps: int = 25, suspend: bool = True) -> list[Record]:
+def sessions(draw: Any, *, turns: int = 2, steps: int = 25, suspend: bool = True) -> list[m.Record]:
     """A lawful session of one or more whole turns."""
     walk = RandomWalk(draw)
     for _ in range(1 + walk.chance.below(turns)):
@@ -319,12 +267,20 @@ def sessions(draw: Any, *, turns: int = 2, steps: int = 25, suspend: bool = True
     return walk.records
 
 
-ENGINES = (SessionCreated, InputAccepted, InputRequested, InputResolved, TurnStarted, TurnSuspended, TurnResumed,
-           TurnEnded)
+ENGINES = (
+    m.SessionCreated,
+    m.InputAccepted,
+    m.InputRequested,
+    m.InputResolved,
+    m.TurnStarted,
+    m.TurnSuspended,
+    m.TurnResumed,
+    m.TurnEnded,
+)
 
 
 @st.composite
-def backend_turns(draw: Any, *, steps: int = 25) -> list[Record]:
+def backend_turns(draw: Any, *, steps: int = 25) -> list[m.Record]:
     """What a backend says in one turn without pausing, from its first word to its last."""
     walk = RandomWalk(draw)
     walk.turn(walk.chance.below(steps + 1), suspend=False)

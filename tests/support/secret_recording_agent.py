@@ -3,8 +3,8 @@
 from collections.abc import AsyncGenerator
 from typing import Any
 
+import gateway.model as m
 from gateway.client import StreamAssembler
-from gateway.model import AgentCard, AgentOption, ContinuationAsk, OptionKind, SendMessage
 from gateway.ports import BackendEvent, Turn
 
 RECEIVED: list[dict[str, Any]] = []
@@ -14,15 +14,15 @@ RECEIVED: list[dict[str, Any]] = []
 class SecretRecordingAgent:
     """Asks whether to go on where the message says `/wait`."""
 
-    card = AgentCard(name="confidant", options=(
-        AgentOption(name="api_key", kind=OptionKind.SECRET),
-        AgentOption(name="tone", kind=OptionKind.SELECT, choices=("kind", "plain"), default="kind"),
+    card = m.AgentCard(name="confidant", options=(
+        m.AgentOption(name="api_key", kind=m.OptionKind.SECRET),
+        m.AgentOption(name="tone", kind=m.OptionKind.SELECT, choices=("kind", "plain"), default="kind"),
     ))
 
     async def run(self, turn: Turn) -> AsyncGenerator[BackendEvent, None]:
-        assert isinstance(turn.command, SendMessage)
+        assert isinstance(turn.command, m.SendMessage)
         if "/wait" in str(turn.command.content):
-            await turn.ask(ContinuationAsk(turn=1, message="Go on?"))
+            await turn.ask(m.ContinuationAsk(turn=1, message="Go on?"))
         RECEIVED.append({**turn.settings.secrets, **turn.command.variables})
         scribe = StreamAssembler(turn.mint)
         for said in (*scribe.text_delta("a", "Understood."), *scribe.finish()):

@@ -1,28 +1,20 @@
 """What a translation cannot carry is counted by feature, and told with the table's notes."""
 
-from gateway.model import (
-    Outcome,
-    Record,
-    ScopeOpened,
-    SessionUpdated,
-    StopReason,
-    ToolOutput,
-    TurnEnded,
-)
+import gateway.model as m
 from gateway.translate import LossCounter
 from gateway.translate.loss_report import TranslationNotes
 from tests.support.dialect_tables import table
 
 
-def record(event: object) -> Record:
-    return Record(seq=1, at=1.0, session_id="s", event=event)  # type: ignore[arg-type]
+def record(event: object) -> m.Record:
+    return m.Record(seq=1, at=1.0, session_id="s", event=event)  # type: ignore[arg-type]
 
 
 def test_what_was_dropped_is_counted() -> None:
     losses = LossCounter(None, table("aap"))
     for _ in range(3):
-        losses.count(record(ToolOutput(call_id="c", delta="x")), 0)
-    losses.count(record(ScopeOpened(parent="root")), 0)
+        losses.count(record(m.ToolOutput(call_id="c", delta="x")), 0)
+    losses.count(record(m.ScopeOpened(parent="root")), 0)
     assert losses.is_lossy
     first, second = losses.lines()
     assert first == "3 × tool_output: dropped"
@@ -31,16 +23,16 @@ def test_what_was_dropped_is_counted() -> None:
 
 def test_what_arrives_in_a_lesser_form_is_told_and_no_loss() -> None:
     losses = LossCounter(None, table("aap"))
-    losses.count(record(TurnEnded(outcome=Outcome.INTERRUPTED, stop_reason=StopReason.INTERRUPTED)), 1)
-    losses.count(record(TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN)), 1)
+    losses.count(record(m.TurnEnded(outcome=m.Outcome.INTERRUPTED, stop_reason=m.StopReason.INTERRUPTED)), 1)
+    losses.count(record(m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN)), 1)
     assert [line.partition(" (")[0] for line in losses.lines()] == ["1 × stop_reasons: partial"]
     assert not losses.is_lossy
 
 
 def test_what_is_carried_in_full_is_not_mentioned() -> None:
     losses = LossCounter(None, table("cas"))
-    losses.count(record(SessionUpdated(title="Trip")), 1)
-    losses.count(record(SessionUpdated(metadata={})), 0)
+    losses.count(record(m.SessionUpdated(title="Trip")), 1)
+    losses.count(record(m.SessionUpdated(metadata={})), 0)
     assert [*losses.lines()] == []
 
 

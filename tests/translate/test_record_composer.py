@@ -2,37 +2,15 @@
 
 from collections.abc import Iterable
 
+import gateway.model as m
 from gateway.client import StreamAssembler
 from gateway.ids import make_mint
-from gateway.model import (
-    BlockKind,
-    Compact,
-    ContinuationAsk,
-    DecidePermission,
-    Fault,
-    FaultCode,
-    InputAccepted,
-    InputResolved,
-    Interrupt,
-    MessageEnded,
-    NoticePosted,
-    Outcome,
-    PermissionAsk,
-    Record,
-    Resolution,
-    SendMessage,
-    SessionUpdated,
-    StopReason,
-    ToolCall,
-    TurnEnded,
-    Usage,
-)
 from gateway.ports.remote import DecodedItem, RemoteAsk, RemoteTurnEnd
 from gateway.translate import record_composer
 from gateway.translate.record_composer import RecordComposer
 from tests.support.engine.engine_fixture import lawful, names
 
-CALL = ToolCall(call_id="call_1", name="calc", input={"a": 1})
+CALL = m.ToolCall(call_id="call_1", name="calc", input={"a": 1})
 
 
 class Hall:
@@ -41,7 +19,7 @@ class Hall:
     def __init__(self) -> None:
         self.composer = RecordComposer("sess_1", make_mint("c"))
         self.scribe = StreamAssembler(make_mint("s"))
-        self.records: list[Record] = []
+        self.records: list[m.Record] = []
         self.at = 1.0
 
     def hear(self, *heard: DecodedItem) -> "Hall":
@@ -49,14 +27,14 @@ class Hall:
             self.keep(self.composer.add_item(one, self.at))
         return self
 
-    def keep(self, records: Iterable[Record]) -> "Hall":
+    def keep(self, records: Iterable[m.Record]) -> "Hall":
         self.records += records
         self.at += 0.5
         return self
 
     def words(self, text: str = "hi") -> "Hall":
-        return self.hear(*self.scribe.text_delta("w", text, BlockKind.TEXT), *self.scribe.finish(
-            usage=Usage(input_tokens=1, output_tokens=2)))
+        return self.hear(*self.scribe.text_delta("w", text, m.BlockKind.TEXT), *self.scribe.finish(
+            usage=m.Usage(input_tokens=1, output_tokens=2)))
 
     @property
     def names(self) -> list[str]:
@@ -66,14 +44,14 @@ class Hall:
 
 def test_a_turn_begins_with_what_was_said_and_ends_with_what_it_cost() -> None:
     hall = Hall()
-    hall.keep(hall.composer.add_command(SendMessage(content="hello"), 1.0)).words().hear(RemoteTurnEnd())
+    hall.keep(hall.composer.add_command(m.SendMessage(content="hello"), 1.0)).words().hear(RemoteTurnEnd())
     assert hall.names == [
         "session.created", "input.accepted", "turn.started", "message.started", "block.started", "block.delta",
         "block.ended", "message.ended", "turn.ended",
     ]
     ended = hall.records[-1].event
-    assert isinstance(ended, TurnEnded)
-    assert (ended.usage, ended.duration_ms) == (Usage(input_tokens=1, output_tokens=2), 2500)
+    assert isinstance(ended, m.TurnEnded)
+    assert (ended.usage, ended.duration_ms) == (m.Usage(input_tokens=1, output_tokens=2), 2500)
     assert {record.turn_id for record in hall.records[1:]} == {hall.records[1].turn_id}
 
 
@@ -83,15 +61,15 @@ def test_without_what_was_said_the_turn_begins_all_the_same() -> None:
 
 def test_what_was_refused_was_not_said() -> None:
     hall = Hall()
-    hall.keep(hall.composer.add_command(SendMessage(content="hello"), 1.0))
+    hall.keep(hall.composer.add_command(m.SendMessage(content="hello"), 1.0))
     hall.composer.refused()
     assert "input.accepted" not in hall.words().names
 
 
 def test_what_is_said_twice_is_said_once() -> None:
     hall = Hall()
-    hall.keep(hall.composer.add_command(SendMessage(content="hello"), 1.0)).words()
-    hall.keep(hall.composer.add_command(SendMessage(content="hello"), 1.0)).hear(RemoteTurnEnd()).words().hear(
+    hall.keep(hall.composer.add_command(m.SendMessage(content="hello"), 1.0)).words()
+    hall.keep(hall.composer.add_command(m.SendMessage(content="hello"), 1.0)).hear(RemoteTurnEnd()).words().hear(
         RemoteTurnEnd()
     )
     assert hall.names.count("input.accepted") == 1
@@ -100,31 +78,33 @@ def test_what_is_said_twice_is_said_once() -> None:
 
 def test_the_turn_waits_and_goes_on_with_the_answer() -> None:
     hall = Hall()
-    hall.hear(*hall.scribe.whole_call("k", CALL), *hall.scribe.finish(StopReason.TOOL_USE))
-    hall.hear(RemoteAsk(ask=PermissionAsk(call=CALL), ref="ref_1")).keep(hall.composer.waits(hall.at))
-    hall.keep(hall.composer.add_command(DecidePermission(request_id="ref_1", granted=False, reason="no"), hall.at))
+    hall.hear(*hall.scribe.whole_call("k", CALL), *hall.scribe.finish(m.StopReason.TOOL_USE))
+    hall.hear(RemoteAsk(ask=m.PermissionAsk(call=CALL), ref="ref_1")).keep(hall.composer.waits(hall.at))
+    hall.keep(hall.composer.add_command(m.DecidePermission(request_id="ref_1", granted=False, reason="no"), hall.at))
     hall.hear(*hall.scribe.returned("call_1", "denied", is_error=True), RemoteTurnEnd())
     assert hall.names[-7:] == [
         "input.requested", "turn.suspended", "input.accepted", "input.resolved", "turn.resumed", "tool.returned",
         "turn.ended",
     ]
-    [resolved] = [record.event for record in hall.records if isinstance(record.event, InputResolved)]
-    assert (resolved.resolution, resolved.call_id) == (Resolution.DENIED, "call_1")
+    [resolved] = [record.event for record in hall.records if isinstance(record.event, m.InputResolved)]
+    assert (resolved.resolution, resolved.call_id) == (m.Resolution.DENIED, "call_1")
 
 
 def test_an_answer_that_nobody_heard_let_the_turn_go_on() -> None:
     hall = Hall()
-    hall.hear(RemoteAsk(ask=ContinuationAsk(turn=1, message="go on?"), ref="r")).keep(hall.composer.waits(hall.at))
+    hall.hear(RemoteAsk(ask=m.ContinuationAsk(turn=1, message="go on?"), ref="r")).keep(hall.composer.waits(hall.at))
     hall.words().hear(RemoteTurnEnd())
-    [resolved] = [record.event for record in hall.records if isinstance(record.event, InputResolved)]
-    assert resolved.resolution is Resolution.ANSWERED
+    [resolved] = [record.event for record in hall.records if isinstance(record.event, m.InputResolved)]
+    assert resolved.resolution is m.Resolution.ANSWERED
     assert "input.accepted" not in hall.names
 
 
 def test_more_may_be_asked_while_it_waits() -> None:
     hall = Hall()
     for ref in ("a", "b", "a"):
-        hall.hear(RemoteAsk(ask=ContinuationAsk(turn=1, message="go on?"), ref=ref)).keep(hall.composer.waits(hall.at))
+        hall.hear(RemoteAsk(ask=m.ContinuationAsk(turn=1, message="go on?"), ref=ref)).keep(
+            hall.composer.waits(hall.at)
+        )
     assert hall.names[2:] == [
         "input.requested", "turn.suspended", "turn.resumed", "input.requested", "turn.suspended", "turn.resumed",
         "turn.suspended",
@@ -133,31 +113,31 @@ def test_more_may_be_asked_while_it_waits() -> None:
 
 def test_a_waiting_turn_that_is_given_up_is_cancelled() -> None:
     hall = Hall()
-    hall.hear(RemoteAsk(ask=ContinuationAsk(turn=1, message="go on?"), ref="r")).keep(hall.composer.waits(hall.at))
-    hall.keep(hall.composer.add_command(Interrupt(), hall.at))
-    hall.hear(RemoteTurnEnd(stop_reason=StopReason.INTERRUPTED, outcome=Outcome.INTERRUPTED))
-    [resolved] = [record.event for record in hall.records if isinstance(record.event, InputResolved)]
-    assert resolved.resolution is Resolution.CANCELLED
+    hall.hear(RemoteAsk(ask=m.ContinuationAsk(turn=1, message="go on?"), ref="r")).keep(hall.composer.waits(hall.at))
+    hall.keep(hall.composer.add_command(m.Interrupt(), hall.at))
+    hall.hear(RemoteTurnEnd(stop_reason=m.StopReason.INTERRUPTED, outcome=m.Outcome.INTERRUPTED))
+    [resolved] = [record.event for record in hall.records if isinstance(record.event, m.InputResolved)]
+    assert resolved.resolution is m.Resolution.CANCELLED
     assert hall.names[-3:] == ["input.accepted", "input.resolved", "turn.ended"]
 
 
 def test_a_fault_is_told_before_the_end() -> None:
-    fault = Fault(code=FaultCode.BACKEND, message="broken")
-    hall = Hall().words().hear(RemoteTurnEnd(outcome=Outcome.FAILED, stop_reason=StopReason.ERROR, fault=fault))
+    fault = m.Fault(code=m.FaultCode.BACKEND, message="broken")
+    hall = Hall().words().hear(RemoteTurnEnd(outcome=m.Outcome.FAILED, stop_reason=m.StopReason.ERROR, fault=fault))
     assert hall.names[-2:] == ["fault.raised", "turn.ended"]
 
 
 def test_what_belongs_to_no_turn_goes_with_the_next_or_stands_alone() -> None:
-    hall = Hall().hear(SessionUpdated(title="Trip"))
+    hall = Hall().hear(m.SessionUpdated(title="Trip"))
     assert hall.names == []
-    hall.words().hear(RemoteTurnEnd(), NoticePosted(topic="t", title="late"))
+    hall.words().hear(RemoteTurnEnd(), m.NoticePosted(topic="t", title="late"))
     assert hall.names[:3] == ["session.created", "turn.started", "session.updated"]
     hall.keep(hall.composer.finish(hall.at))
     assert hall.names[-2:] == ["turn.ended", "notice.posted"]
 
 
 def test_so_much_is_held_back_and_no_more() -> None:
-    hall = Hall().hear(*[NoticePosted(topic="t", title="n")] * (record_composer.MAX_HELD + 1))
+    hall = Hall().hear(*[m.NoticePosted(topic="t", title="n")] * (record_composer.MAX_HELD + 1))
     assert hall.names.count("notice.posted") == record_composer.MAX_HELD + 1
 
 
@@ -168,21 +148,21 @@ def test_a_turn_in_the_middle_is_ended() -> None:
     assert hall.names[-6:] == [
         "block.delta", "block.ended", "message.ended", "tool.status", "tool.returned", "turn.ended"]
     assert hall.records[-1].at < 10, "it ended when the last thing was heard"
-    [message] = [record.event for record in hall.records if isinstance(record.event, MessageEnded)]
-    assert message.outcome is Outcome.INTERRUPTED
+    [message] = [record.event for record in hall.records if isinstance(record.event, m.MessageEnded)]
+    assert message.outcome is m.Outcome.INTERRUPTED
 
 
 def test_an_interruption_of_nothing_is_nothing() -> None:
     hall = Hall()
-    assert hall.keep(hall.composer.add_command(Interrupt(), 1.0)).names == []
+    assert hall.keep(hall.composer.add_command(m.Interrupt(), 1.0)).names == []
 
 
 def test_a_compaction_begins_a_turn_like_a_message() -> None:
     hall = Hall()
-    hall.keep(hall.composer.add_command(Compact(), 1.0)).hear(RemoteTurnEnd())
+    hall.keep(hall.composer.add_command(m.Compact(), 1.0)).hear(RemoteTurnEnd())
     accepted = hall.records[1].event
-    assert isinstance(accepted, InputAccepted)
-    assert isinstance(accepted.command, Compact)
+    assert isinstance(accepted, m.InputAccepted)
+    assert isinstance(accepted.command, m.Compact)
 
 
 def test_a_name_that_comes_late_is_taken_while_nothing_is_written() -> None:

@@ -4,55 +4,33 @@ from typing import Any
 
 import pytest
 
+import gateway.model as m
 from adapters.aap.server.inbound import recorded_commands as aap
 from adapters.blade.server.inbound import recorded_commands as blade
 from adapters.cas.server.inbound import recorded_commands as cas
 from adapters.zenflux.asks import AskRef, encode_ref
 from adapters.zenflux.server.inbound import recorded_commands as zenflux
-from gateway.model import (
-    AnswerQuestion,
-    AnyAsk,
-    Choice,
-    ClientToolAsk,
-    Configure,
-    ContinuationAsk,
-    ContinueTurn,
-    DecidePermission,
-    FilePart,
-    ImagePart,
-    Interrupt,
-    OpenAsk,
-    PermissionAsk,
-    Question,
-    QuestionAsk,
-    ReturnResult,
-    RollBack,
-    RollbackAsk,
-    SendMessage,
-    SessionView,
-    TextPart,
-    ToolCall,
-    Withdraw,
-)
 from gateway.ports.remote import ParsedFrame
 from tests.support.dialect_tables import table
 
 OVERHEARD = {"aap": aap, "blade": blade, "cas": cas, "zenflux": zenflux}
-CALL = ToolCall(call_id="call_1", name="calc")
-PERMISSION, OWN = PermissionAsk(call=CALL), ClientToolAsk(call=CALL)
-QUESTION = QuestionAsk(questions=(Question(question="Which?", options=(Choice(label="Red"), Choice(label="Blue"))),))
-GO_ON = ContinuationAsk(turn=1, message="go on?")
-BACK = RollbackAsk(task_id="t", options=({"id": "one"}, {"id": "two"}))
+CALL = m.ToolCall(call_id="call_1", name="calc")
+PERMISSION, OWN = m.PermissionAsk(call=CALL), m.ClientToolAsk(call=CALL)
+QUESTION = m.QuestionAsk(
+    questions=(m.Question(question="Which?", options=(m.Choice(label="Red"), m.Choice(label="Blue"))),)
+)
+GO_ON = m.ContinuationAsk(turn=1, message="go on?")
+BACK = m.RollbackAsk(task_id="t", options=({"id": "one"}, {"id": "two"}))
 
 
-def view(**asks: AnyAsk) -> SessionView:
-    made = SessionView(session_id="s")
+def view(**asks: m.AnyAsk) -> m.SessionView:
+    made = m.SessionView(session_id="s")
     for ref, ask in asks.items():
-        made.asks[ref] = OpenAsk(request_id=ref, ask=ask, seq=0, at=0.0, turn_id="", scope_id="root", call_id=ref)
+        made.asks[ref] = m.OpenAsk(request_id=ref, ask=ask, seq=0, at=0.0, turn_id="", scope_id="root", call_id=ref)
     return made
 
 
-def said(dialect: str, name: str, body: Any, **asks: AnyAsk) -> list[Any]:
+def said(dialect: str, name: str, body: Any, **asks: m.AnyAsk) -> list[Any]:
     return [*OVERHEARD[dialect](ParsedFrame(name, body), view(**asks), table(dialect))]
 
 
@@ -66,20 +44,20 @@ def said(dialect: str, name: str, body: Any, **asks: AnyAsk) -> list[Any]:
     ("zenflux", "POST /api/v1/chat", {"message": "hello", "userId": "u"}),
 ])
 def test_a_message(dialect: str, name: str, body: Any) -> None:
-    assert said(dialect, name, body) == [SendMessage(content="hello")]
+    assert said(dialect, name, body) == [m.SendMessage(content="hello")]
 
 
 def test_a_message_that_a_stream_repeats() -> None:
     body = {"type": "user.message", "id": "evt_1", "created_at": "…", "content": [{"type": "text", "text": "hello"}]}
-    assert said("cas", "user.message", body) == [SendMessage(content=(TextPart(text="hello"),))]
+    assert said("cas", "user.message", body) == [m.SendMessage(content=(m.TextPart(text="hello"),))]
 
 
 def test_pictures_and_files() -> None:
     image = {"type": "image", "url": "https://x/y.png"}
     assert said("aap", "POST /sessions/s/turns", {"messages": [{"role": "user", "content": [image]}]}) == [
-        SendMessage(content=(ImagePart(url="https://x/y.png"),))]
+        m.SendMessage(content=(m.ImagePart(url="https://x/y.png"),))]
     file = {"type": "file", "name": "a.txt", "data": "aGk="}
-    assert said("blade", "chat:send", {"message": [file]}) == [SendMessage(content=(FilePart(name="a.txt"),))]
+    assert said("blade", "chat:send", {"message": [file]}) == [m.SendMessage(content=(m.FilePart(name="a.txt"),))]
 
 
 @pytest.mark.parametrize(("dialect", "name", "body"), [
@@ -90,54 +68,54 @@ def test_pictures_and_files() -> None:
     ("zenflux", "POST /api/v1/session/r/stop", {}),
 ])
 def test_an_interruption(dialect: str, name: str, body: Any) -> None:
-    assert said(dialect, name, body) == [Interrupt()]
+    assert said(dialect, name, body) == [m.Interrupt()]
 
 
 def test_answers_of_aap() -> None:
     path = "POST /sessions/s/turns"
     result = {"messages": [{"role": "tool", "toolCallId": "c", "content": "42"}]}
     verdict = {"messages": [{"role": "tool_permission", "toolCallId": "c", "granted": False, "reason": "no"}]}
-    assert said("aap", path, result, c=OWN) == [ReturnResult(request_id="c", content="42")]
-    assert said("aap", path, verdict, c=PERMISSION) == [DecidePermission(request_id="c", granted=False, reason="no")]
-    assert said("aap", path, result, c=QUESTION) == [AnswerQuestion(request_id="c", custom={"0": "42"}, said="42")]
+    assert said("aap", path, result, c=OWN) == [m.ReturnResult(request_id="c", content="42")]
+    assert said("aap", path, verdict, c=PERMISSION) == [m.DecidePermission(request_id="c", granted=False, reason="no")]
+    assert said("aap", path, result, c=QUESTION) == [m.AnswerQuestion(request_id="c", custom={"0": "42"}, said="42")]
 
 
 def test_what_a_session_of_aap_is_made_with() -> None:
     tool = {"name": "paint", "description": "Paints.", "parameters": {}}
     [configured] = said("aap", "POST /aap/sessions", {"agent": {"name": "demo"}, "tools": [tool]})
-    assert isinstance(configured, Configure)
+    assert isinstance(configured, m.Configure)
     assert [spec.name for spec in configured.settings.client_tools] == ["paint"]
 
 
 def test_answers_of_cas() -> None:
     verdict = {"type": "user.tool_confirmation", "tool_use_id": "e", "result": "allow", "id": "evt_2"}
-    assert said("cas", "", verdict, e=PERMISSION) == [DecidePermission(request_id="e", granted=True)]
-    assert said("cas", "", verdict, e=GO_ON) == [ContinueTurn(request_id="e")]
+    assert said("cas", "", verdict, e=PERMISSION) == [m.DecidePermission(request_id="e", granted=True)]
+    assert said("cas", "", verdict, e=GO_ON) == [m.ContinueTurn(request_id="e")]
     result = {"type": "user.custom_tool_result", "custom_tool_use_id": "e", "content": "42", "is_error": True}
-    assert said("cas", "", {"events": [result]}, e=OWN) == [ReturnResult(request_id="e", content="42", is_error=True)]
+    assert said("cas", "", {"events": [result]}, e=OWN) == [m.ReturnResult(request_id="e", content="42", is_error=True)]
     assert said("cas", "", result) == said("cas", "", verdict) == []
 
 
 def test_answers_of_blade() -> None:
     answer = {"message": "", "askuser_answer": {"tool_call_id": "tc_1", "selections": {"0": [1]}}}
     assert said("blade", "chat:send", answer, tc_1=QUESTION) == [
-        AnswerQuestion(request_id="tc_1", selections={"0": (1,)})]
-    assert said("blade", "chat:send", answer, tc_1=PERMISSION) == [DecidePermission(request_id="tc_1", granted=False)]
+        m.AnswerQuestion(request_id="tc_1", selections={"0": (1,)})]
+    assert said("blade", "chat:send", answer, tc_1=PERMISSION) == [m.DecidePermission(request_id="tc_1", granted=False)]
 
 
 def test_answers_of_zenflux() -> None:
     named, nameless = encode_ref(AskRef(run="r", kind="x", request_id="q")), encode_ref(AskRef(run="r", kind="x"))
     confirm = "POST /api/v1/human-confirmation/q"
     assert said("zenflux", confirm, {"response": "approve"}, **{named: PERMISSION}) == [
-        DecidePermission(request_id=named, granted=True)]
+        m.DecidePermission(request_id=named, granted=True)]
     assert said("zenflux", "DELETE /api/v1/human-confirmation/q", {}, **{named: PERMISSION}) == [
-        Withdraw(request_id=named)]
+        m.Withdraw(request_id=named)]
     assert said("zenflux", "POST /x/human-confirmation/other", {"response": "approve"}, **{nameless: GO_ON}) == [
-        ContinueTurn(request_id=nameless)]
+        m.ContinueTurn(request_id=nameless)]
     assert said("zenflux", "POST /x/session/r/confirm_continue", {}, **{nameless: GO_ON}) == [
-        ContinueTurn(request_id=nameless)]
+        m.ContinueTurn(request_id=nameless)]
     assert said("zenflux", "POST /x/session/r/rollback", {"option": 1}, **{nameless: BACK}) == [
-        RollBack(request_id=nameless, option="two")]
+        m.RollBack(request_id=nameless, option="two")]
     assert said("zenflux", confirm, {"response": "approve"}) == []
     assert said("zenflux", "POST /x/session/other/rollback", {}, **{nameless: BACK}) == []
 

@@ -2,24 +2,14 @@
 
 from collections.abc import Sequence
 
+import gateway.model as m
 from gateway.ids import make_mint
-from gateway.model import (
-    Answer,
-    Configure,
-    ContinuationAsk,
-    ContinueTurn,
-    NoticePosted,
-    Record,
-    SendMessage,
-    Settings,
-    TurnPhase,
-)
 from gateway.ports.remote import DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd
 from gateway.translate.record_composer import RecordComposer, RecordCopier
 from gateway.translate.sessions import SessionTranslator
 from tests.support.engine.engine_fixture import lawful, names
 
-ASK = ContinuationAsk(turn=1, message="go on?")
+ASK = m.ContinuationAsk(turn=1, message="go on?")
 
 
 class Script:
@@ -27,8 +17,8 @@ class Script:
 
     def __init__(self) -> None:
         self.paused = False
-        self.settled: list[tuple[str, Answer]] = []
-        self.settings: Settings | None = None
+        self.settled: list[tuple[str, m.Answer]] = []
+        self.settings: m.Settings | None = None
         self.interruptions = 0
 
     def feed(self, frame: ParsedFrame) -> Sequence[DecodedItem]:
@@ -38,15 +28,15 @@ class Script:
             return [RemoteAsk(ask=ASK, ref=ref)]
         if word in ("go", "end"):
             self.paused = False
-        return [RemoteTurnEnd()] if word == "end" else [NoticePosted(topic="t", title=ref)] if word == "note" else []
+        return [RemoteTurnEnd()] if word == "end" else [m.NoticePosted(topic="t", title=ref)] if word == "note" else []
 
     def end(self) -> Sequence[DecodedItem]:
         return []
 
-    def on_answer(self, asked: RemoteAsk, answer: Answer) -> None:
+    def on_answer(self, asked: RemoteAsk, answer: m.Answer) -> None:
         self.settled.append((asked.ref, answer))
 
-    def configure(self, settings: Settings) -> None:
+    def configure(self, settings: m.Settings) -> None:
         self.settings = settings
 
     def on_reconnect(self) -> None:
@@ -58,7 +48,7 @@ def listening() -> tuple[SessionTranslator, Script]:
     return SessionTranslator(RecordComposer("s", make_mint("l")), script), script
 
 
-def hear(session: SessionTranslator, *names: str) -> list[Record]:
+def hear(session: SessionTranslator, *names: str) -> list[m.Record]:
     return [record for name in names for record in session.feed(ParsedFrame(name, {}), 1.0)]
 
 
@@ -69,11 +59,11 @@ def test_several_things_asked_one_after_the_other_are_waited_for_together() -> N
     records += session.rest()
     assert names(records) == ["session.created", "turn.started", "input.requested", "input.requested", "turn.suspended"]
     assert not session.is_resting
-    records += session.sent(ContinueTurn(request_id="b", proceed=False), "1", 1.0)
+    records += session.sent(m.ContinueTurn(request_id="b", proceed=False), "1", 1.0)
     records += hear(session, "go", "end")
     assert names(records)[5:] == ["input.resolved", "input.accepted", "input.resolved", "turn.resumed", "turn.ended"]
     assert dict(script.settled) == {
-        "a": ContinueTurn(request_id=""), "b": ContinueTurn(request_id="b", proceed=False),
+        "a": m.ContinueTurn(request_id=""), "b": m.ContinueTurn(request_id="b", proceed=False),
     }, "what is supposed gives way to what was answered"
     lawful(records)
 
@@ -81,7 +71,7 @@ def test_several_things_asked_one_after_the_other_are_waited_for_together() -> N
 def test_a_turn_that_waits_at_the_end_waits_on() -> None:
     session, _ = listening()
     records = [*hear(session, "ask a"), *session.rest(), *session.end(9.0)]
-    assert lawful(records).turn is TurnPhase.SUSPENDED
+    assert lawful(records).turn is m.TurnPhase.SUSPENDED
     assert not session.runs
 
 
@@ -97,15 +87,15 @@ def test_a_frame_that_was_told_before_is_not_told_again() -> None:
 def test_what_is_asked_can_be_seen_by_its_own_word() -> None:
     session, script = listening()
     hear(session, "ask a")
-    assert [*session.sent(Configure(settings=Settings(system="be kind")), "1", 1.0)] == []
-    assert script.settings == session.view.settings == Settings(system="be kind")
+    assert [*session.sent(m.Configure(settings=m.Settings(system="be kind")), "1", 1.0)] == []
+    assert script.settings == session.view.settings == m.Settings(system="be kind")
     assert session.view.asks["a"].ask is ASK
 
 
 def test_a_refusal_is_for_what_was_said_on_that_stream() -> None:
     session, _ = listening()
     for stream, said in (("2", 1), ("1", 0)):
-        list(session.sent(SendMessage(content="hello"), "1", 1.0))
+        list(session.sent(m.SendMessage(content="hello"), "1", 1.0))
         session.refused(stream)
         assert names(hear(session, "note x", "end")).count("input.accepted") == said
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.model import Grammar, InputAccepted, Record, SendMessage, TurnEnded, TurnPhase, TurnStarted, decode_record
+import gateway.model as m
 from gateway.translate import UnreadableRecording
 from gateway.translate import translation as translating_module
 from mappings.language import SupportLevel
@@ -38,7 +38,7 @@ ONLY_SHOWN = {
 PICKED = ["hello", "/think why", '/tool calc {"expression": "6*7"} well', "/ask", "/fail", "/parallel", "/client-tool"]
 
 
-async def _originals(folder: Path) -> dict[str, list[Record]]:
+async def _originals(folder: Path) -> dict[str, list[m.Record]]:
     async with serving(folder) as served:
         kept = {words: await conversation(served, words) for words in DIRECTIVES}
         kept["all"] = await conversation(served, *PICKED)
@@ -46,23 +46,23 @@ async def _originals(folder: Path) -> dict[str, list[Record]]:
 
 
 @pytest.fixture(scope="module")
-def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Record]]:
+def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[m.Record]]:
     return simulated(_originals(tmp_path_factory.mktemp("originals")))
 
 
-def records_of(canonical: bytes) -> list[Record]:
-    return [decode_record(line) for line in canonical.splitlines()[1:]]
+def records_of(canonical: bytes) -> list[m.Record]:
+    return [m.decode_record(line) for line in canonical.splitlines()[1:]]
 
 
-def turns_of(records: list[Record]) -> list[FactCounter]:
-    turns = [record.turn_id for record in records if isinstance(record.event, TurnStarted)]
+def turns_of(records: list[m.Record]) -> list[FactCounter]:
+    turns = [record.turn_id for record in records if isinstance(record.event, m.TurnStarted)]
     return [counted(records, turn_id) for turn_id in turns if turn_id]
 
 
 def heard(stream: bytes, name: str) -> list[FactCounter]:
     """What a client of this dialect makes of a stream; which has to be lawful."""
     records = records_of(translated(stream, name, None)[0])
-    assert lawful(records).turn is TurnPhase.IDLE
+    assert lawful(records).turn is m.TurnPhase.IDLE
     return turns_of(records)
 
 
@@ -81,7 +81,7 @@ def not_mine(told: list[tuple[str, object]]) -> list[tuple[str, object]]:
 @pytest.mark.parametrize("target", DIALECTS)
 @pytest.mark.parametrize("source", DIALECTS)
 def test_every_pair_says_what_the_target_would_have_said_of_the_original(
-    originals: dict[str, list[Record]], source: str, target: str,
+    originals: dict[str, list[m.Record]], source: str, target: str,
 ) -> None:
     for words in DIRECTIVES:
         records = originals[words]
@@ -98,7 +98,7 @@ def test_every_pair_says_what_the_target_would_have_said_of_the_original(
 
 
 @pytest.mark.parametrize("source", DIALECTS)
-def test_a_conversation_of_many_turns_keeps_them_apart(originals: dict[str, list[Record]], source: str) -> None:
+def test_a_conversation_of_many_turns_keeps_them_apart(originals: dict[str, list[m.Record]], source: str) -> None:
     records = originals["all"]
     now = turns_of(records_of(translated(told(records, source), source, None)[0]))
     was = turns_of(records)
@@ -107,7 +107,7 @@ def test_a_conversation_of_many_turns_keeps_them_apart(originals: dict[str, list
         assert surprises(one, other, source) == {}, words
 
 
-def test_the_houses_own_records_come_through_as_they_are(originals: dict[str, list[Record]]) -> None:
+def test_the_houses_own_records_come_through_as_they_are(originals: dict[str, list[m.Record]]) -> None:
     records = originals["all"]
     canonical, _, losses = translated(b"".join(_lines(records)), None, None)
     assert records_of(canonical) == records
@@ -116,16 +116,15 @@ def test_the_houses_own_records_come_through_as_they_are(originals: dict[str, li
 
 
 @pytest.mark.parametrize("target", DIALECTS)
-def test_records_become_what_the_gateway_would_have_said(originals: dict[str, list[Record]], target: str) -> None:
+def test_records_become_what_the_gateway_would_have_said(originals: dict[str, list[m.Record]], target: str) -> None:
     records = originals["all"]
     assert translated(b"".join(_lines(records)), None, target)[0] == told(records, target)
 
 
-def _lines(records: list[Record]) -> Iterator[bytes]:
-    from gateway.model import encode_record
+def _lines(records: list[m.Record]) -> Iterator[bytes]:
 
     yield b'{"format":"dragoman log","model":1}\n'
-    yield from (encode_record(record) + b"\n" for record in records)
+    yield from (m.encode_record(record) + b"\n" for record in records)
 
 
 # -- recordings of both sides -----------------------------------------------------------------------------------------
@@ -150,10 +149,10 @@ async def test_a_recording_has_also_what_people_said(tmp_path: Path, source: str
         assert surprises(one, other, source) == {}
 
 
-def commands(records: list[Record]) -> list[object]:
+def commands(records: list[m.Record]) -> list[object]:
     """What people said and answered, without the ids of the one log or the other."""
-    said = [record.event.command for record in records if isinstance(record.event, InputAccepted)]
-    return [command.content if isinstance(command, SendMessage) else command.kind for command in said]
+    said = [record.event.command for record in records if isinstance(record.event, m.InputAccepted)]
+    return [command.content if isinstance(command, m.SendMessage) else command.kind for command in said]
 
 
 # -- cut off ----------------------------------------------------------------------------------------------------------
@@ -167,7 +166,9 @@ def cuts(stream: bytes) -> Iterator[int]:
 
 @pytest.mark.parametrize("source", DIALECTS)
 @pytest.mark.parametrize("words", ["hello", '/tool calc {"expression": "6*7"} well', "/ask"])
-def test_a_stream_cut_anywhere_gives_a_lawful_one(originals: dict[str, list[Record]], source: str, words: str) -> None:
+def test_a_stream_cut_anywhere_gives_a_lawful_one(
+    originals: dict[str, list[m.Record]], source: str, words: str
+) -> None:
     stream = told(originals[words], source)
     whole = records_of(translated(stream, source, None)[0])
     for place in cuts(stream):
@@ -178,13 +179,13 @@ def test_a_stream_cut_anywhere_gives_a_lawful_one(originals: dict[str, list[Reco
             continue
         records = records_of(canonical)
         grammar = lawful(records)
-        assert grammar.turn is not TurnPhase.RUNNING
-        is_torn = any(isinstance(record.event, TurnEnded) for record in records) and len(records) < len(whole)
-        assert not is_torn or translation.remarks.torn or translation.remarks.is_cut or grammar.turn is TurnPhase.IDLE
+        assert grammar.turn is not m.TurnPhase.RUNNING
+        is_torn = any(isinstance(record.event, m.TurnEnded) for record in records) and len(records) < len(whole)
+        assert not is_torn or translation.remarks.torn or translation.remarks.is_cut or grammar.turn is m.TurnPhase.IDLE
 
 
 @pytest.mark.parametrize("target", DIALECTS)
-def test_what_was_open_is_closed_in_the_words_of_the_target(originals: dict[str, list[Record]], target: str) -> None:
+def test_what_was_open_is_closed_in_the_words_of_the_target(originals: dict[str, list[m.Record]], target: str) -> None:
     stream = told(originals['/tool calc {"expression": "6*7"} well'], "aap")
     torn = stream[:stream.index(b"event: tool_result")]
     out, translation, _ = translated(torn, "aap", target)
@@ -194,23 +195,23 @@ def test_what_was_open_is_closed_in_the_words_of_the_target(originals: dict[str,
     assert [*translation.remarks.lines()] == ["the recording ends in the middle of a turn; what was open is closed"]
 
 
-def test_records_cut_off_are_closed_too(originals: dict[str, list[Record]]) -> None:
+def test_records_cut_off_are_closed_too(originals: dict[str, list[m.Record]]) -> None:
     lines = [*_lines(originals["hello"])]
     canonical, translation, _ = translated(b"".join(lines[:6]) + lines[6][:20], None, None)
     records = records_of(canonical)
     assert records[:5] == originals["hello"][:5]
-    assert lawful(records).turn is TurnPhase.IDLE
+    assert lawful(records).turn is m.TurnPhase.IDLE
     assert [*translation.remarks.lines()] == [
         "the recording ends in the middle of a line or an event; that was left out",
         "the recording ends in the middle of a turn; what was open is closed",
     ]
 
 
-def test_a_turn_that_waits_for_people_is_not_torn(originals: dict[str, list[Record]]) -> None:
+def test_a_turn_that_waits_for_people_is_not_torn(originals: dict[str, list[m.Record]]) -> None:
     stream = told(originals["/ask"], "aap")
     waiting = stream[:stream.index(b"turn_start", 40) - len(b"event: ")]
     canonical, translation, _ = translated(waiting, "aap", None)
-    assert lawful(records_of(canonical)).turn is TurnPhase.SUSPENDED
+    assert lawful(records_of(canonical)).turn is m.TurnPhase.SUSPENDED
     assert translation.remarks.torn == 0
 
 
@@ -256,12 +257,11 @@ def test_nothing_is_nothing() -> None:
 # -- many sessions ----------------------------------------------------------------------------------------------------
 
 def _many(count: int) -> bytes:
-    from gateway.model import SessionCreated, encode_record
 
     lines = [
-        encode_record(Record(seq=seq, at=1.0, session_id=f"s{number}", event=event)) + b"\n"
+        m.encode_record(m.Record(seq=seq, at=1.0, session_id=f"s{number}", event=event)) + b"\n"
         for number in range(count)
-        for seq, event in ((1, SessionCreated(agent="a")), (2, TurnStarted(command_id="c")))
+        for seq, event in ((1, m.SessionCreated(agent="a")), (2, m.TurnStarted(command_id="c")))
     ]
     return b"".join(lines)
 
@@ -269,12 +269,12 @@ def _many(count: int) -> bytes:
 def test_so_many_sessions_are_followed_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(translating_module, "MAX_SESSIONS", 2)
     records = records_of(translated(_many(4), None, None)[0])
-    ends = [record.session_id for record in records if isinstance(record.event, TurnEnded)]
+    ends = [record.session_id for record in records if isinstance(record.event, m.TurnEnded)]
     assert ends == ["s0", "s1", "s2", "s3"]
     third = next(number for number, record in enumerate(records) if record.session_id == "s2")
-    assert isinstance(records[third - 1].event, TurnEnded), "the oldest is ended before a third begins"
+    assert isinstance(records[third - 1].event, m.TurnEnded), "the oldest is ended before a third begins"
     for session_id in ends:
-        grammar = Grammar()
+        grammar = m.Grammar()
         for record in records:
             if record.session_id == session_id:
                 grammar.check(record.event, record.scope_id)

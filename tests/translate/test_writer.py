@@ -1,20 +1,20 @@
 """Records on the wire of a dialect, and as lines."""
 
-from gateway.model import BlockDelta, BlockKind, BlockStarted, MessageStarted, Record, SessionCreated, TurnStarted
+import gateway.model as m
 from gateway.translate import DialectWriter, LossCounter, RecordWriter
 from gateway.translate.writer import as_recorded_bytes
 from tests.support.dialect_tables import dialect, table
 
 STREAM = [
-    SessionCreated(agent="a"), TurnStarted(command_id="c"), MessageStarted(message_id="m"),
-    BlockStarted(block_id="b", message_id="m", kind=BlockKind.TEXT),
-    BlockDelta(block_id="b", message_id="m", kind=BlockKind.TEXT, delta="one "),
-    BlockDelta(block_id="b", message_id="m", kind=BlockKind.TEXT, delta="two "),
+    m.SessionCreated(agent="a"), m.TurnStarted(command_id="c"), m.MessageStarted(message_id="m"),
+    m.BlockStarted(block_id="b", message_id="m", kind=m.BlockKind.TEXT),
+    m.BlockDelta(block_id="b", message_id="m", kind=m.BlockKind.TEXT, delta="one "),
+    m.BlockDelta(block_id="b", message_id="m", kind=m.BlockKind.TEXT, delta="two "),
 ]
 
 
-def records(gap: float = 0.0) -> list[Record]:
-    return [Record(seq=seq, at=1000.0 + seq * gap, session_id="s", turn_id="t", event=event)
+def records(gap: float = 0.0) -> list[m.Record]:
+    return [m.Record(seq=seq, at=1000.0 + seq * gap, session_id="s", turn_id="t", event=event)
             for seq, event in enumerate(STREAM, 1)]
 
 

@@ -5,23 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from gateway.model import (
-    AgentCard,
-    AnyAsk,
-    Choice,
-    ClientToolAsk,
-    ContinuationAsk,
-    Permission,
-    PermissionAsk,
-    Question,
-    QuestionAsk,
-    RollbackAsk,
-    Settings,
-    ToolCall,
-    ToolOrigin,
-    ToolSpec,
-    ToolUsePart,
-)
+import gateway.model as m
 
 from .readers import CallFrame, MessageBody, SessionBody, read_content, read_tool_spec
 
@@ -33,34 +17,34 @@ class SessionTools(Struct, frozen=True, kw_only=True):
     """What is known of the tools of a session: the client's own, and those of the server that it may choose from."""
 
     client: frozenset[str] = frozenset()
-    server: Mapping[str, Permission] = {}
+    server: Mapping[str, m.Permission] = {}
     titles: Mapping[str, str] = {}
 
-    def call(self, said: CallFrame) -> ToolCall:
+    def call(self, said: CallFrame) -> m.ToolCall:
         is_client = said.name in self.client
-        return ToolCall(
+        return m.ToolCall(
             call_id=said.tool_call_id, name=said.name, input=said.input or {},
-            origin=ToolOrigin.CLIENT if is_client else ToolOrigin.BUILTIN,
-            permission=Permission.ALLOW if is_client else self.server.get(said.name, Permission.ALLOW),
+            origin=m.ToolOrigin.CLIENT if is_client else m.ToolOrigin.BUILTIN,
+            permission=m.Permission.ALLOW if is_client else self.server.get(said.name, m.Permission.ALLOW),
             display_name=self.titles.get(said.name),
         )
 
-    def ask_without_call(self, said: CallFrame) -> AnyAsk | None:
+    def ask_without_call(self, said: CallFrame) -> m.AnyAsk | None:
         """The ask that is told as a call although it is about none."""
         if said.name in self.client or said.name in self.server:
             return None
         given = said.input or {}
         if said.name == CONTINUE_TOOL and isinstance(given.get("message"), str):
             turn = given.get("turn")
-            return ContinuationAsk(message=given["message"], turn=turn if isinstance(turn, int) else 0)
+            return m.ContinuationAsk(message=given["message"], turn=turn if isinstance(turn, int) else 0)
         return _read_rollback(given) if said.name == ROLLBACK_TOOL else None
 
-    def is_ask(self, call: ToolCall) -> bool:
+    def is_ask(self, call: m.ToolCall) -> bool:
         """Whether a call is no call, but an ask that is told as one."""
         said = CallFrame(tool_call_id=call.call_id, name=call.name, input=call.input)
         return self.ask_without_call(said) is not None
 
-    def asks(self, calls: Sequence[ToolCall], *, is_all: bool = True) -> list[tuple[ToolCall, AnyAsk]]:
+    def asks(self, calls: Sequence[m.ToolCall], *, is_all: bool = True) -> list[tuple[m.ToolCall, m.AnyAsk]]:
         """What a server that waits wants to know of the calls it left open, which may be all it can wait for.
 
         A tool it was trusted with, or that it never spoke of, is its own affair and may still be at work; where it
@@ -69,42 +53,42 @@ class SessionTools(Struct, frozen=True, kw_only=True):
         found = [(call, ask) for call in calls if (ask := self._ask(call)) is not None]
         return found if found or not is_all else [(call, _permission(call)) for call in calls]
 
-    def _ask(self, call: ToolCall) -> AnyAsk | None:
-        if call.origin is ToolOrigin.CLIENT:
-            return ClientToolAsk(call=call)
+    def _ask(self, call: m.ToolCall) -> m.AnyAsk | None:
+        if call.origin is m.ToolOrigin.CLIENT:
+            return m.ClientToolAsk(call=call)
         if call.name in self.server:
-            return None if call.permission is Permission.ALLOW else _permission(call)
+            return None if call.permission is m.Permission.ALLOW else _permission(call)
         questions = read_questions(call.input)
-        return QuestionAsk(questions=questions, call=call) if questions else None
+        return m.QuestionAsk(questions=questions, call=call) if questions else None
 
 
 NO_TOOLS_KNOWN = SessionTools()
 
 
-def session_tools_of(card: AgentCard, settings: Settings) -> SessionTools:
+def session_tools_of(card: m.AgentCard, settings: m.Settings) -> SessionTools:
     """The tools of a session with these settings."""
     chosen = settings.tools
     return SessionTools(
         client=frozenset(spec.name for spec in settings.client_tools),
-        server={tool.spec.name: tool.permission if chosen is None else chosen.get(tool.spec.name, Permission.DENY)
+        server={tool.spec.name: tool.permission if chosen is None else chosen.get(tool.spec.name, m.Permission.DENY)
                 for tool in card.tools},
         titles=tool_titles(card, settings.client_tools),
     )
 
 
-def tool_titles(card: AgentCard, client_tools: Iterable[ToolSpec]) -> dict[str, str]:
+def tool_titles(card: m.AgentCard, client_tools: Iterable[m.ToolSpec]) -> dict[str, str]:
     specs = (*(tool.spec for tool in card.tools), *client_tools)
     return {spec.name: spec.title for spec in specs if spec.title}
 
 
-def _permission(call: ToolCall) -> PermissionAsk:
-    return PermissionAsk(call=call, description=f"Run {call.display_name or call.name}?")
+def _permission(call: m.ToolCall) -> m.PermissionAsk:
+    return m.PermissionAsk(call=call, description=f"Run {call.display_name or call.name}?")
 
 
-def _read_rollback(given: dict[str, Any]) -> RollbackAsk | None:
+def _read_rollback(given: dict[str, Any]) -> m.RollbackAsk | None:
     match given:
         case {"options": [*options]} if all(isinstance(option, dict) for option in options):
-            return RollbackAsk(
+            return m.RollbackAsk(
                 task_id=str(given.get("task_id", "")), options=tuple(options), error=_text_or_none(given.get("error")),
                 reason=_text_or_none(given.get("reason")),
             )
@@ -112,7 +96,7 @@ def _read_rollback(given: dict[str, Any]) -> RollbackAsk | None:
 
 
 # -- questions --------------------------------------------------------------------------------------------------------
-def read_questions(given: Mapping[str, Any]) -> tuple[Question, ...]:
+def read_questions(given: Mapping[str, Any]) -> tuple[m.Question, ...]:
     """The questions that the input of a call holds; none where it has another shape."""
     match given.get("questions"):
         case [*questions]:
@@ -121,11 +105,11 @@ def read_questions(given: Mapping[str, Any]) -> tuple[Question, ...]:
     return ()
 
 
-def _read_question(one: Any) -> Question | None:
+def _read_question(one: Any) -> m.Question | None:
     match one:
         case {"question": str(question)}:
             choices = one.get("options")
-            return Question(
+            return m.Question(
                 question=question, header=_text_or_none(one.get("header")),
                 multi_select=bool(one.get("multiSelect", one.get("multi_select", False))),
                 options=tuple(_read_choice(choice) for choice in choices) if isinstance(choices, list) else (),
@@ -133,10 +117,12 @@ def _read_question(one: Any) -> Question | None:
     return None
 
 
-def _read_choice(choice: Any) -> Choice:
+def _read_choice(choice: Any) -> m.Choice:
     if isinstance(choice, dict):
-        return Choice(label=str(choice.get("label", "")), description=_text_or_none(choice.get("description")) or None)
-    return Choice(label=str(choice))
+        return m.Choice(
+            label=str(choice.get("label", "")), description=_text_or_none(choice.get("description")) or None
+        )
+    return m.Choice(label=str(choice))
 
 
 def _text_or_none(value: Any) -> str | None:
@@ -146,18 +132,18 @@ def _text_or_none(value: Any) -> str | None:
 # -- answers ----------------------------------------------------------------------------------------------------------
 
 
-def _session_tools(card: AgentCard, session: SessionBody) -> SessionTools:
-    trusted = {tool.name: Permission.ALLOW if tool.trust else Permission.ASK for tool in session.agent.tools or ()}
+def _session_tools(card: m.AgentCard, session: SessionBody) -> SessionTools:
+    trusted = {tool.name: m.Permission.ALLOW if tool.trust else m.Permission.ASK for tool in session.agent.tools or ()}
     return SessionTools(
         client=frozenset(tool.name for tool in session.tools or ()),
-        server={tool.spec.name: trusted.get(tool.spec.name, Permission.DENY) for tool in card.tools},
+        server={tool.spec.name: trusted.get(tool.spec.name, m.Permission.DENY) for tool in card.tools},
         titles=tool_titles(card, map(read_tool_spec, session.tools or ())),
     )
 
 
-def _open_calls(messages: Iterable[MessageBody]) -> list[ToolCall]:
+def _open_calls(messages: Iterable[MessageBody]) -> list[m.ToolCall]:
     """The calls since somebody last spoke that have no result."""
-    calls: dict[str, ToolCall] = {}
+    calls: dict[str, m.ToolCall] = {}
     for message in messages:
         if message.role == "user":
             calls.clear()
@@ -165,5 +151,5 @@ def _open_calls(messages: Iterable[MessageBody]) -> list[ToolCall]:
             calls.pop(message.tool_call_id or "", None)
         else:
             parts = read_content(message.content)
-            calls.update((p.call.call_id, p.call) for p in parts if isinstance(p, ToolUsePart))
+            calls.update((p.call.call_id, p.call) for p in parts if isinstance(p, m.ToolUsePart))
     return list(calls.values())

@@ -4,27 +4,10 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import gateway.model as m
 from adapters.aap.asks import WireAnswer, wire_answer
 from gateway.client import StreamAssembler
 from gateway.ids import Mint
-from gateway.model import (
-    AgentCard,
-    AgentTool,
-    Answer,
-    AnyAsk,
-    BlockKind,
-    Fault,
-    FaultCode,
-    ImagePart,
-    Outcome,
-    Settings,
-    StopReason,
-    ToolCall,
-    ToolOrigin,
-    ToolSpec,
-    ToolStatus,
-    call_of,
-)
 from gateway.ports import BackendEvent, DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd
 from gateway.ports import Decoder as DecoderPort
 
@@ -56,8 +39,8 @@ class Decoder(DecoderPort):
     def __init__(self, mint: Mint, toolbox: SessionTools = NO_TOOLS_KNOWN) -> None:
         self._toolbox = toolbox
         self._assembler = StreamAssembler(mint)
-        self._words: BlockKind | None = None
-        self._loose: dict[str, AnyAsk] = {}
+        self._words: m.BlockKind | None = None
+        self._loose: dict[str, m.AnyAsk] = {}
         self._given: dict[str, WireAnswer] = {}
         self._over = False
         self._paused = False
@@ -74,26 +57,26 @@ class Decoder(DecoderPort):
         return [] if hear is None or self._over else hear(self, frame.body)
 
     def end(
-        self, stop_reason: StopReason = StopReason.ERROR, outcome: Outcome = Outcome.FAILED,
+        self, stop_reason: m.StopReason = m.StopReason.ERROR, outcome: m.Outcome = m.Outcome.FAILED,
     ) -> list[DecodedItem]:
         self._over = True
         self._words = None
         return [*self._assembler.finish(stop_reason, outcome=outcome)]
 
-    def on_answer(self, asked: RemoteAsk, answer: Answer) -> None:
-        call = call_of(asked.ask)
+    def on_answer(self, asked: RemoteAsk, answer: m.Answer) -> None:
+        call = m.call_of(asked.ask)
         if call is not None:
             self.recall([call])
             self._given[call.call_id] = wire_answer(asked.ask, answer)
 
-    def configure(self, settings: Settings) -> None:
+    def configure(self, settings: m.Settings) -> None:
         """What the client has chosen and declared, where that is all that is known of the tools."""
-        self._toolbox = session_tools_of(AgentCard(name="", tools=tuple(
-            AgentTool(spec=ToolSpec(name=name), permission=permission)
+        self._toolbox = session_tools_of(m.AgentCard(name="", tools=tuple(
+            m.AgentTool(spec=m.ToolSpec(name=name), permission=permission)
             for name, permission in (settings.tools or {}).items()
         )), settings)
 
-    def recall(self, calls: Iterable[ToolCall]) -> None:
+    def recall(self, calls: Iterable[m.ToolCall]) -> None:
         """Calls that were made before this hearing began, and have not come back."""
         for call in calls:
             self._assembler.open_calls.setdefault(call.call_id, call)
@@ -105,15 +88,15 @@ class Decoder(DecoderPort):
         self._loose.clear()
         calls = self._assembler.open_calls
         return self._give_back(
-            call_id for call_id in self._given if call_id in calls and calls[call_id].origin is ToolOrigin.CLIENT
+            call_id for call_id in self._given if call_id in calls and calls[call_id].origin is m.ToolOrigin.CLIENT
         )
 
     def _stop(self, body: Any) -> list[DecodedItem]:
         word = read_body(StopFrame, body, "a turn_stop").stop_reason
         reason = stop_reasons().get(word)
-        if reason is StopReason.TOOL_USE:
+        if reason is m.StopReason.TOOL_USE:
             return self._wait()
-        if reason is None or reason is StopReason.ERROR:
+        if reason is None or reason is m.StopReason.ERROR:
             unknown = f" ({word[:40]!r} is no reason that AAP knows)" if reason is None else ""
             return self._fail(f"The server ended the turn with an error and did not say which{unknown}; its log may.")
         said = [*self._go_on(), *self._end_words(), *self._assembler.finish(reason)]
@@ -122,10 +105,10 @@ class Decoder(DecoderPort):
 
     def _fail(self, why: str) -> list[DecodedItem]:
         said = [*self._go_on(), *self._end_words()]
-        said += self._assembler.finish(StopReason.ERROR, outcome=Outcome.FAILED)
+        said += self._assembler.finish(m.StopReason.ERROR, outcome=m.Outcome.FAILED)
         self._forget()
-        fault = Fault(code=FaultCode.BACKEND, message=why)
-        return [*said, RemoteTurnEnd(stop_reason=StopReason.ERROR, outcome=Outcome.FAILED, fault=fault)]
+        fault = m.Fault(code=m.FaultCode.BACKEND, message=why)
+        return [*said, RemoteTurnEnd(stop_reason=m.StopReason.ERROR, outcome=m.Outcome.FAILED, fault=fault)]
 
     def _wait(self) -> list[DecodedItem]:
         """The server waits for the calls it left open, and was not answered yet."""
@@ -137,9 +120,12 @@ class Decoder(DecoderPort):
         if not asked:
             return [*said, *self._fail("The server waits for the result of a tool, and has called none.")]
         self._over = self._paused = True
-        said += [*self._end_words(), *self._assembler.finish(StopReason.TOOL_USE if asks else StopReason.NEEDS_INPUT)]
+        said += [
+            *self._end_words(),
+            *self._assembler.finish(m.StopReason.TOOL_USE if asks else m.StopReason.NEEDS_INPUT),
+        ]
         for call, _ in asks:
-            said += self._assembler.status(call.call_id, ToolStatus.AWAITING_INPUT)
+            said += self._assembler.status(call.call_id, m.ToolStatus.AWAITING_INPUT)
         return [*said, *asked]
 
     def _forget(self) -> None:
@@ -155,7 +141,7 @@ class Decoder(DecoderPort):
         return self._text(read_body(DeltaFrame, body, "a text_delta").delta)
 
     def _thinking_delta(self, body: Any) -> list[DecodedItem]:
-        return self._grow(BlockKind.THINKING, read_body(DeltaFrame, body, "a thinking_delta").delta)
+        return self._grow(m.BlockKind.THINKING, read_body(DeltaFrame, body, "a thinking_delta").delta)
 
     def _whole_text(self, body: Any) -> list[DecodedItem]:
         text = read_body(TextFrame, body, "a text").text
@@ -163,16 +149,16 @@ class Decoder(DecoderPort):
 
     def _whole_thinking(self, body: Any) -> list[DecodedItem]:
         text = read_body(ThinkingFrame, body, "a thinking").thinking
-        return [*self._end_words(), *self._grow(BlockKind.THINKING, text), *self._end_words()]
+        return [*self._end_words(), *self._grow(m.BlockKind.THINKING, text), *self._end_words()]
 
     def _text(self, delta: str) -> list[DecodedItem]:
         found = IMAGE_MARKDOWN.fullmatch(delta)
         if found is None:
-            return self._grow(BlockKind.TEXT, delta)
-        image = ImagePart(url=found[1], media_type=media_type_of(found[1]))
+            return self._grow(m.BlockKind.TEXT, delta)
+        image = m.ImagePart(url=found[1], media_type=media_type_of(found[1]))
         return [*self._go_on(), *self._end_words(), *self._assembler.image(image)]
 
-    def _grow(self, kind: BlockKind, delta: str) -> list[DecodedItem]:
+    def _grow(self, kind: m.BlockKind, delta: str) -> list[DecodedItem]:
         if not delta:
             return []
         said = [*self._go_on(), *(self._end_words() if self._words is not kind else [])]
@@ -213,7 +199,7 @@ class Decoder(DecoderPort):
         ends = self._end_words()
         return [
             *ends,
-            *self._assembler.finish(StopReason.TOOL_USE if self._assembler.writer.calls else StopReason.END_TURN),
+            *self._assembler.finish(m.StopReason.TOOL_USE if self._assembler.writer.calls else m.StopReason.END_TURN),
         ]
 
     def _go_on(self) -> list[BackendEvent]:

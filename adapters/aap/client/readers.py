@@ -10,26 +10,10 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Struct
 
+import gateway.model as m
 from adapters.aap.wire import SECRET_MASK, TRUST_CAPABILITY
 from gateway.errors import BackendFailed
 from gateway.field_errors import describe_struct_error
-from gateway.model import (
-    AgentCapabilities,
-    AgentCard,
-    AgentOption,
-    AgentTool,
-    AnyPart,
-    Content,
-    ImagePart,
-    OptionKind,
-    Permission,
-    StopReason,
-    TextPart,
-    ThinkingPart,
-    ToolCall,
-    ToolSpec,
-    ToolUsePart,
-)
 from mappings.language import Table, builtin_table
 
 Id = Annotated[str, msgspec.Meta(min_length=1)]
@@ -168,24 +152,24 @@ def read_body(kind: type[Body], body: Any, what: str) -> Body:
         raise BackendFailed(f"{what} of the server cannot be understood: {describe_struct_error(error)}") from None
 
 
-def read_content(said: RawContent) -> Content:
+def read_content(said: RawContent) -> m.Content:
     """Content in words of the house; a bare string stays one, blocks of a kind nobody knows are passed over."""
     if said is None or isinstance(said, str):
         return said or ""
     return tuple(part for block in said if (part := read_part(block)) is not None)
 
 
-def read_part(block: dict[str, Any]) -> AnyPart | None:
+def read_part(block: dict[str, Any]) -> m.AnyPart | None:
     match block:
         case {"type": "text", "text": str(text)}:
-            return TextPart(text=text)
+            return m.TextPart(text=text)
         case {"type": "thinking", "thinking": str(text)}:
-            return ThinkingPart(text=text)
+            return m.ThinkingPart(text=text)
         case {"type": "image", "url": str(url)}:
-            return ImagePart(url=url, media_type=media_type_of(url))
+            return m.ImagePart(url=url, media_type=media_type_of(url))
         case {"type": "tool_use"}:
             call = read_body(CallFrame, block, "a tool_use block")
-            return ToolUsePart(call=ToolCall(call_id=call.tool_call_id, name=call.name, input=call.input or {}))
+            return m.ToolUsePart(call=m.ToolCall(call_id=call.tool_call_id, name=call.name, input=call.input or {}))
     return None
 
 
@@ -203,9 +187,9 @@ def builtin_aap_table() -> Table:
 
 
 @cache
-def stop_reasons() -> dict[str, StopReason]:
+def stop_reasons() -> dict[str, m.StopReason]:
     """What each word for the end of a turn stands for."""
-    return builtin_aap_table().meanings("stop_reason", StopReason)
+    return builtin_aap_table().meanings("stop_reason", m.StopReason)
 
 
 VERSION = 3
@@ -213,7 +197,7 @@ STREAM_MODES = ("delta", "message", "none")
 """How a turn may be told, the best first."""
 
 
-def read_agent_card(body: Any, server: str, wanted: str | None) -> AgentCard:
+def read_agent_card(body: Any, server: str, wanted: str | None) -> m.AgentCard:
     """The card of the agent wanted, or of the first there is."""
     meta = read_body(MetaBody, body, "the description")
     if meta.version != VERSION:
@@ -225,50 +209,50 @@ def read_agent_card(body: Any, server: str, wanted: str | None) -> AgentCard:
     raise BackendFailed(f"{server} has no agent{f' {wanted!r}' if wanted else ''}; it has {known}")
 
 
-def best_stream_mode(card: AgentCard) -> str:
+def best_stream_mode(card: m.AgentCard) -> str:
     """The best way in which the agent can be heard; one that declares nothing is heard when it is done."""
     return next((mode for mode in STREAM_MODES if mode in card.capabilities.streaming), STREAM_MODES[-1])
 
 
-def read_tool_spec(tool: ToolBody) -> ToolSpec:
-    return ToolSpec(
+def read_tool_spec(tool: ToolBody) -> m.ToolSpec:
+    return m.ToolSpec(
         name=tool.name, title=tool.title, description=tool.description or "", parameters=tool.parameters or {},
     )
 
 
-def _agent_card(agent: AgentBody) -> AgentCard:
+def _agent_card(agent: AgentBody) -> m.AgentCard:
     """AAP does not tell which tools its operator would have asked about: all but those that our own servers name."""
     trusted = (agent.capabilities or {}).get(TRUST_CAPABILITY) or {}
-    return AgentCard(
+    return m.AgentCard(
         name=agent.name,
         version=agent.version or "1.0.0",
         title=agent.title,
         description=agent.description,
         tools=tuple(
-            AgentTool(
-                spec=read_tool_spec(tool), permission=Permission.ALLOW if tool.name in trusted else Permission.ASK
+            m.AgentTool(
+                spec=read_tool_spec(tool), permission=m.Permission.ALLOW if tool.name in trusted else m.Permission.ASK
             )
             for tool in agent.tools or ()
         ),
-        options=tuple(_option(option) for option in agent.options or () if option.type in set(OptionKind)),
+        options=tuple(_option(option) for option in agent.options or () if option.type in set(m.OptionKind)),
         capabilities=_capabilities(agent.capabilities or {}),
     )
 
 
-def _option(option: OptionBody) -> AgentOption:
+def _option(option: OptionBody) -> m.AgentOption:
     """A secret that is there already is not shown, and what is shown in its place is not to be sent back."""
-    kind, default = OptionKind(option.type), option.default or ""
-    return AgentOption(
+    kind, default = m.OptionKind(option.type), option.default or ""
+    return m.AgentOption(
         name=option.name, kind=kind, title=option.title, description=option.description,
-        default="" if kind is OptionKind.SECRET and default == SECRET_MASK else default,
+        default="" if kind is m.OptionKind.SECRET and default == SECRET_MASK else default,
         choices=tuple(option.options or ()),
     )
 
 
-def _capabilities(told: dict[str, dict[str, Any] | None]) -> AgentCapabilities:
+def _capabilities(told: dict[str, dict[str, Any] | None]) -> m.AgentCapabilities:
     """A word that is missing is not supported; a server that says nothing of streams gives whole turns."""
     words = {group: tuple(leaves or ()) for group, leaves in told.items()}
-    return AgentCapabilities(
+    return m.AgentCapabilities(
         streaming=words.get("stream") or (STREAM_MODES[-1],), history=words.get("history", ()),
         images=words.get("image", ()), client_tools="tools" in words.get("application", ()),
     )

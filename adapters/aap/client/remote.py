@@ -13,19 +13,10 @@ from urllib.parse import quote
 
 import structlog
 
+import gateway.model as m
 from gateway.client import HttpClient, redact
 from gateway.errors import BackendFailed, GatewayError, Unsupported
 from gateway.ids import Mint, make_mint, random_id
-from gateway.model import (
-    AgentCard,
-    Answer,
-    Compact,
-    Outcome,
-    Role,
-    SendMessage,
-    Settings,
-    StopReason,
-)
 from gateway.ports import (
     DecodedItem,
     NewRemoteSession,
@@ -106,11 +97,11 @@ class Remote:
         self._upstream = HttpClient(address.url, headers=headers, secrets=self._secrets, timeouts=address.patience)
         self._agent, self._is_strict = address.agent, address.is_strict
         self._mint = mint or make_mint()
-        self._card: AgentCard | None = None
+        self._card: m.AgentCard | None = None
         self._memory = SessionMemory()
         self._streams: dict[str, TurnStream] = {}
 
-    async def about(self) -> AgentCard:
+    async def about(self) -> m.AgentCard:
         self._card = read_agent_card(await self._upstream.json("GET", "/meta"), self._upstream.name, self._agent)
         return self._card
 
@@ -124,7 +115,7 @@ class Remote:
             settings_to_send(card, opening.settings),
             session_tools_of(card, opening.settings),
         )
-        known.user_messages = sum(message.role is Role.USER for message in opening.history)
+        known.user_messages = sum(message.role is m.Role.USER for message in opening.history)
         return session_id
 
     async def sessions(self, most: int) -> Sequence[RemoteSession]:
@@ -147,9 +138,9 @@ class Remote:
         return RemoteSession(session_id=session_id, agent=session.agent.name)
 
     async def start_turn(
-        self, session_id: str, command: SendMessage | Compact, settings: Settings | None = None,
+        self, session_id: str, command: m.SendMessage | m.Compact, settings: m.Settings | None = None,
     ) -> AsyncGenerator[DecodedItem, None]:
-        if isinstance(command, Compact):
+        if isinstance(command, m.Compact):
             raise Unsupported("AAP has no way to ask for a compaction")
         card, known = await self._known_card(), self._memory.of(session_id)
         now = known.sent_settings
@@ -171,7 +162,7 @@ class Remote:
                     yield heard
 
     async def answer(
-        self, session_id: str, answers: Sequence[tuple[RemoteAsk, Answer]],
+        self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]],
     ) -> AsyncGenerator[DecodedItem, None]:
         card, known = await self._known_card(), self._memory.of(session_id)
         hearing = known.decoder or await self._returning(card, session_id, known)
@@ -239,9 +230,9 @@ class Remote:
                         break
                     said = hearing.feed(await anext(frames))
         except StreamInterrupted:
-            for heard in hearing.end(StopReason.INTERRUPTED, Outcome.INTERRUPTED):
+            for heard in hearing.end(m.StopReason.INTERRUPTED, m.Outcome.INTERRUPTED):
                 yield heard
-            yield RemoteTurnEnd(stop_reason=StopReason.INTERRUPTED, outcome=Outcome.INTERRUPTED)
+            yield RemoteTurnEnd(stop_reason=m.StopReason.INTERRUPTED, outcome=m.Outcome.INTERRUPTED)
         finally:
             known.was_abandoned = not is_over
             known.decoder = hearing if hearing.paused else None
@@ -290,7 +281,7 @@ class Remote:
         self, history: Sequence[MessageBody], sent: Any, heard: ReceivedPieces, before: int | None,
     ) -> bool:
         """Whether the last message of a person is the one that was sent now, not the same words of an earlier turn."""
-        people = [message for message in history if message.role == Role.USER]
+        people = [message for message in history if message.role == m.Role.USER]
         is_counted = bool(heard.pieces) if before is None else len(people) == before + 1
         return is_counted and bool(people) and people[-1].content == sent["content"]
 
@@ -307,17 +298,17 @@ class Remote:
 
     # -- what is known --------------------------------------------------------------------------------------------
 
-    async def _known_card(self) -> AgentCard:
+    async def _known_card(self) -> m.AgentCard:
         return self._card or await self.about()
 
-    async def _toolbox(self, card: AgentCard, session_id: str, known: RemoteSessionState) -> SessionTools:
+    async def _toolbox(self, card: m.AgentCard, session_id: str, known: RemoteSessionState) -> SessionTools:
         """The tools of the session, as the server has them where nobody here remembers."""
         if known.tools is None:
             session = read_body(SessionBody, await self._upstream.json("GET", f"/sessions/{session_id}"), "the session")
             known.tools = _session_tools(card, session)
         return known.tools
 
-    async def _returning(self, card: AgentCard, session_id: str, known: RemoteSessionState) -> Decoder:
+    async def _returning(self, card: m.AgentCard, session_id: str, known: RemoteSessionState) -> Decoder:
         """A hearing for a turn that waited before we were there: the history tells which calls have not come back."""
         toolbox = await self._toolbox(card, session_id, known)
         hearing = Decoder(self._mint, toolbox)
@@ -330,7 +321,7 @@ class Remote:
         history = None if before is None else await self._history(session_id)
         if before is None or history is None:
             return None
-        more = sum(message.role == Role.USER for message in history) - before
+        more = sum(message.role == m.Role.USER for message in history) - before
         return bool(more) if more in (0, 1) else None
 
     async def _history(self, session_id: str, *kinds: str) -> Sequence[MessageBody] | None:

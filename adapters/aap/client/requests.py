@@ -4,22 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import gateway.model as m
 from adapters.aap.asks import wire_answer
-from gateway.model import (
-    AgentCard,
-    Answer,
-    Content,
-    ImagePart,
-    OptionKind,
-    Permission,
-    PermissionAsk,
-    Role,
-    SeedMessage,
-    SendMessage,
-    Settings,
-    TextPart,
-    image_markdown,
-)
 from gateway.ports import NewRemoteSession, RemoteAsk
 
 from .readers import builtin_aap_table
@@ -37,13 +23,13 @@ class SentSettings:
     client_tools: list[Any]
 
 
-def settings_to_send(card: AgentCard, settings: Settings) -> SentSettings:
+def settings_to_send(card: m.AgentCard, settings: m.Settings) -> SentSettings:
     """Where nobody said anything about tools, the agent has all of its own, trusted as its card says."""
     tools = {tool.spec.name: tool.permission for tool in card.tools} if settings.tools is None else settings.tools
     return SentSettings(
         tools=[
-            builtin_aap_table().object("server_tool", name=name, trust=permission is Permission.ALLOW)
-            for name, permission in tools.items() if permission is not Permission.DENY and card.tool(name) is not None
+            builtin_aap_table().object("server_tool", name=name, trust=permission is m.Permission.ALLOW)
+            for name, permission in tools.items() if permission is not m.Permission.DENY and card.tool(name) is not None
         ],
         options={name: value for name, value in (settings.options | settings.secrets).items() if card.option(name)},
         client_tools=[
@@ -57,7 +43,7 @@ def settings_to_send(card: AgentCard, settings: Settings) -> SentSettings:
 
 # -- sessions ---------------------------------------------------------------------------------------------------------
 
-def new_session(card: AgentCard, opening: NewRemoteSession) -> dict[str, Any]:
+def new_session(card: m.AgentCard, opening: NewRemoteSession) -> dict[str, Any]:
     settings = settings_to_send(card, opening.settings)
     agent: dict[str, Any] = {"name": card.name, "tools": settings.tools}
     if options := _changed_options(card, {}, settings.options):
@@ -68,13 +54,13 @@ def new_session(card: AgentCard, opening: NewRemoteSession) -> dict[str, Any]:
     return body | ({"tools": settings.client_tools} if settings.client_tools else {})
 
 
-def _system(settings: Settings) -> list[SeedMessage]:
-    return [SeedMessage(role=Role.SYSTEM, content=settings.system)] if settings.system else []
+def _system(settings: m.Settings) -> list[m.SeedMessage]:
+    return [m.SeedMessage(role=m.Role.SYSTEM, content=settings.system)] if settings.system else []
 
 
-def _seed_message(card: AgentCard, message: SeedMessage) -> Any:
+def _seed_message(card: m.AgentCard, message: m.SeedMessage) -> Any:
     content = with_supported_images(card, message.content)
-    if message.role is Role.TOOL:
+    if message.role is m.Role.TOOL:
         return builtin_aap_table().object("message.tool", call_id=message.call_id or "", content=content)
     return builtin_aap_table().object(f"message.{message.role}", content=content)
 
@@ -85,7 +71,7 @@ def new_turn(messages: Sequence[Any], mode: str, changes: dict[str, Any]) -> dic
     return {"messages": list(messages), "stream": mode, **changes}
 
 
-def changed_settings(card: AgentCard, before: SentSettings | None, now: SentSettings) -> dict[str, Any]:
+def changed_settings(card: m.AgentCard, before: SentSettings | None, now: SentSettings) -> dict[str, Any]:
     """What a turn has to say of settings that have changed; all of them where nobody knows how they were."""
     agent: dict[str, Any] = {}
     if before is None or before.tools != now.tools:
@@ -98,28 +84,28 @@ def changed_settings(card: AgentCard, before: SentSettings | None, now: SentSett
     return said
 
 
-def _changed_options(card: AgentCard, before: dict[str, str], now: dict[str, str]) -> dict[str, str]:
+def _changed_options(card: m.AgentCard, before: dict[str, str], now: dict[str, str]) -> dict[str, str]:
     """Options that are not as they were; one that nobody sets any more has its default again, unless it is secret."""
     defaults = {option.name: option.default for option in card.options}
     back = {option.name: option.default for option in card.options
-            if option.name in before and option.name not in now and option.kind is not OptionKind.SECRET}
+            if option.name in before and option.name not in now and option.kind is not m.OptionKind.SECRET}
     return {name: value for name, value in (back | now).items() if value != before.get(name, defaults[name])}
 
 
-def turn_messages(card: AgentCard, command: SendMessage) -> list[Any]:
+def turn_messages(card: m.AgentCard, command: m.SendMessage) -> list[Any]:
     """One message of a person, or the results of calls of the history that the session began with."""
     if command.results:
         return [_seed_message(card, result) for result in command.results]
     return [builtin_aap_table().object("message.user", content=with_supported_images(card, command.content))]
 
 
-def answer_messages(card: AgentCard, answers: Iterable[tuple[RemoteAsk, Answer]]) -> list[Any]:
+def answer_messages(card: m.AgentCard, answers: Iterable[tuple[RemoteAsk, m.Answer]]) -> list[Any]:
     return [_answer_message(card, asked, answer) for asked, answer in answers]
 
 
-def _answer_message(card: AgentCard, asked: RemoteAsk, answer: Answer) -> Any:
+def _answer_message(card: m.AgentCard, asked: RemoteAsk, answer: m.Answer) -> Any:
     given = wire_answer(asked.ask, answer)
-    if isinstance(asked.ask, PermissionAsk):
+    if isinstance(asked.ask, m.PermissionAsk):
         said = {"role": "tool_permission", "toolCallId": asked.ref, "granted": bool(given.granted)}
         return said | ({"reason": given.reason} if given.reason else {})
     return builtin_aap_table().object(
@@ -127,17 +113,17 @@ def _answer_message(card: AgentCard, asked: RemoteAsk, answer: Answer) -> Any:
     )
 
 
-def with_supported_images(card: AgentCard, content: Content) -> Content:
+def with_supported_images(card: m.AgentCard, content: m.Content) -> m.Content:
     """The content, with words in the place of pictures that the agent does not take."""
     if isinstance(content, str):
         return content
     return tuple(
-        TextPart(text=image_markdown(part))
-        if isinstance(part, ImagePart) and not _is_supported_image(card, part)
+        m.TextPart(text=m.image_markdown(part))
+        if isinstance(part, m.ImagePart) and not _is_supported_image(card, part)
         else part
         for part in content
     )
 
 
-def _is_supported_image(card: AgentCard, image: ImagePart) -> bool:
+def _is_supported_image(card: m.AgentCard, image: m.ImagePart) -> bool:
     return image.url.startswith(IMAGE_SCHEMES) and card.takes_image(image.url)

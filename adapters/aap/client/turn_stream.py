@@ -13,10 +13,10 @@ from typing import Any
 
 import orjson
 
+import gateway.model as m
 from gateway.client import REDACTED, Http1Connection, HttpClient, SseDecoder, SseEvent, long_secrets
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, Overloaded, RateLimited, ServerUnreachable
 from gateway.json_values import read_exact_json
-from gateway.model import ToolUsePart, text_of
 from gateway.ports import ParsedFrame
 
 from .decoder import FRAME_HANDLERS, frame_name
@@ -311,12 +311,12 @@ def _pieces_of_message(message: MessageBody) -> Iterator[Piece]:
     elif message.role == "assistant":
         content = read_content(message.content)
         for part in (content,) if isinstance(content, str) else content:
-            if isinstance(part, ToolUsePart):
+            if isinstance(part, m.ToolUsePart):
                 call = part.call
                 given = {"toolCallId": call.call_id, "name": call.name, "input": call.input}
                 yield CALL, call.call_id, ParsedFrame(CALL, given)
             else:
-                yield TEXT, part if isinstance(part, str) else text_of((part,)), None
+                yield TEXT, part if isinstance(part, str) else m.text_of((part,)), None
 
 
 def _joined_texts(pieces: Iterable[Piece]) -> list[Piece]:

@@ -9,43 +9,19 @@ from typing import Any
 
 from msgspec.structs import replace
 
+import gateway.model as m
 from adapters.aap.asks import CANCELLED, wire_answer
 from gateway.http import encode_array
-from gateway.model import (
-    ROOT,
-    AnswerQuestion,
-    AnyAsk,
-    AnyPart,
-    AskRecord,
-    Content,
-    ContinueTurn,
-    DataPart,
-    FilePart,
-    HistoryEntry,
-    ImagePart,
-    QuestionAsk,
-    ReturnResult,
-    Role,
-    RollBack,
-    SessionView,
-    TextPart,
-    ToolOrigin,
-    ToolUsePart,
-    Withdraw,
-    call_of,
-    image_markdown,
-    question_call,
-)
 from mappings.language import Table
 
 
-async def history_body(table: Table, kind: str, view: SessionView) -> Any:
+async def history_body(table: Table, kind: str, view: m.SessionView) -> Any:
     """What was said, and last what waits for the client: it must be able to go on from this alone."""
     entries = view.entries if kind == "full" else view.compacted
     archived = view.entries[:view.compacted_to] if kind != "full" and view.compaction is not None else []
     since = archived[-1].seq if archived else 0
     asks = [past for past in view.past_asks.values() if past.asked.seq > since]
-    told = {past.asked.call_id for past in asks if past.asked.scope_id != ROOT and past.asked.call_id}
+    told = {past.asked.call_id for past in asks if past.asked.scope_id != m.ROOT and past.asked.call_id}
     returned = {past.asked.call_id for past in asks if past.asked.call_id and returned_by_client(past) is not None}
     spoken = _visible_entries(entries, told, returned)
     merged = _merged(table, spoken, sorted(_ask_items(table, asks), key=lambda item: item[0]))
@@ -56,7 +32,7 @@ HistoryItem = tuple[int, Any, bool]
 """The number of a record, what stands in history for it, and whether that is a call, not yet a message."""
 
 
-def _merged(table: Table, entries: Iterable[HistoryEntry], asked: Iterable[HistoryItem]) -> Iterator[Any]:
+def _merged(table: Table, entries: Iterable[m.HistoryEntry], asked: Iterable[HistoryItem]) -> Iterator[Any]:
     """Entries and asks in the order of their records; calls that were asked together are one message."""
     calls: list[Any] = []
     queue = deque(asked)
@@ -84,25 +60,25 @@ def _merged(table: Table, entries: Iterable[HistoryEntry], asked: Iterable[Histo
 
 # -- asks -------------------------------------------------------------------------------------------------------------
 
-def _ask_items(table: Table, asks: Iterable[AskRecord]) -> Iterable[HistoryItem]:
+def _ask_items(table: Table, asks: Iterable[m.AskRecord]) -> Iterable[HistoryItem]:
     """The calls that asks are told as, and what the client returned."""
     for past in asks:
         one = past.asked
         calls = ask_as_calls(table, one.request_id, one.ask, one.scope_id)
         yield from ((one.seq, call, True) for call in calls)
         result = returned_by_client(past)
-        if result is None and past.settled and call_of(one.ask) is None:
+        if result is None and past.settled and m.call_of(one.ask) is None:
             result = _settled_content(past)
         if result is not None:
             call_id = one.call_id or one.request_id
             yield past.settled, table.object("message.tool", call_id=call_id, content=result), False
 
 
-def ask_as_calls(table: Table, request_id: str, ask: AnyAsk, scope_id: str) -> list[Any]:
+def ask_as_calls(table: Table, request_id: str, ask: m.AnyAsk, scope_id: str) -> list[Any]:
     """An ask as the call that the stream tells it as; none if it is about one of the agent's own, which is told."""
-    call, is_told = call_of(ask), scope_id == ROOT
-    if call is None and isinstance(ask, QuestionAsk):
-        call, is_told = question_call(ask, request_id), False
+    call, is_told = m.call_of(ask), scope_id == m.ROOT
+    if call is None and isinstance(ask, m.QuestionAsk):
+        call, is_told = m.question_call(ask, request_id), False
     if call is None:
         return [table.object(f"asked.{ask.kind}", request_id=request_id, ask=ask)]
     return [] if is_told else [table.object("asked.call", call=call)]
@@ -113,27 +89,29 @@ def pending_calls_message(table: Table, calls: Sequence[Any]) -> list[Any]:
     return [table.object("message.asked", calls=list(calls))] if calls else []
 
 
-def returned_by_client(past: AskRecord) -> Content | None:
+def returned_by_client(past: m.AskRecord) -> m.Content | None:
     """What a client has returned for the call of an ask, as it was sent; None if it has returned nothing."""
     match past.answer:
-        case ReturnResult(content=content):
+        case m.ReturnResult(content=content):
             return content
-        case AnswerQuestion(said=said) | ContinueTurn(said=said) | RollBack(said=said) if said:
+        case m.AnswerQuestion(said=said) | m.ContinueTurn(said=said) | m.RollBack(said=said) if said:
             return said
     return None
 
 
-def _settled_content(past: AskRecord) -> Content:
+def _settled_content(past: m.AskRecord) -> m.Content:
     """What came of an ask without a call that no result was returned for."""
     answer = past.answer
-    return CANCELLED if answer is None or isinstance(answer, Withdraw) else wire_answer(past.asked.ask, answer).content
+    return (
+        CANCELLED if answer is None or isinstance(answer, m.Withdraw) else wire_answer(past.asked.ask, answer).content
+    )
 
 
 # -- messages ---------------------------------------------------------------------------------------------------------
 
 def agent_messages(
     table: Table,
-    entries: Iterable[HistoryEntry],
+    entries: Iterable[m.HistoryEntry],
     told: Container[str | None] = (),
     returned: Container[str | None] = (),
 ) -> list[Any]:
@@ -143,67 +121,67 @@ def agent_messages(
 
 
 def _visible_entries(
-    entries: Iterable[HistoryEntry], told: Container[str | None], returned: Container[str | None],
-) -> list[HistoryEntry]:
+    entries: Iterable[m.HistoryEntry], told: Container[str | None], returned: Container[str | None],
+) -> list[m.HistoryEntry]:
     """The agent's own voice and what was said to it, and the results of calls of sub-agents that the client was told.
 
     Results that the client returned are left out: they have their place where they were returned.
     """
     return _results_first(
         entry for entry in entries
-        if (entry.scope_id == ROOT or (entry.role is Role.TOOL and entry.call_id in told))
-        and (entry.role is not Role.TOOL or entry.call_id not in returned)
+        if (entry.scope_id == m.ROOT or (entry.role is m.Role.TOOL and entry.call_id in told))
+        and (entry.role is not m.Role.TOOL or entry.call_id not in returned)
     )
 
 
-def _results_first(entries: Iterable[HistoryEntry]) -> list[HistoryEntry]:
+def _results_first(entries: Iterable[m.HistoryEntry]) -> list[m.HistoryEntry]:
     """Results follow their calls: those of calls that a message gave up stand before that message."""
-    ordered: list[HistoryEntry] = []
+    ordered: list[m.HistoryEntry] = []
     for entry in entries:
         place = len(ordered)
-        while entry.role is Role.TOOL and place and _is_later(ordered[place - 1], entry):
+        while entry.role is m.Role.TOOL and place and _is_later(ordered[place - 1], entry):
             place -= 1
         ordered.insert(place, entry)
     return ordered
 
 
-def _is_later(said: HistoryEntry, result: HistoryEntry) -> bool:
-    return said.role is Role.USER and said.turn_id != result.turn_id
+def _is_later(said: m.HistoryEntry, result: m.HistoryEntry) -> bool:
+    return said.role is m.Role.USER and said.turn_id != result.turn_id
 
 
-def _is_seed(entry: HistoryEntry) -> bool:
+def _is_seed(entry: m.HistoryEntry) -> bool:
     return entry.turn_id is None
 
 
-def _by_client(entry: HistoryEntry) -> bool:
-    return entry.role is Role.USER or entry.origin is ToolOrigin.CLIENT
+def _by_client(entry: m.HistoryEntry) -> bool:
+    return entry.role is m.Role.USER or entry.origin is m.ToolOrigin.CLIENT
 
 
-def _messages(table: Table, entry: HistoryEntry) -> list[Any]:
+def _messages(table: Table, entry: m.HistoryEntry) -> list[Any]:
     """The entry as a message; none if an agent has said nothing that AAP can tell."""
     content = _visible_content(entry)
-    if entry.role is Role.TOOL:
+    if entry.role is m.Role.TOOL:
         return [table.object("message.tool", call_id=entry.call_id, content=content)]
-    if not content and entry.role is Role.ASSISTANT and not _is_seed(entry):
+    if not content and entry.role is m.Role.ASSISTANT and not _is_seed(entry):
         return []
     return [table.object(f"message.{entry.role}", content=content)]
 
 
-def _visible_content(entry: HistoryEntry) -> Content:
+def _visible_content(entry: m.HistoryEntry) -> m.Content:
     """What an agent shows becomes words, as it does on the stream; what a client sent stays as it was."""
     if isinstance(entry.content, str):
         return entry.content
-    if entry.role is not Role.ASSISTANT or _is_seed(entry):
+    if entry.role is not m.Role.ASSISTANT or _is_seed(entry):
         return tuple(map(_as_sent, entry.content))
-    return tuple(_image_as_text(part) for part in entry.content if not isinstance(part, DataPart | FilePart))
+    return tuple(_image_as_text(part) for part in entry.content if not isinstance(part, m.DataPart | m.FilePart))
 
 
-def _as_sent(part: AnyPart) -> AnyPart:
+def _as_sent(part: m.AnyPart) -> m.AnyPart:
     """Nothing is added to a call that a client sent."""
-    if isinstance(part, ToolUsePart):
-        return replace(part, call=replace(part.call, origin=ToolOrigin.CLIENT))
+    if isinstance(part, m.ToolUsePart):
+        return replace(part, call=replace(part.call, origin=m.ToolOrigin.CLIENT))
     return part
 
 
-def _image_as_text(part: AnyPart) -> AnyPart:
-    return TextPart(text=image_markdown(part)) if isinstance(part, ImagePart) else part
+def _image_as_text(part: m.AnyPart) -> m.AnyPart:
+    return m.TextPart(text=m.image_markdown(part)) if isinstance(part, m.ImagePart) else part

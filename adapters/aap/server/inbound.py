@@ -9,51 +9,28 @@ from typing import Any
 from msgspec.structs import replace
 from pydantic import ValidationError
 
+import gateway.model as m
 from adapters.aap import wire
 from adapters.aap.wire import SECRET_MASK, NewSession, NewTurn
 from gateway.errors import Conflict, Invalid, Unsupported
 from gateway.ids import first_duplicate
-from gateway.model import (
-    AgentCapabilities,
-    AgentCard,
-    AnyCommand,
-    AnyPart,
-    Configure,
-    Content,
-    ImagePart,
-    OpenAsk,
-    OptionKind,
-    Permission,
-    Role,
-    SeedMessage,
-    SessionView,
-    Settings,
-    TextPart,
-    ThinkingPart,
-    ToolCall,
-    ToolSpec,
-    ToolUsePart,
-    parse_answer,
-    parts_of,
-    text_of,
-)
 from gateway.ports import ParsedFrame
 from mappings.language import Table
 
 
 # -- a new session ----------------------------------------------------------------------------------------------------
-def settings_of(body: wire.NewSession, card: AgentCard) -> Settings:
+def settings_of(body: wire.NewSession, card: m.AgentCard) -> m.Settings:
     """An absent list of tools switches every server tool off."""
-    return Settings(
+    return m.Settings(
         tools=_permissions(body.agent.tools or []),
-        options=_unmasked(body.agent.options or {}, card, Settings()),
+        options=_unmasked(body.agent.options or {}, card, m.Settings()),
         client_tools=_tool_specs(body.tools),
     )
 
 
-def seed_of(body: wire.NewSession, card: AgentCard) -> list[SeedMessage]:
+def seed_of(body: wire.NewSession, card: m.AgentCard) -> list[m.SeedMessage]:
     return [
-        SeedMessage(role=Role(message.role), content=_content(message.content, card), call_id=_call_id(message))
+        m.SeedMessage(role=m.Role(message.role), content=_content(message.content, card), call_id=_call_id(message))
         for message in body.messages
     ]
 
@@ -63,7 +40,7 @@ def _call_id(message: Any) -> str | None:
 
 
 # -- a turn -----------------------------------------------------------------------------------------------------------
-def commands_of(body: wire.NewTurn, view: SessionView, card: AgentCard, table: Table) -> list[AnyCommand]:
+def commands_of(body: wire.NewTurn, view: m.SessionView, card: m.AgentCard, table: Table) -> list[m.AnyCommand]:
     """One user message, or answers to what is pending; changed settings come first."""
     if body.stream not in card.capabilities.streaming:
         raise Unsupported(f"agent '{card.name}' does not stream as '{body.stream}'")
@@ -78,7 +55,7 @@ def commands_of(body: wire.NewTurn, view: SessionView, card: AgentCard, table: T
     return [*_configured(body, view, card), *(_command(message, view, card, table) for message in body.messages)]
 
 
-def _configured(body: wire.NewTurn, view: SessionView, card: AgentCard) -> list[AnyCommand]:
+def _configured(body: wire.NewTurn, view: m.SessionView, card: m.AgentCard) -> list[m.AnyCommand]:
     agent, settings = body.agent or wire.AgentOverride(), view.settings
     if agent.name not in (None, view.agent):
         raise Invalid(f"agent.name: the session's agent is '{view.agent}' and cannot change", param="agent.name")
@@ -88,13 +65,17 @@ def _configured(body: wire.NewTurn, view: SessionView, card: AgentCard) -> list[
         settings = replace(settings, tools=_permissions(agent.tools))
     if body.tools is not None:
         settings = replace(settings, client_tools=_tool_specs(body.tools))
-    return [] if settings == view.settings else [Configure(settings=settings)]
+    return [] if settings == view.settings else [m.Configure(settings=settings)]
 
 
-def _results_of_seed(body: wire.NewTurn, view: SessionView, card: AgentCard) -> dict[str, Any] | None:
+def _results_of_seed(body: wire.NewTurn, view: m.SessionView, card: m.AgentCard) -> dict[str, Any] | None:
     """The first turn of a session whose own messages end in calls of client tools: the results of those calls."""
     waiting = _open_seed_calls(view, card)
-    given = {m.toolCallId: m for m in body.messages if isinstance(m, wire.ToolMessage) and m.toolCallId in waiting}
+    given = {
+        message.toolCallId: message
+        for message in body.messages
+        if isinstance(message, wire.ToolMessage) and message.toolCallId in waiting
+    }
     if not given:
         return None
     if len(given) < len(body.messages):
@@ -102,27 +83,27 @@ def _results_of_seed(body: wire.NewTurn, view: SessionView, card: AgentCard) -> 
                       param="messages")
     if missing := [call_id for call_id in waiting if call_id not in given]:
         raise Conflict(f"call '{missing[0]}' is open as well; return the results of all open calls in one turn")
-    results = [SeedMessage(role=Role.TOOL, call_id=call_id, content=_content(m.content, card))
-               for call_id, m in given.items()]
-    words = [f"{waiting[result.call_id or ''].name} returned {text_of(result.content)}" for result in results]
+    results = [m.SeedMessage(role=m.Role.TOOL, call_id=call_id, content=_content(message.content, card))
+               for call_id, message in given.items()]
+    words = [f"{waiting[result.call_id or ''].name} returned {m.text_of(result.content)}" for result in results]
     return {"content": "\n".join(words), "results": tuple(results)}
 
 
-def _open_seed_calls(view: SessionView, card: AgentCard) -> dict[str, ToolCall]:
+def _open_seed_calls(view: m.SessionView, card: m.AgentCard) -> dict[str, m.ToolCall]:
     """The calls since a person last spoke that have no result, in a session that has had no turn.
 
     A call of a tool of the agent's own is not among them: the server carries it out, not the client.
     """
-    calls: dict[str, ToolCall] = {}
+    calls: dict[str, m.ToolCall] = {}
     for entry in view.entries if not view.turns else ():
-        if entry.role is Role.USER:
+        if entry.role is m.Role.USER:
             calls.clear()
         calls.pop(entry.call_id or "", None)
-        calls |= {part.call.call_id: part.call for part in parts_of(entry.content) if isinstance(part, ToolUsePart)}
+        calls |= {part.call.call_id: part.call for part in m.parts_of(entry.content) if isinstance(part, m.ToolUsePart)}
     return {call_id: call for call_id, call in calls.items() if card.tool(call.name) is None}
 
 
-def _command(message: Any, view: SessionView, card: AgentCard, table: Table) -> AnyCommand:
+def _command(message: Any, view: m.SessionView, card: m.AgentCard, table: Table) -> m.AnyCommand:
     if isinstance(message, wire.UserMessage):
         return table.command("message.user", content=_content(message.content, card))
     ask = _pending_ask(message.toolCallId, view)
@@ -131,14 +112,14 @@ def _command(message: Any, view: SessionView, card: AgentCard, table: Table) -> 
     return _result(message, ask, card, table)
 
 
-def _pending_ask(call_id: str, view: SessionView) -> OpenAsk:
+def _pending_ask(call_id: str, view: m.SessionView) -> m.OpenAsk:
     ask = view.ask_of_call(call_id) or view.asks.get(call_id)
     if ask is None:
         raise Conflict(f"call '{call_id}' is not pending")
     return ask
 
 
-def _decision(message: wire.ToolPermissionMessage, ask: OpenAsk, table: Table) -> AnyCommand:
+def _decision(message: wire.ToolPermissionMessage, ask: m.OpenAsk, table: Table) -> m.AnyCommand:
     kind, given = ask.ask.kind, {"request_id": ask.request_id}
     if kind == "permission":
         return table.command("message.tool_permission", **given, granted=message.granted, reason=message.reason)
@@ -147,24 +128,24 @@ def _decision(message: wire.ToolPermissionMessage, ask: OpenAsk, table: Table) -
     raise Invalid(f"call '{message.toolCallId}' waits for a tool message, not for a permission")
 
 
-def _result(message: wire.ToolMessage, ask: OpenAsk, card: AgentCard, table: Table) -> AnyCommand:
+def _result(message: wire.ToolMessage, ask: m.OpenAsk, card: m.AgentCard, table: Table) -> m.AnyCommand:
     content, given = _content(message.content, card), {"request_id": ask.request_id}
     if ask.ask.kind == "client_tool":
         return table.command("message.tool", **given, content=content)
-    meant = parse_answer(ask.ask, content)
+    meant = m.parse_answer(ask.ask, content)
     if meant is not None:
         return table.command(f"answer.{ask.ask.kind}", **given, **(meant | {"said": content}))
     raise Invalid(f"call '{message.toolCallId}' waits for a tool_permission message, not for a result")
 
 
 # -- pieces -----------------------------------------------------------------------------------------------------------
-def _permissions(tools: Sequence[wire.ServerToolRef]) -> dict[str, Permission]:
+def _permissions(tools: Sequence[wire.ServerToolRef]) -> dict[str, m.Permission]:
     if (name := first_duplicate(tool.name for tool in tools)) is not None:
         raise Invalid(f"agent.tools: '{name}' is named twice", param="agent.tools")
-    return {tool.name: Permission.ALLOW if tool.trust else Permission.ASK for tool in tools}
+    return {tool.name: m.Permission.ALLOW if tool.trust else m.Permission.ASK for tool in tools}
 
 
-def _unmasked(options: dict[str, str], card: AgentCard, settings: Settings) -> dict[str, str]:
+def _unmasked(options: dict[str, str], card: m.AgentCard, settings: m.Settings) -> dict[str, str]:
     """The options to set: a mask that stands for a secret leaves that secret as it is.
 
     A mask for a secret that has no value, neither in the session nor by default, is refused.
@@ -172,7 +153,7 @@ def _unmasked(options: dict[str, str], card: AgentCard, settings: Settings) -> d
     masked = [
         name
         for name, value in options.items()
-        if value == SECRET_MASK and (option := card.option(name)) is not None and option.kind is OptionKind.SECRET
+        if value == SECRET_MASK and (option := card.option(name)) is not None and option.kind is m.OptionKind.SECRET
     ]
     stored = card.filled(settings).secrets
     for name in masked:
@@ -183,34 +164,34 @@ def _unmasked(options: dict[str, str], card: AgentCard, settings: Settings) -> d
     return {name: value for name, value in options.items() if name not in masked}
 
 
-def _tool_specs(tools: Iterable[wire.ToolDeclaration]) -> tuple[ToolSpec, ...]:
+def _tool_specs(tools: Iterable[wire.ToolDeclaration]) -> tuple[m.ToolSpec, ...]:
     return tuple(
-        ToolSpec(name=tool.name, title=tool.title, description=tool.description, parameters=tool.parameters)
+        m.ToolSpec(name=tool.name, title=tool.title, description=tool.description, parameters=tool.parameters)
         for tool in tools
     )
 
 
-def _content(content: str | list[Any], card: AgentCard) -> Content:
+def _content(content: str | list[Any], card: m.AgentCard) -> m.Content:
     return content if isinstance(content, str) else tuple(_part(block, card) for block in content)
 
 
-def _part(block: Any, card: AgentCard) -> AnyPart:
+def _part(block: Any, card: m.AgentCard) -> m.AnyPart:
     if isinstance(block, wire.TextBlock):
-        return TextPart(text=block.text)
+        return m.TextPart(text=block.text)
     if isinstance(block, wire.ThinkingBlock):
-        return ThinkingPart(text=block.thinking)
+        return m.ThinkingPart(text=block.thinking)
     if isinstance(block, wire.ToolUseBlock):
-        return ToolUsePart(call=ToolCall(call_id=block.toolCallId, name=block.name, input=block.input))
+        return m.ToolUsePart(call=m.ToolCall(call_id=block.toolCallId, name=block.name, input=block.input))
     if not card.takes_image(block.url):
         raise Unsupported(f"agent '{card.name}' does not take images by {card.image_kind(block.url)} address")
-    return ImagePart(url=block.url)
+    return m.ImagePart(url=block.url)
 
 
-ANY_AGENT = AgentCard(name="", capabilities=AgentCapabilities(images=("http", "data")))
+ANY_AGENT = m.AgentCard(name="", capabilities=m.AgentCapabilities(images=("http", "data")))
 """Whatever the agent was, it has taken what was sent."""
 
 
-def recorded_commands(frame: ParsedFrame, view: SessionView, table: Table) -> Sequence[AnyCommand]:
+def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: Table) -> Sequence[m.AnyCommand]:
     """The commands of one request: a turn, or a session and what it was made with; nothing for any other."""
     try:
         if frame.name.startswith("POST ") and frame.name.endswith("/turns"):
@@ -218,7 +199,7 @@ def recorded_commands(frame: ParsedFrame, view: SessionView, table: Table) -> Se
             override = body.agent.model_copy(update={"name": None}) if body.agent is not None else None
             return commands_of(body.model_copy(update={"agent": override}), view, ANY_AGENT, table)
         if frame.name.startswith("POST ") and frame.name.endswith("/sessions"):
-            return [Configure(settings=settings_of(NewSession.model_validate(frame.body), ANY_AGENT))]
+            return [m.Configure(settings=settings_of(NewSession.model_validate(frame.body), ANY_AGENT))]
     except ValidationError:
         return ()  # it was refused
     return ()

@@ -5,30 +5,7 @@ from typing import Any
 
 import orjson
 
-from gateway.model import (
-    ROOT,
-    AnswerQuestion,
-    BlockDelta,
-    BlockEnded,
-    BlockKind,
-    Event,
-    ImagePart,
-    InputAccepted,
-    InputRequested,
-    QuestionAsk,
-    Record,
-    ReturnResult,
-    SessionView,
-    StopReason,
-    ToolReturned,
-    TurnEnded,
-    TurnResumed,
-    TurnStarted,
-    TurnSuspended,
-    call_of,
-    image_markdown,
-    question_call,
-)
+import gateway.model as m
 from gateway.ports import Projector
 from mappings.language import NO_BINDINGS, Table
 
@@ -77,17 +54,17 @@ class CallRegistry:
         self.returned: set[str] = set()
         self._asked: dict[str, str] = {}
 
-    def feed(self, record: Record, event: Event) -> None:
-        if isinstance(event, TurnStarted):
+    def feed(self, record: m.Record, event: m.Event) -> None:
+        if isinstance(event, m.TurnStarted):
             for known in (self.told, self.returned, self._asked):
                 known.clear()
-        elif isinstance(event, InputRequested) and event.call_id is not None:
+        elif isinstance(event, m.InputRequested) and event.call_id is not None:
             self._asked[event.request_id] = event.call_id
-            if record.scope_id != ROOT:
+            if record.scope_id != m.ROOT:
                 self.told.add(event.call_id)
-        elif isinstance(event, InputAccepted):
+        elif isinstance(event, m.InputAccepted):
             command = event.command
-            if isinstance(command, ReturnResult) or (isinstance(command, AnswerQuestion) and command.said):
+            if isinstance(command, m.ReturnResult) or (isinstance(command, m.AnswerQuestion) and command.said):
                 self.returned.add(self._asked.get(command.request_id, ""))
 
 
@@ -99,40 +76,40 @@ class DeltaProjector(_Immediate):
     def __init__(self, table: Table) -> None:
         self.known = CallRegistry()
         self.speaker = table.encoder("sse")
-        self.words = self.speaker.cue_encoders(BlockDelta)
+        self.words = self.speaker.cue_encoders(m.BlockDelta)
 
-    def feed(self, record: Record) -> Frames:
+    def feed(self, record: m.Record) -> Frames:
         event = record.event
-        if type(event) is BlockDelta and record.scope_id == ROOT:  # nine records of ten
+        if type(event) is m.BlockDelta and record.scope_id == m.ROOT:  # nine records of ten
             return self.words[event.kind](record, event, NO_BINDINGS)
         self.known.feed(record, event)
-        if type(event) is ToolReturned and event.call_id in self.known.returned:
+        if type(event) is m.ToolReturned and event.call_id in self.known.returned:
             return NO_FRAMES  # the client knows what it returned
-        if record.scope_id != ROOT:
+        if record.scope_id != m.ROOT:
             return self._of_child(record, event)
-        if type(event) is BlockEnded and event.kind is BlockKind.IMAGE:
+        if type(event) is m.BlockEnded and event.kind is m.BlockKind.IMAGE:
             return self._image(record, event.image)
-        if type(event) is InputRequested:
+        if type(event) is m.InputRequested:
             return self._asked(record, event)
         return self.speaker.record(record)
 
-    def _image(self, record: Record, image: ImagePart | None) -> Frames:
-        return self.speaker.cue(self.image_cue, record, {"text": image_markdown(image)}) if image else NO_FRAMES
+    def _image(self, record: m.Record, image: m.ImagePart | None) -> Frames:
+        return self.speaker.cue(self.image_cue, record, {"text": m.image_markdown(image)}) if image else NO_FRAMES
 
-    def _of_child(self, record: Record, event: Event) -> Frames:
+    def _of_child(self, record: m.Record, event: m.Event) -> Frames:
         """Sub-agents are not heard, but what they ask must be answered: their open call is told as the agent's own."""
-        if isinstance(event, ToolReturned) and event.call_id in self.known.told:
+        if isinstance(event, m.ToolReturned) and event.call_id in self.known.told:
             return self.speaker.record(record)
-        if not isinstance(event, InputRequested):
+        if not isinstance(event, m.InputRequested):
             return NO_FRAMES
-        call = call_of(event.ask)
+        call = m.call_of(event.ask)
         return self.speaker.cue("child.asked", record, {"call": call}) if call else self._asked(record, event)
 
-    def _asked(self, record: Record, event: InputRequested) -> Frames:
+    def _asked(self, record: m.Record, event: m.InputRequested) -> Frames:
         """What a call asks for was said by the call; a question without one is said as the call it would be."""
-        if not isinstance(event.ask, QuestionAsk) or event.ask.call is not None:
+        if not isinstance(event.ask, m.QuestionAsk) or event.ask.call is not None:
             return self.speaker.record(record)
-        return self.speaker.cue("child.asked", record, {"call": question_call(event.ask, event.request_id)})
+        return self.speaker.cue("child.asked", record, {"call": m.question_call(event.ask, event.request_id)})
 
 
 class MessageProjector(DeltaProjector):
@@ -140,11 +117,11 @@ class MessageProjector(DeltaProjector):
 
     image_cue = "image.whole"
 
-    def feed(self, record: Record) -> Frames:
+    def feed(self, record: m.Record) -> Frames:
         event = record.event
-        if type(event) is BlockDelta:
+        if type(event) is m.BlockDelta:
             return NO_FRAMES
-        if type(event) is BlockEnded and event.text and record.scope_id == ROOT:
+        if type(event) is m.BlockEnded and event.text and record.scope_id == m.ROOT:
             return self.speaker.cue(f"whole.{event.kind}", record, {"text": event.text})
         return super().feed(record)
 
@@ -156,8 +133,8 @@ class NumberedProjector(_Immediate):
         self.outbound = outbound
         self.begins = self.count = 0
 
-    def feed(self, record: Record) -> Frames:
-        if isinstance(record.event, TurnStarted | TurnResumed):
+    def feed(self, record: m.Record) -> Frames:
+        if isinstance(record.event, m.TurnStarted | m.TurnResumed):
             self.begins, self.count = record.seq, 0
         return tuple(self._with_id(frame) for frame in self.outbound.feed(record))
 
@@ -172,23 +149,23 @@ class TurnBodyProjector(_Immediate):
     def __init__(self, table: Table) -> None:
         self.table = table
         self.known = CallRegistry()
-        self.view = SessionView(session_id="")
+        self.view = m.SessionView(session_id="")
         self.asked: list[Any] = []
         """What waits for people and is no call of the agent's own, as the calls that it is told as."""
 
-    def feed(self, record: Record) -> Frames:
+    def feed(self, record: m.Record) -> Frames:
         event = record.event
         self.known.feed(record, event)
-        if isinstance(event, TurnStarted | TurnResumed):
-            self.view, self.asked = SessionView(session_id=record.session_id), []
+        if isinstance(event, m.TurnStarted | m.TurnResumed):
+            self.view, self.asked = m.SessionView(session_id=record.session_id), []
         self.view.apply(record)
-        if isinstance(event, InputRequested):
+        if isinstance(event, m.InputRequested):
             self.asked += ask_as_calls(self.table, event.request_id, event.ask, record.scope_id)
-        if isinstance(event, TurnEnded):
+        if isinstance(event, m.TurnEnded):
             return (self.body(event.stop_reason),)
-        return (self.body(StopReason.NEEDS_INPUT),) if isinstance(event, TurnSuspended) else NO_FRAMES
+        return (self.body(m.StopReason.NEEDS_INPUT),) if isinstance(event, m.TurnSuspended) else NO_FRAMES
 
-    def body(self, stop_reason: StopReason) -> bytes:
+    def body(self, stop_reason: m.StopReason) -> bytes:
         said = agent_messages(self.table, self.view.entries, self.known.told, self.known.returned)
         said += pending_calls_message(self.table, self.asked)
         return orjson.dumps(self.table.object("turn", stop_reason=stop_reason, messages=said))

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+import gateway.model as m
 from adapters.aap.wire import SECRET_MASK, TRUST_CAPABILITY
-from gateway.model import HOW_TO_ANSWER, AgentCard, AgentOption, OptionKind, Permission, SessionView, ToolSpec
 from mappings.language import Table
 
 OBJECTS = {
@@ -37,34 +37,34 @@ TURN_CAPABILITIES = ("resume", "interrupt")
 
 # -- agents -----------------------------------------------------------------------------------------------------------
 
-def meta_body(table: Table, cards: Iterable[AgentCard]) -> Any:
+def meta_body(table: Table, cards: Iterable[m.AgentCard]) -> Any:
     return table.object("meta", agents=[_agent(table, card) for card in cards])
 
 
-def _agent(table: Table, card: AgentCard) -> Any:
+def _agent(table: Table, card: m.AgentCard) -> Any:
     return table.object(
         "agent", name=card.name, version=card.version, title=card.title, description=card.description,
         tools=[_tool(table, tool.spec) for tool in card.tools], options=[_option(table, o) for o in card.options],
-        capabilities=_capabilities(card), how_to_answer=HOW_TO_ANSWER,
+        capabilities=_capabilities(card), how_to_answer=m.HOW_TO_ANSWER,
     )
 
 
-def _tool(table: Table, spec: ToolSpec) -> Any:
+def _tool(table: Table, spec: m.ToolSpec) -> Any:
     return table.object(
         "tool", name=spec.name, title=spec.title, description=spec.description,
         parameters=spec.parameters or {"type": "object"},
     )
 
 
-def _option(table: Table, option: AgentOption) -> Any:
-    hidden = option.kind is OptionKind.SECRET and option.default
+def _option(table: Table, option: m.AgentOption) -> Any:
+    hidden = option.kind is m.OptionKind.SECRET and option.default
     return table.object(
         f"option.{option.kind}", name=option.name, title=option.title, description=option.description,
         choices=option.choices, default=SECRET_MASK if hidden else option.default,
     )
 
 
-def _capabilities(card: AgentCard) -> dict[str, Any]:
+def _capabilities(card: m.AgentCard) -> dict[str, Any]:
     """Words as empty objects; what the agent cannot do is not there.
 
     Beside AAP: what can be done with a turn, and which tools need no permission where nobody says anything of them.
@@ -72,7 +72,7 @@ def _capabilities(card: AgentCard) -> dict[str, Any]:
     can = card.capabilities
     groups = {
         "history": can.history, "stream": can.streaming, "image": can.images, "turn": TURN_CAPABILITIES,
-        TRUST_CAPABILITY: tuple(tool.spec.name for tool in card.tools if tool.permission is Permission.ALLOW),
+        TRUST_CAPABILITY: tuple(tool.spec.name for tool in card.tools if tool.permission is m.Permission.ALLOW),
     }
     told: dict[str, Any] = {group: {word: {} for word in words} for group, words in groups.items() if words}
     return told | ({"application": {"tools": {}}} if can.client_tools else {})
@@ -80,15 +80,15 @@ def _capabilities(card: AgentCard) -> dict[str, Any]:
 
 # -- sessions ---------------------------------------------------------------------------------------------------------
 
-def session_body(table: Table, view: SessionView, card: AgentCard) -> Any:
+def session_body(table: Table, view: m.SessionView, card: m.AgentCard) -> Any:
     filled = card.filled(view.settings)
     hidden = {name: SECRET_MASK if value else "" for name, value in filled.secrets.items()}
     tools = {t.spec.name: t.permission for t in card.tools} if filled.tools is None else filled.tools
     agent = table.object(
         "session.agent", name=view.agent, options=filled.options | hidden,
         tools=[
-            table.object("server_tool", name=name, trust=permission is Permission.ALLOW)
-            for name, permission in tools.items() if permission is not Permission.DENY
+            table.object("server_tool", name=name, trust=permission is m.Permission.ALLOW)
+            for name, permission in tools.items() if permission is not m.Permission.DENY
         ],
     )
     client_tools = [_tool(table, spec) for spec in view.settings.client_tools]

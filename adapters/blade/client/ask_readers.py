@@ -3,63 +3,53 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import gateway.model as m
 from adapters.blade import asks
-from gateway.model import (
-    AnyAsk,
-    Choice,
-    ClientToolAsk,
-    ContinuationAsk,
-    PermissionAsk,
-    Question,
-    QuestionAsk,
-    RollbackAsk,
-    ToolCall,
-)
 
 from .readers import optional_text, text
 
 
-def read_questions(arguments: dict[str, Any], call_name: str) -> tuple[Question, ...]:
+def read_questions(arguments: dict[str, Any], call_name: str) -> tuple[m.Question, ...]:
     """The questions of a call; one without any waits for an answer all the same."""
     listed = arguments.get("questions")
     found = [_read_question(one) for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    return tuple(found) or (Question(question=f"{call_name} waits for an answer."),)
+    return tuple(found) or (m.Question(question=f"{call_name} waits for an answer."),)
 
 
-def _read_question(asked: dict[str, Any]) -> Question:
+def _read_question(asked: dict[str, Any]) -> m.Question:
     listed = asked.get("options")
-    return Question(
+    return m.Question(
         question=text(asked.get("question")), header=optional_text(asked.get("header")),
         options=tuple(_read_choice(one) for one in listed) if isinstance(listed, list) else (),
         multi_select=asked.get("multiSelect") is True,
     )
 
 
-def _read_choice(option: Any) -> Choice:
+def _read_choice(option: Any) -> m.Choice:
     """Picks go by number, so that every choice keeps its place, whatever it looks like."""
     if not isinstance(option, dict):
-        return Choice(label=text(option))
-    return Choice(label=text(option.get("label")), description=optional_text(option.get("description")))
+        return m.Choice(label=text(option))
+    return m.Choice(label=text(option.get("label")), description=optional_text(option.get("description")))
 
 
-def guess_ask(questions: tuple[Question, ...], call: ToolCall, waiting: Sequence[ToolCall]) -> AnyAsk:
+def guess_ask(questions: tuple[m.Question, ...], call: m.ToolCall, waiting: Sequence[m.ToolCall]) -> m.AnyAsk:
     """The ask that our own servers put so, about one of the calls that wait; a question where there is no other."""
     for guess in _guesses(questions[0], call, waiting) if len(questions) == 1 else ():
         if asks.questions_of(guess) == questions:
             return guess
-    return QuestionAsk(questions=questions, call=call)
+    return m.QuestionAsk(questions=questions, call=call)
 
 
-def _guesses(question: Question, call: ToolCall, waiting: Sequence[ToolCall]) -> Iterable[AnyAsk]:
+def _guesses(question: m.Question, call: m.ToolCall, waiting: Sequence[m.ToolCall]) -> Iterable[m.AnyAsk]:
     """Never a permission for a call that might be another: who decides must see what for."""
     named = [one for one in waiting if question.options and question.options[0].description == one.name]
     about = named or waiting
     if len(about) == 1:
-        yield PermissionAsk(call=about[0], description=question.question)
-    tools = [one for one in waiting if asks.questions_of(ClientToolAsk(call=one)) == (question,)]
+        yield m.PermissionAsk(call=about[0], description=question.question)
+    tools = [one for one in waiting if asks.questions_of(m.ClientToolAsk(call=one)) == (question,)]
     if len(tools) == 1:
-        yield ClientToolAsk(call=tools[0])
-    yield ContinuationAsk(turn=1, message=question.question)
+        yield m.ClientToolAsk(call=tools[0])
+    yield m.ContinuationAsk(turn=1, message=question.question)
     if question.options:
         options = tuple({"id": choice.label} for choice in question.options)
-        yield RollbackAsk(task_id=call.call_id, options=options, error=question.question)
+        yield m.RollbackAsk(task_id=call.call_id, options=options, error=question.question)

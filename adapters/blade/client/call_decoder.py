@@ -4,10 +4,10 @@ from typing import Any
 
 import orjson
 
+import gateway.model as m
 from adapters.blade.asks import ASK_TOOL
 from gateway.ids import Mint
 from gateway.json_values import read_exact_json
-from gateway.model import AnyAsk, Question, QuestionAsk, ToolCall, ToolStatus, call_of
 from gateway.ports import BackendEvent, DecodedItem, RemoteAsk
 
 from .ask_readers import guess_ask, read_questions
@@ -39,26 +39,26 @@ class CallDecoder(Loops):
         if call is None:
             call = turn.calls[wire_id] = DecodedCall(wire_id, turn)
         call.facts |= {key: told[key] for key in _FACTS if told.get(key) is not None}
-        status = meanings().tool_status.get(text(call.facts.get("status")), ToolStatus.RUNNING)
+        status = meanings().tool_status.get(text(call.facts.get("status")), m.ToolStatus.RUNNING)
         said: list[DecodedItem] = [] if call.made else self._make(call, status, final)
         return [*said, *self._changed(call, status)] if call.made and not call.is_over else said
 
     # -- making ---------------------------------------------------------------------------------------------------
 
-    def _make(self, call: DecodedCall, status: ToolStatus, final: bool) -> list[DecodedItem]:
+    def _make(self, call: DecodedCall, status: m.ToolStatus, final: bool) -> list[DecodedItem]:
         """A call is told when its arguments are whole, or nothing more can come; never one without a name."""
         name = optional_text(call.facts.get("tool_name"))
         given = _read_arguments(call.facts.get("arguments"))
-        if name is None or (given is None and status is ToolStatus.RUNNING and not final):
+        if name is None or (given is None and status is m.ToolStatus.RUNNING and not final):
             return []
         title = optional_text(call.facts.get("display_name"))
-        call.made = ToolCall(
+        call.made = m.ToolCall(
             call_id=self._free_id(call.wire_id), name=name, input=_without_source_loop(name, given or {}),
             display_name=title if title != name else None,
         )
-        if status is ToolStatus.AWAITING_INPUT and name == ASK_TOOL:
+        if status is m.ToolStatus.AWAITING_INPUT and name == ASK_TOOL:
             call.ask = guess_ask(self._questions(call), call.made, self._waiting(call.turn.voice))
-            call.is_ask_only = not isinstance(call.ask, QuestionAsk)
+            call.is_ask_only = not isinstance(call.ask, m.QuestionAsk)
         return [] if call.is_ask_only else self._tell(call, given is None)
 
     def _tell(self, call: DecodedCall, is_torn: bool) -> list[DecodedItem]:
@@ -84,15 +84,15 @@ class CallDecoder(Loops):
 
     # -- changes --------------------------------------------------------------------------------------------------
 
-    def _changed(self, call: DecodedCall, status: ToolStatus) -> list[DecodedItem]:
+    def _changed(self, call: DecodedCall, status: m.ToolStatus) -> list[DecodedItem]:
         match status:
-            case ToolStatus.AWAITING_INPUT:
+            case m.ToolStatus.AWAITING_INPUT:
                 return self._wait(call)
-            case ToolStatus.DONE | ToolStatus.ERROR:
+            case m.ToolStatus.DONE | m.ToolStatus.ERROR:
                 content, meta = read_result(call.facts.get("result"))
                 call.meta = meta
-                return self._over(call, content=content, meta=meta, is_error=status is ToolStatus.ERROR)
-            case ToolStatus.CANCELLED:
+                return self._over(call, content=content, meta=meta, is_error=status is m.ToolStatus.ERROR)
+            case m.ToolStatus.CANCELLED:
                 told = [] if call.is_ask_only else self._status(call, status)
                 return [*told, *self._over(call, content=CANCELLED, is_error=True)]
         return self._go_on(call, is_running=True)
@@ -108,9 +108,9 @@ class CallDecoder(Loops):
         duration = optional_number(call.facts.get("duration_ms"))
         return [*said, *scribe.returned(made.call_id, duration_ms=duration, **result)]
 
-    def _status(self, call: DecodedCall, status: ToolStatus) -> list[BackendEvent]:
+    def _status(self, call: DecodedCall, status: m.ToolStatus) -> list[BackendEvent]:
         """The status of a call; that of one made for the asking only is that of the call it is about."""
-        about = call_of(call.ask) if call.is_ask_only and call.ask is not None else call.made
+        about = m.call_of(call.ask) if call.is_ask_only and call.ask is not None else call.made
         return call.turn.voice.assembler.status(about.call_id, status) if about is not None else []
 
     def _go_on(self, call: DecodedCall, *, is_running: bool = False) -> list[DecodedItem]:
@@ -120,7 +120,7 @@ class CallDecoder(Loops):
         call.is_waiting = False
         self._pending.pop(call.wire_id, None)
         children = [event for voice in self._forked(call) for event in self._block(voice, False)]
-        return [*children, *(self._status(call, ToolStatus.RUNNING) if is_running else [])]
+        return [*children, *(self._status(call, m.ToolStatus.RUNNING) if is_running else [])]
 
     # -- asking ---------------------------------------------------------------------------------------------------
 
@@ -129,7 +129,7 @@ class CallDecoder(Loops):
         if call.is_waiting:
             return []
         call.is_waiting = True
-        said: list[DecodedItem] = [*self._status(call, ToolStatus.AWAITING_INPUT)]
+        said: list[DecodedItem] = [*self._status(call, m.ToolStatus.AWAITING_INPUT)]
         children = self._forked(call)
         if children or isinstance(call.facts.get("pending_question_ref"), dict):
             return [*said, *(event for voice in children for event in self._block(voice, True))]
@@ -137,18 +137,18 @@ class CallDecoder(Loops):
         self._pending[call.wire_id] = asked
         return [*said, asked]
 
-    def _ask(self, call: DecodedCall) -> AnyAsk:
-        return call.ask or QuestionAsk(questions=self._questions(call), call=call.made)
+    def _ask(self, call: DecodedCall) -> m.AnyAsk:
+        return call.ask or m.QuestionAsk(questions=self._questions(call), call=call.made)
 
-    def _questions(self, call: DecodedCall) -> tuple[Question, ...]:
+    def _questions(self, call: DecodedCall) -> tuple[m.Question, ...]:
         assert call.made is not None
         return read_questions(
             _read_arguments(call.facts.get("arguments")) or {}, call.made.display_name or call.made.name
         )
 
-    def _waiting(self, voice: LoopState) -> list[ToolCall]:
+    def _waiting(self, voice: LoopState) -> list[m.ToolCall]:
         """The calls that a person may have to be asked about: they have not come back, and nobody was asked yet."""
-        about = {made.call_id for asked in self._pending.values() if (made := call_of(asked.ask)) is not None}
+        about = {made.call_id for asked in self._pending.values() if (made := m.call_of(asked.ask)) is not None}
         return [
             made for made in voice.assembler.open_calls.values() if made.name != ASK_TOOL and made.call_id not in about
         ]
@@ -158,7 +158,7 @@ class CallDecoder(Loops):
         said: list[DecodedItem] = []
         for voice in reversed(self._voices.values()):
             for call_id in list(voice.assembler.open_calls):
-                said += voice.assembler.status(call_id, ToolStatus.CANCELLED)
+                said += voice.assembler.status(call_id, m.ToolStatus.CANCELLED)
                 said += voice.assembler.returned(call_id, UNKNOWN_RESULT, is_error=True)
         return said
 

@@ -3,23 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+import gateway.model as m
 from adapters.blade.wire import FILES_CHANGED
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
-from gateway.model import (
-    ROOT,
-    CustomEvent,
-    Fault,
-    FaultCode,
-    FaultRaised,
-    MessageStarted,
-    NoticeLevel,
-    NoticePosted,
-    Outcome,
-    ScopeOpened,
-    SessionUpdated,
-    StopReason,
-)
 from gateway.ports import DecodedItem, ParsedFrame, RemoteTurnEnd, ScopedEvent
 from gateway.ports import Decoder as DecoderPort
 
@@ -39,7 +26,7 @@ class Decoder(TurnDecoder, DecoderPort):
     """
 
     def __init__(self, mint: Mint) -> None:
-        self.fault: Fault | None = None
+        self.fault: m.Fault | None = None
         """What the server said went wrong; the end of the chat should follow."""
         self._resting = False
         self._is_over = False
@@ -81,9 +68,9 @@ class Decoder(TurnDecoder, DecoderPort):
         opened: set[str] = set()
         for each in heard:
             if isinstance(each, ScopedEvent):
-                if isinstance(each.event, MessageStarted) and each.scope_id not in opened:
+                if isinstance(each.event, m.MessageStarted) and each.scope_id not in opened:
                     said += self._open(self._voices[each.scope_id])
-                if isinstance(each.event, ScopeOpened):
+                if isinstance(each.event, m.ScopeOpened):
                     opened.add(each.scope_id)
             said.append(each)
         return said
@@ -91,13 +78,13 @@ class Decoder(TurnDecoder, DecoderPort):
     def _chat_end(self, body: dict[str, Any]) -> list[DecodedItem]:
         """The chat is over; so is the turn, unless people are waited for."""
         status, known = optional_text(body.get("status")), meanings()
-        outcome = Outcome.COMPLETED if status in (None, known.paused) else known.outcome.get(status or "")
+        outcome = m.Outcome.COMPLETED if status in (None, known.paused) else known.outcome.get(status or "")
         if outcome is None:
             raise BackendFailed(f"the server ended a chat with the status '{str(status)[:40]}'")
         if self._is_over:
             return []
-        said = self._pause_data(body) if outcome is Outcome.COMPLETED else []
-        if outcome is Outcome.COMPLETED and self._pending:
+        said = self._pause_data(body) if outcome is m.Outcome.COMPLETED else []
+        if outcome is m.Outcome.COMPLETED and self._pending:
             self._resting = True
             return [*said, *self._rest()]
         if status == known.paused:
@@ -114,7 +101,7 @@ class Decoder(TurnDecoder, DecoderPort):
         if self._pending or not isinstance(told, dict) or not optional_text(told.get("tool_call_id")):
             return []
         name = text(body.get("pause_tool")).rpartition(":")[2]
-        turn_id = self._voices[ROOT].turn_id or f"turn_of_{told['tool_call_id']}"
+        turn_id = self._voices[m.ROOT].turn_id or f"turn_of_{told['tool_call_id']}"
         said: list[DecodedItem] = []
         turn = self._turns.get(turn_id)
         if turn is None:
@@ -123,39 +110,39 @@ class Decoder(TurnDecoder, DecoderPort):
                 "status": "awaiting_answer"}
         return [*said, *self._told(turn, call)]
 
-    def _ended(self, body: dict[str, Any], outcome: Outcome) -> RemoteTurnEnd:
+    def _ended(self, body: dict[str, Any], outcome: m.Outcome) -> RemoteTurnEnd:
         result = body.get("result")
-        stop = meanings().stop_reason.get(text(body.get("finish_reason")), StopReason.END_TURN)
+        stop = meanings().stop_reason.get(text(body.get("finish_reason")), m.StopReason.END_TURN)
         fault = self.fault
-        if outcome is Outcome.INTERRUPTED:
-            stop, fault = StopReason.INTERRUPTED, None
-        elif outcome is Outcome.FAILED:
+        if outcome is m.Outcome.INTERRUPTED:
+            stop, fault = m.StopReason.INTERRUPTED, None
+        elif outcome is m.Outcome.FAILED:
             told = optional_text(result.get("err_msg")) if isinstance(result, dict) else None
-            fault = fault or Fault(code=FaultCode.BACKEND, message=told or "The server's agent failed.")
-            stop = StopReason.TIMEOUT if fault.code is FaultCode.TIMEOUT else (
-                stop if stop is not StopReason.END_TURN else StopReason.ERROR)
+            fault = fault or m.Fault(code=m.FaultCode.BACKEND, message=told or "The server's agent failed.")
+            stop = m.StopReason.TIMEOUT if fault.code is m.FaultCode.TIMEOUT else (
+                stop if stop is not m.StopReason.END_TURN else m.StopReason.ERROR)
         else:
             fault = None
         asked_for = result.get("output") if isinstance(result, dict) and "schema" in result else None
         return RemoteTurnEnd(stop_reason=stop, outcome=outcome, fault=fault, result=asked_for)
 
     def _rest(
-        self, stop_reason: StopReason = StopReason.END_TURN, outcome: Outcome = Outcome.COMPLETED,
+        self, stop_reason: m.StopReason = m.StopReason.END_TURN, outcome: m.Outcome = m.Outcome.COMPLETED,
     ) -> list[DecodedItem]:
         """The ends of all messages, those of sub-agents first."""
         return [event for voice in reversed(self._voices.values())
                 for event in self._finish(voice, stop_reason, outcome=outcome)]
 
-    def _dismiss(self, stop_reason: StopReason) -> list[DecodedItem]:
-        return [event for voice in reversed(self._voices.values()) if voice.is_open and voice.scope_id != ROOT
+    def _dismiss(self, stop_reason: m.StopReason) -> list[DecodedItem]:
+        return [event for voice in reversed(self._voices.values()) if voice.is_open and voice.scope_id != m.ROOT
                 for event in self._close(voice, stop_reason)]
 
     # -- the rest -------------------------------------------------------------------------------------------------
 
     def _error(self, body: dict[str, Any]) -> list[DecodedItem]:
-        code = meanings().fault.get(str(body.get("code")), FaultCode.BACKEND)
+        code = meanings().fault.get(str(body.get("code")), m.FaultCode.BACKEND)
         details = body.get("detail")
-        self.fault = Fault(
+        self.fault = m.Fault(
             code=code, message=optional_text(body.get("message")) or "The server's agent failed.",
             retryable=code.is_retryable, details=details if isinstance(details, dict) else None,
         )
@@ -163,19 +150,19 @@ class Decoder(TurnDecoder, DecoderPort):
 
     def _notice(self, body: dict[str, Any]) -> list[DecodedItem]:
         topic, title, detail = text(body.get("notification_type")), text(body.get("title")), body.get("detail")
-        level = meanings().level.get(text(body.get("status")), NoticeLevel.INFO)
-        if topic == FAULT_NOTICE and level is NoticeLevel.ERROR:
+        level = meanings().level.get(text(body.get("status")), m.NoticeLevel.INFO)
+        if topic == FAULT_NOTICE and level is m.NoticeLevel.ERROR:
             details = detail if isinstance(detail, dict) else None
-            code = meanings().fault.get(str(body.get("code")), FaultCode.BACKEND)
-            return [FaultRaised(fault=Fault(code=code, message=title, details=details))]
-        return [NoticePosted(topic=topic or "notice", title=title, level=level, detail=detail)]
+            code = meanings().fault.get(str(body.get("code")), m.FaultCode.BACKEND)
+            return [m.FaultRaised(fault=m.Fault(code=code, message=title, details=details))]
+        return [m.NoticePosted(topic=topic or "notice", title=title, level=level, detail=detail)]
 
     def _updated(self, body: dict[str, Any]) -> list[DecodedItem]:
         intent = body.get("intent")
-        return [SessionUpdated(title=intent)] if isinstance(intent, str) else []
+        return [m.SessionUpdated(title=intent)] if isinstance(intent, str) else []
 
     def _files(self, body: dict[str, Any]) -> list[DecodedItem]:
-        return [CustomEvent(topic=FILES_CHANGED, payload={"file_path": body.get("file_path")})]
+        return [m.CustomEvent(topic=FILES_CHANGED, payload={"file_path": body.get("file_path")})]
 
 
 _STEPS: dict[str, Callable[[Decoder, dict[str, Any]], list[DecodedItem]]] = {

@@ -4,27 +4,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+import gateway.model as m
 from gateway.client import StreamAssembler
 from gateway.ids import Mint
-from gateway.model import (
-    ROOT,
-    AnyAsk,
-    BlockKind,
-    MessageEnded,
-    Outcome,
-    Role,
-    ScopeOpened,
-    ScopeStatus,
-    ScopeStatusChanged,
-    StopReason,
-    ToolCall,
-    Usage,
-)
 from gateway.ports import BackendEvent, ScopedEvent
 
 from .readers import meanings, number, optional_number, optional_text, text
 
-NO_USAGE = Usage()
+NO_USAGE = m.Usage()
 
 
 @dataclass(slots=True)
@@ -35,12 +22,12 @@ class LoopState:
     assembler: StreamAssembler
     fork: str = ""
     """The call that brought it about."""
-    parent: str = ROOT
+    parent: str = m.ROOT
     is_open: bool = False
     is_blocked: bool = False
     turn_id: str = ""
     """The turn whose message is open, or was last."""
-    owed: Usage = NO_USAGE
+    owed: m.Usage = NO_USAGE
     """What turns have cost that ended after their message had to."""
 
 
@@ -51,8 +38,8 @@ class DecodedCall:
     wire_id: str
     turn: "DecodedTurn"
     facts: dict[str, Any] = field(default_factory=dict)
-    made: ToolCall | None = None
-    ask: AnyAsk | None = None
+    made: m.ToolCall | None = None
+    ask: m.AnyAsk | None = None
     is_ask_only: bool = False
     """It was made for the asking only: the ask is told, and not the call."""
     is_waiting: bool = False
@@ -67,12 +54,12 @@ class DecodedTurn:
     turn_id: str
     voice: LoopState
     calls: dict[str, DecodedCall] = field(default_factory=dict)
-    told: Counter[BlockKind] = field(default_factory=Counter)
+    told: Counter[m.BlockKind] = field(default_factory=Counter)
     """Characters of each kind of words."""
-    lengths: Counter[BlockKind] = field(default_factory=Counter)
+    lengths: Counter[m.BlockKind] = field(default_factory=Counter)
     """Characters of the last block of each kind of words."""
     pieces: Counter[str] = field(default_factory=Counter)
-    growing: tuple[BlockKind, Any] | None = None
+    growing: tuple[m.BlockKind, Any] | None = None
     blocks: int = 0
     is_calling: bool = False
     """Whether the last thing in it is a call."""
@@ -87,7 +74,7 @@ class Loops:
         self._forget()
 
     def _forget(self) -> None:
-        self._voices = {ROOT: LoopState(ROOT, StreamAssembler(self._mint), is_open=True)}
+        self._voices = {m.ROOT: LoopState(m.ROOT, StreamAssembler(self._mint), is_open=True)}
         self._turns: dict[str, DecodedTurn] = {}
 
     def _call_by_id(self, wire_id: str) -> DecodedCall | None:
@@ -99,7 +86,7 @@ class Loops:
     def _heed(self, turn: dict[str, Any]) -> tuple[LoopState, list[BackendEvent]]:
         """The voice a turn is spoken in; one that was not heard before takes up its work."""
         fork, loop = text(turn.get("parent_fork_tool_call_id")), text(turn.get("loop_id"))
-        scope_id = (loop if loop and loop != ROOT else f"fork:{fork}") if fork else ROOT
+        scope_id = (loop if loop and loop != m.ROOT else f"fork:{fork}") if fork else m.ROOT
         voice = self._voices.get(scope_id)
         if voice is None:
             voice = self._voices[scope_id] = LoopState(scope_id, StreamAssembler(self._mint, scope_id), fork)
@@ -109,17 +96,17 @@ class Loops:
         if voice.is_open:
             return []
         cause = self._call_by_id(voice.fork)
-        parent = cause.turn.voice if cause is not None and cause.turn.voice.is_open else self._voices[ROOT]
+        parent = cause.turn.voice if cause is not None and cause.turn.voice.is_open else self._voices[m.ROOT]
         made = cause.made if cause is not None else None
         voice.is_open, voice.parent = True, parent.scope_id
-        return [ScopedEvent(voice.scope_id, ScopeOpened(
+        return [ScopedEvent(voice.scope_id, m.ScopeOpened(
             parent=parent.scope_id, call_id=made.call_id if made else None,
             title=optional_text(made.input.get("description")) if made else None,
         ))]
 
     def _forked(self, call: DecodedCall) -> list[LoopState]:
         """The sub-agents that a call brought about and that are at work; never those that make the call."""
-        makers = {ROOT}
+        makers = {m.ROOT}
         maker = call.turn.voice
         while maker.scope_id not in makers:
             makers.add(maker.scope_id)
@@ -132,11 +119,14 @@ class Loops:
         if voice.is_blocked is is_blocked:
             return []
         voice.is_blocked = is_blocked
-        changed = (ScopeStatusChanged(status=ScopeStatus.BLOCKED, stop_reason=StopReason.NEEDS_INPUT) if is_blocked
-                   else ScopeStatusChanged(status=ScopeStatus.RUNNING))
+        changed = (
+            m.ScopeStatusChanged(status=m.ScopeStatus.BLOCKED, stop_reason=m.StopReason.NEEDS_INPUT)
+            if is_blocked
+            else m.ScopeStatusChanged(status=m.ScopeStatus.RUNNING)
+        )
         return [ScopedEvent(voice.scope_id, changed)]
 
-    def _close(self, voice: LoopState, stop_reason: StopReason = StopReason.END_TURN) -> list[BackendEvent]:
+    def _close(self, voice: LoopState, stop_reason: m.StopReason = m.StopReason.END_TURN) -> list[BackendEvent]:
         """A sub-agent's work is done, and that of those it called."""
         voice.is_open = False
         said = [event for child in list(self._voices.values()) if child.is_open and child.parent == voice.scope_id
@@ -144,7 +134,7 @@ class Loops:
         said += self._finish(voice)
         return [
             *said,
-            ScopedEvent(voice.scope_id, ScopeStatusChanged(status=ScopeStatus.ENDED, stop_reason=stop_reason)),
+            ScopedEvent(voice.scope_id, m.ScopeStatusChanged(status=m.ScopeStatus.ENDED, stop_reason=stop_reason)),
         ]
 
     # -- messages -------------------------------------------------------------------------------------------------
@@ -153,15 +143,15 @@ class Loops:
         """A turn is a message; one of the same voice that is not over has said all it can."""
         voice = turn.voice
         before = self._turns.get(voice.turn_id)
-        said = self._finish(voice, stop_reason_of(before) if before else StopReason.END_TURN)
+        said = self._finish(voice, stop_reason_of(before) if before else m.StopReason.END_TURN)
         voice.turn_id, voice.assembler.broken_calls = turn.turn_id, []
-        role = meanings().role.get(text(body.get("role")), Role.ASSISTANT)
+        role = meanings().role.get(text(body.get("role")), m.Role.ASSISTANT)
         model, window = optional_text(body.get("model")), optional_number(body.get("context_window"))
         return [*said, voice.assembler.writer.start_message(role=role, model=model, context_window=window)]
 
     def _finish(
-        self, voice: LoopState, stop_reason: StopReason = StopReason.END_TURN, usage: Usage = NO_USAGE,
-        outcome: Outcome = Outcome.COMPLETED, duration_ms: int = 0,
+        self, voice: LoopState, stop_reason: m.StopReason = m.StopReason.END_TURN, usage: m.Usage = NO_USAGE,
+        outcome: m.Outcome = m.Outcome.COMPLETED, duration_ms: int = 0,
     ) -> list[BackendEvent]:
         """The end of the message that is open; how long it took is the server's to say."""
         voice.owed += usage
@@ -169,18 +159,18 @@ class Loops:
             return []
         usage, voice.owed, message_id = voice.owed, NO_USAGE, voice.assembler.writer.message_id
         *said, _ = voice.assembler.finish(stop_reason, usage, outcome)
-        ended = MessageEnded(
+        ended = m.MessageEnded(
             message_id=message_id, outcome=outcome, stop_reason=stop_reason, usage=usage, duration_ms=duration_ms,
         )
         return [*said, voice.assembler.writer.emit(ended)]
 
 
-def stop_reason_of(turn: DecodedTurn) -> StopReason:
-    return StopReason.TOOL_USE if turn.is_calling else StopReason.END_TURN
+def stop_reason_of(turn: DecodedTurn) -> m.StopReason:
+    return m.StopReason.TOOL_USE if turn.is_calling else m.StopReason.END_TURN
 
 
-def read_usage(turn: dict[str, Any]) -> Usage:
+def read_usage(turn: dict[str, Any]) -> m.Usage:
     told = turn.get("usage")
     if not isinstance(told, dict):
         return NO_USAGE
-    return Usage(input_tokens=number(told.get("input_tokens")), output_tokens=number(told.get("output_tokens")))
+    return m.Usage(input_tokens=number(told.get("input_tokens")), output_tokens=number(told.get("output_tokens")))

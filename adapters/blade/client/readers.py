@@ -9,24 +9,9 @@ from typing import Any
 
 import msgspec
 
+import gateway.model as m
 from adapters.blade.wire import BlockType
 from gateway.errors import BackendFailed
-from gateway.model import (
-    AnyPart,
-    CompactionTrigger,
-    Content,
-    DataPart,
-    FaultCode,
-    FilePart,
-    ImagePart,
-    NoticeLevel,
-    Outcome,
-    Role,
-    SessionStatus,
-    StopReason,
-    TextPart,
-    ToolStatus,
-)
 from mappings.language import Table, builtin_table
 
 
@@ -34,13 +19,13 @@ from mappings.language import Table, builtin_table
 class Meanings:
     """What each word of the wire stands for; where several would be spelled so, the likeliest."""
 
-    outcome: dict[str, Outcome]
-    stop_reason: dict[str, StopReason]
-    tool_status: dict[str, ToolStatus]
-    role: dict[str, Role]
-    level: dict[str, NoticeLevel]
-    trigger: dict[str, CompactionTrigger]
-    fault: dict[str, FaultCode]
+    outcome: dict[str, m.Outcome]
+    stop_reason: dict[str, m.StopReason]
+    tool_status: dict[str, m.ToolStatus]
+    role: dict[str, m.Role]
+    level: dict[str, m.NoticeLevel]
+    trigger: dict[str, m.CompactionTrigger]
+    fault: dict[str, m.FaultCode]
     paused: str
     streaming: str
     failed: str
@@ -52,18 +37,18 @@ class Meanings:
 def meanings() -> Meanings:
     table = _builtin_table()
     return Meanings(
-        outcome=table.meanings("outcome", Outcome),
-        stop_reason=table.meanings("stop_reason", StopReason, StopReason.END_TURN, StopReason.ERROR),
-        tool_status=table.meanings("tool_status", ToolStatus, ToolStatus.RUNNING),
-        role=table.meanings("role", Role, Role.SYSTEM),
-        level=table.meanings("level", NoticeLevel),
-        trigger=table.meanings("trigger", CompactionTrigger),
-        fault=table.meanings("fault", FaultCode),
-        paused=table.word("session_status@turn", SessionStatus.SUSPENDED),
-        streaming=table.word("session_status@turn", SessionStatus.RUNNING),
-        failed=table.word("outcome", Outcome.FAILED),
-        session_running=table.word("session_status", SessionStatus.RUNNING),
-        session_waiting=table.word("session_status", SessionStatus.SUSPENDED),
+        outcome=table.meanings("outcome", m.Outcome),
+        stop_reason=table.meanings("stop_reason", m.StopReason, m.StopReason.END_TURN, m.StopReason.ERROR),
+        tool_status=table.meanings("tool_status", m.ToolStatus, m.ToolStatus.RUNNING),
+        role=table.meanings("role", m.Role, m.Role.SYSTEM),
+        level=table.meanings("level", m.NoticeLevel),
+        trigger=table.meanings("trigger", m.CompactionTrigger),
+        fault=table.meanings("fault", m.FaultCode),
+        paused=table.word("session_status@turn", m.SessionStatus.SUSPENDED),
+        streaming=table.word("session_status@turn", m.SessionStatus.RUNNING),
+        failed=table.word("outcome", m.Outcome.FAILED),
+        session_running=table.word("session_status", m.SessionStatus.RUNNING),
+        session_waiting=table.word("session_status", m.SessionStatus.SUSPENDED),
     )
 
 
@@ -117,7 +102,7 @@ PAGE_BLOCKS = {str(BlockType.TOOL_BRIDGE): "bridge", str(BlockType.TOOL_UI): "ui
 """The blocks that repeat what a result hands to the page, and its word for it."""
 
 
-def read_result(value: Any) -> tuple[Content, dict[str, Any] | None]:
+def read_result(value: Any) -> tuple[m.Content, dict[str, Any] | None]:
     """The content of a result and its meta."""
     if not isinstance(value, dict) or not isinstance(value.get(META), dict):
         return _read_content(value), None
@@ -125,7 +110,7 @@ def read_result(value: Any) -> tuple[Content, dict[str, Any] | None]:
     return _read_content(rest["content"] if list(rest) == ["content"] else rest or None), value[META]
 
 
-def _read_content(value: Any) -> Content:
+def _read_content(value: Any) -> m.Content:
     if value is None or isinstance(value, str):
         return value or ""
     if isinstance(value, list):
@@ -135,17 +120,17 @@ def _read_content(value: Any) -> Content:
     return msgspec.json.encode(value).decode()
 
 
-def _read_part(item: Any) -> AnyPart | None:
+def _read_part(item: Any) -> m.AnyPart | None:
     """One part as the table spells it; None for anything else."""
     if not isinstance(item, dict):
         return None
     match item:
         case {"type": "text", "text": str(text)}:
-            return TextPart(text=text)
+            return m.TextPart(text=text)
         case {"type": "image_url", "image_url": {"url": str(url)}}:
-            return ImagePart(url=url)
+            return m.ImagePart(url=url)
         case {"type": "file", "name": str(name)}:
-            return FilePart(name=name, file_id=optional_text(item.get("file_id")), url=optional_text(item.get("url")))
+            return m.FilePart(name=name, file_id=optional_text(item.get("file_id")), url=optional_text(item.get("url")))
         case {"type": str(kind), "content": content}:
-            return DataPart(type=kind, content=content)
+            return m.DataPart(type=kind, content=content)
     return None

@@ -14,10 +14,10 @@ import aiohttp
 from msgspec.structs import replace as replace_fields
 from yarl import URL
 
+import gateway.model as m
 from gateway.client import HttpClient, parse_timestamp
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, ServerUnreachable, TimedOut
 from gateway.ids import make_mint
-from gateway.model import AgentCapabilities, AgentCard, Answer, Compact, SendMessage, SessionCompacted, Settings
 from gateway.ports import (
     DecodedItem,
     NewRemoteSession,
@@ -42,7 +42,7 @@ PAGE = 100
 """So many sessions are asked for at once."""
 NOT_SERVED_STATUSES = (404, 405, 501)
 DEFAULT_AGENT = "blade"
-DEFAULT_SETTINGS = Settings()
+DEFAULT_SETTINGS = m.Settings()
 
 
 @dataclass(slots=True)
@@ -87,18 +87,18 @@ class Remote:
 
     # -- beside chats ---------------------------------------------------------------------------------------------
 
-    async def about(self) -> AgentCard:
+    async def about(self) -> m.AgentCard:
         """Blade tells of models and a version, and of nothing else."""
         told = await self._asked("/config/models")
         version = await self._asked("/version")
         model = optional_text(told.get("default"))
         named = [one for one in told.get("models") or () if isinstance(one, dict) and one.get("id") == model]
-        return AgentCard(
+        return m.AgentCard(
             name=self._agent or DEFAULT_AGENT,
             model=model,
             title=optional_text(named[0].get("name")) if named else None,
             version=text(version.get("version")) or "1.0.0",
-            capabilities=AgentCapabilities(images=("http", "data"), client_tools=False),
+            capabilities=m.AgentCapabilities(images=("http", "data"), client_tools=False),
         )
 
     async def _asked(self, path: str) -> dict[str, Any]:
@@ -151,11 +151,11 @@ class Remote:
     # -- chats ----------------------------------------------------------------------------------------------------
 
     async def start_turn(
-        self, session_id: str, command: SendMessage | Compact, settings: Settings = DEFAULT_SETTINGS,
+        self, session_id: str, command: m.SendMessage | m.Compact, settings: m.Settings = DEFAULT_SETTINGS,
     ) -> AsyncGenerator[DecodedItem, None]:
         known = self._session(session_id)
         known.hearing = Decoder(self._mint)
-        said = (("chat:compact", {"session_id": session_id}) if isinstance(command, Compact)
+        said = (("chat:compact", {"session_id": session_id}) if isinstance(command, m.Compact)
                 else ("chat:send", message_body(session_id, command, settings)))
         known.since = known.mark.turn
         known.place = replace(self._place, secrets=tuple(settings.secrets.values()))
@@ -164,7 +164,7 @@ class Remote:
                 yield heard
 
     async def answer(
-        self, session_id: str, answers: Sequence[tuple[RemoteAsk, Answer]],
+        self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]],
     ) -> AsyncGenerator[DecodedItem, None]:
         """One answer after the other, each a chat of its own; the last one goes on with what was interrupted."""
         known = self._session(session_id)
@@ -191,7 +191,7 @@ class Remote:
                     heard = await self._compacted(session_id, known, hearing, is_summed_up)
                 following.is_broken = hearing.fault is not None
                 for one in heard:
-                    is_summed_up = is_summed_up or isinstance(one, SessionCompacted)
+                    is_summed_up = is_summed_up or isinstance(one, m.SessionCompacted)
                     if isinstance(one, RemoteTurnEnd):
                         known.hearing = None
                         yield _redacted(one, place)

@@ -4,23 +4,8 @@ from typing import Any
 
 import orjson
 
+import gateway.model as m
 from adapters.blade import asks
-from gateway.model import (
-    Answer,
-    AnswerQuestion,
-    AnyPart,
-    DataPart,
-    FilePart,
-    ImagePart,
-    Permission,
-    ReturnResult,
-    SendMessage,
-    Settings,
-    TextPart,
-    Withdraw,
-    image_markdown,
-    text_of,
-)
 from gateway.ports import NewRemoteSession, RemoteAsk
 
 UNTITLED = "New conversation"
@@ -38,14 +23,14 @@ def session_body(opening: NewRemoteSession, agent: str | None) -> dict[str, Any]
     if agent is not None:
         body["solution_id"] = agent
     if settings.tools is not None:
-        denied = [name for name, permission in settings.tools.items() if permission is Permission.DENY]
+        denied = [name for name, permission in settings.tools.items() if permission is m.Permission.DENY]
         body["disable_tools"] = denied if len(denied) < len(settings.tools) else True
     return body
 
 
 # -- messages ---------------------------------------------------------------------------------------------------------
 
-def message_body(session_id: str, command: SendMessage, settings: Settings) -> dict[str, Any]:
+def message_body(session_id: str, command: m.SendMessage, settings: m.Settings) -> dict[str, Any]:
     """Options and secrets are what a chat runs with: the server keeps none of them with the session."""
     env = {**settings.options, **settings.secrets, **command.variables}
     body: dict[str, Any] = {
@@ -59,62 +44,62 @@ def message_body(session_id: str, command: SendMessage, settings: Settings) -> d
     return body
 
 
-def _message(command: SendMessage) -> str | list[dict[str, Any]]:
+def _message(command: m.SendMessage) -> str | list[dict[str, Any]]:
     content = command.content
     if isinstance(content, str):
         return content
     return [spelled for part in content if (spelled := _part(part)) is not None]
 
 
-def _part(part: AnyPart) -> dict[str, Any] | None:
+def _part(part: m.AnyPart) -> dict[str, Any] | None:
     """What Blade has no word for is named in words."""
     match part:
-        case TextPart(text=words):
+        case m.TextPart(text=words):
             return {"type": "text", "text": words}
-        case ImagePart(url=url) if url.startswith(("http:", "https:", "data:")):
+        case m.ImagePart(url=url) if url.startswith(("http:", "https:", "data:")):
             return {"type": "image_url", "image_url": {"url": url}}
-        case ImagePart():
-            return {"type": "text", "text": image_markdown(part)}
-        case FilePart(name=name, url=url):
+        case m.ImagePart():
+            return {"type": "text", "text": m.image_markdown(part)}
+        case m.FilePart(name=name, url=url):
             head, _, data = (url or "").partition(";base64,")
             if head.startswith("data:") and data:
                 return {"type": "file", "name": name, "data": data}
             return {"type": "text", "text": f"[{name}]({url})" if url else f"[{name}]"}
-        case DataPart(content=content):
+        case m.DataPart(content=content):
             return {"type": "text", "text": orjson.dumps(content).decode()}
     return None
 
 
 # -- answers ----------------------------------------------------------------------------------------------------------
 
-def answer_body(session_id: str, asked: RemoteAsk, answer: Answer) -> dict[str, Any]:
+def answer_body(session_id: str, asked: RemoteAsk, answer: m.Answer) -> dict[str, Any]:
     """An answer as picks and words; there is none that a server of Blade would leave open."""
     selections, custom = _picks(asked, answer)
     for number in range(len(asks.questions_of(asked.ask))):
         if not selections.get(str(number)) and not custom.get(str(number)):
             custom[str(number)] = _words_for(answer)
     return {
-        "session_id": session_id, "message": answer.message if isinstance(answer, AnswerQuestion) else "",
+        "session_id": session_id, "message": answer.message if isinstance(answer, m.AnswerQuestion) else "",
         "askuser_answer": {"tool_call_id": asked.ref, "selections": selections, "custom": custom},
     }
 
 
-def _picks(asked: RemoteAsk, answer: Answer) -> tuple[dict[str, list[int]], dict[str, str]]:
+def _picks(asked: RemoteAsk, answer: m.Answer) -> tuple[dict[str, list[int]], dict[str, str]]:
     """Nobody's answer to a yes or no is the no."""
     picked = asks.picks_of_answer(asked.ask, answer)
     if picked is None and asked.ask.kind in ("permission", "continuation"):
         return {asks.FIRST_QUESTION: [asks.NO]}, {}
     selections, custom = picked or ({}, {})
-    if isinstance(answer, ReturnResult) and answer.is_error:
-        custom = {asks.FIRST_QUESTION: f"Error: {text_of(answer.content) or NO_OUTPUT}"}
+    if isinstance(answer, m.ReturnResult) and answer.is_error:
+        custom = {asks.FIRST_QUESTION: f"Error: {m.text_of(answer.content) or NO_OUTPUT}"}
     return {number: list(picks) for number, picks in selections.items()}, dict(custom)
 
 
-def _words_for(answer: Answer) -> str:
+def _words_for(answer: m.Answer) -> str:
     match answer:
-        case AnswerQuestion(message=message) if message:
+        case m.AnswerQuestion(message=message) if message:
             return message
-        case ReturnResult():
+        case m.ReturnResult():
             return NO_OUTPUT
-        case Withdraw() | _:
+        case m.Withdraw() | _:
             return NO_ANSWER

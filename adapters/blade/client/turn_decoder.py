@@ -4,15 +4,15 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import gateway.model as m
 from adapters.blade.wire import BlockType
-from gateway.model import AnnotationTopic, BlockKind, CompactionTrigger, DataPart, Outcome, SessionCompacted, StopReason
 from gateway.ports import DecodedItem
 
 from .call_decoder import CallDecoder
 from .loops import DecodedTurn, read_usage, stop_reason_of
 from .readers import PAGE_BLOCKS, meanings, number, optional_text, require_name, require_object, require_objects, text
 
-TEXT_BLOCKS = {str(BlockType.TEXT): BlockKind.TEXT, str(BlockType.THINKING): BlockKind.THINKING}
+TEXT_BLOCKS = {str(BlockType.TEXT): m.BlockKind.TEXT, str(BlockType.THINKING): m.BlockKind.THINKING}
 CALL_BLOCKS = (BlockType.TOOL_USE, BlockType.TOOL_RESULT)
 
 
@@ -64,8 +64,8 @@ class TurnDecoder(CallDecoder):
             return said
         if body.get("memory_refs") and voice.assembler.writer.in_message:
             said += voice.assembler.end_texts()
-            said.append(voice.assembler.writer.annotate(AnnotationTopic.MEMORY_REFS, body["memory_refs"]))
-        outcome = meanings().outcome.get(status, Outcome.COMPLETED)
+            said.append(voice.assembler.writer.annotate(m.AnnotationTopic.MEMORY_REFS, body["memory_refs"]))
+        outcome = meanings().outcome.get(status, m.Outcome.COMPLETED)
         stop_reason, duration = _stop_reason(turn, status, outcome), number(body.get("duration_ms"))
         return [*said, *self._finish(voice, stop_reason, usage, outcome, duration)]
 
@@ -75,12 +75,12 @@ class TurnDecoder(CallDecoder):
             return []
         self._summaries.add(turn_id)
         preview = optional_text(body.get("summary_preview"))
-        return [SessionCompacted(
+        return [m.SessionCompacted(
             compaction_id=optional_text(body.get("compaction_id")) or turn_id,
             summary=text(body.get("summary_full")) or preview or "", preview=preview,
             archived=number(body.get("archived_count")), tokens_before=number(body.get("tokens_before")),
             tokens_after=number(body.get("tokens_after")),
-            trigger=meanings().trigger.get(text(body.get("trigger")), CompactionTrigger.AUTO),
+            trigger=meanings().trigger.get(text(body.get("trigger")), m.CompactionTrigger.AUTO),
         )]
 
     # -- patches --------------------------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ class TurnDecoder(CallDecoder):
             return [] if turn.is_over else self._grown(turn, TEXT_BLOCKS[kind], change)
         return self._piece(turn, kind, change)
 
-    def _grown(self, turn: DecodedTurn, kind: BlockKind, change: dict[str, Any]) -> list[DecodedItem]:
+    def _grown(self, turn: DecodedTurn, kind: m.BlockKind, change: dict[str, Any]) -> list[DecodedItem]:
         """Words by what is new of them; by the whole block where that shows that something was missed."""
         content, delta, place = change.get("content"), change.get("text_delta"), change.get("block_index")
         content = content if isinstance(content, str) else None
@@ -121,7 +121,7 @@ class TurnDecoder(CallDecoder):
         return self._words(turn, kind, content[turn.lengths[kind]:], is_new=False, place=place)
 
     def _words(
-        self, turn: DecodedTurn, kind: BlockKind, said: str, *, is_new: bool, place: Any = None
+        self, turn: DecodedTurn, kind: m.BlockKind, said: str, *, is_new: bool, place: Any = None
     ) -> list[DecodedItem]:
         if not said:
             return []
@@ -143,7 +143,7 @@ class TurnDecoder(CallDecoder):
             return []
         turn.is_calling = False
         about = call.made.call_id if call is not None and call.made is not None else block.get("tool_call_id")
-        part = DataPart(type=kind, content=block.get("content"), call_id=optional_text(about))
+        part = m.DataPart(type=kind, content=block.get("content"), call_id=optional_text(about))
         return [*turn.voice.assembler.data(part)]
 
     def _called(self, turn: DecodedTurn, change: dict[str, Any]) -> list[DecodedItem]:
@@ -162,7 +162,7 @@ class TurnDecoder(CallDecoder):
     def _catch_up(self, turn: DecodedTurn, body: dict[str, Any], *, final: bool = False) -> list[DecodedItem]:
         """What a whole turn has beyond what was told: words by their place among all words of their kind."""
         said: list[DecodedItem] = []
-        before, seen = Counter[BlockKind](), Counter[str]()
+        before, seen = Counter[m.BlockKind](), Counter[str]()
         calls = require_objects(body.get("tool_calls"), "the tool calls of a turn")
         known = {text(call.get("id")): call for call in calls}
         for block in require_objects(body.get("blocks"), "the blocks of a turn"):
@@ -184,10 +184,10 @@ class TurnDecoder(CallDecoder):
         return [*self._open(turn.voice), *said] if said else []  # its caller may have been told first to be done
 
 
-def _stop_reason(turn: DecodedTurn, status: str, outcome: Outcome) -> StopReason:
-    if outcome is not Outcome.COMPLETED:
-        return StopReason.ERROR if outcome is Outcome.FAILED else StopReason.INTERRUPTED
-    return StopReason.NEEDS_INPUT if status == meanings().paused and not turn.is_calling else stop_reason_of(turn)
+def _stop_reason(turn: DecodedTurn, status: str, outcome: m.Outcome) -> m.StopReason:
+    if outcome is not m.Outcome.COMPLETED:
+        return m.StopReason.ERROR if outcome is m.Outcome.FAILED else m.StopReason.INTERRUPTED
+    return m.StopReason.NEEDS_INPUT if status == meanings().paused and not turn.is_calling else stop_reason_of(turn)
 
 
 _PATCHES: dict[str, Callable[[TurnDecoder, DecodedTurn, dict[str, Any]], list[DecodedItem]]] = {

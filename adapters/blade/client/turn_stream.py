@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import aiohttp
 
+import gateway.model as m
 from gateway.errors import (
     BackendFailed,
     ConnectionLost,
@@ -16,7 +17,6 @@ from gateway.errors import (
     ServerUnreachable,
     TimedOut,
 )
-from gateway.model import FaultCode
 from gateway.ports import ParsedFrame
 
 from .readers import meanings, number, text
@@ -35,8 +35,8 @@ DELIVERY_SECONDS = 0.5
 """Seconds after which a message that was sent on a line that broke has arrived, or never will."""
 ALREADY_ACCEPTED_CODES = ("session_busy", "invalid_askuser_answer")
 """What is refused so the second time was taken the first time."""
-_ERRORS: dict[FaultCode, type[GatewayError]] = {
-    FaultCode.RATE_LIMITED: RateLimited, FaultCode.OVERLOADED: Overloaded, FaultCode.TIMEOUT: TimedOut,
+_ERRORS: dict[m.FaultCode, type[GatewayError]] = {
+    m.FaultCode.RATE_LIMITED: RateLimited, m.FaultCode.OVERLOADED: Overloaded, m.FaultCode.TIMEOUT: TimedOut,
 }
 
 
@@ -208,7 +208,7 @@ class TurnStream:
         if code in ALREADY_ACCEPTED_CODES and self._sends > 1:
             self._is_taken = True
             return
-        kind = _ERRORS.get(meanings().fault.get(code, FaultCode.BACKEND), BackendFailed)
+        kind = _ERRORS.get(meanings().fault.get(code, m.FaultCode.BACKEND), BackendFailed)
         raise kind(f"{self._place.name} refused: {said}")
 
     @property

@@ -5,10 +5,10 @@ from itertools import pairwise
 from math import inf
 from typing import Any
 
+import gateway.model as m
 from adapters.blade.server import history
 from gateway.http import Context, encode_array
 from gateway.json_values import EncodedArray
-from gateway.model import PRIVATE, Record, SessionRewound, SessionView
 from gateway.time_slices import SLICE_ITEMS, one_at_a_time, sliced
 from gateway.time_slices import next_slice as turn_of_work
 from mappings.language import Table
@@ -30,7 +30,7 @@ async def message_bodies(
 
 async def record_pages(
     context: Context, owner: str, session_id: str, upto: int | None = None,
-) -> AsyncIterator[Sequence[Record]]:
+) -> AsyncIterator[Sequence[m.Record]]:
     """The records of a session up to that one, a page at a time: a long log is never in memory as a whole."""
     after = 0
     while upto is None or after < upto:
@@ -45,15 +45,15 @@ async def record_pages(
 
 async def update_private(
     context: Context, owner: str, session_id: str, title: str | None = None, /, **kept: Any,
-) -> SessionView:
+) -> m.SessionView:
     """Put something beside the session that is Blade's alone; everybody who watches is told."""
     view = await context.sessions.get(owner, session_id)
     ours = view.private(context.dialect) | kept
-    private = view.metadata.get(PRIVATE, {}) | {context.dialect: ours}
-    return await context.sessions.update(owner, session_id, title=title, metadata={**view.metadata, PRIVATE: private})
+    private = view.metadata.get(m.PRIVATE, {}) | {context.dialect: ours}
+    return await context.sessions.update(owner, session_id, title=title, metadata={**view.metadata, m.PRIVATE: private})
 
 
-async def turns_of(pages: AsyncIterable[Sequence[Record]]) -> list[TurnEntry]:
+async def turns_of(pages: AsyncIterable[Sequence[m.Record]]) -> list[TurnEntry]:
     """All turns of a session, as they are by now."""
     ledger, turns = SessionProjection(), list[TurnEntry]()
     async for records in pages:
@@ -65,8 +65,8 @@ async def turns_of(pages: AsyncIterable[Sequence[Record]]) -> list[TurnEntry]:
     return turns
 
 
-async def _project(ledger: SessionProjection, record: Record, turns: list[TurnEntry]) -> None:
-    if isinstance(record.event, SessionRewound):
+async def _project(ledger: SessionProjection, record: m.Record, turns: list[TurnEntry]) -> None:
+    if isinstance(record.event, m.SessionRewound):
         while turns and turns[-1].seq > record.event.to_seq:
             turns.pop()
     before = len(turns)
@@ -77,7 +77,7 @@ async def _project(ledger: SessionProjection, record: Record, turns: list[TurnEn
                 await turn_of_work()
 
 
-async def messages_body(table: Table, pages: AsyncIterable[Sequence[Record]]) -> EncodedArray:
+async def messages_body(table: Table, pages: AsyncIterable[Sequence[m.Record]]) -> EncodedArray:
     """What GET …/messages answers with, each message encoded already."""
     return await encode_array(_listed(table, told) for told in await turns_of(pages))
 
@@ -87,7 +87,7 @@ def _listed(table: Table, told: TurnEntry) -> Any:
     return table.object(shape, turn=turn_body(table, told), failure=told.failure)
 
 
-async def history_body(table: Table, pages: AsyncIterable[Sequence[Record]], model: str | None) -> Any:
+async def history_body(table: Table, pages: AsyncIterable[Sequence[m.Record]], model: str | None) -> Any:
     """The turns as nodes, each under the one before it."""
     turns = await turns_of(pages)
     parents = {after.id: before.id for before, after in pairwise(turns)}

@@ -12,23 +12,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+import gateway.model as m
 from adapters.blade import wire
 from adapters.blade.asks import answer_bindings, picks_from_words, questions_of
 from adapters.blade.wire import ChatSend, FilePartIn
 from gateway.errors import Invalid, NotPending, Unsupported
-from gateway.model import (
-    AgentCapabilities,
-    AgentCard,
-    AnyCommand,
-    AnyPart,
-    Content,
-    FilePart,
-    ImagePart,
-    Interrupt,
-    OpenAsk,
-    SessionView,
-    TextPart,
-)
 from gateway.ports import ParsedFrame
 from mappings.language import Table
 
@@ -61,7 +49,7 @@ def has_content(body: wire.ChatSend) -> bool:
 
 
 # -- an answer --------------------------------------------------------------------------------------------------------
-def answer_of(body: wire.ChatSend, view: SessionView, table: Table) -> AnyCommand:
+def answer_of(body: wire.ChatSend, view: m.SessionView, table: Table) -> m.AnyCommand:
     """The command that settles the ask the answer is for; a refusal if there is none, or it does not fit."""
     answer = body.askuser_answer
     assert answer is not None
@@ -79,7 +67,7 @@ def answer_of(body: wire.ChatSend, view: SessionView, table: Table) -> AnyComman
     return table.command(f"answer.{found.ask.kind}", request_id=found.request_id, **given)
 
 
-def pending_ask(tool_call_id: str, view: SessionView) -> OpenAsk:
+def pending_ask(tool_call_id: str, view: m.SessionView) -> m.OpenAsk:
     """An ask goes by the call that shows it, which may be the call it is about."""
     asked = {wire_call_id(ask.request_id): ask for ask in view.asks.values()}
     called = {wire_call_id(ask.call_id): ask for ask in view.asks.values() if ask.call_id}
@@ -94,7 +82,7 @@ def _words(message: str | list[Any]) -> str:
 
 
 # -- a message --------------------------------------------------------------------------------------------------------
-def message_of(body: wire.ChatSend, content: Content, env: dict[str, str], table: Table) -> AnyCommand:
+def message_of(body: wire.ChatSend, content: m.Content, env: dict[str, str], table: Table) -> m.AnyCommand:
     return table.command(
         "chat.message", content=content, model=body.model, mode=body.mode, headless=bool(body.headless),
         schema=body.output_schema, variables=env | body.runtime_env,
@@ -123,7 +111,7 @@ def _decoded(part: wire.FilePartIn) -> bytes:
         raise Invalid(f"file '{part.name}': data is not base64", param="message") from None
 
 
-def content_of(message: str | list[Any], files: list[FilePart], card: AgentCard) -> Content:
+def content_of(message: str | list[Any], files: list[m.FilePart], card: m.AgentCard) -> m.Content:
     """The parts, each file in the place of its own data; a bare string stays one."""
     if isinstance(message, str):
         return message
@@ -131,32 +119,32 @@ def content_of(message: str | list[Any], files: list[FilePart], card: AgentCard)
     return tuple(_part(part, stored, card) for part in message)
 
 
-def _part(part: Any, stored: Iterator[FilePart], card: AgentCard) -> AnyPart:
+def _part(part: Any, stored: Iterator[m.FilePart], card: m.AgentCard) -> m.AnyPart:
     if isinstance(part, wire.TextPartIn):
-        return TextPart(text=part.text)
+        return m.TextPart(text=part.text)
     if isinstance(part, wire.FilePartIn):
         return next(stored)
     if not card.takes_image(part.image_url.url):
         kind = card.image_kind(part.image_url.url)
         raise Unsupported(f"agent '{card.name}' does not take images by {kind} address")
-    return ImagePart(url=part.image_url.url)
+    return m.ImagePart(url=part.image_url.url)
 
 
-ANY_AGENT = AgentCard(name="", capabilities=AgentCapabilities(images=("http", "data")))
+ANY_AGENT = m.AgentCard(name="", capabilities=m.AgentCapabilities(images=("http", "data")))
 """Whatever the agent was, it has taken what was sent."""
 
 
-def recorded_commands(frame: ParsedFrame, view: SessionView, table: Table) -> Sequence[AnyCommand]:
+def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: Table) -> Sequence[m.AnyCommand]:
     """The same over a socket and over HTTP."""
     body = frame.body if isinstance(frame.body, dict) else {}
     if frame.name == "chat:send" or (frame.name.startswith("POST ") and frame.name.endswith("/chat")):
         return _recorded_message(body, view, table)
     if frame.name == "chat:stop" or (frame.name.startswith("POST ") and frame.name.endswith("/stop")):
-        return [Interrupt()]
+        return [m.Interrupt()]
     return _recorded_turn(body, table) if frame.name == "turn:start" and body.get("role") == "user" else ()
 
 
-def _recorded_message(body: dict[str, Any], view: SessionView, table: Table) -> Sequence[AnyCommand]:
+def _recorded_message(body: dict[str, Any], view: m.SessionView, table: Table) -> Sequence[m.AnyCommand]:
     try:
         sent = ChatSend.model_validate(body)
     except ValidationError:
@@ -164,12 +152,12 @@ def _recorded_message(body: dict[str, Any], view: SessionView, table: Table) -> 
     if sent.askuser_answer is not None:
         return [answer_of(sent, view, table)]
     parts = sent.message if not isinstance(sent.message, str) else []
-    files = [FilePart(name=part.name) for part in parts if isinstance(part, FilePartIn)]
+    files = [m.FilePart(name=part.name) for part in parts if isinstance(part, FilePartIn)]
     content = content_of(sent.message, files, ANY_AGENT)
     return [message_of(sent, content, {}, table)] if has_content(sent) else ()
 
 
-def _recorded_turn(turn: dict[str, Any], table: Table) -> Sequence[AnyCommand]:
+def _recorded_turn(turn: dict[str, Any], table: Table) -> Sequence[m.AnyCommand]:
     blocks = turn.get("blocks") if isinstance(turn.get("blocks"), list) else []
     words = [block.get("content") for block in blocks or () if isinstance(block, dict) and block.get("type") == "text"]
     text = "\n".join(word for word in words if isinstance(word, str))

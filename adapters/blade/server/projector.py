@@ -5,8 +5,8 @@ from typing import Any
 
 import orjson
 
+import gateway.model as m
 from gateway.http import split_frame
-from gateway.model import NoticePosted, Outcome, Record, SessionCreated, StopReason, TurnEnded
 from mappings.language import Table
 
 from . import views
@@ -72,21 +72,21 @@ class Projector:
         due = self._ledger.deadline
         return None if due is None else due + TIMER_SLACK
 
-    def feed(self, record: Record) -> Frames:
+    def feed(self, record: m.Record) -> Frames:
         self._session_id = record.session_id
-        if type(record.event) is SessionCreated:
+        if type(record.event) is m.SessionCreated:
             self.skip(record)
             return NO_FRAMES
         frames = [self._say(cue, record) for cue in self._ledger.project(record)]
         return tuple(frames) if not self._raw else tuple(self._twice(frames))
 
-    def skip(self, record: Record) -> None:
+    def skip(self, record: m.Record) -> None:
         """Take in what a reader has had already: only the numbers of its events count.
 
         What was said elsewhere is history, not news, and has no numbers: there may be more of it than a record has.
         """
         for cue in self._ledger.project(record):
-            if type(record.event) is not SessionCreated:
+            if type(record.event) is not m.SessionCreated:
                 self._number(cue, record)
 
     def flush(self, now: float) -> Frames:
@@ -98,7 +98,7 @@ class Projector:
 
     # -- saying ---------------------------------------------------------------------------------------------------
 
-    def _say(self, cue: Cue, record: Record | None) -> bytes:
+    def _say(self, cue: Cue, record: m.Record | None) -> bytes:
         chat, number = self._ledger.chat, self._number(cue, record)
         names = {"session_id": self._session_id, "stream_sequence": number, "run_id": chat.run_id if chat else None}
         bind = _BINDINGS.get(cue.name)
@@ -108,7 +108,7 @@ class Projector:
         [frame] = self._speaker.cue(cue.name, None, names)
         return frame
 
-    def _number(self, cue: Cue, record: Record | None) -> int:
+    def _number(self, cue: Cue, record: m.Record | None) -> int:
         seq = cue.seq or (record.seq if record is not None else 0)
         self._last = max(self._last + 1, seq * NUMBERS_PER_RECORD)
         return self._last
@@ -142,7 +142,7 @@ class Projector:
         return {"status": views.turn_status(self._table, cue.turn)}
 
     def _notice(self, cue: Cue) -> dict[str, Any]:
-        event: NoticePosted = cue.names["event"]
+        event: m.NoticePosted = cue.names["event"]
         return {"topic": event.topic, "title": event.title, "detail": event.detail, "level": event.level}
 
     def _paused(self, cue: Cue) -> dict[str, Any]:
@@ -151,16 +151,16 @@ class Projector:
         return {"pause": pause, "result": None}
 
     def _over(self, cue: Cue) -> dict[str, Any]:
-        event: TurnEnded = cue.names["event"]
+        event: m.TurnEnded = cue.names["event"]
         return {"result": self._result(event), "stop_reason": self._stop(event), "duration_ms": event.duration_ms}
 
-    def _stop(self, event: TurnEnded) -> StopReason | None:
+    def _stop(self, event: m.TurnEnded) -> m.StopReason | None:
         """Why it ended; a failure has a word if there were too many steps, or the error of a tool was the end."""
         stop = event.stop_reason
-        has_word = stop is StopReason.MAX_STEPS or (stop is StopReason.ERROR and self._ledger.has_failed_tool)
-        return stop if has_word or event.outcome is not Outcome.FAILED else None
+        has_word = stop is m.StopReason.MAX_STEPS or (stop is m.StopReason.ERROR and self._ledger.has_failed_tool)
+        return stop if has_word or event.outcome is not m.Outcome.FAILED else None
 
-    def _result(self, event: TurnEnded) -> Any:
+    def _result(self, event: m.TurnEnded) -> Any:
         """What a headless chat ends with: the agent's last words, the value that was asked for, or what went wrong."""
         chat, table = self._ledger.chat, self._table
         if chat is None or not chat.headless or event.outcome == "interrupted":

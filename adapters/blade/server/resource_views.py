@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from posixpath import normpath
 from typing import Any
 
-from gateway.model import AnyEvent, Checkpoint, InputAccepted, MessageStarted, SendMessage
+import gateway.model as m
 from gateway.ports import IssuedKey
 from gateway.resources import SessionArchive, StoredMemory, StoredRun, StoredTask, WorkspaceItem
 from mappings.language import Table
@@ -102,7 +102,7 @@ def item_body(table: Table, found: WorkspaceItem, folder: str) -> Any:
 # -- checkpoints ------------------------------------------------------------------------------------------------------
 
 def checkpoint_body(
-    table: Table, checkpoint_id: str, mark: Checkpoint, message_id: str | None, preview: str, leaf_id: str,
+    table: Table, checkpoint_id: str, mark: m.Checkpoint, message_id: str | None, preview: str, leaf_id: str,
 ) -> Any:
     return table.object(
         "checkpoint", checkpoint_id=checkpoint_id, leaf_id=leaf_id,
@@ -122,9 +122,9 @@ def import_preview_body(table: Table, found: SessionArchive) -> Any:
     )
 
 
-def _is_message(event: AnyEvent) -> bool:
-    return isinstance(event, MessageStarted) or (
-        isinstance(event, InputAccepted) and isinstance(event.command, SendMessage)
+def _is_message(event: m.AnyEvent) -> bool:
+    return isinstance(event, m.MessageStarted) or (
+        isinstance(event, m.InputAccepted) and isinstance(event.command, m.SendMessage)
     )
 
 

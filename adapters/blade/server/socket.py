@@ -8,12 +8,12 @@ from typing import Any
 
 import orjson
 
+import gateway.model as m
 from adapters.blade.wire import ChatSend, Subscribe
 from gateway.client import replace_lone_surrogates_in_steps
 from gateway.errors import Busy, Conflict, GatewayError, Invalid, NotFound, OutcomeUnknown, TooLarge
 from gateway.http import Context, DeferredAck, SocketIOClient, dumps, split_frame, validate
 from gateway.json_values import Steps, read_json_in_steps
-from gateway.model import SECRETS, FilePart, SessionStatus, SessionView
 from gateway.ports import Receipt, StreamSlot
 from gateway.time_slices import next_slice
 
@@ -77,12 +77,12 @@ class ChatSocket:
     async def stop(self, peer: SocketIOClient, said: dict[str, Any]) -> Any:
         session_id, context = _session_id_of(said), self.context
         view = await context.sessions.get(peer.owner, session_id)
-        if view.status is SessionStatus.IDLE or not await self._is_under_way(view, said.get("chat_run_id")):
+        if view.status is m.SessionStatus.IDLE or not await self._is_under_way(view, said.get("chat_run_id")):
             return context.table.object("ack.idle", session_id=session_id)
         await context.sessions.submit(peer.owner, session_id, [context.table.command("chat.stop")])
         return context.table.object("ack.stopped", session_id=session_id)
 
-    async def _is_under_way(self, view: SessionView, run_id: Any) -> bool:
+    async def _is_under_way(self, view: m.SessionView, run_id: Any) -> bool:
         """Whether a client means a chat of the turn that runs or waits; one that names none does."""
         if run_id is None:
             return True
@@ -122,15 +122,15 @@ class ChatSocket:
                 return await context.sessions.submit(owner, session_id, [command])
             except (Invalid, Conflict) as error:
                 raise WrongAnswer(error) from None
-        if view.status is SessionStatus.RUNNING:
+        if view.status is m.SessionStatus.RUNNING:
             raise Busy("Session already has an active chat")
         await context.check_message_addresses(inbound.image_addresses(body.message))
-        files: list[FilePart] = []
+        files: list[m.FilePart] = []
         try:
             for upload in inbound.uploads_of(body.message):
                 files.append(await self._store(owner, upload))  # noqa: PERF401  # what is stored is known if one fails
             content = inbound.content_of(body.message, files, context.agent_of(view))
-            env = view.private(context.dialect).get(SECRETS, {})
+            env = view.private(context.dialect).get(m.SECRETS, {})
             message = inbound.message_of(body, content, env, context.table)
             return await context.sessions.submit(owner, session_id, [message])
         except OutcomeUnknown:
@@ -141,7 +141,7 @@ class ChatSocket:
                 await context.files.remove(str(file.file_id))
             raise
 
-    async def _store(self, owner: str, upload: inbound.Upload) -> FilePart:
+    async def _store(self, owner: str, upload: inbound.Upload) -> m.FilePart:
         """A file is kept by the house and passed on by its id."""
         context = self.context
         context.files.check_media_type(upload.media_type)
@@ -153,7 +153,7 @@ class ChatSocket:
         except BaseException:
             await context.files.remove(stored.file_id)
             raise
-        return FilePart(name=upload.name, file_id=stored.file_id, media_type=upload.media_type, size=stored.size)
+        return m.FilePart(name=upload.name, file_id=stored.file_id, media_type=upload.media_type, size=stored.size)
 
     async def _follow(self, peer: SocketIOClient, session_id: str, manner: str, after: int | None = None) -> None:
         """From now on; or from where the client left off, which is a number of an event it has had."""

@@ -3,31 +3,9 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import gateway.model as m
 from adapters.blade.asks import is_ask_call
 from adapters.blade.wire import BlockType
-from gateway.model import (
-    ROOT,
-    AnnotationTopic,
-    BlockDelta,
-    BlockEnded,
-    BlockKind,
-    MessageAnnotated,
-    MessageEnded,
-    MessageStarted,
-    Outcome,
-    Record,
-    Role,
-    ScopeOpened,
-    ScopeStatus,
-    ScopeStatusChanged,
-    SessionStatus,
-    StopReason,
-    ToolCall,
-    ToolReturned,
-    ToolStatus,
-    ToolStatusChanged,
-    image_markdown,
-)
 
 from .turn_state import (
     Loop,
@@ -70,7 +48,7 @@ class TurnProjection:
         self.last_words = ""
         self.has_failed_tool = False
         """Whether the last thing the agent had was the error of a tool."""
-        self._loops: dict[str, Loop] = {ROOT: Loop()}
+        self._loops: dict[str, Loop] = {m.ROOT: Loop()}
         self._turns: dict[str, TurnEntry] = {}
         self._callers: dict[str, TurnEntry] = {}
         self._calls: dict[str, TurnCall] = {}
@@ -80,7 +58,7 @@ class TurnProjection:
 
     def _forget(self) -> None:
         """The turn of the house is over, and with it all that could still change."""
-        self._turns, self._callers, self._calls, self._loops = {}, {}, {}, {ROOT: Loop()}
+        self._turns, self._callers, self._calls, self._loops = {}, {}, {}, {m.ROOT: Loop()}
 
     # -- words held back ------------------------------------------------------------------------------------------
 
@@ -109,7 +87,7 @@ class TurnProjection:
 
     # -- turns ----------------------------------------------------------------------------------------------------
 
-    def _entry(self, key: str, record: Record, role: Role, scope_id: str | None = None) -> TurnEntry:
+    def _entry(self, key: str, record: m.Record, role: m.Role, scope_id: str | None = None) -> TurnEntry:
         scope_id = scope_id or record.scope_id
         loop = self._loops.get(scope_id) or Loop()
         turn = TurnEntry(key, self.entries, loop, scope_id, role, record.at, record.seq)
@@ -119,11 +97,11 @@ class TurnProjection:
 
     def _whole(self, turn: TurnEntry, blocks: list[TurnBlock]) -> Cues:
         """A turn that is over as soon as it is there."""
-        turn.blocks, turn.state, turn.closed = blocks, Outcome.COMPLETED, True
+        turn.blocks, turn.state, turn.closed = blocks, m.Outcome.COMPLETED, True
         yield Cue("turn.opened", turn)
         yield from self._end(turn)
 
-    def _message(self, record: Record, event: MessageStarted) -> Cues:
+    def _message(self, record: m.Record, event: m.MessageStarted) -> Cues:
         for turn in list(self._turns.values()):  # the agent goes on: what was cancelled did not end the turn
             if turn.scope_id == record.scope_id and not turn.closed and not turn.waiting and turn.message_outcome:
                 yield from self._close(turn, turn.message_outcome, record)
@@ -133,23 +111,23 @@ class TurnProjection:
         self._turns[event.message_id] = turn
         yield Cue("turn.opened", turn)
 
-    def _annotated(self, record: Record, event: MessageAnnotated) -> Cues:
-        if event.topic is AnnotationTopic.MEMORY_REFS and (turn := self._turns.get(event.message_id)):
+    def _annotated(self, record: m.Record, event: m.MessageAnnotated) -> Cues:
+        if event.topic is m.AnnotationTopic.MEMORY_REFS and (turn := self._turns.get(event.message_id)):
             turn.memory_refs = event.content
         return iter(())
 
-    def _spoken(self, record: Record, event: MessageEnded) -> Cues:
+    def _spoken(self, record: m.Record, event: m.MessageEnded) -> Cues:
         turn = self._turns[event.message_id]
         turn.usage, turn.duration_ms, turn.message_outcome = event.usage, event.duration_ms, event.outcome
         if not turn.waiting:
             yield from self._close(turn, event.outcome, record)
 
-    def _close(self, turn: TurnEntry, state: TurnStatus, record: Record) -> Cues:
+    def _close(self, turn: TurnEntry, state: TurnStatus, record: m.Record) -> Cues:
         yield from self._words(turn)
         turn.state, turn.closed = state, True
         turn.duration_ms = turn.duration_ms or round((record.at - turn.started_at) * 1000)
         turn.loop.last_words = turn.text or turn.loop.last_words
-        if turn.scope_id == ROOT and turn.text:
+        if turn.scope_id == m.ROOT and turn.text:
             self.last_words = turn.text
         yield from self._end(turn)
 
@@ -164,17 +142,17 @@ class TurnProjection:
 
     def _complete(self, turn: TurnEntry) -> Cues:
         """All that a turn waited for has come."""
-        turn.state = Outcome.COMPLETED
+        turn.state = m.Outcome.COMPLETED
         yield from self._patch("patch.status", turn)
         yield from self._end_again(turn)
 
     # -- blocks ---------------------------------------------------------------------------------------------------
 
-    def _delta(self, record: Record, event: BlockDelta) -> Cues:
-        if event.kind is not BlockKind.TOOL_USE and event.delta:
+    def _delta(self, record: m.Record, event: m.BlockDelta) -> Cues:
+        if event.kind is not m.BlockKind.TOOL_USE and event.delta:
             yield from self._grow(self._turns[event.message_id], event.kind, event.delta, record)
 
-    def _grow(self, turn: TurnEntry, kind: BlockKind, words: str, record: Record) -> Cues:
+    def _grow(self, turn: TurnEntry, kind: m.BlockKind, words: str, record: m.Record) -> Cues:
         if turn.growing is not None and turn.growing.type != kind:
             yield from self._words(turn)
         if not turn.held:
@@ -183,10 +161,10 @@ class TurnProjection:
         if turn.is_much or turn.due <= record.at:
             yield from self._words(turn)
 
-    def _block(self, record: Record, event: BlockEnded) -> Cues:
+    def _block(self, record: m.Record, event: m.BlockEnded) -> Cues:
         turn = self._turns[event.message_id]
         if event.image is not None:
-            yield from self._grow(turn, BlockKind.TEXT, image_markdown(event.image), record)
+            yield from self._grow(turn, m.BlockKind.TEXT, m.image_markdown(event.image), record)
         yield from self._words(turn)
         if event.data is not None:
             about = self._calls.get(event.data.call_id or "")
@@ -194,16 +172,16 @@ class TurnProjection:
         if event.call is not None and not event.torn:
             yield from self._make(turn, event.call.call_id, self._call(event.call, record.scope_id))
 
-    def _call(self, made: ToolCall, scope_id: str) -> TurnCall:
+    def _call(self, made: m.ToolCall, scope_id: str) -> TurnCall:
         """A call that puts questions to a person waits for them from the start."""
         call = TurnCall(wire_call_id(made.call_id), made.name, made.display_name, made.input)
         if is_ask_call(made):
-            call.status, call.loop = ToolStatus.AWAITING_INPUT, self._child(scope_id)
+            call.status, call.loop = m.ToolStatus.AWAITING_INPUT, self._child(scope_id)
         return call
 
     def _child(self, scope_id: str) -> Loop | None:
         """The loop of a sub-agent; the agent itself has no need to be named."""
-        return self._loops.get(scope_id) if scope_id != ROOT else None
+        return self._loops.get(scope_id) if scope_id != m.ROOT else None
 
     def _piece(self, turn: TurnEntry, block: TurnBlock) -> Cues:
         yield from self._words(turn)
@@ -213,7 +191,7 @@ class TurnProjection:
 
     # -- sub-agents -----------------------------------------------------------------------------------------------
 
-    def _forked(self, record: Record, event: ScopeOpened) -> Cues:
+    def _forked(self, record: m.Record, event: m.ScopeOpened) -> Cues:
         """A sub-agent's turns stand below a call: the one that brought it about or, if there is none, one made here."""
         loop = self._loops[record.scope_id] = make_loop(record.scope_id, event.parent, event.call_id, event.title)
         if loop.call_id in self._calls:
@@ -221,34 +199,34 @@ class TurnProjection:
         turn = next((turn for turn in reversed(self._turns.values())
                      if turn.scope_id == event.parent and not turn.closed), None)
         if turn is None:
-            turn = self._turns[record.scope_id] = self._entry(record.scope_id, record, Role.ASSISTANT, event.parent)
-            turn.message_outcome = Outcome.COMPLETED
+            turn = self._turns[record.scope_id] = self._entry(record.scope_id, record, m.Role.ASSISTANT, event.parent)
+            turn.message_outcome = m.Outcome.COMPLETED
             yield Cue("turn.opened", turn)
         about = {"description": event.title or event.agent or "sub-agent"}
         yield from self._make(
             turn, loop.call_id, TurnCall(wire_call_id(loop.call_id), FORK_TOOL, input=about, is_synthetic=True)
         )
 
-    def _scope_status(self, record: Record, event: ScopeStatusChanged) -> Cues:
+    def _scope_status(self, record: m.Record, event: m.ScopeStatusChanged) -> Cues:
         """The call that was made for a sub-agent comes back when it and those it called have done their work."""
         scope_id, loop = record.scope_id, self._loops.get(record.scope_id)
-        if loop is None or event.status is not ScopeStatus.ENDED:
+        if loop is None or event.status is not m.ScopeStatus.ENDED:
             return
-        loop.ended = event.stop_reason or StopReason.END_TURN
+        loop.ended = event.stop_reason or m.StopReason.END_TURN
         while loop is not None and loop.ended and all(
-            other.ended for other in self._loops.values() if other.parent == scope_id and other.loop_id != ROOT
+            other.ended for other in self._loops.values() if other.parent == scope_id and other.loop_id != m.ROOT
         ):
             yield from self._come_back(loop, loop.ended, record)
             scope_id, loop = loop.parent, self._loops.get(loop.parent)
 
-    def _come_back(self, loop: Loop, stop_reason: StopReason, record: Record) -> Cues:
+    def _come_back(self, loop: Loop, stop_reason: m.StopReason, record: m.Record) -> Cues:
         call = self._calls.get(loop.call_id)
         if call is None or not call.is_synthetic or call.over:
             return
-        if stop_reason is StopReason.INTERRUPTED:
-            yield from self._set(loop.call_id, ToolStatus.CANCELLED)
-        is_error = stop_reason is StopReason.ERROR
-        yield from self._returned(record, ToolReturned(
+        if stop_reason is m.StopReason.INTERRUPTED:
+            yield from self._set(loop.call_id, m.ToolStatus.CANCELLED)
+        is_error = stop_reason is m.StopReason.ERROR
+        yield from self._returned(record, m.ToolReturned(
             call_id=loop.call_id, content=loop.last_words, is_error=is_error))
 
     # -- calls ----------------------------------------------------------------------------------------------------
@@ -265,43 +243,43 @@ class TurnProjection:
         turn.size += 2 * call.size
         yield from self._patch(cue, turn, call=call)
 
-    def _status(self, record: Record, event: ToolStatusChanged) -> Cues:
+    def _status(self, record: m.Record, event: m.ToolStatusChanged) -> Cues:
         """That a call waits for a person is told by what it asks."""
-        if event.status in (ToolStatus.PENDING, ToolStatus.RUNNING):
-            yield from self._set(event.call_id, ToolStatus.PENDING)
-        elif event.status is ToolStatus.CANCELLED:
+        if event.status in (m.ToolStatus.PENDING, m.ToolStatus.RUNNING):
+            yield from self._set(event.call_id, m.ToolStatus.PENDING)
+        elif event.status is m.ToolStatus.CANCELLED:
             yield from self._set(event.call_id, event.status)
 
-    def _set(self, key: str, status: ToolStatus, reference: QuestionReference | None = None) -> Cues:
+    def _set(self, key: str, status: m.ToolStatus, reference: QuestionReference | None = None) -> Cues:
         call, turn = self._calls.get(key), self._callers.get(key)
         if call is None or turn is None or call.status is status:
             return
-        if call.status is ToolStatus.AWAITING_INPUT and call.reference is None and status is ToolStatus.PENDING:
+        if call.status is m.ToolStatus.AWAITING_INPUT and call.reference is None and status is m.ToolStatus.PENDING:
             return  # a call that is itself the question
         yield from self._words(turn)
         call.status, call.reference = status, reference
         yield from self._patch("patch.call_status", turn, call=call)
 
-    def _returned(self, record: Record, event: ToolReturned) -> Cues:
+    def _returned(self, record: m.Record, event: m.ToolReturned) -> Cues:
         call, turn = self._calls.get(event.call_id), self._callers.get(event.call_id)
         if call is None or turn is None:
             return
         yield from self._words(turn)
         call.over = True
-        if call.status is not ToolStatus.CANCELLED:
+        if call.status is not m.ToolStatus.CANCELLED:
             self.has_failed_tool = event.is_error
-            call.status, call.reference = ToolStatus.ERROR if event.is_error else ToolStatus.DONE, None
+            call.status, call.reference = m.ToolStatus.ERROR if event.is_error else m.ToolStatus.DONE, None
             call.content, call.meta, call.duration_ms = event.content, page_meta(event.meta), event.duration_ms
             yield from self._about_call("patch.result", turn, call, BlockType.TOOL_RESULT)
             for block in meta_blocks(call):
                 yield from self._piece(turn, block)
         yield from self._settle(turn, record)
 
-    def _settle(self, turn: TurnEntry, record: Record) -> Cues:
+    def _settle(self, turn: TurnEntry, record: m.Record) -> Cues:
         """When all its calls have come back a turn is over; why they were cancelled is told by what follows."""
         if turn.message_outcome is None or turn.waiting:
             return
         if not turn.closed and not turn.was_cancelled:
             yield from self._close(turn, turn.message_outcome, record)
-        elif turn.closed and turn.state is SessionStatus.SUSPENDED and self.resumed:
+        elif turn.closed and turn.state is m.SessionStatus.SUSPENDED and self.resumed:
             yield from self._complete(turn)

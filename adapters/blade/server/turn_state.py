@@ -9,25 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
 
+import gateway.model as m
 from adapters.blade.wire import BLOCK_TYPES, BlockType
-from gateway.model import (
-    ROOT,
-    AnyPart,
-    BlockKind,
-    Content,
-    FilePart,
-    ImagePart,
-    Outcome,
-    Question,
-    Role,
-    SessionCompacted,
-    SessionStatus,
-    StopReason,
-    TextPart,
-    ToolStatus,
-    Usage,
-    image_markdown,
-)
 
 CONTEXT_WINDOW = 200_000
 """What a turn says of its model where the agent says nothing; Blade wants a number."""
@@ -39,7 +22,7 @@ PAUSE, LARGE_TURN = 0.05, 4096
 """The pause: 50 ms; longer, in proportion, in a turn of more than so many characters."""
 SILENCE_SECONDS = 1.0
 """What is less than that leaves when an agent falls silent; each time in a turn only after twice as long a silence."""
-TurnStatus = SessionStatus | Outcome
+TurnStatus = m.SessionStatus | m.Outcome
 """Running, suspended, or how it came out."""
 
 
@@ -60,13 +43,13 @@ def wire_call_id(house_id: str) -> str:
 class Loop:
     """Whose voice: the agent's own, or a sub-agent's with the call that brought it about."""
 
-    loop_id: str = ROOT
+    loop_id: str = m.ROOT
     fork: str | None = None
-    parent: str = ROOT
+    parent: str = m.ROOT
     title: str | None = None
     call_id: str = ""
     last_words: str = ""
-    ended: StopReason | None = None
+    ended: m.StopReason | None = None
 
 
 def make_loop(scope_id: str, parent: str, call_id: str | None, title: str | None) -> Loop:
@@ -101,10 +84,10 @@ class TurnCall:
     name: str
     title: str | None = None
     input: dict[str, Any] = field(default_factory=dict)
-    questions: tuple[Question, ...] | None = None
+    questions: tuple[m.Question, ...] | None = None
     loop: Loop | None = None
-    status: ToolStatus = ToolStatus.PENDING
-    content: Content | None = None
+    status: m.ToolStatus = m.ToolStatus.PENDING
+    content: m.Content | None = None
     meta: dict[str, Any] | None = None
     duration_ms: int | None = None
     reference: QuestionReference | None = None
@@ -126,23 +109,23 @@ class TurnEntry:
     sequence: int
     loop: Loop
     scope_id: str
-    role: Role
+    role: m.Role
     started_at: float
     seq: int = 0
-    state: TurnStatus = SessionStatus.RUNNING
+    state: TurnStatus = m.SessionStatus.RUNNING
     model: str | None = None
     context_window: int = CONTEXT_WINDOW
-    usage: Usage | None = None
+    usage: m.Usage | None = None
     duration_ms: int = 0
     blocks: list[TurnBlock] = field(default_factory=list)
     calls: dict[str, TurnCall] = field(default_factory=dict)
     memory_refs: Any = None
-    compaction: SessionCompacted | None = None
+    compaction: m.SessionCompacted | None = None
     archived: int = 0
     """How many turns a summary takes the place of."""
     failure: str | None = None
     patches: int = 0
-    message_outcome: Outcome | None = None
+    message_outcome: m.Outcome | None = None
     """How its message came out, once that is over; its calls may still be."""
     closed: bool = False
     ended_at: int = 0
@@ -171,11 +154,11 @@ class TurnEntry:
 
     @property
     def was_cancelled(self) -> bool:
-        return any(call.status is ToolStatus.CANCELLED for call in self.calls.values())
+        return any(call.status is m.ToolStatus.CANCELLED for call in self.calls.values())
 
     @property
     def text(self) -> str:
-        return "".join(block.content for block in self.blocks if block.type == BlockKind.TEXT)
+        return "".join(block.content for block in self.blocks if block.type == m.BlockKind.TEXT)
 
     # -- words ----------------------------------------------------------------------------------------------------
 
@@ -229,18 +212,18 @@ HTTP_ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 """How the address of a page begins that a browser loads."""
 
 
-def blocks_of_parts(parts: Iterable[AnyPart]) -> list[TurnBlock]:
+def blocks_of_parts(parts: Iterable[m.AnyPart]) -> list[TurnBlock]:
     """What a person said; Blade's turns have words only, so pictures and files are named."""
     return [block for part in parts if (block := _block_of_part(part)) is not None]
 
 
-def _block_of_part(part: AnyPart) -> TurnBlock | None:
+def _block_of_part(part: m.AnyPart) -> TurnBlock | None:
     match part:
-        case TextPart(text=text):
+        case m.TextPart(text=text):
             return TurnBlock(BlockType.TEXT, text) if text else None
-        case ImagePart(url=url):
-            return TurnBlock(BlockType.TEXT, "![image](data:)" if url.startswith("data:") else image_markdown(part))
-        case FilePart(name=name):
+        case m.ImagePart(url=url):
+            return TurnBlock(BlockType.TEXT, "![image](data:)" if url.startswith("data:") else m.image_markdown(part))
+        case m.FilePart(name=name):
             return TurnBlock(BlockType.TEXT, f"[{name}]")
     return None
 

@@ -5,9 +5,9 @@ from zlib import crc32
 
 import orjson
 
+import gateway.model as m
 from adapters.blade.wire import BlockType
 from gateway.json_values import JsonLimitExceeded, read_json
-from gateway.model import Outcome, Question, SessionView
 from mappings.language import Table
 
 from .turn_state import TurnBlock, TurnCall, TurnEntry
@@ -99,7 +99,7 @@ def turn_body(table: Table, told: TurnEntry) -> Any:
 
 
 def turn_status(table: Table, told: TurnEntry) -> str:
-    return table.word("outcome" if isinstance(told.state, Outcome) else "session_status@turn", told.state)
+    return table.word("outcome" if isinstance(told.state, m.Outcome) else "session_status@turn", told.state)
 
 
 def block_body(table: Table, one: TurnBlock) -> Any:
@@ -155,7 +155,7 @@ def arguments(table: Table, call: TurnCall) -> Any:
     return call.input
 
 
-def question_body(table: Table, asked: Question) -> Any:
+def question_body(table: Table, asked: m.Question) -> Any:
     options = [table.object("choice", choice=choice) for choice in asked.options]
     return table.object("question", question=asked, options=options)
 
@@ -197,7 +197,7 @@ def user_id_of(owner: str) -> str:
     return f"user_{owner or 'local'}"
 
 
-def session_body(table: Table, view: SessionView, model: str | None = None) -> Any:
+def session_body(table: Table, view: m.SessionView, model: str | None = None) -> Any:
     kept = view.private(table.dialect)
     return table.object(
         "session", id=view.session_id, intent=view.title or "", status=session_status(table, view),
@@ -209,13 +209,13 @@ def session_body(table: Table, view: SessionView, model: str | None = None) -> A
     )
 
 
-def session_status(table: Table, view: SessionView) -> str:
+def session_status(table: Table, view: m.SessionView) -> str:
     if view.status == "idle" and view.ended is not None:
         return table.word("outcome", view.ended.outcome)
     return table.word("session_status", view.status)
 
 
-def full_session_body(table: Table, view: SessionView, model: str | None = None) -> Any:
+def full_session_body(table: Table, view: m.SessionView, model: str | None = None) -> Any:
     kept = view.private(table.dialect)
     setup = {key: kept.get(key) for key in ("template_id", "primary_skill_id", "software_factory_id", "workspace_id")}
     return table.object(

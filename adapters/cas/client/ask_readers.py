@@ -3,21 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import gateway.model as m
 from adapters.cas.asks import CONTINUATION_TOOL, QUESTION_TOOL, ROLLBACK_TOOL
 from gateway.errors import BackendFailed
-from gateway.model import (
-    AnyAsk,
-    Choice,
-    ClientToolAsk,
-    ContinuationAsk,
-    Permission,
-    PermissionAsk,
-    Question,
-    QuestionAsk,
-    RollbackAsk,
-    ToolCall,
-    ToolOrigin,
-)
 from gateway.ports import RemoteAsk
 
 
@@ -27,13 +15,13 @@ class OpenAsks:
     def __init__(self) -> None:
         self._open: dict[str, RemoteAsk] = {}
 
-    def made(self, call: ToolCall, scope_id: str) -> None:
+    def made(self, call: m.ToolCall, scope_id: str) -> None:
         """A call was made: should the server wait for it, then for leave, or for the client to carry it out."""
-        is_client = call.origin is ToolOrigin.CLIENT
-        ask: AnyAsk = ClientToolAsk(call=call) if is_client else PermissionAsk(call=call)
+        is_client = call.origin is m.ToolOrigin.CLIENT
+        ask: m.AnyAsk = m.ClientToolAsk(call=call) if is_client else m.PermissionAsk(call=call)
         self._open[call.call_id] = RemoteAsk(ask=ask, ref=call.call_id, scope_id=scope_id)
 
-    def told(self, event_id: str, ask: AnyAsk, scope_id: str) -> None:
+    def told(self, event_id: str, ask: m.AnyAsk, scope_id: str) -> None:
         self._open[event_id] = RemoteAsk(ask=ask, ref=event_id, scope_id=scope_id)
 
     def settled(self, event_id: str) -> None:
@@ -58,37 +46,37 @@ class OpenAsks:
         return found
 
 
-def _may_wait(ask: AnyAsk) -> bool:
-    return not isinstance(ask, PermissionAsk) or ask.call.permission is Permission.ASK
+def _may_wait(ask: m.AnyAsk) -> bool:
+    return not isinstance(ask, m.PermissionAsk) or ask.call.permission is m.Permission.ASK
 
 
-def read_ask(call: ToolCall, calls: Sequence[ToolCall]) -> AnyAsk | None:
+def read_ask(call: m.ToolCall, calls: Sequence[m.ToolCall]) -> m.AnyAsk | None:
     """What a tool use asks that is an ask and no call; `calls` are those that have not come back."""
-    if call.origin is ToolOrigin.CLIENT:
+    if call.origin is m.ToolOrigin.CLIENT:
         return _read_question_ask(call, calls) if call.name == QUESTION_TOOL else _read_rollback(call)
     message, turn = call.input.get("message"), call.input.get("turn")
-    if call.name != CONTINUATION_TOOL or call.permission is not Permission.ASK or not isinstance(message, str):
+    if call.name != CONTINUATION_TOOL or call.permission is not m.Permission.ASK or not isinstance(message, str):
         return None
-    return ContinuationAsk(turn=turn if isinstance(turn, int) else 0, message=message)
+    return m.ContinuationAsk(turn=turn if isinstance(turn, int) else 0, message=message)
 
 
-def _read_question_ask(call: ToolCall, calls: Sequence[ToolCall]) -> QuestionAsk | None:
+def _read_question_ask(call: m.ToolCall, calls: Sequence[m.ToolCall]) -> m.QuestionAsk | None:
     """The questions; the call that brought them about is the last one of that name, if the agent has made one."""
     given = call.input.get("questions")
     if not isinstance(given, list) or not given or not all(map(_is_question, given)):
         return None
     cause = next((one for one in reversed(calls) if one.name == QUESTION_TOOL and one.input == call.input), None)
     cause = cause or next((one for one in reversed(calls) if one.name == QUESTION_TOOL), None)
-    return QuestionAsk(questions=tuple(map(_read_question, given)), call=cause)
+    return m.QuestionAsk(questions=tuple(map(_read_question, given)), call=cause)
 
 
 def _is_question(given: Any) -> bool:
     return isinstance(given, dict) and isinstance(given.get("question"), str)
 
 
-def _read_question(given: Mapping[str, Any]) -> Question:
+def _read_question(given: Mapping[str, Any]) -> m.Question:
     options = given.get("options")
-    return Question(
+    return m.Question(
         question=given["question"],
         header=_text_or_none(given.get("header")),
         multi_select=given.get("multiSelect") is True,
@@ -96,17 +84,17 @@ def _read_question(given: Mapping[str, Any]) -> Question:
     )
 
 
-def _read_choice(given: Any) -> Choice:
+def _read_choice(given: Any) -> m.Choice:
     if isinstance(given, dict):
-        return Choice(label=str(given.get("label") or ""), description=_text_or_none(given.get("description")))
-    return Choice(label=str(given))
+        return m.Choice(label=str(given.get("label") or ""), description=_text_or_none(given.get("description")))
+    return m.Choice(label=str(given))
 
 
-def _read_rollback(call: ToolCall) -> RollbackAsk | None:
+def _read_rollback(call: m.ToolCall) -> m.RollbackAsk | None:
     options = call.input.get("options")
     if call.name != ROLLBACK_TOOL or not isinstance(options, list) or not all(isinstance(one, dict) for one in options):
         return None
-    return RollbackAsk(
+    return m.RollbackAsk(
         task_id=str(call.input.get("task_id") or call.call_id), options=tuple(options),
         error=_text_or_none(call.input.get("error")), reason=_text_or_none(call.input.get("reason")),
     )

@@ -6,20 +6,10 @@ One turn of CAS as it is heard: its messages, calls and sub-agents, its faults, 
 from collections.abc import Callable
 from typing import Any
 
+import gateway.model as m
 from gateway.client import NO_USAGE
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
-from gateway.model import (
-    ROOT,
-    Fault,
-    FaultCode,
-    FaultRaised,
-    Outcome,
-    SessionCompacted,
-    SessionUpdated,
-    StopReason,
-    Usage,
-)
 from gateway.ports import DecodedItem, ParsedFrame, RemoteTurnEnd
 from gateway.ports import Decoder as DecoderPort
 
@@ -106,11 +96,11 @@ class Decoder(DecoderPort):
         return [*PREVIEW_STEPS[told.type](voice, told)]
 
     def end(self) -> list[DecodedItem]:
-        return [] if self._turn.over else self._turn.close(Outcome.COMPLETED, StopReason.END_TURN)
+        return [] if self._turn.over else self._turn.close(m.Outcome.COMPLETED, m.StopReason.END_TURN)
 
 
-OUTCOMES = {StopReason.INTERRUPTED: Outcome.INTERRUPTED, StopReason.ERROR: Outcome.FAILED,
-            StopReason.TIMEOUT: Outcome.FAILED}
+OUTCOMES = {m.StopReason.INTERRUPTED: m.Outcome.INTERRUPTED, m.StopReason.ERROR: m.Outcome.FAILED,
+            m.StopReason.TIMEOUT: m.Outcome.FAILED}
 UNFINISHED = "The turn ended before this call came back."
 EXHAUSTED = "retries_exhausted"
 
@@ -124,8 +114,8 @@ class TurnDecoder:
         """The server waits for answers."""
         self.over = False
         self._mint, self._tools = mint, ToolDecoder(self.threads)
-        self._usage = Usage()
-        self._fault: Fault | None = None
+        self._usage = m.Usage()
+        self._fault: m.Fault | None = None
 
     # -- its end --------------------------------------------------------------------------------------------------
 
@@ -138,30 +128,30 @@ class TurnDecoder:
         if why == "requires_action":
             asked = self._tools.asks.waiting(told.object("stop_reason").get("event_ids"))
             self.paused = True
-            return [*self.mentioned(), *self._finish_all(usage, Outcome.COMPLETED), *asked]
+            return [*self.mentioned(), *self._finish_all(usage, m.Outcome.COMPLETED), *asked]
         return self._end(self._stop(str(why)), usage)
 
-    def _stop(self, word: str) -> StopReason:
+    def _stop(self, word: str) -> m.StopReason:
         if word == EXHAUSTED or self._fault is not None:
-            return StopReason.ERROR
-        own = self.threads.voices[ROOT].stop_reason
-        meant = meanings().stops.get(word) or next((one for one in StopReason if one == word), StopReason.END_TURN)
-        silent = meant is StopReason.END_TURN and own not in (None, StopReason.TOOL_USE)
+            return m.StopReason.ERROR
+        own = self.threads.voices[m.ROOT].stop_reason
+        meant = meanings().stops.get(word) or next((one for one in m.StopReason if one == word), m.StopReason.END_TURN)
+        silent = meant is m.StopReason.END_TURN and own not in (None, m.StopReason.TOOL_USE)
         return own if silent and own else meant
 
-    def _end(self, stop: StopReason, usage: Usage = NO_USAGE) -> list[DecodedItem]:
-        outcome, fault = OUTCOMES.get(stop, Outcome.COMPLETED), self._fault
-        if outcome is Outcome.FAILED and fault is None:
-            fault = Fault(code=FaultCode.BACKEND, message="The server gave up the turn.")
+    def _end(self, stop: m.StopReason, usage: m.Usage = NO_USAGE) -> list[DecodedItem]:
+        outcome, fault = OUTCOMES.get(stop, m.Outcome.COMPLETED), self._fault
+        if outcome is m.Outcome.FAILED and fault is None:
+            fault = m.Fault(code=m.FaultCode.BACKEND, message="The server gave up the turn.")
         said = self.close(outcome, stop, usage)
         return [*said, RemoteTurnEnd(stop_reason=stop, outcome=outcome, fault=fault)]
 
     def _gone(self, told: ReceivedEvent) -> list[DecodedItem]:
         """The session is no more; whatever ran in it has ended with it."""
-        self._fault = Fault(code=FaultCode.BACKEND, message="The server has closed the session.")
-        return self._end(StopReason.ERROR)
+        self._fault = m.Fault(code=m.FaultCode.BACKEND, message="The server has closed the session.")
+        return self._end(m.StopReason.ERROR)
 
-    def close(self, outcome: Outcome, stop: StopReason, usage: Usage = NO_USAGE) -> list[DecodedItem]:
+    def close(self, outcome: m.Outcome, stop: m.StopReason, usage: m.Usage = NO_USAGE) -> list[DecodedItem]:
         said: list[DecodedItem] = [*self._finish_all(usage, outcome), *self._tools.answered()]
         said += [event for voice in self.threads.voices.values() for event in voice.abandoned(UNFINISHED)]
         said += self.threads.close(stop)
@@ -169,29 +159,29 @@ class TurnDecoder:
         self.over, self.paused, self._fault = True, False, None
         return said
 
-    def _finish_all(self, usage: Usage, outcome: Outcome) -> list[Any]:
+    def _finish_all(self, usage: m.Usage, outcome: m.Outcome) -> list[Any]:
         """Messages that no span has ended; what was spent and not told of is the agent's own."""
         voices = reversed(self.threads.voices.items())
         return [event for scope_id, voice in voices
-                for event in voice.finish(usage if scope_id == ROOT else NO_USAGE, outcome)]
+                for event in voice.finish(usage if scope_id == m.ROOT else NO_USAGE, outcome)]
 
     # -- the session ----------------------------------------------------------------------------------------------
 
     def _updated(self, told: ReceivedEvent) -> list[DecodedItem]:
         title = None if told.body.get("title") is None else told.text("title")
         metadata = None if told.body.get("metadata") is None else dict(told.object("metadata"))
-        return [] if title is None and metadata is None else [SessionUpdated(title=title, metadata=metadata)]
+        return [] if title is None and metadata is None else [m.SessionUpdated(title=title, metadata=metadata)]
 
     def _compacted(self, told: ReceivedEvent) -> list[DecodedItem]:
-        if self.threads.scope_of(told.text("session_thread_id")) != ROOT:
+        if self.threads.scope_of(told.text("session_thread_id")) != m.ROOT:
             return []
-        return [SessionCompacted(compaction_id=told.id or self._mint("cmp"), summary=told.text("summary"))]
+        return [m.SessionCompacted(compaction_id=told.id or self._mint("cmp"), summary=told.text("summary"))]
 
     def _failed(self, told: ReceivedEvent) -> list[DecodedItem]:
         """An error that ends the turn is told with its end; one that does not is told as soon as that is known."""
         fault, again = read_fault(told)
         if again:
-            return [FaultRaised(fault=fault)]
+            return [m.FaultRaised(fault=fault)]
         self._fault = fault
         return []
 
@@ -200,7 +190,7 @@ class TurnDecoder:
         if self._fault is None:
             return []
         fault, self._fault = self._fault, None
-        return [FaultRaised(fault=fault)]
+        return [m.FaultRaised(fault=fault)]
 
     def _broken(self, told: ReceivedEvent) -> list[DecodedItem]:
         fault, _ = read_fault(told)
@@ -218,7 +208,7 @@ class TurnDecoder:
             return []
         usage = read_usage(told.object("model_usage") or told.object("usage"))
         self._usage += usage
-        return [*voice.finish(usage, Outcome.FAILED if told.body.get("is_error") is True else Outcome.COMPLETED)]
+        return [*voice.finish(usage, m.Outcome.FAILED if told.body.get("is_error") is True else m.Outcome.COMPLETED)]
 
     def _message(self, told: ReceivedEvent) -> list[DecodedItem]:
         voice = self._speaking(told)

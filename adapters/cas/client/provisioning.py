@@ -11,10 +11,10 @@ from urllib.parse import quote
 import orjson
 import structlog
 
+import gateway.model as m
 from adapters.cas.wire import POLICIES, POLICY_WORDS
 from gateway.client import HttpClient
 from gateway.errors import BackendFailed
-from gateway.model import AgentCapabilities, AgentCard, AgentTool, Permission, Settings, ToolSpec
 
 OWN_MARK = "dragoman"
 """What is made here is called so, and has its digest under this name in its metadata."""
@@ -48,7 +48,7 @@ class AgentProvisioner:
         self._made, self._environment = {}, None
         return had
 
-    async def agent(self, settings: Settings) -> str | dict[str, Any]:
+    async def agent(self, settings: m.Settings) -> str | dict[str, Any]:
         """The agent as a new session names it."""
         own = agent_fields(settings, await self.own_tools() if _needs_own_tools(settings) else [])
         if self._named is not None:
@@ -115,7 +115,7 @@ class AgentProvisioner:
             self._environment = require_id(made, "an environment")
         return self._environment
 
-    async def card(self) -> AgentCard:
+    async def card(self) -> m.AgentCard:
         """The named agent, or the server's oldest; where it has none, its first model."""
         if self._named is not None:
             return read_agent_card(await self._asked_for())
@@ -124,7 +124,7 @@ class AgentProvisioner:
         if own is not None:
             return read_agent_card(own)
         model = await self._model(agents)
-        return AgentCard(name=model, model=model, capabilities=CAPABILITIES)
+        return m.AgentCard(name=model, model=model, capabilities=CAPABILITIES)
 
     async def listed(self, path: str, order: str = "asc", most: int | None = None) -> list[Mapping[str, Any]]:
         """All of a list or so many of it, oldest first or newest first."""
@@ -144,7 +144,7 @@ class AgentProvisioner:
 
 
 # -- settings → agent -------------------------------------------------------------------------------------------------
-def agent_fields(settings: Settings, own_tools: Sequence[Any] = ()) -> dict[str, Any]:
+def agent_fields(settings: m.Settings, own_tools: Sequence[Any] = ()) -> dict[str, Any]:
     """What the settings say of an agent; CAS has no options, so that those stay here.
 
     Tools of clients stand in one list with those of the agent. Where nothing was said of the latter they are said again
@@ -161,18 +161,18 @@ def agent_fields(settings: Settings, own_tools: Sequence[Any] = ()) -> dict[str,
     return {**own, "tools": [*(own_tools if settings.tools is None else [_toolset(settings.tools)]), *custom]}
 
 
-def changeable_fields(settings: Settings, own_tools: Sequence[Any] = ()) -> dict[str, Any]:
+def changeable_fields(settings: m.Settings, own_tools: Sequence[Any] = ()) -> dict[str, Any]:
     """What a session that is there already can still be told of its agent, all of it."""
     fields = agent_fields(settings, own_tools)
     return {"tools": fields.get("tools", [*own_tools]), "mcp_servers": fields.get("mcp_servers", [])}
 
 
-def _needs_own_tools(settings: Settings) -> bool:
+def _needs_own_tools(settings: m.Settings) -> bool:
     """Whether a list of tools has to be sent that nobody has said anything about."""
     return settings.tools is None and bool(settings.client_tools)
 
 
-def _toolset(tools: Mapping[str, Permission]) -> dict[str, Any]:
+def _toolset(tools: Mapping[str, m.Permission]) -> dict[str, Any]:
     configs = [
         {"name": name, "enabled": True, "permission_policy": {"type": POLICY_WORDS[permission]}}
         for name, permission in tools.items()
@@ -181,13 +181,13 @@ def _toolset(tools: Mapping[str, Permission]) -> dict[str, Any]:
 
 
 # -- agent → card -----------------------------------------------------------------------------------------------------
-CAPABILITIES = AgentCapabilities(images=("http", "data"), client_tools=True)
+CAPABILITIES = m.AgentCapabilities(images=("http", "data"), client_tools=True)
 
 
-def read_agent_card(agent: Mapping[str, Any]) -> AgentCard:
+def read_agent_card(agent: Mapping[str, Any]) -> m.AgentCard:
     name, version = agent.get("name"), agent.get("version")
     description, tools = agent.get("description"), agent.get("tools")
-    return AgentCard(
+    return m.AgentCard(
         name=name if isinstance(name, str) and name else require_id(agent, "an agent"),
         version=str(version) if isinstance(version, int | str) else "1",
         description=description if isinstance(description, str) and description else None, model=model_of(agent),
@@ -197,20 +197,20 @@ def read_agent_card(agent: Mapping[str, Any]) -> AgentCard:
     )
 
 
-def _tools(toolset: Mapping[str, Any]) -> list[AgentTool]:
+def _tools(toolset: Mapping[str, Any]) -> list[m.AgentTool]:
     """The tools that a toolset enables by name; what else it may have, nobody can know from here."""
     if toolset.get("type") != TOOLSET:
         return []
     configs = {config.get("name") or config.get("type"): config for config in toolset.get("configs") or ()
                if isinstance(config, dict)}
     names = toolset.get("enabled_tools") or [name for name, one in configs.items() if one.get("enabled") is not False]
-    return [AgentTool(spec=ToolSpec(name=name), permission=_permission(configs.get(name, {})))
+    return [m.AgentTool(spec=m.ToolSpec(name=name), permission=_permission(configs.get(name, {})))
             for name in names if isinstance(name, str)]
 
 
-def _permission(config: Mapping[str, Any]) -> Permission:
+def _permission(config: Mapping[str, Any]) -> m.Permission:
     policy = config.get("permission_policy")
-    return POLICIES.get(str(policy.get("type") if isinstance(policy, dict) else policy), Permission.ALLOW)
+    return POLICIES.get(str(policy.get("type") if isinstance(policy, dict) else policy), m.Permission.ALLOW)
 
 
 def model_of(agent: Mapping[str, Any]) -> str | None:
@@ -248,7 +248,7 @@ MAX_SESSIONS = 4096
 """So many sessions are remembered; to those forgotten everything is said once more."""
 FIXED_AGENT_STATUSES = (400, 403, 404, 405, 409, 422, 501)
 """How a server refuses that keeps a session's agent as it is."""
-DEFAULT_FIELDS = changeable_fields(Settings())
+DEFAULT_FIELDS = changeable_fields(m.Settings())
 
 
 class SyncedSettings:
@@ -258,14 +258,14 @@ class SyncedSettings:
         self._post, self._own_tools = post, own_tools
         self._said: dict[str, dict[str, Any]] = {}
 
-    def note(self, session_id: str, settings: Settings) -> None:
+    def note(self, session_id: str, settings: m.Settings) -> None:
         """The session was made with these."""
         self._said.pop(session_id, None)
         while len(self._said) >= MAX_SESSIONS:
             del self._said[next(iter(self._said))]
         self._said[session_id] = changeable_fields(settings)
 
-    async def bring(self, session_id: str, settings: Settings) -> None:
+    async def bring(self, session_id: str, settings: m.Settings) -> None:
         """Say what has changed; where nobody remembers what was, only what is out of the ordinary."""
         before, now = self._said.get(session_id, DEFAULT_FIELDS), changeable_fields(settings)
         changed = {name: value for name, value in now.items() if value != before[name]}

@@ -9,20 +9,8 @@ from enum import StrEnum
 from functools import cache
 from typing import Any, TypeVar
 
+import gateway.model as m
 from gateway.errors import BackendFailed
-from gateway.model import (
-    AnyPart,
-    Content,
-    Fault,
-    FaultCode,
-    FilePart,
-    ImagePart,
-    Permission,
-    ScopeStatus,
-    StopReason,
-    TextPart,
-    Usage,
-)
 from gateway.ports import ParsedFrame
 from mappings.language import Table, builtin_table
 
@@ -57,11 +45,11 @@ class ReceivedEvent:
             raise self.malformed(f"'{name}' is no object")
         return found
 
-    def content(self, name: str = "content") -> tuple[AnyPart, ...]:
+    def content(self, name: str = "content") -> tuple[m.AnyPart, ...]:
         """Content blocks, or a bare string; blocks of a kind that nobody knows say nothing."""
         found = self.body.get(name)
         if found is None or isinstance(found, str):
-            return (TextPart(text=found),) if found else ()
+            return (m.TextPart(text=found),) if found else ()
         if not isinstance(found, list) or not all(isinstance(block, dict) for block in found):
             raise self.malformed(f"'{name}' is no list of content blocks")
         return tuple(part for block in found for part in _read_parts(block))
@@ -70,19 +58,19 @@ class ReceivedEvent:
         return BackendFailed(f"the upstream sent '{self.type[:64]}' in a shape that cannot be: {why}")
 
 
-def _read_parts(block: Mapping[str, Any]) -> Iterable[AnyPart]:
+def _read_parts(block: Mapping[str, Any]) -> Iterable[m.AnyPart]:
     source = block.get("source")
     source = source if isinstance(source, dict) else {}
     kind, url, file_id = block.get("type"), _read_address(source), source.get("file_id")
     if kind == "text" and isinstance(block.get("text"), str):
-        yield TextPart(text=block["text"])
+        yield m.TextPart(text=block["text"])
     elif kind == "image" and url:
-        yield ImagePart(url=url, media_type=_text_or_none(source.get("media_type")))
+        yield m.ImagePart(url=url, media_type=_text_or_none(source.get("media_type")))
     elif kind == "document" and source.get("type") == "text" and isinstance(source.get("data"), str):
-        yield TextPart(text=source["data"])
+        yield m.TextPart(text=source["data"])
     elif kind in ("document", "image") and (url or _text_or_none(file_id)):
         name = _text_or_none(block.get("title")) or _text_or_none(file_id) or kind
-        yield FilePart(
+        yield m.FilePart(
             name=name, url=url, file_id=_text_or_none(file_id), media_type=_text_or_none(source.get("media_type"))
         )
 
@@ -97,38 +85,38 @@ def _text_or_none(found: Any) -> str | None:
     return found if isinstance(found, str) and found else None
 
 
-def simplified_content(parts: tuple[AnyPart, ...]) -> Content:
+def simplified_content(parts: tuple[m.AnyPart, ...]) -> m.Content:
     """Content as the house likes it: nothing but words is a bare string."""
     if len(parts) > 1:
         return parts
-    return parts[0].text if parts and isinstance(parts[0], TextPart) else parts or ""
+    return parts[0].text if parts and isinstance(parts[0], m.TextPart) else parts or ""
 
 
-def read_usage(told: Mapping[str, Any]) -> Usage:
+def read_usage(told: Mapping[str, Any]) -> m.Usage:
     """Tokens; what is missing or no number is none."""
     def count(name: str) -> int:
         found = told.get(name)
         return max(0, found) if isinstance(found, int) and not isinstance(found, bool) else 0
 
-    return Usage(
+    return m.Usage(
         input_tokens=count("input_tokens"), output_tokens=count("output_tokens"),
         cache_read_tokens=count("cache_read_input_tokens"), cache_write_tokens=count("cache_creation_input_tokens"),
     )
 
 
-def usage_difference(total: Usage, told: Usage) -> Usage:
+def usage_difference(total: m.Usage, told: m.Usage) -> m.Usage:
     """What of the total was not told yet."""
-    return Usage(**{name: max(0, getattr(total, name) - getattr(told, name)) for name in total.__struct_fields__})
+    return m.Usage(**{name: max(0, getattr(total, name) - getattr(told, name)) for name in total.__struct_fields__})
 
 
-def read_fault(told: ReceivedEvent) -> tuple[Fault, bool]:
+def read_fault(told: ReceivedEvent) -> tuple[m.Fault, bool]:
     """What a `session.error` tells, and whether the server tries again by itself."""
     error = told.object("error")
     status = error.get("retry_status")
     again = (status.get("type") if isinstance(status, dict) else status) == RETRYING
-    code = meanings().faults.get(str(error.get("type")), FaultCode.BACKEND)
+    code = meanings().faults.get(str(error.get("type")), m.FaultCode.BACKEND)
     message = _text_or_none(error.get("message")) or "The server tells of an error, and not of which."
-    return Fault(code=code, message=message, retryable=again or code.is_retryable), again
+    return m.Fault(code=code, message=message, retryable=again or code.is_retryable), again
 
 
 # -- the table, read from right to left -------------------------------------------------------------------------------
@@ -136,22 +124,22 @@ def read_fault(told: ReceivedEvent) -> tuple[Fault, bool]:
 class Meanings:
     """What the dialect's words mean to the house, where they mean one thing."""
 
-    permissions: Mapping[str, Permission]
-    stops: Mapping[str, StopReason]
-    message_stops: Mapping[str, StopReason]
-    scopes: Mapping[str, ScopeStatus]
-    faults: Mapping[str, FaultCode]
+    permissions: Mapping[str, m.Permission]
+    stops: Mapping[str, m.StopReason]
+    message_stops: Mapping[str, m.StopReason]
+    scopes: Mapping[str, m.ScopeStatus]
+    faults: Mapping[str, m.FaultCode]
 
 
 @cache
 def meanings() -> Meanings:
     table = _builtin_table()
     return Meanings(
-        permissions=reversed_words(table, "permission", Permission),
-        stops=reversed_words(table, "stop_reason", StopReason),
-        message_stops=reversed_words(table, "stop_reason@message", StopReason),
-        scopes=reversed_words(table, "scope_status", ScopeStatus),
-        faults=reversed_words(table, "fault", FaultCode),
+        permissions=reversed_words(table, "permission", m.Permission),
+        stops=reversed_words(table, "stop_reason", m.StopReason),
+        message_stops=reversed_words(table, "stop_reason@message", m.StopReason),
+        scopes=reversed_words(table, "scope_status", m.ScopeStatus),
+        faults=reversed_words(table, "fault", m.FaultCode),
     )
 
 

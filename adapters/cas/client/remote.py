@@ -6,10 +6,10 @@ from contextlib import aclosing
 from typing import Any
 from urllib.parse import quote
 
+import gateway.model as m
 from gateway.client import HttpClient, parse_timestamp
 from gateway.errors import BackendFailed, GatewayError, TimedOut, Unsupported
 from gateway.ids import make_mint, random_id
-from gateway.model import AgentCard, Answer, Compact, SendMessage, Settings
 from gateway.ports import (
     DecodedItem,
     NewRemoteSession,
@@ -55,7 +55,7 @@ class Remote:
         self._chosen = SyncedSettings(self._post, self._lodging.own_tools)
         self._mint = make_mint()
 
-    async def about(self) -> AgentCard:
+    async def about(self) -> m.AgentCard:
         return await self._lodging.card()
 
     async def open(self, opening: NewRemoteSession) -> str:
@@ -83,9 +83,9 @@ class Remote:
         return _remote_session(require_object(told, "a session"))
 
     async def start_turn(
-        self, session_id: str, command: SendMessage | Compact, settings: Settings | None = None,
+        self, session_id: str, command: m.SendMessage | m.Compact, settings: m.Settings | None = None,
     ) -> AsyncGenerator[DecodedItem, None]:
-        if isinstance(command, Compact):
+        if isinstance(command, m.Compact):
             raise Unsupported("the upstream compacts by itself, and cannot be told to")
         if settings is not None:
             await self._chosen.bring(session_id, settings)
@@ -98,7 +98,7 @@ class Remote:
                 yield one
 
     async def answer(
-        self, session_id: str, answers: Sequence[tuple[RemoteAsk, Answer]],
+        self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]],
     ) -> AsyncGenerator[DecodedItem, None]:
         turn = self._turns.get(session_id) or await self._recalled(session_id)
         await self._send(session_id, [answer_event(asked, given) for asked, given in answers])

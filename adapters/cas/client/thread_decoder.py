@@ -5,30 +5,16 @@ CAS, heard: threads as the scopes of sub-agents, opened when they are first told
 
 from typing import Any
 
+import gateway.model as m
 from gateway.client import NO_USAGE, StreamAssembler
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
-from gateway.model import (
-    ROOT,
-    BlockKind,
-    Content,
-    ImagePart,
-    Outcome,
-    ScopeMessage,
-    ScopeOpened,
-    ScopeStatus,
-    ScopeStatusChanged,
-    StopReason,
-    TextPart,
-    ToolCall,
-    Usage,
-)
 from gateway.ports import BackendEvent
 
 from .readers import ReceivedEvent, meanings, simplified_content
 
-EVENT_KINDS = {"agent.message": BlockKind.TEXT, "agent.thinking": BlockKind.THINKING}
-RAW_KINDS = {"text": BlockKind.TEXT, "thinking": BlockKind.THINKING}
+EVENT_KINDS = {"agent.message": m.BlockKind.TEXT, "agent.thinking": m.BlockKind.THINKING}
+RAW_KINDS = {"text": m.BlockKind.TEXT, "thinking": m.BlockKind.THINKING}
 RAW_DELTAS = {"text_delta": "text", "thinking_delta": "thinking"}
 
 
@@ -37,7 +23,7 @@ class BlockPreview:
 
     __slots__ = ("key", "kind", "muted", "said")
 
-    def __init__(self, key: Any, kind: BlockKind) -> None:
+    def __init__(self, key: Any, kind: m.BlockKind) -> None:
         self.key, self.kind = key, kind
         self.said = ""
         self.muted = False
@@ -46,11 +32,11 @@ class BlockPreview:
 class ThreadDecoder:
     """What one thread says. A message is what stands between the two ends of a span or, without spans, a round."""
 
-    def __init__(self, mint: Mint, scope_id: str = ROOT) -> None:
+    def __init__(self, mint: Mint, scope_id: str = m.ROOT) -> None:
         self.scribe = StreamAssembler(mint, scope_id)
         self.over = False
         """Whether it has said all it will say in this turn."""
-        self.stop_reason: StopReason | None = None
+        self.stop_reason: m.StopReason | None = None
         """Why the last message ended, where the server has told."""
         self._spanned = False
         self._raw_id = ""
@@ -59,7 +45,7 @@ class ThreadDecoder:
         """How many blocks the raw stream has had; None once it has passed one over."""
         self._numbers = 0
         self._called: set[str] = set()
-        self._kinds: dict[str, BlockKind | None] = {}
+        self._kinds: dict[str, m.BlockKind | None] = {}
         self._previews: dict[tuple[str, int], BlockPreview] = {}
 
     # -- messages -------------------------------------------------------------------------------------------------
@@ -71,7 +57,7 @@ class ThreadDecoder:
         self._spanned = True
         return []
 
-    def finish(self, usage: Usage = NO_USAGE, outcome: Outcome = Outcome.COMPLETED) -> list[BackendEvent]:
+    def finish(self, usage: m.Usage = NO_USAGE, outcome: m.Outcome = m.Outcome.COMPLETED) -> list[BackendEvent]:
         """The end of the message, where one is open."""
         said = self.scribe.end_texts()
         if not self.scribe.writer.in_message:
@@ -80,10 +66,10 @@ class ThreadDecoder:
         self._spanned, self._raw_id = False, ""
         return said
 
-    def _stop(self, outcome: Outcome) -> StopReason:
-        if outcome is not Outcome.COMPLETED:
-            return StopReason.ERROR if outcome is Outcome.FAILED else StopReason.INTERRUPTED
-        return self.stop_reason or (StopReason.TOOL_USE if self.scribe.writer.calls else StopReason.END_TURN)
+    def _stop(self, outcome: m.Outcome) -> m.StopReason:
+        if outcome is not m.Outcome.COMPLETED:
+            return m.StopReason.ERROR if outcome is m.Outcome.FAILED else m.StopReason.INTERRUPTED
+        return self.stop_reason or (m.StopReason.TOOL_USE if self.scribe.writer.calls else m.StopReason.END_TURN)
 
     def _begin(self, model: str, *, spanned: bool) -> list[BackendEvent]:
         said = [*self.finish(), *self.scribe.begin(model=model or None)]
@@ -97,16 +83,18 @@ class ThreadDecoder:
         """`agent.message`: what was previewed of it is said already."""
         said: list[BackendEvent] = []
         for index, part in enumerate(told.content()):
-            if isinstance(part, TextPart):
-                said += self._whole(told.id, index, part.text, BlockKind.TEXT)
-            elif isinstance(part, ImagePart):
+            if isinstance(part, m.TextPart):
+                said += self._whole(told.id, index, part.text, m.BlockKind.TEXT)
+            elif isinstance(part, m.ImagePart):
                 said += self.scribe.image(part)
         return said
 
     def thinking(self, told: ReceivedEvent) -> list[BackendEvent]:
-        return self._whole(told.id, 0, told.text("thinking"), BlockKind.THINKING, told.text("signature"))
+        return self._whole(told.id, 0, told.text("thinking"), m.BlockKind.THINKING, told.text("signature"))
 
-    def _whole(self, event_id: str, index: int, text: str, kind: BlockKind, signature: str = "") -> list[BackendEvent]:
+    def _whole(
+        self, event_id: str, index: int, text: str, kind: m.BlockKind, signature: str = ""
+    ) -> list[BackendEvent]:
         if not text and not signature:
             return []
         preview = self._previews.pop((event_id, index), None) or self._of_raw(text, kind) or self._unseen(kind)
@@ -116,11 +104,11 @@ class ThreadDecoder:
         said += self.scribe.sign(preview.key, signature) if signature else []
         return [*said, *self.scribe.end(preview.key)]
 
-    def _unseen(self, kind: BlockKind) -> BlockPreview:
+    def _unseen(self, kind: m.BlockKind) -> BlockPreview:
         self._numbers += 1
         return BlockPreview(self._numbers, kind)
 
-    def _of_raw(self, text: str, kind: BlockKind) -> BlockPreview | None:
+    def _of_raw(self, text: str, kind: m.BlockKind) -> BlockPreview | None:
         """The raw stream does not say which event a block will be: they come in the same order."""
         for index, preview in self._raw.items():
             if preview.kind is kind and preview.said:
@@ -208,11 +196,11 @@ class ThreadDecoder:
 
     # -- tools ----------------------------------------------------------------------------------------------------
 
-    def call(self, call: ToolCall) -> list[BackendEvent]:
+    def call(self, call: m.ToolCall) -> list[BackendEvent]:
         self._called.add(call.call_id)
         return self.scribe.whole_call(("call", call.call_id), call)
 
-    def returned(self, call_id: str, content: Content, *, is_error: bool) -> list[BackendEvent]:
+    def returned(self, call_id: str, content: m.Content, *, is_error: bool) -> list[BackendEvent]:
         """Words still in the making do not hold a result up; without spans, a result ends the message of its call."""
         if call_id not in self._called:
             return []
@@ -236,9 +224,9 @@ def _finished(preview: BlockPreview) -> BlockPreview:
 
 COORDINATOR = "coordinator"
 STATUS_OF_EVENT = {
-    "session.thread_status_running": ScopeStatus.RUNNING,
-    "session.thread_status_idle": ScopeStatus.IDLE,
-    "session.thread_status_terminated": ScopeStatus.ENDED,
+    "session.thread_status_running": m.ScopeStatus.RUNNING,
+    "session.thread_status_idle": m.ScopeStatus.IDLE,
+    "session.thread_status_terminated": m.ScopeStatus.ENDED,
 }
 """What a status event says where it has no status of its own."""
 
@@ -248,12 +236,12 @@ class ThreadDecoders:
 
     def __init__(self, mint: Mint) -> None:
         self._mint = mint
-        self.voices: dict[str, ThreadDecoder] = {ROOT: ThreadDecoder(mint)}
+        self.voices: dict[str, ThreadDecoder] = {m.ROOT: ThreadDecoder(mint)}
         self._scopes: dict[str, str] = {}
 
     def scope_of(self, thread_id: str) -> str:
         """Threads that nobody has told of are the coordinator's."""
-        return self._scopes.get(thread_id, ROOT)
+        return self._scopes.get(thread_id, m.ROOT)
 
     def voice(self, told: ReceivedEvent) -> ThreadDecoder:
         return self.voices[self.scope_of(told.text("session_thread_id"))]
@@ -268,7 +256,7 @@ class ThreadDecoders:
         if thread_id in self._scopes:
             return []
         if told.text("role") == COORDINATOR:
-            self._scopes[thread_id] = ROOT
+            self._scopes[thread_id] = m.ROOT
             return []
         return self._open(thread_id, told)
 
@@ -276,8 +264,8 @@ class ThreadDecoders:
         scope_id = self._scopes[thread_id] = f"scope_{thread_id.removeprefix('sthr_')}"
         voice = self.voices[scope_id] = ThreadDecoder(self._mint, scope_id)
         parent = self.scope_of(told.text("parent_thread_id"))
-        return [voice.scribe.writer.emit(ScopeOpened(
-            parent=ROOT if self.voices[parent].over or parent == scope_id else parent,
+        return [voice.scribe.writer.emit(m.ScopeOpened(
+            parent=m.ROOT if self.voices[parent].over or parent == scope_id else parent,
             call_id=told.text("created_by_tool_use_id") or None, title=told.text("agent_name") or None,
             agent=told.text("agent_id").removeprefix("agent_") or None, role=told.text("role") or "child",
         ))]
@@ -288,47 +276,47 @@ class ThreadDecoders:
         if not thread_id or told.text("role") == COORDINATOR:
             return []
         known = thread_id in self._scopes
-        if not known and status is ScopeStatus.ENDED:
+        if not known and status is m.ScopeStatus.ENDED:
             return []  # it was put away, long after it had said its last
         said = [] if known else self._open(thread_id, told)
         scope_id = self._scopes[thread_id]
         voice = self.voices[scope_id]
-        if scope_id == ROOT or voice.over:
+        if scope_id == m.ROOT or voice.over:
             return said
-        if status is not ScopeStatus.RUNNING:
+        if status is not m.ScopeStatus.RUNNING:
             said += voice.finish()
-        voice.over = status is ScopeStatus.ENDED
+        voice.over = status is m.ScopeStatus.ENDED
         return [
             *said,
-            voice.scribe.writer.emit(ScopeStatusChanged(status=status, stop_reason=_read_stop_reason(told, status))),
+            voice.scribe.writer.emit(m.ScopeStatusChanged(status=status, stop_reason=_read_stop_reason(told, status))),
         ]
 
     def mail(self, told: ReceivedEvent) -> list[BackendEvent]:
         sender, recipient = (self.scope_of(told.text(f"{end}_session_thread_id")) for end in ("from", "to"))
         is_error, content = told.body.get("is_error") is True, simplified_content(told.content())
-        message = ScopeMessage(sender=sender, recipient=recipient, content=content, is_error=is_error)
+        message = m.ScopeMessage(sender=sender, recipient=recipient, content=content, is_error=is_error)
         return [self.voices[sender].scribe.writer.emit(message)]
 
-    def close(self, why: StopReason) -> list[BackendEvent]:
+    def close(self, why: m.StopReason) -> list[BackendEvent]:
         """The ends of the threads that are still there, youngest first."""
         said = []
         for scope_id, voice in reversed(self.voices.items()):
-            if scope_id != ROOT and not voice.over:
+            if scope_id != m.ROOT and not voice.over:
                 voice.over = True
-                said.append(voice.scribe.writer.emit(ScopeStatusChanged(status=ScopeStatus.ENDED, stop_reason=why)))
+                said.append(voice.scribe.writer.emit(m.ScopeStatusChanged(status=m.ScopeStatus.ENDED, stop_reason=why)))
         return said
 
 
-def _read_status(told: ReceivedEvent) -> ScopeStatus:
+def _read_status(told: ReceivedEvent) -> m.ScopeStatus:
     status = meanings().scopes.get(told.text("status"), STATUS_OF_EVENT[told.type])
     if told.object("stop_reason").get("type") == "requires_action":
-        return ScopeStatus.BLOCKED
-    return ScopeStatus.ENDED if status is ScopeStatus.ARCHIVED else status
+        return m.ScopeStatus.BLOCKED
+    return m.ScopeStatus.ENDED if status is m.ScopeStatus.ARCHIVED else status
 
 
-def _read_stop_reason(told: ReceivedEvent, status: ScopeStatus) -> StopReason | None:
-    if status is ScopeStatus.RUNNING:
+def _read_stop_reason(told: ReceivedEvent, status: m.ScopeStatus) -> m.StopReason | None:
+    if status is m.ScopeStatus.RUNNING:
         return None
-    if status is ScopeStatus.BLOCKED:
-        return StopReason.NEEDS_INPUT
-    return meanings().stops.get(str(told.object("stop_reason").get("type")), StopReason.END_TURN)
+    if status is m.ScopeStatus.BLOCKED:
+        return m.StopReason.NEEDS_INPUT
+    return meanings().stops.get(str(told.object("stop_reason").get("type")), m.StopReason.END_TURN)

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from gateway.model import AnyPart, CustomEvent, FilePart, Permission, QuestionAsk, ToolCall, ToolOrigin
+import gateway.model as m
 from gateway.ports import BackendEvent
 
 from .ask_readers import OpenAsks, read_ask
@@ -12,9 +12,9 @@ from .readers import ReceivedEvent, meanings, simplified_content
 from .thread_decoder import ThreadDecoder, ThreadDecoders
 
 ORIGINS = {
-    "agent.tool_use": ToolOrigin.BUILTIN,
-    "agent.mcp_tool_use": ToolOrigin.MCP,
-    "agent.custom_tool_use": ToolOrigin.CLIENT,
+    "agent.tool_use": m.ToolOrigin.BUILTIN,
+    "agent.mcp_tool_use": m.ToolOrigin.MCP,
+    "agent.custom_tool_use": m.ToolOrigin.CLIENT,
 }
 CALL_ID_FIELDS = ("tool_use_id", "mcp_tool_use_id", "custom_tool_use_id")
 """Where a result names its call."""
@@ -26,7 +26,7 @@ class ToolDecoder:
     def __init__(self, threads: ThreadDecoders) -> None:
         self.asks = OpenAsks()
         self._threads = threads
-        self._files: dict[str, FilePart] = {}
+        self._files: dict[str, m.FilePart] = {}
         self._questions: set[str] = set()
         """The calls that were told by their questions; a server may tell what came of them beside the answers."""
         self._answers: dict[str, ReceivedEvent] = {}
@@ -34,8 +34,8 @@ class ToolDecoder:
     def called(self, told: ReceivedEvent, voice: ThreadDecoder) -> list[BackendEvent]:
         call, scope_id = _read_call(told), voice.scribe.writer.scope_id
         ask = read_ask(call, [*voice.scribe.open_calls.values()])
-        if isinstance(ask, QuestionAsk) and ask.call is None and voice.scribe.writer.in_message:
-            call = replace(call, origin=ToolOrigin.BUILTIN)  # the agent's own, and told by its question alone
+        if isinstance(ask, m.QuestionAsk) and ask.call is None and voice.scribe.writer.in_message:
+            call = replace(call, origin=m.ToolOrigin.BUILTIN)  # the agent's own, and told by its question alone
             self.asks.told(told.id, replace(ask, call=call), scope_id)
             self._questions.add(told.id)
             return voice.call(call)
@@ -62,9 +62,9 @@ class ToolDecoder:
         self._questions, answers = set(), [*self._answers.values()]
         return [said for told in answers for said in self.returned(told)]
 
-    def _filed(self, part: AnyPart) -> AnyPart:
+    def _filed(self, part: m.AnyPart) -> m.AnyPart:
         """A file in a result, with what was told of it when it was delivered."""
-        if not isinstance(part, FilePart) or part.file_id not in self._files:
+        if not isinstance(part, m.FilePart) or part.file_id not in self._files:
             return part
         known = self._files.pop(part.file_id)
         return replace(part, media_type=part.media_type or known.media_type, size=known.size)
@@ -73,7 +73,7 @@ class ToolDecoder:
         """A file; the result that follows has it too, as a rule."""
         file_id, size = told.text("file_id"), told.body.get("size")
         if file_id:
-            self._files[file_id] = FilePart(
+            self._files[file_id] = m.FilePart(
                 name=told.text("original_filename") or file_id, file_id=file_id,
                 media_type=told.text("content_type") or None, size=size if isinstance(size, int) else None,
             )
@@ -82,20 +82,20 @@ class ToolDecoder:
     def left_over(self) -> list[BackendEvent]:
         """Files that no result has had."""
         return [
-            CustomEvent(topic="artifact_delivered", payload=_artifact_payload(file)) for file in self._files.values()
+            m.CustomEvent(topic="artifact_delivered", payload=_artifact_payload(file)) for file in self._files.values()
         ]
 
 
-def _read_call(told: ReceivedEvent) -> ToolCall:
+def _read_call(told: ReceivedEvent) -> m.ToolCall:
     name, origin = told.text("name"), ORIGINS[told.type]
     if not name:
         raise told.malformed("it has no name")
-    return ToolCall(
+    return m.ToolCall(
         call_id=told.id, name=name, input=dict(told.object("input")), origin=origin,
-        permission=meanings().permissions.get(told.text("evaluated_permission"), Permission.ALLOW),
-        server=(told.text("mcp_server_name") or None) if origin is ToolOrigin.MCP else None,
+        permission=meanings().permissions.get(told.text("evaluated_permission"), m.Permission.ALLOW),
+        server=(told.text("mcp_server_name") or None) if origin is m.ToolOrigin.MCP else None,
     )
 
 
-def _artifact_payload(file: FilePart) -> dict[str, Any]:
+def _artifact_payload(file: m.FilePart) -> dict[str, Any]:
     return {"file_id": file.file_id, "name": file.name, "media_type": file.media_type, "size": file.size}

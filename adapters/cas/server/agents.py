@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+import gateway.model as m
 from adapters.cas.wire import AgentChange, AgentRef, ModelChoice, NewAgent
 from gateway.errors import Conflict, Forbidden, Invalid, NotFound
 from gateway.http import Context
 from gateway.ids import random_id
-from gateway.model import AgentCard, Settings
 from gateway.ports import Resource
 
 from .inbound import client_tools, read_tools, server_tools
@@ -24,15 +24,15 @@ DIALECT_FIELDS = ("model", "tools", "mcp_servers", "skills")
 
 # -- models: the configured agents, by the names of their models ------------------------------------------------------
 
-def models_of(agents: Mapping[str, AgentCard]) -> dict[str, AgentCard]:
+def models_of(agents: Mapping[str, m.AgentCard]) -> dict[str, m.AgentCard]:
     """Every agent under the name of its model; one whose model another has already, under its own."""
-    found: dict[str, AgentCard] = {}
+    found: dict[str, m.AgentCard] = {}
     for card in agents.values():
         found.setdefault(card.model if card.model and card.model not in found else card.name, card)
     return found
 
 
-def agent_for_model(agents: Mapping[str, AgentCard], model: str) -> AgentCard:
+def agent_for_model(agents: Mapping[str, m.AgentCard], model: str) -> m.AgentCard:
     """The agent that has this model, or is called so."""
     known = models_of(agents)
     card = known.get(model) or agents.get(model)
@@ -132,18 +132,18 @@ class UserAgents:
 
     # -- what stands behind an agent ------------------------------------------------------------------------------
 
-    def card_of(self, body: Mapping[str, Any]) -> AgentCard:
+    def card_of(self, body: Mapping[str, Any]) -> m.AgentCard:
         return (
             self.context.agent(body["agent"])
             if "agent" in body
             else agent_for_model(self.context.agents, body["model"])
         )
 
-    def settings_of(self, body: Mapping[str, Any]) -> Settings:
+    def settings_of(self, body: Mapping[str, Any]) -> m.Settings:
         """What a session of this agent has chosen; an agent of the settings leaves everything as it is."""
         own = body[self.context.dialect]
         tools = read_tools(own.get("tools"))
-        return Settings(
+        return m.Settings(
             mcp_servers=tuple(own.get("mcp_servers") or ()),
             tools=server_tools(tools, self.card_of(body)), client_tools=client_tools(tools), system=body["system"],
             model=None if "agent" in body else body["model"],
@@ -156,7 +156,7 @@ class UserAgents:
         fixed = (self._fixed(card, place - len(cards)) for place, card in enumerate(cards))
         return {one.resource_id: one for one in fixed}
 
-    def _fixed(self, card: AgentCard, ordinal: int) -> Resource:
+    def _fixed(self, card: m.AgentCard, ordinal: int) -> Resource:
         body: dict[str, Any] = {
             "name": card.name, "description": card.description, "system": None, "metadata": {},
             "model": card.model or card.name, "agent": card.name, self.context.dialect: {},

@@ -6,10 +6,10 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
+import gateway.model as m
 from adapters.cas.wire import PreviewedType, sessions
 from gateway.errors import Busy, Conflict, Invalid, NotFound
 from gateway.http import OWNER, Context
-from gateway.model import ROOT, AgentCard, SessionView
 
 from . import inbound, views
 from .agents import configured_id
@@ -43,14 +43,14 @@ class HandlerContext:
         self.context = context
         self.stream_start = StreamStart(context)
 
-    async def session(self, request: web.Request) -> SessionView:
+    async def session(self, request: web.Request) -> m.SessionView:
         with session_errors(request.match_info["session"]):
             return await self.context.sessions.get(request[OWNER], request.match_info["session"])
 
-    def card(self, view: SessionView) -> AgentCard:
+    def card(self, view: m.SessionView) -> m.AgentCard:
         return self.context.agent_of(view)
 
-    async def agent(self, view: SessionView) -> Mapping[str, Any]:
+    async def agent(self, view: m.SessionView) -> Mapping[str, Any]:
         """The snapshot taken when the session was made or, where it was made elsewhere, its agent as it is now."""
         kept: Mapping[str, Any] | None = view.private(self.context.dialect).get("agent")
         if kept is not None:
@@ -60,7 +60,7 @@ class HandlerContext:
         except NotFound:
             return {"id": configured_id(view.agent), "type": "agent", "name": view.agent, "version": 1}
 
-    def agent_id(self, view: SessionView) -> str:
+    def agent_id(self, view: m.SessionView) -> str:
         return str(view.private(self.context.dialect).get("agent_id") or configured_id(view.agent))
 
     async def check_sources(self, owner: str, events: Sequence[Any], field: str) -> None:
@@ -101,26 +101,31 @@ class HandlerContext:
 
         return await fetch_page(page_request(request.query, ascending=True), fetch, place_of=place_of, find=find)
 
-    async def shown(self, view: SessionView) -> Any:
+    async def shown(self, view: m.SessionView) -> Any:
         shown = [mount_body(self.context.table, mount) for mount in await self.mounts(view).all()]
         return views.session_body(self.context.table, view, await self.agent(view), shown)
 
-    def mounts(self, view: SessionView) -> SessionMounts:
+    def mounts(self, view: m.SessionView) -> SessionMounts:
         return SessionMounts(self.context, view.owner, view.session_id)
 
     def history(
-        self, view: SessionView, scope_id: str | None = None, deltas: tuple[PreviewedType, ...] = (), *, as_list: bool,
+        self,
+        view: m.SessionView,
+        scope_id: str | None = None,
+        deltas: tuple[PreviewedType, ...] = (),
+        *,
+        as_list: bool,
     ) -> EventHistory:
         return EventHistory(
             self.context, view.owner, view, session_stream_options(view, scope_id, deltas, as_list=as_list)
         )
 
-    def scope(self, request: web.Request, view: SessionView) -> str | None:
+    def scope(self, request: web.Request, view: m.SessionView) -> str | None:
         """The scope that the path names as a thread; None where it names none."""
         thread_id = request.match_info.get("thread")
         if thread_id is None:
             return None
-        for scope_id in (ROOT, *view.scopes):
+        for scope_id in (m.ROOT, *view.scopes):
             if thread_id_of(view.session_id, scope_id) == thread_id:
                 return scope_id
         raise NotFound(f"Thread '{thread_id}' was not found.")

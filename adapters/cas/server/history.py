@@ -12,20 +12,9 @@ from typing import Any, NamedTuple
 import orjson
 from msgspec.structs import replace
 
+import gateway.model as m
 from gateway.errors import Invalid, NotFound
 from gateway.http import Context
-from gateway.model import (
-    ROOT,
-    BlockDelta,
-    BlockEnded,
-    BlockStarted,
-    MessageEnded,
-    MessageStarted,
-    Record,
-    SessionStatus,
-    SessionView,
-    seq_of_event,
-)
 from gateway.ports import Chunk
 from gateway.time_slices import SLICE_BYTES, next_slice
 
@@ -33,7 +22,7 @@ from .stream_options import StreamOptions
 
 PLACES_PER_RECORD = 256
 """More events than one record can make."""
-PREVIEWED_EVENTS = (MessageStarted, BlockStarted, BlockDelta, BlockEnded, MessageEnded)
+PREVIEWED_EVENTS = (m.MessageStarted, m.BlockStarted, m.BlockDelta, m.BlockEnded, m.MessageEnded)
 """What may be told of while it happens."""
 
 
@@ -59,7 +48,7 @@ class EventHistory:
 
     context: Context
     owner: str
-    view: SessionView
+    view: m.SessionView
     reading: StreamOptions
 
     # -- a list ---------------------------------------------------------------------------------------------------
@@ -112,13 +101,13 @@ class EventHistory:
     async def found(self, event_id: str) -> EventPosition:
         """Where the event of this id stands; `NotFound` if this reading has none such."""
         stem, _, piece = event_id.partition("-")
-        seq = seq_of_event(self.view.session_id, stem)
+        seq = m.seq_of_event(self.view.session_id, stem)
         if seq is None or not 1 <= seq <= self.view.head:
             raise NotFound(event_id)
         [record] = await self.context.sessions.records(self.owner, self.view.session_id, seq - 1, 1)
         if piece.startswith("p") and isinstance(record.event, PREVIEWED_EVENTS) and record.scope_id == self._own_scope:
             return EventPosition(seq * PLACES_PER_RECORD - 1, is_last=False, seq=seq)
-        is_block = isinstance(record.event, BlockStarted)
+        is_block = isinstance(record.event, m.BlockStarted)
         async for chunk in self._chunks(seq - 1, self._end_of_turn(seq) if is_block else seq):
             told = events_of(chunk)
             places = [one.place for one in told if one.event["id"] == event_id]
@@ -133,7 +122,7 @@ class EventHistory:
         place = bisect_right(starts, seq)
         return starts[place] if place < len(starts) else self.view.head
 
-    def _in_progress(self, record: Record) -> bool:
+    def _in_progress(self, record: m.Record) -> bool:
         """Whether the event that this block will be has not been told yet."""
         runs = record.turn_id is not None and record.turn_id == self.view.turn_id
         return runs and record.scope_id == self._own_scope
@@ -141,7 +130,7 @@ class EventHistory:
     @property
     def _own_scope(self) -> str:
         """Whose words this reading has."""
-        return self.reading.thread or ROOT
+        return self.reading.thread or m.ROOT
 
     async def resumed(self, event_id: str | None) -> tuple[int, StreamOptions]:
         """After which record a stream goes on that has had this event, and how it is read from there."""
@@ -157,7 +146,7 @@ class EventHistory:
             return found.seq, self.reading
         return found.seq - 1, replace(self.reading, past=(found.seq, event_id))
 
-    async def of_records(self, records: Sequence[Record]) -> list[dict[str, Any]]:
+    async def of_records(self, records: Sequence[m.Record]) -> list[dict[str, Any]]:
         """What these records are as events."""
         seqs = [record.seq for record in records]
         return [
@@ -187,7 +176,7 @@ class StreamStart:
         self._context = context
         self._carried: dict[StreamKey, int] = {}
 
-    async def after(self, view: SessionView, thread: str | None, said: str | None) -> int:
+    async def after(self, view: m.SessionView, thread: str | None, said: str | None) -> int:
         """After which record a stream without a cursor begins; `said` is the client's own wish."""
         way = said or self._context.settings.stream_start
         if way not in START_MODES:
@@ -199,14 +188,14 @@ class StreamStart:
         carried = self._carried.get((view.session_id, thread), 0)
         return max((stop for stop in view.stops if stop < view.turn_starts[-1] or stop <= carried), default=0)
 
-    async def _is_carried(self, view: SessionView, thread: str | None) -> bool:
+    async def _is_carried(self, view: m.SessionView, thread: str | None) -> bool:
         """Whether a stream has had the last turn up to its end or its pause, where it now is."""
-        if view.status is SessionStatus.RUNNING or not view.stops:
+        if view.status is m.SessionStatus.RUNNING or not view.stops:
             return False
         carried = self._carried.get((view.session_id, thread))
         if carried is not None:
             return carried >= view.stops[-1]
-        if view.status is SessionStatus.SUSPENDED:
+        if view.status is m.SessionStatus.SUSPENDED:
             return False
         last = await self._context.sessions.records(view.owner, view.session_id, view.stops[-1] - 1, 1)
         return bool(last) and last[0].at < self._context.started_at  # an end that is not stored yet was told just now

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+import gateway.model as m
 from adapters.cas.asks import ask_event_id
 from adapters.cas.wire import (
     POLICIES,
@@ -24,23 +25,6 @@ from adapters.cas.wire import (
 )
 from gateway.errors import Invalid, NotPending, Unsupported
 from gateway.ids import first_duplicate
-from gateway.model import (
-    AgentCapabilities,
-    AgentCard,
-    AgentTool,
-    AnyCommand,
-    AnyPart,
-    Configure,
-    Content,
-    FilePart,
-    ImagePart,
-    OpenAsk,
-    Permission,
-    SessionView,
-    TextPart,
-    ToolSpec,
-    parse_answer,
-)
 from gateway.ports import ParsedFrame
 from mappings.language import Table
 
@@ -48,12 +32,12 @@ BEFORE_SYSTEM_MESSAGE = (sessions.UserMessage, sessions.CustomToolResult, sessio
 """What a system message may go with."""
 
 
-def commands_of(events: Sequence[Any], view: SessionView, card: AgentCard, table: Table) -> list[AnyCommand]:
+def commands_of(events: Sequence[Any], view: m.SessionView, card: m.AgentCard, table: Table) -> list[m.AnyCommand]:
     """One command for each event, in order; a system message also changes the settings, before its turn begins."""
     _check_once(events)
     commands = [_command(event, view, card, table) for event in events]
     return commands if (system := _system_text(events)) is None else [
-        Configure(settings=replace(view.settings, system="\n\n".join(filter(None, (view.settings.system, system))))),
+        m.Configure(settings=replace(view.settings, system="\n\n".join(filter(None, (view.settings.system, system))))),
         *commands,
     ]
 
@@ -68,9 +52,9 @@ def _system_text(events: Sequence[Any]) -> str | None:
     return "".join(block.text for block in events[-1].content)
 
 
-def check_initial_events(events: Sequence[Any], card: AgentCard, table: Table) -> None:
+def check_initial_events(events: Sequence[Any], card: m.AgentCard, table: Table) -> None:
     """Refuse what a session could not begin with, before there is one."""
-    commands_of(events, SessionView(session_id=""), card, table)
+    commands_of(events, m.SessionView(session_id=""), card, table)
     if sum(isinstance(event, sessions.UserMessage) for event in events) > 1:
         raise Invalid("initial_events: one user.message at most, as each starts a turn", param="initial_events")
 
@@ -85,7 +69,7 @@ def _check_once(events: Sequence[Any]) -> None:
         raise NotPending(f"'{answered}' is answered twice.")
 
 
-def _command(event: Any, view: SessionView, card: AgentCard, table: Table) -> AnyCommand:
+def _command(event: Any, view: m.SessionView, card: m.AgentCard, table: Table) -> m.AnyCommand:
     if isinstance(event, sessions.UserMessage):
         return table.command(event.type, content=_content(event.content, card))
     if isinstance(event, sessions.ToolConfirmation):
@@ -97,14 +81,14 @@ def _command(event: Any, view: SessionView, card: AgentCard, table: Table) -> An
     return table.command(event.type)
 
 
-def _pending_ask(event_id: str, view: SessionView) -> OpenAsk:
+def _pending_ask(event_id: str, view: m.SessionView) -> m.OpenAsk:
     for ask in view.asks.values():
         if ask_event_id(view, ask) == event_id:
             return ask
     raise NotPending(f"'{event_id}' is not pending: it was answered already, or never asked for one.")
 
 
-def _confirmation(event: sessions.ToolConfirmation, ask: OpenAsk, table: Table) -> AnyCommand:
+def _confirmation(event: sessions.ToolConfirmation, ask: m.OpenAsk, table: Table) -> m.AnyCommand:
     granted = event.result == "allow"
     if ask.ask.kind == "continuation":
         return table.command("answer.continuation", request_id=ask.request_id, proceed=granted)
@@ -115,14 +99,14 @@ def _confirmation(event: sessions.ToolConfirmation, ask: OpenAsk, table: Table) 
 
 
 def _result(
-    event: sessions.CustomToolResult | sessions.UserToolResult, ask: OpenAsk, card: AgentCard, table: Table
-) -> AnyCommand:
+    event: sessions.CustomToolResult | sessions.UserToolResult, ask: m.OpenAsk, card: m.AgentCard, table: Table
+) -> m.AnyCommand:
     content = _content(event.content or "", card)
     if ask.ask.kind == "client_tool":
         return table.command(
             "user.custom_tool_result", request_id=ask.request_id, content=content, is_error=bool(event.is_error),
         )
-    meant = parse_answer(ask.ask, content)
+    meant = m.parse_answer(ask.ask, content)
     if meant is None:
         param = "tool_use_id" if isinstance(event, sessions.UserToolResult) else "custom_tool_use_id"
         raise Invalid(f"'{_answered_event_id(event)}' waits for user.tool_confirmation", param=param)
@@ -138,29 +122,29 @@ def blocks_of(events: Sequence[Any]) -> Iterator[tuple[str, Any]]:
 
 
 # -- content ----------------------------------------------------------------------------------------------------------
-def _content(content: str | list[Any], card: AgentCard) -> Content:
+def _content(content: str | list[Any], card: m.AgentCard) -> m.Content:
     return content if isinstance(content, str) else tuple(_part(block, card) for block in content)
 
 
-def _part(block: Any, card: AgentCard) -> AnyPart:
+def _part(block: Any, card: m.AgentCard) -> m.AnyPart:
     if isinstance(block, sessions.TextBlock):
-        return TextPart(text=block.text)
+        return m.TextPart(text=block.text)
     if isinstance(block.source, sessions.TextSource):
-        return TextPart(text=block.source.data)
+        return m.TextPart(text=block.source.data)
     if isinstance(block, sessions.DocumentBlock) or isinstance(block.source, sessions.FileSource):
         return _file(block)
     url = _address(block.source)
     if not card.takes_image(url):
         raise Unsupported(f"agent '{card.name}' does not take images by {card.image_kind(url)} address")
-    return ImagePart(url=url, media_type=getattr(block.source, "media_type", None))
+    return m.ImagePart(url=url, media_type=getattr(block.source, "media_type", None))
 
 
-def _file(block: Any) -> FilePart:
+def _file(block: Any) -> m.FilePart:
     file_id, title = getattr(block.source, "file_id", None), getattr(block, "title", None)
     if file_id is not None:
-        return FilePart(name=title or file_id, file_id=file_id)
+        return m.FilePart(name=title or file_id, file_id=file_id)
     media_type = getattr(block.source, "media_type", None)
-    return FilePart(name=title or "document", url=_address(block.source), media_type=media_type)
+    return m.FilePart(name=title or "document", url=_address(block.source), media_type=media_type)
 
 
 def _address(source: Any) -> str:
@@ -169,7 +153,7 @@ def _address(source: Any) -> str:
     return f"data:{source.media_type};base64,{''.join(source.data.split())}"
 
 
-ANY_AGENT = AgentCard(name="", capabilities=AgentCapabilities(images=("http", "data")))
+ANY_AGENT = m.AgentCard(name="", capabilities=m.AgentCapabilities(images=("http", "data")))
 """Whatever the agent was, it has taken what was sent."""
 RECORDED_MODELS: dict[str, type[BaseModel]] = {
     "user.message": sessions.UserMessage, "user.interrupt": sessions.UserInterrupt,
@@ -178,7 +162,7 @@ RECORDED_MODELS: dict[str, type[BaseModel]] = {
 USER_EVENT: TypeAdapter[Any] = TypeAdapter(sessions.UserEvent)
 
 
-def recorded_commands(frame: ParsedFrame, view: SessionView, table: Table) -> Sequence[AnyCommand]:
+def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: Table) -> Sequence[m.AnyCommand]:
     """Answers name the events that asked; those that nobody asked say nothing."""
     body = frame.body if isinstance(frame.body, dict) else {}
     events = body.get("events") if isinstance(body.get("events"), list) else [body]
@@ -186,7 +170,7 @@ def recorded_commands(frame: ParsedFrame, view: SessionView, table: Table) -> Se
     return [command for command in found if command is not None]
 
 
-def _recorded_command(told: dict[str, Any], view: SessionView, table: Table) -> AnyCommand | None:
+def _recorded_command(told: dict[str, Any], view: m.SessionView, table: Table) -> m.AnyCommand | None:
     model = RECORDED_MODELS.get(str(told.get("type")))
     if model is None:
         return None
@@ -203,7 +187,7 @@ def _recorded_command(told: dict[str, Any], view: SessionView, table: Table) -> 
     return _command(event, view, ANY_AGENT, table)
 
 
-def _recorded_ask(event_id: str, view: SessionView) -> OpenAsk | None:
+def _recorded_ask(event_id: str, view: m.SessionView) -> m.OpenAsk | None:
     return view.asks.get(event_id)
 
 
@@ -215,7 +199,7 @@ def read_tools(tools: Sequence[Mapping[str, Any]] | None) -> list[Tool] | None:
     return None if tools is None else TOOL_LIST.validate_python(tools)
 
 
-def server_tools(tools: Sequence[Tool] | None, card: AgentCard) -> dict[str, Permission] | None:
+def server_tools(tools: Sequence[Tool] | None, card: m.AgentCard) -> dict[str, m.Permission] | None:
     """What the agent may do with each of its tools; None where the client says nothing about tools.
 
     CAS's toolset has names that an agent here may lack (`Bash`, `Read` …) and lacks names that it may have. What is
@@ -227,14 +211,14 @@ def server_tools(tools: Sequence[Tool] | None, card: AgentCard) -> dict[str, Per
     return {name: permission for toolset in toolsets for name, permission in _enabled_tools(toolset, card)}
 
 
-def client_tools(tools: Iterable[Tool] | None) -> tuple[ToolSpec, ...]:
+def client_tools(tools: Iterable[Tool] | None) -> tuple[m.ToolSpec, ...]:
     return tuple(
-        ToolSpec(name=tool.name, description=tool.description, parameters=tool.input_schema)
+        m.ToolSpec(name=tool.name, description=tool.description, parameters=tool.input_schema)
         for tool in tools or () if isinstance(tool, CustomTool)
     )
 
 
-def toolset_of_card(card: AgentCard) -> list[dict[str, Any]]:
+def toolset_of_card(card: m.AgentCard) -> list[dict[str, Any]]:
     """The tools of a configured agent, in the words a client would use to ask for them."""
     configs = [
         {"name": tool.spec.name, "enabled": True, "permission_policy": {"type": POLICY_WORDS[tool.permission]}}
@@ -244,7 +228,7 @@ def toolset_of_card(card: AgentCard) -> list[dict[str, Any]]:
     return [{"type": "agent_toolset_20260401", "enabled_tools": names, "configs": configs}] if configs else []
 
 
-def _enabled_tools(toolset: Toolset, card: AgentCard) -> Iterable[tuple[str, Permission]]:
+def _enabled_tools(toolset: Toolset, card: m.AgentCard) -> Iterable[tuple[str, m.Permission]]:
     configs = {config.tool: config for config in toolset.configs or [] if config.tool}
     defaults = toolset.default_config or ToolDefaults()
     for tool in card.tools:
@@ -264,6 +248,6 @@ def _is_enabled(name: str, toolset: Toolset, config: ToolConfig | None, defaults
     return defaults.enabled is not False
 
 
-def _permission(tool: AgentTool, config: ToolConfig | None, defaults: ToolDefaults) -> Permission:
+def _permission(tool: m.AgentTool, config: ToolConfig | None, defaults: ToolDefaults) -> m.Permission:
     policy: PermissionPolicy | None = (config.permission_policy if config else None) or defaults.permission_policy
     return POLICIES[policy.type] if policy else tool.permission

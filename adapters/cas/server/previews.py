@@ -3,25 +3,18 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+import gateway.model as m
 from adapters.cas.wire import PreviewedType
-from gateway.model import (
-    BlockDelta,
-    BlockEnded,
-    BlockKind,
-    BlockStarted,
-    ImagePart,
-    MessageEnded,
-    MessageStarted,
-    Record,
-    image_markdown,
-)
 
 from .stream_options import StreamOptions
 
 Frames = tuple[bytes, ...]
 NO_FRAMES: Frames = ()
-RAW_KINDS = (BlockKind.TEXT, BlockKind.THINKING, BlockKind.TOOL_USE)
-EVENT_OF_KIND: dict[BlockKind, PreviewedType] = {BlockKind.TEXT: "agent.message", BlockKind.THINKING: "agent.thinking"}
+RAW_KINDS = (m.BlockKind.TEXT, m.BlockKind.THINKING, m.BlockKind.TOOL_USE)
+EVENT_OF_KIND: dict[m.BlockKind, PreviewedType] = {
+    m.BlockKind.TEXT: "agent.message",
+    m.BlockKind.THINKING: "agent.thinking",
+}
 """What a block of this kind will be when it is whole."""
 
 PREVIEW_CUES = {
@@ -43,7 +36,7 @@ PREVIEW_CUES = {
 class WritePreview(Protocol):
     """The projector's voice."""
 
-    def __call__(self, cue: str, record: Record, final_id: str, **names: object) -> Frames: ...
+    def __call__(self, cue: str, record: m.Record, final_id: str, **names: object) -> Frames: ...
 
 
 @dataclass(slots=True)
@@ -63,22 +56,22 @@ class NoPreviews:
         self.reading = reading
         self.say = say
 
-    def message_started(self, record: Record, event: MessageStarted) -> Frames:
+    def message_started(self, record: m.Record, event: m.MessageStarted) -> Frames:
         return NO_FRAMES
 
-    def started(self, record: Record, event: BlockStarted, block: PreviewedBlock) -> Frames:
+    def started(self, record: m.Record, event: m.BlockStarted, block: PreviewedBlock) -> Frames:
         return NO_FRAMES
 
-    def delta(self, record: Record, event: BlockDelta, block: PreviewedBlock) -> Frames:
+    def delta(self, record: m.Record, event: m.BlockDelta, block: PreviewedBlock) -> Frames:
         return NO_FRAMES
 
-    def ended(self, record: Record, event: BlockEnded, block: PreviewedBlock) -> Frames:
+    def ended(self, record: m.Record, event: m.BlockEnded, block: PreviewedBlock) -> Frames:
         return NO_FRAMES
 
-    def message_ended(self, record: Record, event: MessageEnded) -> Frames:
+    def message_ended(self, record: m.Record, event: m.MessageEnded) -> Frames:
         return NO_FRAMES
 
-    def muted(self, record: Record, block: PreviewedBlock) -> bool:
+    def muted(self, record: m.Record, block: PreviewedBlock) -> bool:
         """Whether the client has had this already; what it has not had is told from there on."""
         muted = self.reading.muted
         return muted is not None and block.seq == muted[0] and record.seq <= muted[1]
@@ -87,7 +80,7 @@ class NoPreviews:
 class EventDeltaPreviews(NoPreviews):
     """`event_deltas[]`: an event announced when its first word comes, and word by word from then on."""
 
-    def delta(self, record: Record, event: BlockDelta, block: PreviewedBlock) -> Frames:
+    def delta(self, record: m.Record, event: m.BlockDelta, block: PreviewedBlock) -> Frames:
         kind = EVENT_OF_KIND.get(event.kind)
         if kind not in self.reading.deltas or not event.delta:
             return NO_FRAMES
@@ -101,38 +94,38 @@ class EventDeltaPreviews(NoPreviews):
 class RawPreviews(NoPreviews):
     """`incremental_streaming_enabled`: messages, blocks and deltas in Anthropic's form."""
 
-    def message_started(self, record: Record, event: MessageStarted) -> Frames:
+    def message_started(self, record: m.Record, event: m.MessageStarted) -> Frames:
         return self.say("raw.message_start", record, "", message_id=event.message_id, model=event.model or "")
 
-    def started(self, record: Record, event: BlockStarted, block: PreviewedBlock) -> Frames:
+    def started(self, record: m.Record, event: m.BlockStarted, block: PreviewedBlock) -> Frames:
         if event.kind not in RAW_KINDS or self.muted(record, block):
             return NO_FRAMES
         names = {"name": event.call.name} if event.call else {}
         return self.say(f"raw.start.{event.kind}", record, block.event_id, index=block.index, **names)
 
-    def delta(self, record: Record, event: BlockDelta, block: PreviewedBlock) -> Frames:
+    def delta(self, record: m.Record, event: m.BlockDelta, block: PreviewedBlock) -> Frames:
         if self.muted(record, block):
             return NO_FRAMES
         return self.say(f"raw.delta.{event.kind}", record, block.event_id, index=block.index, delta=event.delta)
 
-    def ended(self, record: Record, event: BlockEnded, block: PreviewedBlock) -> Frames:
+    def ended(self, record: m.Record, event: m.BlockEnded, block: PreviewedBlock) -> Frames:
         if event.image is not None:
             return self._picture(record, event.image, block)
         if event.kind not in RAW_KINDS or self.muted(record, block):
             return NO_FRAMES
         return self.say("raw.stop", record, block.event_id, index=block.index)
 
-    def _picture(self, record: Record, image: ImagePart, block: PreviewedBlock) -> Frames:
+    def _picture(self, record: m.Record, image: m.ImagePart, block: PreviewedBlock) -> Frames:
         """A picture is words of its message, and comes all at once."""
         if self.muted(record, block):
             return NO_FRAMES
         cues: tuple[tuple[str, dict[str, str]], ...] = (
-            ("raw.start.text", {}), ("raw.delta.text", {"delta": image_markdown(image)}), ("raw.stop", {}),
+            ("raw.start.text", {}), ("raw.delta.text", {"delta": m.image_markdown(image)}), ("raw.stop", {}),
         )
         told = (self.say(cue, record, block.event_id, index=block.index, **names) for cue, names in cues)
         return tuple(frame for frames in told for frame in frames)
 
-    def message_ended(self, record: Record, event: MessageEnded) -> Frames:
+    def message_ended(self, record: m.Record, event: m.MessageEnded) -> Frames:
         delta = self.say("raw.message_delta", record, "", stop_reason=event.stop_reason, usage=event.usage)
         return (*delta, *self.say("raw.message_stop", record, ""))
 

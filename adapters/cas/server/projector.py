@@ -3,33 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from gateway.model import (
-    HOW_TO_ANSWER,
-    BlockDelta,
-    BlockEnded,
-    BlockKind,
-    BlockStarted,
-    Event,
-    FilePart,
-    InputAccepted,
-    InputRequested,
-    InputResolved,
-    MessageEnded,
-    MessageStarted,
-    Outcome,
-    Record,
-    ScopeMessage,
-    ScopeOpened,
-    ScopeStatusChanged,
-    SessionUpdated,
-    ToolReturned,
-    TurnStarted,
-    TurnSuspended,
-    image_markdown,
-    is_question_call,
-    parts_of,
-    public_metadata,
-)
+import gateway.model as m
 from mappings.language import Table
 
 from . import ask_projection, previews, thread_projection
@@ -80,9 +54,9 @@ class Projector(AskProjection, ThreadProjection):
     def flush(self, now: float) -> Frames:
         return NO_FRAMES
 
-    def feed(self, record: Record) -> Frames:
+    def feed(self, record: m.Record) -> Frames:
         kind = type(record.event)
-        if kind is BlockDelta and self._quiet:
+        if kind is m.BlockDelta and self._quiet:
             return NO_FRAMES
         frames = _STEPS.get(kind, Projector.write_if_visible)(self, record, record.event)
         past = self.options.past
@@ -90,16 +64,16 @@ class Projector(AskProjection, ThreadProjection):
 
     # -- the session and its turns --------------------------------------------------------------------------------
 
-    def _updated(self, record: Record, event: SessionUpdated) -> Frames:
+    def _updated(self, record: m.Record, event: m.SessionUpdated) -> Frames:
         if (event.title is None and event.metadata is None) or not self.is_visible(record.scope_id):
             return NO_FRAMES
-        return self.write(record, shown=None if event.metadata is None else public_metadata(event.metadata))
+        return self.write(record, shown=None if event.metadata is None else m.public_metadata(event.metadata))
 
-    def _turn_started(self, record: Record, event: TurnStarted) -> Frames:
+    def _turn_started(self, record: m.Record, event: m.TurnStarted) -> Frames:
         self.turn = TurnState()
         return self.write_if_visible(record, event)
 
-    def _suspended(self, record: Record, event: TurnSuspended) -> Frames:
+    def _suspended(self, record: m.Record, event: m.TurnSuspended) -> Frames:
         blocking = [self.turn.asks[request_id].event_id for request_id in event.pending if request_id in self.turn.asks]
         late = self._waits(record)
         if not self.is_visible(record.scope_id):
@@ -108,60 +82,60 @@ class Projector(AskProjection, ThreadProjection):
 
     # -- messages -------------------------------------------------------------------------------------------------
 
-    def _message_started(self, record: Record, event: MessageStarted) -> Frames:
+    def _message_started(self, record: m.Record, event: m.MessageStarted) -> Frames:
         self.turn.start_message(event.message_id, record.event_id)
         if not self.is_visible(record.scope_id, words=True):
             return NO_FRAMES
         return (*self.previews.message_started(record, event), *self.write(record))
 
-    def _message_ended(self, record: Record, event: MessageEnded) -> Frames:
+    def _message_ended(self, record: m.Record, event: m.MessageEnded) -> Frames:
         span_id, held = self.turn.end_message(event)
         if not self.is_visible(record.scope_id, words=True):
             return NO_FRAMES
         raw = self.previews.message_ended(record, event)
-        ended = self.write(record, span_id=span_id, is_error=event.outcome is Outcome.FAILED)
+        ended = self.write(record, span_id=span_id, is_error=event.outcome is m.Outcome.FAILED)
         return (*raw, *held, *ended)
 
-    def _block_started(self, record: Record, event: BlockStarted) -> Frames:
+    def _block_started(self, record: m.Record, event: m.BlockStarted) -> Frames:
         block = self.turn.start_block(event, record)
         heard = self.is_visible(record.scope_id, words=True)
         return self.previews.started(record, event, block) if heard else NO_FRAMES
 
-    def _delta(self, record: Record, event: BlockDelta) -> Frames:
+    def _delta(self, record: m.Record, event: m.BlockDelta) -> Frames:
         heard = self.is_visible(record.scope_id, words=True)
         return self.previews.delta(record, event, self.turn.blocks[event.block_id]) if heard else NO_FRAMES
 
-    def _block_ended(self, record: Record, event: BlockEnded) -> Frames:
+    def _block_ended(self, record: m.Record, event: m.BlockEnded) -> Frames:
         block = self.turn.end_block(event)
         stop = self.previews.ended(record, event, block) if self.is_visible(record.scope_id, words=True) else NO_FRAMES
         return (*stop, *self._whole(record, event, block))
 
-    def _whole(self, record: Record, event: BlockEnded, block: PreviewedBlock) -> Frames:
-        if event.kind is BlockKind.TOOL_USE:
+    def _whole(self, record: m.Record, event: m.BlockEnded, block: PreviewedBlock) -> Frames:
+        if event.kind is m.BlockKind.TOOL_USE:
             return self._call(record, event, block)
-        text = image_markdown(event.image) if event.image is not None else event.text
+        text = m.image_markdown(event.image) if event.image is not None else event.text
         if not text or not self.is_visible(record.scope_id, words=True):
             return NO_FRAMES
-        if event.kind is BlockKind.THINKING:
+        if event.kind is m.BlockKind.THINKING:
             return self.write(record, "said.thinking", block.event_id, text=text)
         said = self.write(record, "said.text", block.event_id, text=text)
         return self.turn.hold(event.message_id, said) if self.options.incremental else said
 
     # -- tools ----------------------------------------------------------------------------------------------------
 
-    def _call(self, record: Record, event: BlockEnded, block: PreviewedBlock) -> Frames:
+    def _call(self, record: m.Record, event: m.BlockEnded, block: PreviewedBlock) -> Frames:
         if event.torn or event.call is None or not self.is_visible(record.scope_id):
             return NO_FRAMES
         call = event.call
-        if is_question_call(call):
-            return self.write(record, "call.question", block.event_id, call=call, how_to_answer=HOW_TO_ANSWER)
+        if m.is_question_call(call):
+            return self.write(record, "call.question", block.event_id, call=call, how_to_answer=m.HOW_TO_ANSWER)
         return self.write(record, f"call.{call.origin}", block.event_id, call=call, server=call.server or call.name)
 
-    def _returned(self, record: Record, event: ToolReturned) -> Frames:
+    def _returned(self, record: m.Record, event: m.ToolReturned) -> Frames:
         answers, server = self.turn.calls.pop(event.call_id, None), self.turn.servers.pop(event.call_id, None)
         if answers is None or not self.is_visible(record.scope_id):
             return NO_FRAMES
-        files = [part for part in parts_of(event.content) if isinstance(part, FilePart) and part.file_id]
+        files = [part for part in m.parts_of(event.content) if isinstance(part, m.FilePart) and part.file_id]
         delivered = [
             frame for number, file in enumerate(files, 1)
             for frame in self.write(record, "artifact.delivered", f"{record.event_id}-{number}", file=file)
@@ -177,20 +151,20 @@ def _frames_after(frames: Frames, event_id: str) -> Frames:
     return frames[places[-1] + 1:] if places else frames
 
 
-_STEPS: dict[type[Event], Callable[[Projector, Record, Any], Frames]] = {
-    SessionUpdated: Projector._updated,
-    TurnStarted: Projector._turn_started,
-    TurnSuspended: Projector._suspended,
-    InputAccepted: Projector._accepted,
-    InputRequested: Projector._requested,
-    InputResolved: Projector._resolved,
-    MessageStarted: Projector._message_started,
-    MessageEnded: Projector._message_ended,
-    BlockStarted: Projector._block_started,
-    BlockDelta: Projector._delta,
-    BlockEnded: Projector._block_ended,
-    ToolReturned: Projector._returned,
-    ScopeOpened: Projector._scope_opened,
-    ScopeStatusChanged: Projector._scope_changed,
-    ScopeMessage: Projector._mail,
+_STEPS: dict[type[m.Event], Callable[[Projector, m.Record, Any], Frames]] = {
+    m.SessionUpdated: Projector._updated,
+    m.TurnStarted: Projector._turn_started,
+    m.TurnSuspended: Projector._suspended,
+    m.InputAccepted: Projector._accepted,
+    m.InputRequested: Projector._requested,
+    m.InputResolved: Projector._resolved,
+    m.MessageStarted: Projector._message_started,
+    m.MessageEnded: Projector._message_ended,
+    m.BlockStarted: Projector._block_started,
+    m.BlockDelta: Projector._delta,
+    m.BlockEnded: Projector._block_ended,
+    m.ToolReturned: Projector._returned,
+    m.ScopeOpened: Projector._scope_opened,
+    m.ScopeStatusChanged: Projector._scope_changed,
+    m.ScopeMessage: Projector._mail,
 }

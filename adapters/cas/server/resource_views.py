@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.model import AgentCard
+import gateway.model as m
 from gateway.ports import Resource
 from mappings.language import Table
 
@@ -38,7 +38,7 @@ def common_fields(resource: Resource) -> dict[str, Any]:
     }
 
 
-def agent_body(table: Table, found: Resource, body: Mapping[str, Any], card: AgentCard | None) -> Any:
+def agent_body(table: Table, found: Resource, body: Mapping[str, Any], card: m.AgentCard | None) -> Any:
     """An agent with this body; a configured one shows the tools of its card."""
     own = body[table.dialect]
     tools = toolset_of_card(card) if card and "agent" in body and "tools" not in own else own.get("tools")
@@ -56,7 +56,7 @@ def agent_body(table: Table, found: Resource, body: Mapping[str, Any], card: Age
     )
 
 
-def model_body(table: Table, model_id: str, card: AgentCard) -> Any:
+def model_body(table: Table, model_id: str, card: m.AgentCard) -> Any:
     return table.object("model", id=model_id, name=card.title or card.name)
 
 

@@ -7,10 +7,10 @@ import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import gateway.model as m
 from adapters.cas.wire import AgentRef, InlineEnvironment
 from gateway.errors import Conflict, Invalid
 from gateway.http import Context, validate
-from gateway.model import Settings
 
 from . import resource_views as views
 from .agents import UserAgents
@@ -37,7 +37,7 @@ class AgentChoice:
     snapshot: dict[str, Any]
     agent_id: str
     version: int
-    settings: Settings
+    settings: m.Settings
 
 
 class EnvironmentChoice(NamedTuple):

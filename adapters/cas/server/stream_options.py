@@ -4,8 +4,8 @@
 import msgspec
 from msgspec import Struct
 
+import gateway.model as m
 from adapters.cas.wire import PreviewedType
-from gateway.model import ROOT, SessionView
 
 from .agents import configured_id
 
@@ -41,7 +41,7 @@ def decode_options(word: str) -> StreamOptions:
 
 
 def session_stream_options(
-    view: SessionView, thread: str | None, deltas: tuple[PreviewedType, ...] = (), *, as_list: bool
+    view: m.SessionView, thread: str | None, deltas: tuple[PreviewedType, ...] = (), *, as_list: bool
 ) -> StreamOptions:
     """How a session is read: previews are asked for by a connection, raw streaming belongs to the session."""
     own = view.private("cas")
@@ -60,7 +60,7 @@ def preview_id(event_id: str, number: int) -> str:
 
 def thread_id_of(session_id: str, scope_id: str) -> str:
     """A scope's name as a thread."""
-    stem = session_id.rpartition("_")[2] if scope_id == ROOT else scope_id.removeprefix("scope_")
+    stem = session_id.rpartition("_")[2] if scope_id == m.ROOT else scope_id.removeprefix("scope_")
     return f"sthr_{stem}"
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from gateway.model import ROOT, Record, ScopeMessage, ScopeOpened, ScopeStatus, ScopeStatusChanged, StopReason
+import gateway.model as m
 
 from .frame_writer import FrameWriter
 from .previews import NO_FRAMES, Frames
@@ -23,7 +23,7 @@ THREAD_NAMES = {
 class ThreadProjection(FrameWriter):
     """What happens to sub-agents, told in their own threads and in their parents'."""
 
-    def _scope_opened(self, record: Record, event: ScopeOpened) -> Frames:
+    def _scope_opened(self, record: m.Record, event: m.ScopeOpened) -> Frames:
         name = event.title or event.agent or ""
         self.turn.scopes[record.scope_id] = (name, event.parent)
         if not self.is_visible(record.scope_id, event.parent):
@@ -36,15 +36,15 @@ class ThreadProjection(FrameWriter):
             caused_by=self.turn.calls.get(event.call_id or ""),
         )
 
-    def _scope_changed(self, record: Record, event: ScopeStatusChanged) -> Frames:
+    def _scope_changed(self, record: m.Record, event: m.ScopeStatusChanged) -> Frames:
         """That a sub-agent waits is told when it is known for what: it says so before it asks."""
         late = self._waits(record, record.scope_id)
-        if event.status is ScopeStatus.BLOCKED and not self._blocking(record.scope_id):
+        if event.status is m.ScopeStatus.BLOCKED and not self._blocking(record.scope_id):
             self.turn.blocked[record.scope_id] = record
             return late
         return (*late, *self._status(record, event))
 
-    def _waits(self, record: Record, *scopes: str) -> Frames:
+    def _waits(self, record: m.Record, *scopes: str) -> Frames:
         """What was held of these sub-agents, or of all: as if it had happened just before this record."""
         held = [self.turn.blocked.pop(scope) for scope in scopes or [*self.turn.blocked] if scope in self.turn.blocked]
         return tuple(
@@ -52,17 +52,17 @@ class ThreadProjection(FrameWriter):
             for frame in self._status(replace(one, at=record.at), one.event, f"{record.event_id}-{number}")
         )
 
-    def _status(self, record: Record, event: Any, event_id: str | None = None) -> Frames:
-        name, parent = self.turn.scopes.get(record.scope_id, ("", ROOT))
+    def _status(self, record: m.Record, event: Any, event_id: str | None = None) -> Frames:
+        name, parent = self.turn.scopes.get(record.scope_id, ("", m.ROOT))
         if not self.is_visible(record.scope_id, parent):
             return NO_FRAMES
         return self.write(record, event_id=event_id, agent_name=name, blocking=self._blocking(record.scope_id),
-                         why=event.stop_reason or StopReason.END_TURN)
+                         why=event.stop_reason or m.StopReason.END_TURN)
 
     def _blocking(self, scope_id: str) -> list[str]:
         return [one.event_id for one in self.turn.asks.values() if one.scope_id == scope_id]
 
-    def _mail(self, record: Record, event: ScopeMessage) -> Frames:
+    def _mail(self, record: m.Record, event: m.ScopeMessage) -> Frames:
         if not self.is_visible(event.sender, event.recipient):
             return NO_FRAMES
         downward = self.turn.scopes.get(event.recipient, ("", ""))[1] == event.sender

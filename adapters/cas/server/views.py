@@ -3,19 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import gateway.model as m
 from adapters.cas.asks import ask_event_id
 from adapters.cas.wire import DEFAULT_ENVIRONMENT
-from gateway.model import (
-    ROOT,
-    SECRETS,
-    CloseReason,
-    ScopeStatus,
-    ScopeView,
-    SessionStatus,
-    SessionView,
-    StopReason,
-    event_id_of,
-)
 from mappings.language import Table
 
 from .stream_options import thread_id_of
@@ -48,7 +38,7 @@ OBJECTS = {
 
 # -- sessions ---------------------------------------------------------------------------------------------------------
 
-def session_body(table: Table, view: SessionView, agent: Mapping[str, Any], resources: Sequence[Any]) -> Any:
+def session_body(table: Table, view: m.SessionView, agent: Mapping[str, Any], resources: Sequence[Any]) -> Any:
     own = view.private(DIALECT_NAME)
     return table.object(
         "session",
@@ -63,7 +53,7 @@ def session_body(table: Table, view: SessionView, agent: Mapping[str, Any], reso
         resources=list(resources),
         vault_ids=own.get("vault_ids", []),
         memory_store_ids=own.get("memory_store_ids", []),
-        environment_variables=own.get(SECRETS, {}),
+        environment_variables=own.get(m.SECRETS, {}),
         usage=view.usage,
         created_at=view.created_at,
         updated_at=view.updated_at,
@@ -73,30 +63,30 @@ def session_body(table: Table, view: SessionView, agent: Mapping[str, Any], reso
     )
 
 
-def session_status(table: Table, view: SessionView) -> str:
+def session_status(table: Table, view: m.SessionView) -> str:
     """An archived session is idle for good; `terminated` is one that somebody else put an end to."""
-    if view.closed is CloseReason.ARCHIVED:
-        return table.word("session_status", SessionStatus.IDLE)
+    if view.closed is m.CloseReason.ARCHIVED:
+        return table.word("session_status", m.SessionStatus.IDLE)
     return table.word("session_status", view.status)
 
 
-def turn_status(view: SessionView) -> str:
+def turn_status(view: m.SessionView) -> str:
     """A turn that waits for people is not at work."""
-    return "running" if view.status is SessionStatus.RUNNING else "idle"
+    return "running" if view.status is m.SessionStatus.RUNNING else "idle"
 
 
-def archived_at(view: SessionView) -> float | None:
-    return view.closed_at if view.closed is CloseReason.ARCHIVED else None
+def archived_at(view: m.SessionView) -> float | None:
+    return view.closed_at if view.closed is m.CloseReason.ARCHIVED else None
 
 
-def active_seconds(view: SessionView) -> float:
+def active_seconds(view: m.SessionView) -> float:
     since = view.running_since
     return round(view.active_seconds + (view.at - since if since is not None else 0.0), 3)
 
 
 # -- threads ----------------------------------------------------------------------------------------------------------
 
-def thread_body(table: Table, view: SessionView, agent: Mapping[str, Any], scope_id: str = ROOT) -> Any:
+def thread_body(table: Table, view: m.SessionView, agent: Mapping[str, Any], scope_id: str = m.ROOT) -> Any:
     scope = view.scopes.get(scope_id)
     names = {
         "id": thread_id_of(view.session_id, scope_id), "session_id": view.session_id,
@@ -107,8 +97,8 @@ def thread_body(table: Table, view: SessionView, agent: Mapping[str, Any], scope
     return table.object("thread", **names | own)
 
 
-def _coordinator(table: Table, view: SessionView) -> dict[str, Any]:
-    closed = {CloseReason.ARCHIVED: "archived", CloseReason.TERMINATED: "terminated"}
+def _coordinator(table: Table, view: m.SessionView) -> dict[str, Any]:
+    closed = {m.CloseReason.ARCHIVED: "archived", m.CloseReason.TERMINATED: "terminated"}
     return {
         "parent_id": None, "name": "", "role": "coordinator", "caused_by": None, "created_at": view.created_at,
         "updated_at": view.updated_at, "archived_at": archived_at(view),
@@ -117,19 +107,21 @@ def _coordinator(table: Table, view: SessionView) -> dict[str, Any]:
     }
 
 
-def _stop_of_session(table: Table, view: SessionView) -> Any:
-    if view.closed is CloseReason.ARCHIVED:
+def _stop_of_session(table: Table, view: m.SessionView) -> Any:
+    if view.closed is m.CloseReason.ARCHIVED:
         return table.object("stop.archive")
-    if view.status is SessionStatus.SUSPENDED:
+    if view.status is m.SessionStatus.SUSPENDED:
         return table.object("stop.requires_action", event_ids=[ask_event_id(view, ask) for ask in view.asks.values()])
-    return {} if view.status is SessionStatus.RUNNING else _stop(table, view.ended.stop_reason if view.ended else None)
+    return (
+        {} if view.status is m.SessionStatus.RUNNING else _stop(table, view.ended.stop_reason if view.ended else None)
+    )
 
 
-def _stop(table: Table, why: StopReason | None) -> Any:
-    return table.object("stop.turn", why=why or StopReason.END_TURN)
+def _stop(table: Table, why: m.StopReason | None) -> Any:
+    return table.object("stop.turn", why=why or m.StopReason.END_TURN)
 
 
-def _child(table: Table, view: SessionView, scope: ScopeView) -> dict[str, Any]:
+def _child(table: Table, view: m.SessionView, scope: m.ScopeView) -> dict[str, Any]:
     own = {} if scope.agent in (None, view.agent) else {
         "agent_id": f"agent_{scope.agent}", "agent_name": scope.agent, "agent_version": 1,
     }
@@ -138,14 +130,14 @@ def _child(table: Table, view: SessionView, scope: ScopeView) -> dict[str, Any]:
         "role": scope.role, "status": table.word("scope_status", scope.status),
         "stop_reason": _stop_of_scope(table, view, scope), "created_at": scope.created_at,
         "updated_at": scope.updated_at, "archived_at": scope.archived_at,
-        "caused_by": None if scope.cause is None else event_id_of(view.session_id, scope.cause),
+        "caused_by": None if scope.cause is None else m.event_id_of(view.session_id, scope.cause),
     }
 
 
-def _stop_of_scope(table: Table, view: SessionView, scope: ScopeView) -> Any:
-    if scope.status is ScopeStatus.BLOCKED:
+def _stop_of_scope(table: Table, view: m.SessionView, scope: m.ScopeView) -> Any:
+    if scope.status is m.ScopeStatus.BLOCKED:
         asked = [ask_event_id(view, ask) for ask in view.asks.values() if ask.scope_id == scope.scope_id]
         return table.object("stop.requires_action", event_ids=asked)
-    if scope.status is ScopeStatus.ARCHIVED:
+    if scope.status is m.ScopeStatus.ARCHIVED:
         return table.object("stop.archive")
-    return {} if scope.status is ScopeStatus.RUNNING else _stop(table, scope.stop_reason)
+    return {} if scope.status is m.ScopeStatus.RUNNING else _stop(table, scope.stop_reason)

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
+import gateway.model as m
 from gateway.ids import first_duplicate
-from gateway.model import Permission
 
 from .common import Description, HttpAddress, Metadata, MetadataChange, Name, OpenWireModel, WireModel
 
@@ -183,8 +183,8 @@ class FileFields(WireModel):
 
 
 POLICIES = {
-    "always_allow": Permission.ALLOW,
-    "always_ask": Permission.ASK,
-    "always_deny": Permission.DENY,
+    "always_allow": m.Permission.ALLOW,
+    "always_ask": m.Permission.ASK,
+    "always_deny": m.Permission.DENY,
 }
 POLICY_WORDS = {permission: policy for policy, permission in POLICIES.items()}

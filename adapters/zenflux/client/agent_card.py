@@ -2,24 +2,24 @@
 
 from typing import Any
 
+import gateway.model as m
 from gateway.client import HttpClient
 from gateway.errors import GatewayError
-from gateway.model import AgentCapabilities, AgentCard, AgentTool, ToolSpec
 
 from .readers import members, text
 
 NOT_SERVED_STATUSES = (404, 405, 501)
-CAPABILITIES = AgentCapabilities(images=("http", "data"), client_tools=False)
+CAPABILITIES = m.AgentCapabilities(images=("http", "data"), client_tools=False)
 
 
-async def fetch_agent_card(upstream: HttpClient, agent: str | None, otherwise: str) -> AgentCard:
+async def fetch_agent_card(upstream: HttpClient, agent: str | None, otherwise: str) -> m.AgentCard:
     """The agent that was chosen, or else the first one there is."""
     agents = list_of_objects(await fetch_data(upstream, "/agents"), "agents")
     models = list_of_objects(await fetch_data(upstream, "/models"), "models")
     chosen = next((one for one in agents if agent in (None, *_names(one))), {})
     name = agent or next(iter(_names(chosen)), "") or next((n for one in models for n in _agents(one)), "")
     model = text(chosen.get("model")) or next((_model(one) for one in models if name in _agents(one)), "")
-    return AgentCard(
+    return m.AgentCard(
         name=name or otherwise, title=text(chosen.get("name")) or None,
         description=text(chosen.get("description")) or None, model=model or None,
         tools=tuple(await _tools(upstream)), capabilities=CAPABILITIES,
@@ -47,13 +47,13 @@ def list_of_objects(data: Any, key: str) -> list[dict[str, Any]]:
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
-async def _tools(upstream: HttpClient) -> list[AgentTool]:
+async def _tools(upstream: HttpClient) -> list[m.AgentTool]:
     """As they are declared to a model."""
     tools = []
     for one in list_of_objects(await fetch_data(upstream, "/tools/schemas"), "tools"):
         if name := text(one.get("name")):
             schema = members(one.get("input_schema"))
-            tools.append(AgentTool(spec=ToolSpec(
+            tools.append(m.AgentTool(spec=m.ToolSpec(
                 name=name, description=text(one.get("description")), parameters=schema)))
     return tools
 

@@ -6,25 +6,14 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+import gateway.model as m
 from adapters.zenflux.asks import APPROVE, REJECT, AskRef
-from gateway.model import (
-    AnyAsk,
-    Choice,
-    ClientToolAsk,
-    ContinuationAsk,
-    Permission,
-    PermissionAsk,
-    Question,
-    QuestionAsk,
-    RollbackAsk,
-    ToolCall,
-)
 
 from .readers import members, text
 
 MULTIPLE_CHOICE_TYPES = ("multiple_choice", "multi_choice", "multi_select", "checkbox")
 CHOICE_TYPES = (*MULTIPLE_CHOICE_TYPES, "single_choice", "text_input", "text", "form")
-Calls = Mapping[str, ToolCall]
+Calls = Mapping[str, m.ToolCall]
 """The calls that were made and have not come back."""
 
 
@@ -36,7 +25,7 @@ Calls = Mapping[str, ToolCall]
 
 # -- confirmation requests --------------------------------------------------------------------------------------------
 
-def read_confirmation(content: dict[str, Any], calls: Calls, run: str, seq: int) -> tuple[AnyAsk, AskRef]:
+def read_confirmation(content: dict[str, Any], calls: Calls, run: str, seq: int) -> tuple[m.AnyAsk, AskRef]:
     """The ask that a confirmation request stands for.
 
     A call that was not told cannot be permitted: whether it may be made is then a question like any other.
@@ -47,16 +36,16 @@ def read_confirmation(content: dict[str, Any], calls: Calls, run: str, seq: int)
         run=run, kind=kind, request_id=text(content.get("request_id")) or run, seq=seq, precise=bool(kind),
     )
     if kind == "client_tool" and call is not None:
-        return ClientToolAsk(call=call), ref
+        return m.ClientToolAsk(call=call), ref
     if _is_form(content, kind, call):
         questions, ids = _questions(content)
-        return QuestionAsk(questions=questions, call=call), replace(ref, kind="question", ids=ids)
+        return m.QuestionAsk(questions=questions, call=call), replace(ref, kind="question", ids=ids)
     assert call is not None, "a permission that is no form is about a call"
-    asked = replace(call, permission=Permission.ASK)
-    return PermissionAsk(call=asked, description=_question_text(content)), replace(ref, kind="permission")
+    asked = replace(call, permission=m.Permission.ASK)
+    return m.PermissionAsk(call=asked, description=_question_text(content)), replace(ref, kind="permission")
 
 
-def _is_form(content: dict[str, Any], kind: str, call: ToolCall | None) -> bool:
+def _is_form(content: dict[str, Any], kind: str, call: m.ToolCall | None) -> bool:
     if kind:
         return kind != "permission" or call is None
     choosing = content.get("confirmation_type", content.get("type")) in CHOICE_TYPES and not _is_verdict(content)
@@ -67,7 +56,7 @@ def _is_verdict(content: dict[str, Any]) -> bool:
     return content.get("options") == [APPROVE, REJECT]
 
 
-def _call_of(content: dict[str, Any], calls: Calls) -> ToolCall | None:
+def _call_of(content: dict[str, Any], calls: Calls) -> m.ToolCall | None:
     """By its id, where the server tells it; else the last one of the tool's name."""
     call_id = members(content.get("metadata")).get("tool_use_id")
     if isinstance(call_id, str):
@@ -80,7 +69,7 @@ def _question_text(content: dict[str, Any]) -> str:
     return next((said for key in ("question", "title", "label", "description") if (said := text(content.get(key)))), "")
 
 
-def _questions(content: dict[str, Any]) -> tuple[tuple[Question, ...], tuple[str, ...]]:
+def _questions(content: dict[str, Any]) -> tuple[tuple[m.Question, ...], tuple[str, ...]]:
     asked = content.get("questions")
     forms = [members(one) for one in asked] if isinstance(asked, list) else []
     if not forms:
@@ -89,41 +78,41 @@ def _questions(content: dict[str, Any]) -> tuple[tuple[Question, ...], tuple[str
     return tuple(map(_question, forms)), ids
 
 
-def _question(form: dict[str, Any]) -> Question:
+def _question(form: dict[str, Any]) -> m.Question:
     options, about = form.get("options"), form.get("descriptions")
     choices = [_choice(one) for one in options] if isinstance(options, list) else []
     if isinstance(about, list):
         choices = [
-            Choice(label=choice.label, description=text(words) or choice.description)
+            m.Choice(label=choice.label, description=text(words) or choice.description)
             for choice, words in zip(choices, [*about, *[""] * len(choices)], strict=False)
         ]
-    return Question(
+    return m.Question(
         question=_question_text(form) or "?", options=tuple(choices), header=text(form.get("header")) or None,
         multi_select=any(form.get(key) in MULTIPLE_CHOICE_TYPES for key in ("type", "confirmation_type")),
     )
 
 
-def _choice(option: Any) -> Choice:
+def _choice(option: Any) -> m.Choice:
     if isinstance(option, dict):
         label = next((said for key in ("label", "title", "value", "id") if (said := text(option.get(key)))), "")
         label = label or msgspec.json.encode(option).decode()
-        return Choice(label=label, description=text(option.get("description")) or None)
-    return Choice(label=option if isinstance(option, str) else msgspec.json.encode(option).decode())
+        return m.Choice(label=label, description=text(option.get("description")) or None)
+    return m.Choice(label=option if isinstance(option, str) else msgspec.json.encode(option).decode())
 
 
 # -- long and failed runs ---------------------------------------------------------------------------------------------
 
-def read_continuation(data: dict[str, Any], run: str, seq: int) -> tuple[AnyAsk, AskRef]:
+def read_continuation(data: dict[str, Any], run: str, seq: int) -> tuple[m.AnyAsk, AskRef]:
     turn = data.get("turn")
-    ask = ContinuationAsk(turn=turn if type(turn) is int else 0, message=text(data.get("message")))
+    ask = m.ContinuationAsk(turn=turn if type(turn) is int else 0, message=text(data.get("message")))
     return ask, AskRef(run=run, kind="continuation", seq=seq)
 
 
-def read_rollback(data: dict[str, Any], run: str, seq: int) -> tuple[AnyAsk, AskRef]:
+def read_rollback(data: dict[str, Any], run: str, seq: int) -> tuple[m.AnyAsk, AskRef]:
     """An option told in words is known by its words."""
     said = data.get("options")
     options = said if isinstance(said, list) else []
-    ask = RollbackAsk(
+    ask = m.RollbackAsk(
         task_id=text(data.get("task_id")),
         options=tuple(one if isinstance(one, dict) else {"id": str(one), "label": str(one)} for one in options),
         error=text(data.get("error")) or None,

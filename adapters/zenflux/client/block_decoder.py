@@ -5,16 +5,16 @@ from typing import Any
 
 import msgspec
 
+import gateway.model as m
 from adapters.zenflux.wire import ANY_IMAGE
 from gateway.client import StreamAssembler
 from gateway.errors import BackendFailed
-from gateway.model import AnyPart, BlockKind, Content, ImagePart, TextPart, ToolCall
 from gateway.ports import BackendEvent
 
 from .readers import index_of, members, origin_of, text
 
 RESULT = "tool_result"
-WORDS = {"text": BlockKind.TEXT, "thinking": BlockKind.THINKING}
+WORDS = {"text": m.BlockKind.TEXT, "thinking": m.BlockKind.THINKING}
 FRAGMENTS = ("text", "thinking", "partial_json")
 
 
@@ -71,7 +71,7 @@ class BlockDecoder:
         origin = origin_of(opened.type)
         if origin is None:
             return []
-        return self._assembler.call(index, ToolCall(call_id=text(block.get("id")), name=block["name"], origin=origin))
+        return self._assembler.call(index, m.ToolCall(call_id=text(block.get("id")), name=block["name"], origin=origin))
 
     def is_new(self, data: dict[str, Any]) -> bool:
         """Whether this is about a block that nobody has started; the published front end takes it for text."""
@@ -136,18 +136,18 @@ def _fragment(delta: Any) -> str:
     return delta
 
 
-def read_image(block: dict[str, Any]) -> ImagePart | None:
+def read_image(block: dict[str, Any]) -> m.ImagePart | None:
     source = members(block.get("source"))
     where, told = text(source.get("data")) or text(source.get("url")), text(source.get("media_type"))
     media_type = told if told and told != ANY_IMAGE else None
     if not where:
         return None
     if source.get("type") == "base64":
-        return ImagePart(url=f"data:{media_type or 'image/png'};base64,{where}", media_type=media_type)
-    return ImagePart(url=where, media_type=media_type)
+        return m.ImagePart(url=f"data:{media_type or 'image/png'};base64,{where}", media_type=media_type)
+    return m.ImagePart(url=where, media_type=media_type)
 
 
-def read_content(said: Any) -> Content:
+def read_content(said: Any) -> m.Content:
     """What a tool gave back: words, or a list of blocks."""
     if said is None or isinstance(said, str):
         return said or ""
@@ -156,15 +156,15 @@ def read_content(said: Any) -> Content:
     return msgspec.json.encode(said).decode()
 
 
-def _part(block: dict[str, Any]) -> AnyPart:
+def _part(block: dict[str, Any]) -> m.AnyPart:
     image = read_image(block) if block.get("type") == "image" else None
     if image is not None:
         return image
     words = block.get("text")
-    return TextPart(text=words if isinstance(words, str) else msgspec.json.encode(block).decode())
+    return m.TextPart(text=words if isinstance(words, str) else msgspec.json.encode(block).decode())
 
 
-def _with_text(content: Content, more: str) -> Content:
+def _with_text(content: m.Content, more: str) -> m.Content:
     if isinstance(content, str):
         return content + more
-    return (*content, TextPart(text=more)) if more else content
+    return (*content, m.TextPart(text=more)) if more else content

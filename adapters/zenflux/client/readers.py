@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 import orjson
 
+import gateway.model as m
 from gateway.errors import BackendFailed
 from gateway.json_values import read_exact_json
-from gateway.model import Fault, FaultCode, Outcome, StopReason, ToolOrigin, Usage
 from mappings.language import Table, builtin_table
 
 Word = TypeVar("Word", bound=StrEnum)
@@ -31,35 +31,35 @@ def meanings(words: str, kind: type[Word], *preferred: Word) -> Mapping[str, Wor
     return builtin_zenflux_table().meanings(words, kind, *preferred)
 
 
-def outcome_of(word: Any) -> Outcome | None:
-    return meanings("outcome", Outcome).get(word) if isinstance(word, str) else None
+def outcome_of(word: Any) -> m.Outcome | None:
+    return meanings("outcome", m.Outcome).get(word) if isinstance(word, str) else None
 
 
-def stop_reason_of(word: Any) -> StopReason:
+def stop_reason_of(word: Any) -> m.StopReason:
     """Why a message ended; a word nobody knows is an end like any other."""
-    known = meanings("stop_reason", StopReason)
-    return known.get(word, StopReason.END_TURN) if isinstance(word, str) else StopReason.END_TURN
+    known = meanings("stop_reason", m.StopReason)
+    return known.get(word, m.StopReason.END_TURN) if isinstance(word, str) else m.StopReason.END_TURN
 
 
-def stop_cause(word: Any) -> StopReason:
+def stop_cause(word: Any) -> m.StopReason:
     """Why a run was stopped."""
-    known = meanings("stop_reason@stopped", StopReason, StopReason.INTERRUPTED)
-    return known.get(word, StopReason.INTERRUPTED) if isinstance(word, str) else StopReason.INTERRUPTED
+    known = meanings("stop_reason@stopped", m.StopReason, m.StopReason.INTERRUPTED)
+    return known.get(word, m.StopReason.INTERRUPTED) if isinstance(word, str) else m.StopReason.INTERRUPTED
 
 
-def origin_of(word: str) -> ToolOrigin | None:
+def origin_of(word: str) -> m.ToolOrigin | None:
     """Who carries out the call of such a block; None where the block is no call."""
-    return meanings("tool_origin", ToolOrigin).get(word)
+    return meanings("tool_origin", m.ToolOrigin).get(word)
 
 
-def read_fault(error: Any) -> Fault:
+def read_fault(error: Any) -> m.Fault:
     """A server that fails by itself, for whatever reason, is an agent that broke; one that is away may be back soon."""
     said = error if isinstance(error, dict) else {"message": error}
-    known = meanings("fault", FaultCode, FaultCode.INTERNAL, FaultCode.OVERLOADED)
-    code = known.get(str(said.get("type")), FaultCode.INTERNAL)
-    retryable, away = said.get("retryable"), code is FaultCode.BACKEND
-    return Fault(
-        code=FaultCode.BACKEND if code is FaultCode.INTERNAL else code,
+    known = meanings("fault", m.FaultCode, m.FaultCode.INTERNAL, m.FaultCode.OVERLOADED)
+    code = known.get(str(said.get("type")), m.FaultCode.INTERNAL)
+    retryable, away = said.get("retryable"), code is m.FaultCode.BACKEND
+    return m.Fault(
+        code=m.FaultCode.BACKEND if code is m.FaultCode.INTERNAL else code,
         message=text(said.get("message")) or "the server did not say what went wrong",
         retryable=retryable if isinstance(retryable, bool) else away or code.is_retryable,
     )
@@ -98,9 +98,9 @@ def tokens(value: Any) -> int:
     return value if type(value) is int and 0 < value < MOST_TOKENS else 0
 
 
-def read_usage(content: dict[str, Any]) -> Usage:
+def read_usage(content: dict[str, Any]) -> m.Usage:
     """All that a run has cost so far, as its bill has it."""
-    return Usage(
+    return m.Usage(
         input_tokens=tokens(content.get("prompt_tokens")), output_tokens=tokens(content.get("completion_tokens")),
         thinking_tokens=tokens(content.get("thinking_tokens")),
         cache_read_tokens=tokens(content.get("cache_read_tokens")),

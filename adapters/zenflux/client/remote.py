@@ -9,24 +9,12 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
+import gateway.model as m
 from adapters.zenflux.asks import AskRef, decode_ref
 from adapters.zenflux.wire import ANY_IMAGE, DIALECT_NAME, MAX_TITLE
 from gateway.client import HttpClient, parse_timestamp, redact
 from gateway.errors import BackendFailed, GatewayError, Unsupported
 from gateway.ids import make_mint
-from gateway.model import (
-    AgentCard,
-    Answer,
-    Compact,
-    Content,
-    FilePart,
-    ImagePart,
-    SendMessage,
-    Settings,
-    call_of,
-    parts_of,
-    text_of,
-)
 from gateway.ports import DecodedItem, NewRemoteSession, RemoteAddress, RemoteAsk, RemoteSession, RemoteTurnEnd
 
 from . import agent_card
@@ -66,7 +54,7 @@ class Remote:
         self._parked: OrderedDict[str, RemoteRun] = OrderedDict()
         self._runs: OrderedDict[str, str] = OrderedDict()
 
-    async def about(self) -> AgentCard:
+    async def about(self) -> m.AgentCard:
         return await agent_card.fetch_agent_card(self._upstream, self._agent, DIALECT_NAME)
 
     async def open(self, opening: NewRemoteSession) -> str:
@@ -106,9 +94,9 @@ class Remote:
     # -- turns ----------------------------------------------------------------------------------------------------
 
     async def start_turn(
-        self, session_id: str, command: SendMessage | Compact, settings: Settings | None = None,
+        self, session_id: str, command: m.SendMessage | m.Compact, settings: m.Settings | None = None,
     ) -> AsyncGenerator[DecodedItem, None]:
-        if isinstance(command, Compact):
+        if isinstance(command, m.Compact):
             raise Unsupported("a ZenFlux server compacts by itself, and cannot be told to")
         params = self._params(session_id, command)
         await self._leave(session_id)
@@ -119,7 +107,7 @@ class Remote:
                 yield one
 
     async def answer(
-        self, session_id: str, answers: Sequence[tuple[RemoteAsk, Answer]],
+        self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]],
     ) -> AsyncGenerator[DecodedItem, None]:
         refs = await self._refs(session_id, [asked for asked, _ in answers])
         talk = await self._talk(session_id, refs)
@@ -219,9 +207,12 @@ class Remote:
             raise BackendFailed(f"{self._upstream.name} does not wait for this any more")
         return [ref for ref in refs if ref is not None]
 
-    def _params(self, session_id: str, command: SendMessage) -> dict[str, Any]:
+    def _params(self, session_id: str, command: m.SendMessage) -> dict[str, Any]:
         params: dict[str, Any] = {
-            "message": text_of(command.content), "user_id": CLIENT_USER, "conversation_id": session_id, "stream": True,
+            "message": m.text_of(command.content),
+            "user_id": CLIENT_USER,
+            "conversation_id": session_id,
+            "stream": True,
         }
         files = _files(command.content)
         optional = {"files": files, "variables": command.variables, "agent_id": self._agent}
@@ -244,7 +235,7 @@ def _find_ref(
     asked: RemoteAsk, ref: AskRef | None, session_id: str, pending: Sequence[dict[str, Any]]
 ) -> AskRef | None:
     """The ask among those that wait: by its call, or by what it is."""
-    call, kind = call_of(asked.ask), asked.ask.kind
+    call, kind = m.call_of(asked.ask), asked.ask.kind
     for one in pending:
         its_call = members(one.get("metadata")).get("tool_use_id")
         same = its_call == call.call_id if call is not None else kind_of(one) == kind
@@ -254,12 +245,12 @@ def _find_ref(
     return ref
 
 
-def _files(content: Content) -> list[dict[str, Any]]:
+def _files(content: m.Content) -> list[dict[str, Any]]:
     files: list[dict[str, Any]] = []
-    for part in parts_of(content):
-        if isinstance(part, ImagePart):
+    for part in m.parts_of(content):
+        if isinstance(part, m.ImagePart):
             files.append({"file_url": part.url, "file_name": "image", "file_type": part.media_type or ANY_IMAGE})
-        elif isinstance(part, FilePart):
+        elif isinstance(part, m.FilePart):
             if not part.url:
                 raise Unsupported(f"the file '{part.name}' has no address from which the server could get it")
             told = {"file_type": part.media_type, "file_size": part.size}

@@ -5,21 +5,10 @@ from typing import Any
 
 from msgspec import Struct
 
+import gateway.model as m
 from adapters.zenflux.asks import APPROVE, REJECT, AskRef, answer_of, result_text
 from gateway.client import HttpClient
 from gateway.errors import GatewayError, Invalid
-from gateway.model import (
-    Answer,
-    AnswerQuestion,
-    AnyAsk,
-    ContinueTurn,
-    DecidePermission,
-    OpenAsk,
-    QuestionAsk,
-    ReturnResult,
-    RollBack,
-    Withdraw,
-)
 
 from .readers import builtin_zenflux_table
 
@@ -37,7 +26,7 @@ class HttpCall(Struct, frozen=True):
     body: Any = None
 
 
-async def deliver_answer(upstream: HttpClient, ask: AnyAsk, ref: AskRef, answer: Answer, *, alone: bool) -> bool:
+async def deliver_answer(upstream: HttpClient, ask: m.AnyAsk, ref: AskRef, answer: m.Answer, *, alone: bool) -> bool:
     """Tell the server; False if it does not know what is answered here, and may not know it yet.
 
     A server that does not say of its asks what they are may know the only one by its run alone, and may tell its client
@@ -63,48 +52,48 @@ async def send_call(upstream: HttpClient, call: HttpCall) -> int | None:
     return None
 
 
-def answer_call(ask: AnyAsk, ref: AskRef, answer: Answer) -> HttpCall:
+def answer_call(ask: m.AnyAsk, ref: AskRef, answer: m.Answer) -> HttpCall:
     confirmation, run = f"{CONFIRMATION}/{ref.request_id or ref.run}", f"/session/{ref.run}"
     match answer:
-        case RollBack(option=str()):
+        case m.RollBack(option=str()):
             return HttpCall("POST", f"{run}/rollback", {"option": answer.option})
-        case ContinueTurn(proceed=True) if not ref.request_id:
+        case m.ContinueTurn(proceed=True) if not ref.request_id:
             return HttpCall("POST", f"{run}/confirm_continue")
-        case Withdraw() | RollBack() if ref.request_id:
+        case m.Withdraw() | m.RollBack() if ref.request_id:
             return HttpCall("DELETE", confirmation)
-        case Withdraw() | RollBack() | ContinueTurn() if not ref.request_id:
+        case m.Withdraw() | m.RollBack() | m.ContinueTurn() if not ref.request_id:
             return HttpCall("POST", f"{run}/stop")  # where a run asks by itself, who does not agree ends it
     return HttpCall("POST", confirmation, {"response": answer_response(ask, ref, answer)})
 
 
-def answer_response(ask: AnyAsk, ref: AskRef, answer: Answer) -> Any:
+def answer_response(ask: m.AnyAsk, ref: AskRef, answer: m.Answer) -> Any:
     match answer:
-        case DecidePermission():
+        case m.DecidePermission():
             return APPROVE if answer.granted else _denied(ask, ref, answer)
-        case ContinueTurn():
+        case m.ContinueTurn():
             return APPROVE if answer.proceed else REJECT
-        case ReturnResult():
+        case m.ReturnResult():
             return REJECT if answer.is_error else result_text(answer.content)
-        case AnswerQuestion():
+        case m.AnswerQuestion():
             return _answers(ask, ref, answer)
     raise Invalid(f"{answer.kind} answers nothing that was asked")
 
 
-def _denied(ask: AnyAsk, ref: AskRef, answer: DecidePermission) -> str:
+def _denied(ask: m.AnyAsk, ref: AskRef, answer: m.DecidePermission) -> str:
     """The reason, if the server is sure to take it for a no; the plain word otherwise."""
     if not answer.reason or not ref.precise:
         return REJECT
-    asked = OpenAsk(request_id=ref.request_id, ask=ask, seq=0, at=0.0, turn_id=ref.run, scope_id="")
+    asked = m.OpenAsk(request_id=ref.request_id, ask=ask, seq=0, at=0.0, turn_id=ref.run, scope_id="")
     try:
         meant = answer_of(asked, answer.reason, builtin_zenflux_table())
     except Invalid:
         return REJECT
-    return answer.reason if isinstance(meant, DecidePermission) and not meant.granted else REJECT
+    return answer.reason if isinstance(meant, m.DecidePermission) and not meant.granted else REJECT
 
 
-def _answers(ask: AnyAsk, ref: AskRef, answer: AnswerQuestion) -> Any:
+def _answers(ask: m.AnyAsk, ref: AskRef, answer: m.AnswerQuestion) -> Any:
     """By the names the server has for its questions; a question that stands alone is answered by itself."""
-    if not isinstance(ask, QuestionAsk):
+    if not isinstance(ask, m.QuestionAsk):
         return answer.message or ", ".join(answer.custom.values())
     picked = [_picked(ask, answer, number) for number in range(len(ask.questions))]
     if not any(picked) and answer.message:
@@ -117,7 +106,7 @@ def _answers(ask: AnyAsk, ref: AskRef, answer: AnswerQuestion) -> Any:
     }
 
 
-def _picked(ask: QuestionAsk, answer: AnswerQuestion, number: int) -> list[str]:
+def _picked(ask: m.QuestionAsk, answer: m.AnswerQuestion, number: int) -> list[str]:
     options, free = ask.questions[number].options, answer.custom.get(str(number))
     labels = [options[at].label for at in answer.selections.get(str(number), ()) if 0 <= at < len(options)]
     return [*labels, *([free] if free else [])]

@@ -9,21 +9,10 @@ from typing import Any
 
 from msgspec.structs import asdict
 
+import gateway.model as m
 from adapters.zenflux import asks as asks_module
 from gateway.client import NO_USAGE, StreamAssembler
 from gateway.ids import Mint
-from gateway.model import (
-    AnnotationTopic,
-    Fault,
-    MessageAnnotated,
-    NoticePosted,
-    Outcome,
-    SessionCompacted,
-    SessionUpdated,
-    StopReason,
-    ToolOrigin,
-    Usage,
-)
 from gateway.ports import BackendEvent, DecodedItem, RemoteAsk, RemoteTurnEnd
 
 from . import ask_readers as asks
@@ -31,7 +20,7 @@ from .block_decoder import RESULT, BlockDecoder
 from .readers import members, outcome_of, parsed_json, read_fault, read_usage, stop_cause, stop_reason_of, text, tokens
 
 Data = dict[str, Any]
-TOPICS = {topic.value: topic for topic in AnnotationTopic if topic is not AnnotationTopic.MEMORY_REFS}
+TOPICS = {topic.value: topic for topic in m.AnnotationTopic if topic is not m.AnnotationTopic.MEMORY_REFS}
 
 
 class RunDecoder:
@@ -54,7 +43,7 @@ class RunDecoder:
         self._ending = RunEnd()
         self._model: str | None = None
         self._round_over = False
-        self._remarks: list[tuple[AnnotationTopic, Any]] = []
+        self._remarks: list[tuple[m.AnnotationTopic, Any]] = []
         self._seq = 0
 
     def feed(self, kind: str, data: Data, seq: int) -> list[DecodedItem]:
@@ -81,16 +70,16 @@ class RunDecoder:
         """Where calls are out, their results come first, and the message begins with what follows them."""
         self._model = text(members(data.get("message")).get("model")) or self._model
         ends = self._finish(self._ending.stop)
-        self._ending.stop = StopReason.END_TURN
-        out = any(call.origin is not ToolOrigin.PROVIDER for call in self.assembler.open_calls.values())
+        self._ending.stop = m.StopReason.END_TURN
+        out = any(call.origin is not m.ToolOrigin.PROVIDER for call in self.assembler.open_calls.values())
         return [*ends, *([] if out else self.assembler.begin(model=self._model))]
 
     def _speak(self) -> list[BackendEvent]:
         """A message is open now in which something can be said."""
-        ends = self._finish(StopReason.TOOL_USE) if self._round_over else []
+        ends = self._finish(m.StopReason.TOOL_USE) if self._round_over else []
         return ends if self.assembler.writer.in_message else [*ends, *self.assembler.begin(model=self._model)]
 
-    def _finish(self, stop: StopReason, outcome: Outcome = Outcome.COMPLETED) -> list[BackendEvent]:
+    def _finish(self, stop: m.StopReason, outcome: m.Outcome = m.Outcome.COMPLETED) -> list[BackendEvent]:
         said = [*self._blocks.finish(), *self._remark()]
         self._costs.message_over()
         self._round_over = False
@@ -110,7 +99,7 @@ class RunDecoder:
         if block.get("type") != RESULT:
             return [*self._speak(), *self._blocks.start(data)]
         call = self.assembler.open_calls.get(text(block.get("tool_use_id")))
-        inside = self.assembler.writer.in_message and call is not None and call.origin is not ToolOrigin.PROVIDER
+        inside = self.assembler.writer.in_message and call is not None and call.origin is not m.ToolOrigin.PROVIDER
         self._round_over = self._round_over or inside
         return [*self._blocks.start(data)]
 
@@ -133,7 +122,7 @@ class RunDecoder:
             return self._usage(members(content))
         if kind in ("confirmation_request", "hitl"):
             return self._confirmation(members(parsed_json(content)))
-        if kind == AnnotationTopic.BILLING:
+        if kind == m.AnnotationTopic.BILLING:
             was_told = self._costs.told
             self._costs.billed(content)
             if was_told:
@@ -145,7 +134,7 @@ class RunDecoder:
 
     @staticmethod
     def _content(kind: str, content: Any) -> Any:
-        return parsed_json(content) if kind == AnnotationTopic.RECOMMENDED else content
+        return parsed_json(content) if kind == m.AnnotationTopic.RECOMMENDED else content
 
     def _usage(self, content: Data) -> list[DecodedItem]:
         self._ending.stop = stop_reason_of(content.get("stop_reason"))
@@ -159,7 +148,7 @@ class RunDecoder:
         remarks, self._remarks = self._remarks, []
         said = [] if self.assembler.writer.in_message else self.assembler.begin(model=self._model)
         message_id = self.assembler.writer.message_id
-        return [*said, *(MessageAnnotated(message_id=message_id, topic=topic, content=content)
+        return [*said, *(m.MessageAnnotated(message_id=message_id, topic=topic, content=content)
                          for topic, content in remarks)]
 
     # -- asks -----------------------------------------------------------------------------------------------------
@@ -167,15 +156,15 @@ class RunDecoder:
     def _confirmation(self, content: Data) -> list[DecodedItem]:
         if content.get("status") not in (None, "pending"):
             return []
-        ends = self._finish(StopReason.TOOL_USE if self.assembler.open_calls else StopReason.NEEDS_INPUT)
+        ends = self._finish(m.StopReason.TOOL_USE if self.assembler.open_calls else m.StopReason.NEEDS_INPUT)
         return [*ends, self._asked(*asks.read_confirmation(content, self.assembler.open_calls, self.run_id, self._seq))]
 
     def _long_running(self, data: Data) -> list[DecodedItem]:
-        ends = self._finish(StopReason.NEEDS_INPUT)
+        ends = self._finish(m.StopReason.NEEDS_INPUT)
         return [*ends, self._asked(*asks.read_continuation(data, self.run_id, self._seq))]
 
     def _rollback(self, data: Data) -> list[DecodedItem]:
-        ends = self._finish(StopReason.NEEDS_INPUT)
+        ends = self._finish(m.StopReason.NEEDS_INPUT)
         return [*ends, self._asked(*asks.read_rollback(data, self.run_id, self._seq))]
 
     def _asked(self, ask: Any, ref: asks_module.AskRef) -> RemoteAsk:
@@ -191,12 +180,12 @@ class RunDecoder:
         title, metadata, compressed = data.get("title"), data.get("metadata"), data.get("compressed")
         said: list[DecodedItem] = []
         if isinstance(title, str) or isinstance(metadata, dict):
-            said.append(SessionUpdated(
+            said.append(m.SessionUpdated(
                 title=title if isinstance(title, str) else None,
                 metadata=metadata if isinstance(metadata, dict) else None,
             ))
         if isinstance(compressed, dict):
-            said.append(SessionCompacted(
+            said.append(m.SessionCompacted(
                 compaction_id=self._mint("cmp"), summary=text(compressed.get("summary")),
                 archived=tokens(compressed.get("trimmed_count")),
             ))
@@ -205,17 +194,17 @@ class RunDecoder:
     def _notification(self, data: Data) -> list[DecodedItem]:
         title = text(data.get("title")) or text(data.get("message"))
         topic = text(data.get("notification_type")) or "notification"
-        return [NoticePosted(topic=topic, title=title, detail=data)] if title else []
+        return [m.NoticePosted(topic=topic, title=title, detail=data)] if title else []
 
     # -- the end --------------------------------------------------------------------------------------------------
 
     def _error(self, data: Data) -> list[DecodedItem]:
         self._ending.fault, self.closing = read_fault(data.get("error", data)), True
-        return [*self._finish(StopReason.ERROR, Outcome.FAILED)]
+        return [*self._finish(m.StopReason.ERROR, m.Outcome.FAILED)]
 
     def _session_stopped(self, data: Data) -> list[DecodedItem]:
         self._ending.stopped, self.closing = stop_cause(data.get("reason")), True
-        return [*self._finish(StopReason.INTERRUPTED, Outcome.INTERRUPTED)]
+        return [*self._finish(m.StopReason.INTERRUPTED, m.Outcome.INTERRUPTED)]
 
     def _session_end(self, data: Data) -> list[DecodedItem]:
         return self.conclude(outcome_of(data.get("status")))
@@ -223,7 +212,7 @@ class RunDecoder:
     def _done(self, data: Data) -> list[DecodedItem]:
         return self.conclude()
 
-    def conclude(self, outcome: Outcome | None = None) -> list[DecodedItem]:
+    def conclude(self, outcome: m.Outcome | None = None) -> list[DecodedItem]:
         """The run is over; how, is told by its status, or by what was said before."""
         outcome = outcome or self._ending.outcome
         stop = self._ending.stop_of(outcome)
@@ -260,16 +249,16 @@ class UsageCounter:
     """`take` gives what was told and belongs to no message yet."""
 
     def __init__(self) -> None:
-        self._taken = Usage()
-        self._owed = Usage()
-        self._bill: Usage | None = None
+        self._taken = m.Usage()
+        self._owed = m.Usage()
+        self._bill: m.Usage | None = None
         self.told = False
         """Whether the message that is being told has had its costs; a bill that follows is the run's, and no remark."""
 
     def spent(self, content: dict[str, Any]) -> None:
         """The tokens of a message, where the frame that ends it has them."""
         self.told = True
-        self._owed += Usage(
+        self._owed += m.Usage(
             input_tokens=tokens(content.get("input_tokens")), output_tokens=tokens(content.get("output_tokens")),
         )
 
@@ -290,33 +279,33 @@ class UsageCounter:
             self._owed = _larger(self._owed, _less(self._bill, self._taken))
         self.told, self._bill = False, None
 
-    def take(self) -> Usage:
-        taken, self._owed = self._owed, Usage()
+    def take(self) -> m.Usage:
+        taken, self._owed = self._owed, m.Usage()
         self._taken += taken
         return taken
 
 
-def _less(one: Usage, other: Usage) -> Usage:
+def _less(one: m.Usage, other: m.Usage) -> m.Usage:
     taken = asdict(other)
-    return Usage(**{name: max(0, count - taken[name]) for name, count in asdict(one).items()})
+    return m.Usage(**{name: max(0, count - taken[name]) for name, count in asdict(one).items()})
 
 
-def _larger(one: Usage, other: Usage) -> Usage:
+def _larger(one: m.Usage, other: m.Usage) -> m.Usage:
     counts = asdict(other)
-    return Usage(**{name: max(count, counts[name]) for name, count in asdict(one).items()})
+    return m.Usage(**{name: max(count, counts[name]) for name, count in asdict(one).items()})
 
 
-NOT_FINAL = (StopReason.TOOL_USE, StopReason.NEEDS_INPUT)
+NOT_FINAL = (m.StopReason.TOOL_USE, m.StopReason.NEEDS_INPUT)
 
 
 class RunEnd:
     """What was told so far of why the run is going to end."""
 
     def __init__(self) -> None:
-        self.stop = StopReason.END_TURN
+        self.stop = m.StopReason.END_TURN
         """Why the last message ended."""
-        self.fault: Fault | None = None
-        self.stopped: StopReason | None = None
+        self.fault: m.Fault | None = None
+        self.stopped: m.StopReason | None = None
 
     @property
     def decided(self) -> bool:
@@ -324,16 +313,16 @@ class RunEnd:
         return self.fault is not None or self.stopped is not None
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> m.Outcome:
         if self.fault is not None:
-            return Outcome.FAILED
-        return Outcome.COMPLETED if self.stopped is None else Outcome.INTERRUPTED
+            return m.Outcome.FAILED
+        return m.Outcome.COMPLETED if self.stopped is None else m.Outcome.INTERRUPTED
 
-    def stop_of(self, outcome: Outcome) -> StopReason:
+    def stop_of(self, outcome: m.Outcome) -> m.StopReason:
         """Why the run has stopped, where it is known how it ended."""
-        if outcome is Outcome.INTERRUPTED:
-            return self.stopped or StopReason.INTERRUPTED
-        if outcome is Outcome.FAILED:
+        if outcome is m.Outcome.INTERRUPTED:
+            return self.stopped or m.StopReason.INTERRUPTED
+        if outcome is m.Outcome.FAILED:
             late = self.fault is not None and self.fault.code == "timeout"
-            return StopReason.TIMEOUT if late else StopReason.ERROR
-        return StopReason.END_TURN if self.stop in NOT_FINAL else self.stop
+            return m.StopReason.TIMEOUT if late else m.StopReason.ERROR
+        return m.StopReason.END_TURN if self.stop in NOT_FINAL else self.stop

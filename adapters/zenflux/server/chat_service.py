@@ -7,21 +7,10 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import gateway.model as m
 from adapters.zenflux.wire import LOCAL_USER, ChatSend
 from gateway.errors import Busy, GatewayError, Invalid, NotFound
 from gateway.http import Context
-from gateway.model import (
-    AnyCommand,
-    FilePart,
-    InputAccepted,
-    Outcome,
-    Record,
-    SendMessage,
-    SessionCreated,
-    SessionUpdated,
-    SessionView,
-    TurnStarted,
-)
 from gateway.ports import Receipt, Resource
 
 from . import inbound, views
@@ -65,16 +54,16 @@ class CheckedMessage:
     owner: str
     body: ChatSend
     agent: str
-    view: SessionView | None
-    command: AnyCommand
+    view: m.SessionView | None
+    command: m.AnyCommand
 
 
 @dataclass(frozen=True, slots=True)
 class StartedRun:
     """A run, the conversation it is in, and how that was just before the run."""
 
-    view: SessionView
-    before: SessionView
+    view: m.SessionView
+    before: m.SessionView
     receipt: Receipt
     named: str | None
     """What the client calls its message, if it does."""
@@ -87,7 +76,7 @@ class StartedRun:
     @property
     def message_id(self) -> str:
         """What the person said; the reply's id is the model's to give."""
-        begun: InputAccepted | TurnStarted = self.receipt.records[0].event  # type: ignore[assignment]
+        begun: m.InputAccepted | m.TurnStarted = self.receipt.records[0].event  # type: ignore[assignment]
         return self.named or begun.command_id
 
 
@@ -95,7 +84,7 @@ class StoppedRun(NamedTuple):
     """A run that is over, or is about to be: how it ended, and when."""
 
     run_id: str
-    outcome: Outcome
+    outcome: m.Outcome
     at: float
 
 
@@ -126,7 +115,7 @@ class ChatService:
                 return await self._begun(wish, view)
         return await self._begun(wish, wish.view)
 
-    async def _begun(self, wish: CheckedMessage, view: SessionView) -> StartedRun:
+    async def _begun(self, wish: CheckedMessage, view: m.SessionView) -> StartedRun:
         sessions, agent = self.context.sessions, view.agent
         if agent == wish.agent:
             return await self._submitted(wish, view)
@@ -139,7 +128,7 @@ class ChatService:
         async with self.context.undo_if_refused(undo):
             return await self._submitted(wish, view)
 
-    async def _submitted(self, wish: CheckedMessage, view: SessionView) -> StartedRun:
+    async def _submitted(self, wish: CheckedMessage, view: m.SessionView) -> StartedRun:
         sessions = self.context.sessions
         with conversation_errors(view.session_id):
             before = copy(view)  # the agent may change what the run has to begin with before we hear of its start
@@ -153,31 +142,31 @@ class ChatService:
     async def begun(self, owner: str, run_id: str) -> StartedRun:
         """A run that was begun before, as `begin` gave it."""
         view = await self.find(owner, run_id)
-        before, named = SessionView(session_id=view.session_id), None
+        before, named = m.SessionView(session_id=view.session_id), None
         async for record in self._records(owner, view.session_id):
-            if isinstance(record.event, InputAccepted) and isinstance(record.event.command, SendMessage):
+            if isinstance(record.event, m.InputAccepted) and isinstance(record.event.command, m.SendMessage):
                 named = record.event.command.message_id
-            if isinstance(record.event, TurnStarted) and record.turn_id == run_id:
+            if isinstance(record.event, m.TurnStarted) and record.turn_id == run_id:
                 return StartedRun(view, before, Receipt(run_id, (record,), record.seq - 1, begun=True), named)
-            if isinstance(record.event, SessionCreated | SessionUpdated):
+            if isinstance(record.event, m.SessionCreated | m.SessionUpdated):
                 before.apply(record)
         raise NotFound(f"there is no session '{run_id}'")
 
-    async def _records(self, owner: str, session_id: str) -> AsyncIterator[Record]:
+    async def _records(self, owner: str, session_id: str) -> AsyncIterator[m.Record]:
         after = 0
         while page := await self.context.sessions.records(owner, session_id, after, RECORDS_PER_PAGE):
             for record in page:
                 yield record
             after = page[-1].seq
 
-    def _title_of(self, body: ChatSend, view: SessionView) -> str | None:
+    def _title_of(self, body: ChatSend, view: m.SessionView) -> str | None:
         """Its first words, for a conversation that has no title and whose client asked for one."""
         wanted = view.title is None and TITLE_GENERATION in (body.background_tasks or ())
         words = body.message[:TITLE_SOURCE_LENGTH].split() if wanted else ()
         return " ".join(words)[:self.context.settings.title_length] or None
 
     async def _entitled(
-        self, wish: CheckedMessage, view: SessionView, title: str, submitting: Coroutine[Any, Any, Receipt],
+        self, wish: CheckedMessage, view: m.SessionView, title: str, submitting: Coroutine[Any, Any, Receipt],
     ) -> Receipt:
         """The name is given within the run, which tells of it: even within one that is over in no time."""
         submitted = asyncio.ensure_future(submitting)
@@ -189,12 +178,12 @@ class ChatService:
 
     async def converse(
         self, owner: str, agent: str, user_id: str, title: str | None = None,
-    ) -> SessionView:
+    ) -> m.SessionView:
         """A new conversation: the owner's, and within what is theirs the user's that the client names."""
         metadata = with_user_id({}, user_id)
         return await self.context.sessions.create(owner, agent, title=title, metadata=metadata)
 
-    async def find(self, owner: str, run_id: str) -> SessionView:
+    async def find(self, owner: str, run_id: str) -> m.SessionView:
         """The conversation that a run is in."""
         try:
             view = await self.context.sessions.find_by_id(owner, run_id)
@@ -212,23 +201,23 @@ class ChatService:
             return StoppedRun(run_id, outcome, end.at if end else view.updated_at)
         command = self.context.table.command("chat.abort", session_id=run_id)
         await self.context.sessions.submit(owner, view.session_id, [command])
-        return StoppedRun(run_id, Outcome.INTERRUPTED, self.context.clock())
+        return StoppedRun(run_id, m.Outcome.INTERRUPTED, self.context.clock())
 
-    def is_of(self, view: SessionView, user_id: str | None) -> bool:
+    def is_of(self, view: m.SessionView, user_id: str | None) -> bool:
         """Whether a conversation is this user's; one made elsewhere names nobody, and is the local user's too."""
         named = private_metadata(view.metadata).get("user_id")
         return not user_id or user_id in ((named,) if named else (LOCAL_USER, view.owner))
 
-    async def _conversation(self, owner: str, session_id: str) -> SessionView:
+    async def _conversation(self, owner: str, session_id: str) -> m.SessionView:
         with conversation_errors(session_id):
             return await self.context.sessions.get(owner, session_id)
 
-    async def _files(self, owner: str, body: ChatSend) -> dict[str, FilePart]:
+    async def _files(self, owner: str, body: ChatSend) -> dict[str, m.FilePart]:
         """The files of the house that a message names, by their ids, and by the links that uploads were answered with.
 
         Every other address is refused unless clients may name it.
         """
-        stored: dict[str, FilePart] = {}
+        stored: dict[str, m.FilePart] = {}
         elsewhere: list[tuple[str, str]] = []
         for number, reference in enumerate(body.files or []):
             file_id, url = reference.file_id, reference.file_url or ""
@@ -243,14 +232,14 @@ class ChatService:
         await self.context.check_message_addresses(elsewhere)
         return stored
 
-    async def _file(self, owner: str, file_id: str, field: str) -> FilePart:
+    async def _file(self, owner: str, file_id: str, field: str) -> m.FilePart:
         try:
             found = await self.context.resources.get("file", owner, file_id)
         except NotFound:
             raise FileNotFound(f"{field}: there is no file '{file_id[:128]}'", param=field) from None
         return _file_part(found)
 
-    async def _linked(self, owner: str, url: str) -> FilePart | None:
+    async def _linked(self, owner: str, url: str) -> m.FilePart | None:
         """The caller's file that has this link; the link of a file leads to this server, wherever that is."""
         file_id = url.rpartition("/")[2]
         if not file_id.startswith("file_"):
@@ -262,6 +251,6 @@ class ChatService:
         return _file_part(found) if found.body.get(UPLOAD_LINK) == url else None
 
 
-def _file_part(found: Resource) -> FilePart:
+def _file_part(found: Resource) -> m.FilePart:
     body = found.body
-    return FilePart(name=body["name"], file_id=found.resource_id, media_type=body["media_type"], size=body["size"])
+    return m.FilePart(name=body["name"], file_id=found.resource_id, media_type=body["media_type"], size=body["size"])

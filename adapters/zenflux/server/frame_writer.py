@@ -6,7 +6,7 @@ DeltaThrottle: words that follow one another quickly become one frame. Time is a
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from gateway.model import Record
+import gateway.model as m
 from mappings.language import FrameEncoder
 
 Frames = tuple[bytes, ...]
@@ -29,12 +29,12 @@ class FrameWriter:
         self.run_id, self.reply_id, self._count = run_id, None, 0
         self._stem = _uuid_stem(f"{run_id} {framing}")
 
-    def cue(self, name: str, record: Record, at: float, **names: Any) -> Frames:
+    def cue(self, name: str, record: m.Record, at: float, **names: Any) -> Frames:
         frames = self._speaker.cue(name, record, self._bound(at, names))
         self._count += len(frames)
         return frames
 
-    def delta(self, record: Record, index: int, text: str, at: float) -> Frames:
+    def delta(self, record: m.Record, index: int, text: str, at: float) -> Frames:
         """Nine frames of ten, the short way."""
         number = self._count = self._count + 1
         return self._speaker.cue("words", record, {
@@ -42,7 +42,7 @@ class FrameWriter:
             "run_id": self.run_id, "reply_id": self.reply_id,
         })
 
-    def event(self, record: Record, **names: Any) -> Frames:
+    def event(self, record: m.Record, **names: Any) -> Frames:
         frames = self._speaker.record(record, self._bound(record.at, names))
         self._count += len(frames)
         return frames

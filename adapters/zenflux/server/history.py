@@ -4,22 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import gateway.model as m
 from adapters.zenflux.asks import result_text
-from gateway.model import (
-    ROOT,
-    AnyPart,
-    Content,
-    HistoryEntry,
-    ImagePart,
-    Outcome,
-    Role,
-    SessionView,
-    ToolOrigin,
-    ToolUsePart,
-    Usage,
-    parts_of,
-    text_of,
-)
 from mappings.language import Table
 
 from .views import image_block
@@ -32,34 +18,34 @@ class StoredMessage:
     """One message of a conversation: what a person said, or what a run said in one round, or in all of them."""
 
     id: str
-    role: Role
+    role: m.Role
     at: float
     turn_id: str | None
-    entries: list[HistoryEntry] = field(default_factory=list)
-    outcome: Outcome | None = Outcome.COMPLETED
+    entries: list[m.HistoryEntry] = field(default_factory=list)
+    outcome: m.Outcome | None = m.Outcome.COMPLETED
     model: str | None = None
-    usage: Usage = field(default_factory=Usage)
+    usage: m.Usage = field(default_factory=m.Usage)
 
-    def add(self, entry: HistoryEntry) -> None:
+    def add(self, entry: m.HistoryEntry) -> None:
         self.entries.append(entry)
-        if entry.role is Role.ASSISTANT:
+        if entry.role is m.Role.ASSISTANT:
             self.outcome, self.model = entry.outcome, entry.model or self.model
-            self.usage += entry.usage or Usage()
+            self.usage += entry.usage or m.Usage()
             if entry.turn_id is None:
-                self.outcome = Outcome.COMPLETED  # said elsewhere, before the gateway was there
+                self.outcome = m.Outcome.COMPLETED  # said elsewhere, before the gateway was there
 
     @property
     def text(self) -> str:
-        return "".join(text_of(entry.content) for entry in self.entries if entry.role is not Role.TOOL)
+        return "".join(m.text_of(entry.content) for entry in self.entries if entry.role is not m.Role.TOOL)
 
 
-def messages_of(view: SessionView, *, multi_message: bool) -> list[StoredMessage]:
+def messages_of(view: m.SessionView, *, multi_message: bool) -> list[StoredMessage]:
     """Oldest first; a result stands in the message of its call, or else in the last one of its run.
 
     The stream may tell a result in the message that follows; but a page that is loaded again shows a call as running if
     its result is in another message.
     """
-    return _MessageGrouper(multi_message).group(entry for entry in view.entries if entry.scope_id == ROOT)
+    return _MessageGrouper(multi_message).group(entry for entry in view.entries if entry.scope_id == m.ROOT)
 
 
 class _MessageGrouper:
@@ -71,53 +57,53 @@ class _MessageGrouper:
         self.callers: dict[tuple[str | None, str | None], StoredMessage] = {}
         self.count = 0
 
-    def group(self, entries: Iterable[HistoryEntry]) -> list[StoredMessage]:
+    def group(self, entries: Iterable[m.HistoryEntry]) -> list[StoredMessage]:
         for entry in entries:
             self.count += 1
-            if entry.role is Role.USER:
+            if entry.role is m.Role.USER:
                 self._open(entry).add(entry)
-            elif entry.role is Role.TOOL:
+            elif entry.role is m.Role.TOOL:
                 caller = self.callers.get((entry.turn_id, entry.call_id)) or self._current(entry)
                 (caller or self._open(entry)).add(entry)
-            elif entry.role is Role.ASSISTANT:
+            elif entry.role is m.Role.ASSISTANT:
                 self._say(entry)
         return self.messages
 
-    def _open(self, entry: HistoryEntry) -> StoredMessage:
+    def _open(self, entry: m.HistoryEntry) -> StoredMessage:
         """A message that came without an id is known by its place, which never changes."""
-        role = Role.USER if entry.role is Role.USER else Role.ASSISTANT
+        role = m.Role.USER if entry.role is m.Role.USER else m.Role.ASSISTANT
         message = StoredMessage(entry.message_id or f"msg_{self.count}", role, entry.at, entry.turn_id)
         self.messages.append(message)
         return message
 
-    def _say(self, entry: HistoryEntry) -> None:
+    def _say(self, entry: m.HistoryEntry) -> None:
         message = self._current(entry) if not self.multi_message else None
         message = message or self._open(entry)
         message.add(entry)
-        for part in parts_of(entry.content):
-            if isinstance(part, ToolUsePart):
+        for part in m.parts_of(entry.content):
+            if isinstance(part, m.ToolUsePart):
                 self.callers[entry.turn_id, part.call.call_id] = message
 
-    def _current(self, entry: HistoryEntry) -> StoredMessage | None:
+    def _current(self, entry: m.HistoryEntry) -> StoredMessage | None:
         last = self.messages[-1] if self.messages else None
-        return last if last and last.role is Role.ASSISTANT and last.turn_id == entry.turn_id else None
+        return last if last and last.role is m.Role.ASSISTANT and last.turn_id == entry.turn_id else None
 
 
 # -- in words of the wire ---------------------------------------------------------------------------------------------
 
-def message_bodies(table: Table, view: SessionView, messages: Sequence[StoredMessage]) -> list[Any]:
+def message_bodies(table: Table, view: m.SessionView, messages: Sequence[StoredMessage]) -> list[Any]:
     return [_message(table, view, message) for message in messages]
 
 
-def _message(table: Table, view: SessionView, message: StoredMessage) -> Any:
+def _message(table: Table, view: m.SessionView, message: StoredMessage) -> Any:
     return table.object(
         "message", id=message.id, session_id=view.session_id, role=message.role, status=_status(table, view, message),
         content=_content(table, message), at=message.at, metadata=_metadata(message),
     )
 
 
-def _status(table: Table, view: SessionView, message: StoredMessage) -> str:
-    speaking = message.role is Role.ASSISTANT and message.turn_id is not None and message.turn_id == view.turn_id
+def _status(table: Table, view: m.SessionView, message: StoredMessage) -> str:
+    speaking = message.role is m.Role.ASSISTANT and message.turn_id is not None and message.turn_id == view.turn_id
     if message.outcome is None or (speaking and message.entries[-1] is view.entries[-1]):
         return PROCESSING
     return table.word("outcome@message", message.outcome)
@@ -126,43 +112,43 @@ def _status(table: Table, view: SessionView, message: StoredMessage) -> str:
 def _content(table: Table, message: StoredMessage) -> Any:
     """A person's plain words as they are; everything else as blocks."""
     only = message.entries[0].content
-    if message.role is Role.USER and isinstance(only, str):
+    if message.role is m.Role.USER and isinstance(only, str):
         return only
     blocks: list[Any] = []
     for entry in message.entries:
-        if entry.role is not Role.TOOL:
+        if entry.role is not m.Role.TOOL:
             blocks += blocks_of(table, entry.content)
         else:
             blocks.insert(_place(blocks, entry), _result(table, entry))
     return blocks
 
 
-def _result(table: Table, entry: HistoryEntry) -> Any:
+def _result(table: Table, entry: m.HistoryEntry) -> Any:
     return table.object("result", call_id=entry.call_id, text=result_text(entry.content), is_error=entry.is_error)
 
 
-def _place(blocks: list[Any], entry: HistoryEntry) -> int:
+def _place(blocks: list[Any], entry: m.HistoryEntry) -> int:
     """Where a result stands: last, or right after its call, if the message went on with it."""
     calls = (place for place, block in enumerate(blocks, 1) if block.get("id") == entry.call_id)
-    return next(calls, len(blocks)) if entry.origin is ToolOrigin.PROVIDER else len(blocks)
+    return next(calls, len(blocks)) if entry.origin is m.ToolOrigin.PROVIDER else len(blocks)
 
 
-def blocks_of(table: Table, content: Content) -> list[Any]:
-    return [block for part in parts_of(content) for block in _block_of_part(table, part)]
+def blocks_of(table: Table, content: m.Content) -> list[Any]:
+    return [block for part in m.parts_of(content) for block in _block_of_part(table, part)]
 
 
-def _block_of_part(table: Table, part: AnyPart) -> list[Any]:
+def _block_of_part(table: Table, part: m.AnyPart) -> list[Any]:
     """One block, or none for what ZenFlux has no word for."""
-    if isinstance(part, ImagePart):
+    if isinstance(part, m.ImagePart):
         return [image_block(table, part)]
     blocks: list[Any] = table.object("blocks", content=(part,))
     return blocks
 
 
 def _metadata(message: StoredMessage) -> dict[str, Any]:
-    if message.role is Role.USER:
+    if message.role is m.Role.USER:
         return {}
-    calls = sum(isinstance(part, ToolUsePart) for entry in message.entries for part in parts_of(entry.content))
+    calls = sum(isinstance(part, m.ToolUsePart) for entry in message.entries for part in m.parts_of(entry.content))
     return {
         "session_id": message.turn_id, "model": message.model, "tool_calls": calls,
         "usage": {"input_tokens": message.usage.input_tokens, "output_tokens": message.usage.output_tokens},

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+import gateway.model as m
 from adapters.zenflux import asks as asks_module
 from adapters.zenflux.asks import decode_ref
 from adapters.zenflux.wire import (
@@ -20,21 +21,6 @@ from adapters.zenflux.wire import (
     RollbackRequest,
 )
 from gateway.errors import Invalid
-from gateway.model import (
-    AgentCapabilities,
-    AgentCard,
-    AnyCommand,
-    AnyPart,
-    Content,
-    ContinuationAsk,
-    FilePart,
-    ImagePart,
-    Interrupt,
-    OpenAsk,
-    RollbackAsk,
-    SessionView,
-    TextPart,
-)
 from gateway.ports import ParsedFrame
 from mappings.language import Table
 
@@ -48,38 +34,38 @@ MESSAGES = {
     "confirm.rollback": ("request_id", "option"),
     "confirm.cancel": ("request_id",),
 }
-StoredFiles = Mapping[str, FilePart]
+StoredFiles = Mapping[str, m.FilePart]
 """The files of the house that a message refers to, by id and by the link of the upload."""
 
 
 # -- what is said -----------------------------------------------------------------------------------------------------
-def message_of(body: ChatSend, card: AgentCard, stored: StoredFiles, table: Table) -> AnyCommand:
+def message_of(body: ChatSend, card: m.AgentCard, stored: StoredFiles, table: Table) -> m.AnyCommand:
     files = [_file(reference, card, stored) for reference in body.files or []]
     if not body.message and not files:
         raise Invalid("message: say something, or bring a file", param="message")
-    said = [TextPart(text=body.message)] if body.message else []
-    content: Content = (*said, *files) if files else body.message
+    said = [m.TextPart(text=body.message)] if body.message else []
+    content: m.Content = (*said, *files) if files else body.message
     return table.command(
         "chat.send", content=content, variables=body.variables or {}, message_id=body.message_id or None)
 
 
-def _file(reference: FileReference, card: AgentCard, stored: StoredFiles) -> AnyPart:
+def _file(reference: FileReference, card: m.AgentCard, stored: StoredFiles) -> m.AnyPart:
     url = reference.file_url
     known = stored.get(reference.file_id or "") or stored.get(url or "")
     media_type = reference.file_type or (known.media_type if known else None)
     if url and (media_type or "").startswith("image/") and card.takes_image(url):
-        return ImagePart(url=url, media_type=media_type)
+        return m.ImagePart(url=url, media_type=media_type)
     if known is None and not url:
         raise Invalid("files: a file is named by its file_id or its file_url", param="files")
     name = reference.file_name or (known.name if known else (url or "").rpartition("/")[2]) or "file"
     size = reference.file_size if known is None else known.size
-    return FilePart(name=name, url=url, file_id=known.file_id if known else None, media_type=media_type, size=size)
+    return m.FilePart(name=name, url=url, file_id=known.file_id if known else None, media_type=media_type, size=size)
 
 
 # -- what is answered -------------------------------------------------------------------------------------------------
 
 
-ANY_AGENT = AgentCard(name="", capabilities=AgentCapabilities(images=("http", "data")))
+ANY_AGENT = m.AgentCard(name="", capabilities=m.AgentCapabilities(images=("http", "data")))
 """Whatever the agent was, it has taken what was sent."""
 CHAT_PATH = re.compile(r"POST \S*/chat")
 STOP_PATH = re.compile(r"POST \S*/session/[^/]+/stop")
@@ -89,21 +75,21 @@ CONTINUE_PATH = re.compile(r"POST \S*/session/([^/]+)/confirm_continue")
 ROLLBACK_PATH = re.compile(r"POST \S*/session/([^/]+)/rollback")
 
 
-def recorded_commands(frame: ParsedFrame, view: SessionView, table: Table) -> Sequence[AnyCommand]:
+def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: Table) -> Sequence[m.AnyCommand]:
     body = frame.body if isinstance(frame.body, dict) else {}
     if body.get("type") == "req":
         return _recorded_request(str(body.get("method")), body.get("params"), table)
     try:
         if CHAT_PATH.fullmatch(frame.name):
             return [message_of(ChatRequest.model_validate(body), ANY_AGENT, {}, table)]
-        return [Interrupt()] if STOP_PATH.fullmatch(frame.name) else _recorded_answer(frame.name, body, view, table)
+        return [m.Interrupt()] if STOP_PATH.fullmatch(frame.name) else _recorded_answer(frame.name, body, view, table)
     except ValidationError:
         return ()  # it was refused
 
 
-def _recorded_request(method: str, params: Any, table: Table) -> Sequence[AnyCommand]:
+def _recorded_request(method: str, params: Any, table: Table) -> Sequence[m.AnyCommand]:
     if method == "chat.abort":
-        return [Interrupt()]
+        return [m.Interrupt()]
     try:
         body = ChatRequest.model_validate(params)
     except ValidationError:
@@ -111,7 +97,7 @@ def _recorded_request(method: str, params: Any, table: Table) -> Sequence[AnyCom
     return [message_of(body, ANY_AGENT, {}, table)] if method == "chat.send" else ()
 
 
-def _recorded_answer(name: str, body: dict[str, Any], view: SessionView, table: Table) -> Sequence[AnyCommand]:
+def _recorded_answer(name: str, body: dict[str, Any], view: m.SessionView, table: Table) -> Sequence[m.AnyCommand]:
     """An answer goes by the id of its request, or by that of the run, which means the oldest."""
     if found := CONFIRM_PATH.fullmatch(name):
         asks = _asks_by_id(view, found[1])
@@ -122,25 +108,25 @@ def _recorded_answer(name: str, body: dict[str, Any], view: SessionView, table: 
         asks = _asks_by_id(view, found[1])
         return [asks_module.answer_of(asks[0], asks_module.CANCEL_WORDS[0], table)] if asks else ()
     if found := CONTINUE_PATH.fullmatch(name):
-        asks = [ask for ask in _asks_of_run(view, found[1]) if isinstance(ask.ask, ContinuationAsk)]
+        asks = [ask for ask in _asks_of_run(view, found[1]) if isinstance(ask.ask, m.ContinuationAsk)]
         verdict = "reject" if ContinueRequest.model_validate(body).action == "stop" else "approve"
         return [asks_module.answer_of(ask, verdict, table) for ask in asks]
     if found := ROLLBACK_PATH.fullmatch(name):
-        asks = [ask for ask in _asks_of_run(view, found[1]) if isinstance(ask.ask, RollbackAsk)]
+        asks = [ask for ask in _asks_of_run(view, found[1]) if isinstance(ask.ask, m.RollbackAsk)]
         option = RollbackRequest.model_validate(body).option
         return [
             table.command("confirm.rollback", request_id=ask.request_id, option=asks_module.option_of(ask.ask, option))
             for ask in asks
-            if isinstance(ask.ask, RollbackAsk)
+            if isinstance(ask.ask, m.RollbackAsk)
         ]
     return ()
 
 
-def _asks_of_run(view: SessionView, run_id: str) -> list[OpenAsk]:
+def _asks_of_run(view: m.SessionView, run_id: str) -> list[m.OpenAsk]:
     return [ask for ask in view.asks.values() if decode_ref(ask.request_id).run == run_id]
 
 
-def _asks_by_id(view: SessionView, word: str) -> list[OpenAsk]:
+def _asks_by_id(view: m.SessionView, word: str) -> list[m.OpenAsk]:
     """What goes by this id, or was asked without one: a client can have read that elsewhere."""
     refs = [(decode_ref(ask.request_id), ask) for ask in view.asks.values()]
     named = [ask for ref, ask in refs if word in (ref.request_id, ref.run)]

@@ -3,36 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import gateway.model as m
 from adapters.zenflux.asks import confirmation_body, option_ids, result_text, rollback_options
-from gateway.model import (
-    ROOT,
-    AnnotationTopic,
-    BlockDelta,
-    BlockEnded,
-    BlockKind,
-    BlockStarted,
-    ContinuationAsk,
-    Event,
-    InputRequested,
-    InputResolved,
-    MessageAnnotated,
-    MessageEnded,
-    MessageStarted,
-    OpenAsk,
-    Outcome,
-    Record,
-    Resolution,
-    RollbackAsk,
-    SessionCompacted,
-    SessionCreated,
-    SessionUpdated,
-    StopReason,
-    ToolReturned,
-    TurnEnded,
-    TurnStarted,
-    Usage,
-    public_metadata,
-)
 from gateway.ports import Projector as ProjectorPort
 from mappings.language import Table
 
@@ -69,8 +41,8 @@ NAMES = {
     "block.ended": ("index",),
     "input.requested": ("request", "options", "option_ids"),
 }
-WAITING_STOP_REASONS = (StopReason.TOOL_USE, StopReason.NEEDS_INPUT)
-SHOWN_BLOCKS = (BlockKind.TEXT, BlockKind.THINKING, BlockKind.TOOL_USE)
+WAITING_STOP_REASONS = (m.StopReason.TOOL_USE, m.StopReason.NEEDS_INPUT)
+SHOWN_BLOCKS = (m.BlockKind.TEXT, m.BlockKind.THINKING, m.BlockKind.TOOL_USE)
 
 
 def make_projector(table: Table, options: str) -> ProjectorPort:
@@ -95,26 +67,26 @@ class Projector:
         self.out: list[bytes] = []
         self._reset(None)
 
-    def _reset(self, start: Record | None) -> None:
+    def _reset(self, start: m.Record | None) -> None:
         self.start = start
         self.count = 0
         self.block_indexes: dict[str, int] = {}
-        self.block: BlockStarted | None = None
+        self.block: m.BlockStarted | None = None
         self.written = False
-        self.ended: MessageEnded | None = None
-        self.results: list[ToolReturned] = []
+        self.ended: m.MessageEnded | None = None
+        self.results: list[m.ToolReturned] = []
         self.calls: set[str] = set()
         self.asked: dict[str, type] = {}
         self.spoken = False
         self.changes: list[tuple[str, dict[str, Any]]] = []
-        self.usage, self.spent, self.llm_calls, self.model = Usage(), Usage(), 0, ""
+        self.usage, self.spent, self.llm_calls, self.model = m.Usage(), m.Usage(), 0, ""
         self.billed = False
 
     # -- in and out -----------------------------------------------------------------------------------------------
 
-    def feed(self, record: Record) -> Frames:
+    def feed(self, record: m.Record) -> Frames:
         event = record.event
-        if type(event) is BlockDelta and record.scope_id == ROOT and event.delta and not self.whole:
+        if type(event) is m.BlockDelta and record.scope_id == m.ROOT and event.delta and not self.whole:
             self.written = True
             if not self.merging:
                 return self.writer.delta(record, self.block_indexes[event.block_id], event.delta, record.at)
@@ -122,7 +94,7 @@ class Projector:
             return self._take_frames()
         self._merged(self.throttle.due(record.at))
         if (tell := _STEPS.get(type(event))) is not None and (
-            record.scope_id == ROOT or type(event) in _STEPS_OF_SUBAGENTS
+            record.scope_id == m.ROOT or type(event) in _STEPS_OF_SUBAGENTS
         ):
             tell(self, record, event)
         return self._take_frames()
@@ -141,12 +113,12 @@ class Projector:
         said, self.out = tuple(self.out), []
         return said
 
-    def _write_cue(self, cue: str, record: Record, **names: Any) -> None:
+    def _write_cue(self, cue: str, record: m.Record, **names: Any) -> None:
         """A cue of ours; words that were held back go first."""
         self._merged(self.throttle.release(record.at))
         self.out += self.writer.cue(cue, record, record.at, **names)
 
-    def _write_event(self, record: Record, **names: Any) -> None:
+    def _write_event(self, record: m.Record, **names: Any) -> None:
         """The event itself."""
         self._merged(self.throttle.release(record.at))
         self.out += self.writer.event(record, **names)
@@ -158,36 +130,39 @@ class Projector:
 
     # -- the conversation -----------------------------------------------------------------------------------------
 
-    def _created(self, record: Record, event: SessionCreated) -> None:
-        self.title, self.created_at, self.metadata = event.title, record.at, public_metadata(event.metadata)
+    def _created(self, record: m.Record, event: m.SessionCreated) -> None:
+        self.title, self.created_at, self.metadata = event.title, record.at, m.public_metadata(event.metadata)
         self.user_id = user_id_of(event.owner, event.metadata)
 
-    def _updated(self, record: Record, event: SessionUpdated) -> None:
+    def _updated(self, record: m.Record, event: m.SessionUpdated) -> None:
         if event.title is not None:
             self.title = event.title
             self._changed(record, "conversation.titled", title=event.title)
         if event.metadata is not None:
-            changed, self.metadata = public_metadata(event.metadata) != self.metadata, public_metadata(event.metadata)
+            changed, self.metadata = (
+                m.public_metadata(event.metadata) != self.metadata,
+                m.public_metadata(event.metadata),
+            )
             if changed:
                 self._changed(record, "conversation.tagged", metadata=self.metadata)
 
-    def _compacted(self, record: Record, event: SessionCompacted) -> None:
+    def _compacted(self, record: m.Record, event: m.SessionCompacted) -> None:
         self._changed(record, "conversation.summed_up", summary=event.summary, count=event.archived)
 
-    def _changed(self, record: Record, cue: str, **names: Any) -> None:
+    def _changed(self, record: m.Record, cue: str, **names: Any) -> None:
         """The third event of a run is its message; what changes before that is told after it."""
         self.changes += [(cue, names)] if self.start is not None else []
         if self.spoken:
             self._tell_changes(record)
 
-    def _tell_changes(self, record: Record) -> None:
+    def _tell_changes(self, record: m.Record) -> None:
         changes, self.changes = self.changes, []
         for cue, names in changes:
             self._write_cue(cue, record, **names)
 
     # -- the run --------------------------------------------------------------------------------------------------
 
-    def _started(self, record: Record, event: TurnStarted) -> None:
+    def _started(self, record: m.Record, event: m.TurnStarted) -> None:
         self._reset(record)
         self.writer.begin(record.turn_id or "", self.options.framing)
         self._write_event(record, user_id=self.user_id, message_id=self.options.message_id or event.command_id)
@@ -196,7 +171,7 @@ class Projector:
             metadata=self.metadata,
         )
 
-    def _over(self, record: Record, event: TurnEnded) -> None:
+    def _over(self, record: m.Record, event: m.TurnEnded) -> None:
         if self.results:
             self._speaking(record)
             self._give_results(record)
@@ -205,7 +180,7 @@ class Projector:
             self._write_cue("run.failed", record, fault=event.fault, code=wire_fault_code(event.fault))
         if self.writer.reply_id is not None:
             self._close(record, event, silent=event.fault is not None)
-        if event.outcome is Outcome.INTERRUPTED:
+        if event.outcome is m.Outcome.INTERRUPTED:
             self._write_cue("run.stopped", record, reason=event.stop_reason)
         if self.options.conversation_stop:
             self._write_cue("run.conversation", record, outcome=event.outcome)
@@ -216,7 +191,7 @@ class Projector:
 
     # -- messages -------------------------------------------------------------------------------------------------
 
-    def _message_started(self, record: Record, event: MessageStarted) -> None:
+    def _message_started(self, record: m.Record, event: m.MessageStarted) -> None:
         self.model, self.llm_calls, self.billed = event.model or self.model, self.llm_calls + 1, False
         if self.writer.reply_id is not None and self.options.multi_message:
             self._close(record, self.ended)
@@ -224,18 +199,18 @@ class Projector:
         self._speaking(record, event.message_id)
         self._give_results(record)
 
-    def _message_ended(self, record: Record, event: MessageEnded) -> None:
+    def _message_ended(self, record: m.Record, event: m.MessageEnded) -> None:
         self.ended, self.usage, self.spent = event, self.usage + event.usage, self.spent + event.usage
-        waits = event.outcome is not Outcome.COMPLETED or event.stop_reason in WAITING_STOP_REASONS or self.calls
+        waits = event.outcome is not m.Outcome.COMPLETED or event.stop_reason in WAITING_STOP_REASONS or self.calls
         if self.options.multi_message and not waits:
             self._close(record, event)
 
-    def _annotated(self, record: Record, event: MessageAnnotated) -> None:
-        if event.topic is AnnotationTopic.BILLING:
+    def _annotated(self, record: m.Record, event: m.MessageAnnotated) -> None:
+        if event.topic is m.AnnotationTopic.BILLING:
             self.billed = isinstance(event.content, dict) and "total_tokens" in event.content
         self._write_event(record, words=text_or_json(event.content))
 
-    def _speaking(self, record: Record, message_id: str | None = None) -> None:
+    def _speaking(self, record: m.Record, message_id: str | None = None) -> None:
         """A message is open now, if it was not; its id is made from the run's where no model has given one."""
         if self.writer.reply_id is None:
             self.writer.reply_id = message_id or f"msg_{self.writer.run_id.rpartition('_')[2]}"
@@ -244,7 +219,7 @@ class Projector:
             self.spoken = True
             self._tell_changes(record)
 
-    def _close(self, record: Record, end: MessageEnded | TurnEnded | None, *, silent: bool = False) -> None:
+    def _close(self, record: m.Record, end: m.MessageEnded | m.TurnEnded | None, *, silent: bool = False) -> None:
         """What the message cost, and its end; where nothing is to follow, what the run has cost so far.
 
         An agent that has told by itself what its run costs knows better, and two bills might not agree.
@@ -255,7 +230,7 @@ class Projector:
             if end.stop_reason not in WAITING_STOP_REASONS and not self.billed:
                 self._write_cue("message.billing", record, bill=self._bill(record.at))
         self._write_cue("message.closed", record)
-        self.writer.reply_id, self.ended, self.spent = None, None, Usage()
+        self.writer.reply_id, self.ended, self.spent = None, None, m.Usage()
 
     def _bill(self, at: float) -> Any:
         assert self.start is not None, "messages are said within a run"
@@ -270,13 +245,13 @@ class Projector:
         self.count += 1
         return self.count - 1
 
-    def _block_started(self, record: Record, event: BlockStarted) -> None:
+    def _block_started(self, record: m.Record, event: m.BlockStarted) -> None:
         self.block, self.written = event, False
         if event.kind in SHOWN_BLOCKS:
             self.block_indexes[event.block_id] = index = self._next()
             self._write_event(record, index=index)
 
-    def _block_ended(self, record: Record, event: BlockEnded) -> None:
+    def _block_ended(self, record: m.Record, event: m.BlockEnded) -> None:
         self.block = None
         if event.kind in SHOWN_BLOCKS:
             index = self.block_indexes.pop(event.block_id)
@@ -291,19 +266,19 @@ class Projector:
             self.calls.add(event.call.call_id)
         self._give_results(record)
 
-    def _returned(self, record: Record, event: ToolReturned) -> None:
+    def _returned(self, record: m.Record, event: m.ToolReturned) -> None:
         """Results are blocks of the message that follows; of the one that is open, if they came back within it."""
         self.calls.discard(event.call_id)
         self.results.append(event)
         self._give_results_now(record)
 
-    def _give_results_now(self, record: Record) -> None:
+    def _give_results_now(self, record: m.Record) -> None:
         """Not inside a block, not between two rounds, and not while a person is asked: a block would hide the form."""
         between = self.ended is not None and self.options.multi_message
         if self.writer.reply_id is not None and self.block is None and not between and not self.asked:
             self._give_results(record)
 
-    def _give_results(self, record: Record) -> None:
+    def _give_results(self, record: m.Record) -> None:
         results, self.results = self.results, []
         for event in results:
             index = self._next()
@@ -313,47 +288,47 @@ class Projector:
 
     # -- asks -----------------------------------------------------------------------------------------------------
 
-    def _requested(self, record: Record, event: InputRequested) -> None:
+    def _requested(self, record: m.Record, event: m.InputRequested) -> None:
         ask = event.ask
         self.asked[event.request_id] = type(ask)
-        if isinstance(ask, RollbackAsk):
+        if isinstance(ask, m.RollbackAsk):
             options = rollback_options(ask, objects=self.options.rollback_objects)
             self._write_event(record, options=options, option_ids=option_ids(ask), request=None)
-        elif isinstance(ask, ContinuationAsk):
+        elif isinstance(ask, m.ContinuationAsk):
             self._write_event(record, options=None, option_ids=None, request=None)
         else:
             self._speaking(record)
             request = confirmation_body(self.table, _open_ask(record, event), record.session_id)
             self._write_event(record, options=None, option_ids=None, request=request)
 
-    def _resolved(self, record: Record, event: InputResolved) -> None:
+    def _resolved(self, record: m.Record, event: m.InputResolved) -> None:
         kind = self.asked.pop(event.request_id, None)
-        if kind is RollbackAsk and event.resolution is Resolution.ANSWERED:
+        if kind is m.RollbackAsk and event.resolution is m.Resolution.ANSWERED:
             self._write_cue("rollback.done", record)
         self._give_results_now(record)
 
 
-def _open_ask(record: Record, event: InputRequested) -> OpenAsk:
-    return OpenAsk(
+def _open_ask(record: m.Record, event: m.InputRequested) -> m.OpenAsk:
+    return m.OpenAsk(
         request_id=event.request_id, ask=event.ask, seq=record.seq, at=record.at, turn_id=record.turn_id or "",
         scope_id=record.scope_id, call_id=event.call_id, expires_at=event.expires_at,
     )
 
 
-_STEPS: dict[type[Event], Callable[[Projector, Record, Any], None]] = {
-    SessionCreated: Projector._created,
-    SessionUpdated: Projector._updated,
-    SessionCompacted: Projector._compacted,
-    TurnStarted: Projector._started,
-    TurnEnded: Projector._over,
-    MessageStarted: Projector._message_started,
-    MessageAnnotated: Projector._annotated,
-    MessageEnded: Projector._message_ended,
-    BlockStarted: Projector._block_started,
-    BlockEnded: Projector._block_ended,
-    ToolReturned: Projector._returned,
-    InputRequested: Projector._requested,
-    InputResolved: Projector._resolved,
+_STEPS: dict[type[m.Event], Callable[[Projector, m.Record, Any], None]] = {
+    m.SessionCreated: Projector._created,
+    m.SessionUpdated: Projector._updated,
+    m.SessionCompacted: Projector._compacted,
+    m.TurnStarted: Projector._started,
+    m.TurnEnded: Projector._over,
+    m.MessageStarted: Projector._message_started,
+    m.MessageAnnotated: Projector._annotated,
+    m.MessageEnded: Projector._message_ended,
+    m.BlockStarted: Projector._block_started,
+    m.BlockEnded: Projector._block_ended,
+    m.ToolReturned: Projector._returned,
+    m.InputRequested: Projector._requested,
+    m.InputResolved: Projector._resolved,
 }
-_STEPS_OF_SUBAGENTS = (InputRequested, InputResolved)
+_STEPS_OF_SUBAGENTS = (m.InputRequested, m.InputResolved)
 """Sub-agents are not heard, but what they ask must be answered."""

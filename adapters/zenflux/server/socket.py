@@ -9,13 +9,13 @@ from uuid import uuid4
 
 import orjson
 
+import gateway.model as m
 from adapters.zenflux.wire import ChatAbort, ChatSend, SessionResume
 from gateway.client import replace_lone_surrogates_in_steps
 from gateway.errors import Busy, GatewayError, Invalid
 from gateway.field_errors import quote_value
 from gateway.http import ResumedSubscription, WebSocketWriter, dumps, validate
 from gateway.json_values import JsonLimitExceeded, Steps, read_json_in_steps
-from gateway.model import ROOT, FaultCode, Role
 from gateway.ports import StreamSlot
 from gateway.time_slices import run_in_slices
 
@@ -57,7 +57,7 @@ class ChatSocket:
             said = await run_in_slices(decode_frame(frame))
         except ValueError as error:
             if (request_id := find_request_id(frame)) is not None:
-                code = self._context.table.word("fault@code", FaultCode.INVALID)
+                code = self._context.table.word("fault@code", m.FaultCode.INVALID)
                 words = str(error) if isinstance(error, JsonLimitExceeded) else f"the frame is not JSON: {error}"
                 await self._say("refused", id=request_id, code=code, message=words)
             return
@@ -129,7 +129,7 @@ class ChatSocket:
             return False
         view = await self._context.sessions.get(self._owner, run.view.session_id)
         said = {entry.message_id: entry.stop_reason for entry in (*view.entries, *view.speaking.values())
-                if entry.turn_id == run.run_id and entry.scope_id == ROOT and entry.role is Role.ASSISTANT}
+                if entry.turn_id == run.run_id and entry.scope_id == m.ROOT and entry.role is m.Role.ASSISTANT}
         stopped = len(said) > 1 or any(reason not in (None, *WAITING_STOP_REASONS) for reason in said.values())
         return stopped and not view.asks
 

@@ -5,8 +5,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+import gateway.model as m
 from adapters.zenflux.wire import LOCAL_USER, ZenfluxSettings
-from gateway.model import SessionView, public_metadata
 
 from .views import user_id_of
 
@@ -41,7 +41,7 @@ def decode_options(word: str) -> StreamOptions:
 
 
 def socket_options(
-    settings: ZenfluxSettings, view: SessionView, message_id: str | None = None, *, stream: bool = True,
+    settings: ZenfluxSettings, view: m.SessionView, message_id: str | None = None, *, stream: bool = True,
 ) -> str:
     """Frames for a chat socket, merged; or each block as a whole."""
     return encode_options(_options(
@@ -50,17 +50,17 @@ def socket_options(
     ))
 
 
-def sse_options(settings: ZenfluxSettings, view: SessionView, message_id: str | None = None) -> str:
+def sse_options(settings: ZenfluxSettings, view: m.SessionView, message_id: str | None = None) -> str:
     """Server-sent events: one message for the whole run, because a reader leaves at its end; nothing is merged."""
     return encode_options(_options(
         settings, view, message_id=message_id, framing="sse", multi_message=False, throttle=0.0))
 
 
-def _options(settings: ZenfluxSettings, view: SessionView, **form: Any) -> StreamOptions:
+def _options(settings: ZenfluxSettings, view: m.SessionView, **form: Any) -> StreamOptions:
     return StreamOptions(
         **form, conversation_stop=settings.conversation_stop, rollback_objects=settings.rollback_objects,
         untitled=settings.default_title, title=view.title, user_id=user_id_of(view.owner, view.metadata),
-        created_at=view.created_at, metadata=public_metadata(view.metadata),
+        created_at=view.created_at, metadata=m.public_metadata(view.metadata),
     )
 
 

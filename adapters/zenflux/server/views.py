@@ -10,28 +10,10 @@ from urllib.parse import urlsplit
 
 import orjson
 
+import gateway.model as m
 from adapters.zenflux.asks import confirmation_body
 from adapters.zenflux.wire import ANY_IMAGE, DIALECT_NAME, LOCAL_USER
 from gateway.errors import NotFound
-from gateway.model import (
-    PRIVATE,
-    ROOT,
-    AgentCard,
-    BlockEnded,
-    BlockKind,
-    Checkpoint,
-    DataPart,
-    Fault,
-    FaultCode,
-    HistoryEntry,
-    ImagePart,
-    Outcome,
-    Role,
-    SessionView,
-    Usage,
-    parts_of,
-    text_of,
-)
 from gateway.ports import Resource
 from mappings.language import Table
 
@@ -89,7 +71,7 @@ def reply_body(table: Table, data: Any) -> Any:
 
 
 # -- conversations ----------------------------------------------------------------------------------------------------
-def conversation_body(table: Table, view: SessionView, untitled: str) -> Any:
+def conversation_body(table: Table, view: m.SessionView, untitled: str) -> Any:
     return table.object(
         "conversation", session_id=view.session_id, title=view.title or untitled,
         user_id=user_id_of(view.owner, view.metadata), created_at=view.created_at, updated_at=view.updated_at,
@@ -98,61 +80,61 @@ def conversation_body(table: Table, view: SessionView, untitled: str) -> Any:
 
 
 # -- runs -------------------------------------------------------------------------------------------------------------
-def run_entries(view: SessionView, run_id: str) -> list[HistoryEntry]:
+def run_entries(view: m.SessionView, run_id: str) -> list[m.HistoryEntry]:
     """What was said in a run, from the message that began it."""
-    entries = [entry for entry in view.entries if entry.turn_id == run_id and entry.scope_id == ROOT]
+    entries = [entry for entry in view.entries if entry.turn_id == run_id and entry.scope_id == m.ROOT]
     if not entries and view.turn_id != run_id:
         raise NotFound(f"there is no session '{run_id}'")
     return entries
 
 
-def session_body(table: Table, view: SessionView, run_id: str) -> Any:
+def session_body(table: Table, view: m.SessionView, run_id: str) -> Any:
     entries = run_entries(view, run_id)
-    said = [entry for entry in entries if entry.role is Role.ASSISTANT]
+    said = [entry for entry in entries if entry.role is m.Role.ASSISTANT]
     first = entries[0] if entries else None
     return table.object(
         "session", run_id=run_id, active=view.turn_id == run_id, turns=len(said),
         status=run_status(table, view, run_id),
-        message_count=sum(entry.role in (Role.USER, Role.ASSISTANT) for entry in view.entries),
-        has_plan=any(_is_plan(part) for entry in said for part in parts_of(entry.content)),
+        message_count=sum(entry.role in (m.Role.USER, m.Role.ASSISTANT) for entry in view.entries),
+        has_plan=any(_is_plan(part) for entry in said for part in m.parts_of(entry.content)),
         at=first.at if first else view.updated_at, user_id=user_id_of(view.owner, view.metadata),
         session_id=view.session_id, message_id=first.message_id if first else "",
-        preview=text_of(first.content)[:PREVIEW_LENGTH] if first else "",
+        preview=m.text_of(first.content)[:PREVIEW_LENGTH] if first else "",
     )
 
 
 def _is_plan(part: Any) -> bool:
-    return isinstance(part, DataPart) and part.type.startswith("plan")
+    return isinstance(part, m.DataPart) and part.type.startswith("plan")
 
 
-def run_outcome(view: SessionView, run_id: str) -> Outcome | None:
+def run_outcome(view: m.SessionView, run_id: str) -> m.Outcome | None:
     """How a run ended; None if it has not."""
     if view.turn_id == run_id:
         return None
     end = run_end(view, run_id)
-    return end.ended.outcome if end and end.ended else Outcome.COMPLETED
+    return end.ended.outcome if end and end.ended else m.Outcome.COMPLETED
 
 
-def run_end(view: SessionView, run_id: str) -> Checkpoint | None:
+def run_end(view: m.SessionView, run_id: str) -> m.Checkpoint | None:
     return next((mark for mark in view.checkpoints if mark.turn_id == run_id), None)
 
 
-def run_status(table: Table, view: SessionView, run_id: str) -> str:
+def run_status(table: Table, view: m.SessionView, run_id: str) -> str:
     outcome = run_outcome(view, run_id)
     return RUNNING if outcome is None else table.word("outcome", outcome)
 
 
-def run_body(table: Table, view: SessionView, run_id: str) -> Any:
+def run_body(table: Table, view: m.SessionView, run_id: str) -> Any:
     """What a client gets that does not listen while the run goes on."""
     entries = run_entries(view, run_id)
-    said = [entry for entry in entries if entry.role is Role.ASSISTANT]
-    usage = sum((entry.usage or Usage() for entry in said), Usage())
+    said = [entry for entry in entries if entry.role is m.Role.ASSISTANT]
+    usage = sum((entry.usage or m.Usage() for entry in said), m.Usage())
     latency = (view.at if view.turn_id == run_id else view.updated_at) - entries[0].at if entries else 0.0
     fault = view.ended.fault if view.ended and entries and view.entries[-1].turn_id == run_id else None
     return table.object(
         "run", run_id=run_id, session_id=view.session_id, message_id=said[0].message_id if said else None,
-        message=text_of(entries[0].content) if entries else "", status=run_status(table, view, run_id),
-        content="".join(text_of(entry.content) for entry in said),
+        message=m.text_of(entries[0].content) if entries else "", status=run_status(table, view, run_id),
+        content="".join(m.text_of(entry.content) for entry in said),
         error=table.object("trouble", fault=fault, code=wire_fault_code(fault)) if fault else None,
         usage=usage_body(
             table, usage, llm_calls=len(said), model=(said[-1].model or "") if said else "", latency=latency,
@@ -162,9 +144,9 @@ def run_body(table: Table, view: SessionView, run_id: str) -> Any:
 
 
 # -- the rest ---------------------------------------------------------------------------------------------------------
-def model_bodies(table: Table, cards: Mapping[str, AgentCard], kind: str, provider: str) -> list[Any]:
+def model_bodies(table: Table, cards: Mapping[str, m.AgentCard], kind: str, provider: str) -> list[Any]:
     """The models that the agents say they use; an agent that names none stands for its own."""
-    by_name: dict[str, list[AgentCard]] = {}
+    by_name: dict[str, list[m.AgentCard]] = {}
     for card in cards.values():
         by_name.setdefault(card.model or card.name, []).append(card)
     told = [
@@ -187,14 +169,14 @@ def text_or_json(content: Any) -> str:
     return content if isinstance(content, str) else orjson.dumps(content).decode()
 
 
-def whole_text(event: BlockEnded) -> str:
+def whole_text(event: m.BlockEnded) -> str:
     """All that a block says; nothing of a call that never became whole."""
-    if event.kind is BlockKind.TOOL_USE:
+    if event.kind is m.BlockKind.TOOL_USE:
         return "" if event.torn or event.call is None else orjson.dumps(event.call.input).decode()
     return event.text or ""
 
 
-def image_block(table: Table, image: ImagePart) -> Any:
+def image_block(table: Table, image: m.ImagePart) -> Any:
     """The bytes themselves where the address has them."""
     head, _, data = image.url.partition(",")
     media_type = image.media_type or _media_type_of(image.url)
@@ -218,7 +200,7 @@ def _path_of(url: str) -> str:
         return ""
 
 
-def usage_body(table: Table, usage: Usage, *, llm_calls: int, model: str, latency: float) -> Any:
+def usage_body(table: Table, usage: m.Usage, *, llm_calls: int, model: str, latency: float) -> Any:
     """The total is what the documented example adds up to."""
     total = (usage.input_tokens + usage.output_tokens + usage.thinking_tokens + usage.cache_read_tokens
              + usage.cache_write_tokens)
@@ -227,10 +209,10 @@ def usage_body(table: Table, usage: Usage, *, llm_calls: int, model: str, latenc
     )
 
 
-def wire_fault_code(fault: Fault) -> FaultCode:
+def wire_fault_code(fault: m.Fault) -> m.FaultCode:
     """What went wrong: an agent that broke by itself broke inside; only one that was not reached is away."""
-    broke = fault.code is FaultCode.BACKEND and not fault.retryable
-    return FaultCode.INTERNAL if broke else fault.code
+    broke = fault.code is m.FaultCode.BACKEND and not fault.retryable
+    return m.FaultCode.INTERNAL if broke else fault.code
 
 
 def user_id_of(owner: str, metadata: dict[str, Any]) -> str:
@@ -239,11 +221,11 @@ def user_id_of(owner: str, metadata: dict[str, Any]) -> str:
 
 
 def private_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = metadata.get(PRIVATE, {}).get(DIALECT_NAME, {})
+    found: dict[str, Any] = metadata.get(m.PRIVATE, {}).get(DIALECT_NAME, {})
     return found
 
 
 def with_user_id(metadata: dict[str, Any], user_id: str) -> dict[str, Any]:
     """Metadata that says, to nobody but us, whose the conversation is."""
-    private = {**metadata.get(PRIVATE, {}), DIALECT_NAME: {**private_metadata(metadata), "user_id": user_id}}
-    return {**metadata, PRIVATE: private}
+    private = {**metadata.get(m.PRIVATE, {}), DIALECT_NAME: {**private_metadata(metadata), "user_id": user_id}}
+    return {**metadata, m.PRIVATE: private}

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import gateway.model as m
 from gateway.backends.kinds import BackendKind
 from gateway.backends.setting_types import settings_context
-from gateway.model import AgentCapabilities, AgentCard
 from gateway.ports import Backend
 
 from .backend import AcpBackend
@@ -20,8 +20,8 @@ def _make(settings: Mapping[str, Any], base: Path) -> Backend:
 
 KIND = BackendKind(
     make=_make,
-    card=AgentCard(
-        name="acp", title="ACP agent", capabilities=AgentCapabilities(images=("data", "http"), client_tools=False),
+    card=m.AgentCard(
+        name="acp", title="ACP agent", capabilities=m.AgentCapabilities(images=("data", "http"), client_tools=False),
     ),
     settings=AcpSettings,
 )

@@ -12,19 +12,10 @@ from weakref import WeakValueDictionary
 import structlog
 from msgspec.structs import replace
 
+import gateway.model as m
 from gateway.backends.tools import is_planning
 from gateway.client import AddressPolicy, BackendEvents
 from gateway.errors import BackendFailed, GatewayError, Interrupted, Unsupported
-from gateway.model import (
-    PRIVATE,
-    Answer,
-    DecidePermission,
-    Permission,
-    PermissionAsk,
-    SendMessage,
-    SessionUpdated,
-    ToolCall,
-)
 from gateway.ports import Addresses, Turn
 
 from .agent import AcpAgent, AcpSession
@@ -112,13 +103,13 @@ class AcpBackend:
 
     async def run(self, turn: Turn) -> BackendEvents:
         command = turn.command
-        if not isinstance(command, SendMessage):
+        if not isinstance(command, m.SendMessage):
             raise Unsupported("the agent keeps its own history, which cannot be compacted from here")
         async with self._turn(turn.session_id):
             agent = await self._keeper.ready()
             place, is_new = await self._place(turn, agent)
             if is_new:
-                yield SessionUpdated(metadata=_with_session_id(turn.metadata, place.session_id))
+                yield m.SessionUpdated(metadata=_with_session_id(turn.metadata, place.session_id))
             how = PromptOptions(images=agent.capabilities.takes_images, refused=await self._refused(command),
                           trust_uploads=self._trust_uploads)
             said = await asyncio.to_thread(prompt_blocks, command, place.folder, how)
@@ -127,7 +118,7 @@ class AcpBackend:
                 async for event in speech:
                     yield event
 
-    async def _refused(self, command: SendMessage) -> frozenset[str]:
+    async def _refused(self, command: m.SendMessage) -> frozenset[str]:
         """The addresses of the message that lead, as of now, to where clients may not send an agent."""
         urls = sorted(addresses_in(command))
         problems = await asyncio.gather(*map(self._addresses.problem_resolved, urls))
@@ -136,7 +127,7 @@ class AcpBackend:
             log.warning("an address of a message is not passed on to the agent", why=problem)
         return frozenset(refused)
 
-    async def resume(self, turn: Turn, answers: Sequence[Answer]) -> BackendEvents:
+    async def resume(self, turn: Turn, answers: Sequence[m.Answer]) -> BackendEvents:
         """The agent's process was ended with the server, and what it wanted to do was never done."""
         raise Interrupted(AGENT_GONE)
         yield  # an async generator, as `run` is
@@ -165,7 +156,7 @@ class AcpBackend:
     ) -> BackendEvents:
         hearing = AcpDecoder(turn.mint)
         inbox, over = await agent.prompt(place, prompt), False
-        asking: list[tuple[PermissionRequest, ToolCall]] = []
+        asking: list[tuple[PermissionRequest, m.ToolCall]] = []
         try:
             for said in hearing.begin():
                 yield said
@@ -213,7 +204,7 @@ class AcpBackend:
         agent: AcpAgent,
         hearing: AcpDecoder,
         inbox: UpdateQueue,
-        asking: Sequence[tuple[PermissionRequest, ToolCall]],
+        asking: Sequence[tuple[PermissionRequest, m.ToolCall]],
     ) -> None:
         """Put all requests before people and pass their decisions on; an agent that ends meanwhile ends the turn."""
         inbox.wait_for_people(True)
@@ -232,7 +223,7 @@ class AcpBackend:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _decide(
-        self, agent: AcpAgent, hearing: AcpDecoder, request: PermissionRequest, call: ToolCall, decided: bool | None,
+        self, agent: AcpAgent, hearing: AcpDecoder, request: PermissionRequest, call: m.ToolCall, decided: bool | None,
     ) -> None:
         if not decided:
             hearing.denied(call)
@@ -276,36 +267,36 @@ def _folder_name(session_id: str) -> str:
 
 
 def _stored_session_id(metadata: Mapping[str, Any]) -> str | None:
-    kept = (metadata.get(PRIVATE) or {}).get(METADATA_KEY)
+    kept = (metadata.get(m.PRIVATE) or {}).get(METADATA_KEY)
     return kept if isinstance(kept, str) else None
 
 
 def _with_session_id(metadata: Mapping[str, Any], session_id: str) -> dict[str, Any]:
-    return {**metadata, PRIVATE: {**(metadata.get(PRIVATE) or {}), METADATA_KEY: session_id}}
+    return {**metadata, m.PRIVATE: {**(metadata.get(m.PRIVATE) or {}), METADATA_KEY: session_id}}
 
 
 OPTION_KINDS = {True: ("allow_once", "allow_always"), False: ("reject_once", "reject_always")}
 """The kinds of options a yes and a no stand for, the nearest first."""
 
 
-def preset_decision(turn: Turn, call: ToolCall) -> bool | None:
+def preset_decision(turn: Turn, call: m.ToolCall) -> bool | None:
     """What the session has decided beforehand about work of this kind; None where people are to be asked."""
     if is_planning(turn):
         return False
-    policy = (turn.settings.tools or {}).get(call.name, Permission.ASK)
-    if policy is not Permission.ASK:
-        return policy is Permission.ALLOW
-    headless = isinstance(turn.command, SendMessage) and turn.command.headless
+    policy = (turn.settings.tools or {}).get(call.name, m.Permission.ASK)
+    if policy is not m.Permission.ASK:
+        return policy is m.Permission.ALLOW
+    headless = isinstance(turn.command, m.SendMessage) and turn.command.headless
     return True if headless else None
 
 
-def permission_ask(call: ToolCall) -> PermissionAsk:
-    return PermissionAsk(call=replace(call, permission=Permission.ASK), description=call.display_name or call.name)
+def permission_ask(call: m.ToolCall) -> m.PermissionAsk:
+    return m.PermissionAsk(call=replace(call, permission=m.Permission.ASK), description=call.display_name or call.name)
 
 
-def decision(answer: Answer) -> bool | None:
+def decision(answer: m.Answer) -> bool | None:
     """Yes, no, or None where nobody will answer."""
-    return answer.granted if isinstance(answer, DecidePermission) else None
+    return answer.granted if isinstance(answer, m.DecidePermission) else None
 
 
 def option_for(options: Sequence[PermissionOption], decided: bool | None) -> str | None:

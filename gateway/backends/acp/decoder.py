@@ -9,34 +9,20 @@ from typing import Any
 import msgspec
 import structlog
 
+import gateway.model as m
 from gateway.client import StreamAssembler
 from gateway.ids import Mint
-from gateway.model import (
-    AnyPart,
-    BlockKind,
-    Content,
-    DataPart,
-    ImagePart,
-    Outcome,
-    Permission,
-    SessionUpdated,
-    StopReason,
-    TextPart,
-    ToolCall,
-    ToolStatus,
-    Usage,
-)
 from gateway.ports import BackendEvent
 
 from .wire import PromptResult, SessionUpdate
 
 log = structlog.get_logger("dragoman.acp")
 STOP_REASONS = {
-    "end_turn": StopReason.END_TURN,
-    "max_tokens": StopReason.MAX_TOKENS,
-    "max_turn_requests": StopReason.MAX_STEPS,
-    "refusal": StopReason.REFUSAL,
-    "cancelled": StopReason.INTERRUPTED,
+    "end_turn": m.StopReason.END_TURN,
+    "max_tokens": m.StopReason.MAX_TOKENS,
+    "max_turn_requests": m.StopReason.MAX_STEPS,
+    "refusal": m.StopReason.REFUSAL,
+    "cancelled": m.StopReason.INTERRUPTED,
 }
 NO_RESULT_TEXT = "The agent ended its turn without telling what came of this call."
 DENIED_TEXT = "Tool call denied"
@@ -52,7 +38,7 @@ class ToolCallState:
         self.input: dict[str, Any] = {}
         self.content: Any = None
         self.raw_output: Any = None
-        self.call: ToolCall | None = None
+        self.call: m.ToolCall | None = None
         """What was said of it here, once it was."""
         self.printed = ""
         self.denied = False
@@ -71,7 +57,7 @@ class ToolCallState:
         return bool(self.content) or self.status not in ("", "pending")
 
     @property
-    def result(self) -> Content:
+    def result(self) -> m.Content:
         return tool_call_content(self.content, self.raw_output)
 
 
@@ -84,7 +70,7 @@ class AcpDecoder:
     def __init__(self, mint: Mint) -> None:
         self._scribe, self._mint = StreamAssembler(mint), mint
         self._works: dict[str, ToolCallState] = {}
-        self._speaking: tuple[BlockKind, str | None] | None = None
+        self._speaking: tuple[m.BlockKind, str | None] | None = None
 
     def begin(self) -> list[BackendEvent]:
         """The agent was asked; its first word may be long in coming."""
@@ -103,20 +89,20 @@ class AcpDecoder:
     def feed(self, update: SessionUpdate) -> list[BackendEvent]:
         match update.session_update:
             case "agent_message_chunk":
-                return self._chunk(update, BlockKind.TEXT)
+                return self._chunk(update, m.BlockKind.TEXT)
             case "agent_thought_chunk":
-                return self._chunk(update, BlockKind.THINKING)
+                return self._chunk(update, m.BlockKind.THINKING)
             case "tool_call" | "tool_call_update" if update.tool_call_id:
                 return self._work(update)
             case "plan":
                 return [*self.release_held(), *self._block(self._scribe.data(_plan(update)))]
             case "session_info_update" if update.title:
-                return [SessionUpdated(title=update.title)]
+                return [m.SessionUpdated(title=update.title)]
         return []
 
     # -- words ----------------------------------------------------------------------------------------------------
 
-    def _chunk(self, update: SessionUpdate, kind: BlockKind) -> list[BackendEvent]:
+    def _chunk(self, update: SessionUpdate, kind: m.BlockKind) -> list[BackendEvent]:
         said = self.release_held()
         if (image := block_image(update.content)) is not None:
             return [*said, *self._block(self._scribe.image(image))]
@@ -144,21 +130,21 @@ class AcpDecoder:
             del self._works[update.tool_call_id]
             return [*said, *self._return(work, work.call)]
         if work.status == "in_progress" and before != work.status:
-            said += self._scribe.status(work.call.call_id, ToolStatus.RUNNING)
+            said += self._scribe.status(work.call.call_id, m.ToolStatus.RUNNING)
         return [*said, *self._print(work, work.call)]
 
-    def _tell(self, work: ToolCallState, permission: Permission = Permission.ALLOW) -> list[BackendEvent]:
+    def _tell(self, work: ToolCallState, permission: m.Permission = m.Permission.ALLOW) -> list[BackendEvent]:
         """The call itself, once."""
         if work.call is not None:
             return []
-        work.call = ToolCall(
+        work.call = m.ToolCall(
             call_id=self._mint("call"), name=work.kind or "other", input=work.input, display_name=work.title or None,
             permission=permission,
         )
         ends = self._block(self._scribe.end_texts())
         return [*ends, *self._scribe.whole_call(work.call.call_id, work.call)]
 
-    def _print(self, work: ToolCallState, call: ToolCall) -> list[BackendEvent]:
+    def _print(self, work: ToolCallState, call: m.ToolCall) -> list[BackendEvent]:
         """What the tool has printed since; a text that was exchanged for another is left to the result."""
         text = tool_call_content(work.content, None)
         if not isinstance(text, str) or not text.startswith(work.printed):
@@ -166,29 +152,29 @@ class AcpDecoder:
         fresh, work.printed = text[len(work.printed):], text
         return self._scribe.output(call.call_id, fresh)
 
-    def _return(self, work: ToolCallState, call: ToolCall) -> list[BackendEvent]:
+    def _return(self, work: ToolCallState, call: m.ToolCall) -> list[BackendEvent]:
         failed = work.status == "failed"
         result = work.result or (DENIED_TEXT if work.denied else "")
-        ends = self._block(self._scribe.finish(StopReason.TOOL_USE))
+        ends = self._block(self._scribe.finish(m.StopReason.TOOL_USE))
         return [*ends, *self._scribe.returned(call.call_id, result, is_error=failed)]
 
     # -- permission -----------------------------------------------------------------------------------------------
 
-    def permission_requested(self, update: SessionUpdate) -> tuple[ToolCall, list[BackendEvent]]:
+    def permission_requested(self, update: SessionUpdate) -> tuple[m.ToolCall, list[BackendEvent]]:
         """The call that the agent wants a permission for, and what is to be said of it first."""
         work = self._works.setdefault(update.tool_call_id, ToolCallState())
         work.take(update)
-        said = self._tell(work, Permission.ASK)
+        said = self._tell(work, m.Permission.ASK)
         assert work.call is not None, "it was told just now"
         return work.call, said
 
-    def pause(self, calls: list[ToolCall]) -> list[BackendEvent]:
+    def pause(self, calls: list[m.ToolCall]) -> list[BackendEvent]:
         """People are about to be asked: no message stays open."""
-        ends = self._block(self._scribe.finish(StopReason.TOOL_USE))
-        waiting = [self._scribe.status(call.call_id, ToolStatus.AWAITING_INPUT) for call in calls]
+        ends = self._block(self._scribe.finish(m.StopReason.TOOL_USE))
+        waiting = [self._scribe.status(call.call_id, m.ToolStatus.AWAITING_INPUT) for call in calls]
         return [*ends, *(event for events in waiting for event in events)]
 
-    def denied(self, call: ToolCall) -> None:
+    def denied(self, call: m.ToolCall) -> None:
         """Nobody lets the agent do it; what comes of that is the agent's to tell."""
         for work in self._works.values():
             work.denied = work.denied or work.call is call
@@ -197,7 +183,7 @@ class AcpDecoder:
 
     def end(self, prompted: PromptResult) -> list[BackendEvent]:
         """The agent's turn is over; whatever it left open is closed."""
-        stop, usage = STOP_REASONS.get(prompted.stop_reason, StopReason.END_TURN), _usage(prompted)
+        stop, usage = STOP_REASONS.get(prompted.stop_reason, m.StopReason.END_TURN), _usage(prompted)
         if prompted.stop_reason not in STOP_REASONS:
             log.warning("unknown stop reason", reason=prompted.stop_reason[:100])
         said = self._scribe.end_texts()
@@ -207,26 +193,26 @@ class AcpDecoder:
                 content = work.result or (DENIED_TEXT if work.denied else NO_RESULT_TEXT)
                 said += self._scribe.returned(work.call.call_id, content, is_error=True)
         self._works = {}
-        if not self._scribe.writer.in_message and (stop is not StopReason.END_TURN or usage != Usage()):
+        if not self._scribe.writer.in_message and (stop is not m.StopReason.END_TURN or usage != m.Usage()):
             said += self._scribe.begin()
-        outcome = Outcome.INTERRUPTED if stop is StopReason.INTERRUPTED else Outcome.COMPLETED
+        outcome = m.Outcome.INTERRUPTED if stop is m.StopReason.INTERRUPTED else m.Outcome.COMPLETED
         return [*said, *self._block(self._scribe.finish(stop, usage, outcome))]
 
 
-def _plan(update: SessionUpdate) -> DataPart:
+def _plan(update: SessionUpdate) -> m.DataPart:
     steps = [
         {"id": str(number), "title": entry.get("content"), "status": entry.get("status"),
          "priority": entry.get("priority")}
         for number, entry in enumerate(update.entries or (), 1)
     ]
-    return DataPart(type="plan_status", content={"title": "Plan", "steps": steps})
+    return m.DataPart(type="plan_status", content={"title": "Plan", "steps": steps})
 
 
-def _usage(prompted: PromptResult) -> Usage:
+def _usage(prompted: PromptResult) -> m.Usage:
     spent = prompted.usage
     if spent is None:
-        return Usage()
-    return Usage(
+        return m.Usage()
+    return m.Usage(
         input_tokens=spent.input_tokens, output_tokens=spent.output_tokens, thinking_tokens=spent.thought_tokens or 0,
         cache_read_tokens=spent.cached_read_tokens or 0, cache_write_tokens=spent.cached_write_tokens or 0,
     )
@@ -236,12 +222,12 @@ MAX_DIFF_CHARS = 200_000
 """Texts of more characters than this are not compared line by line."""
 
 
-def tool_call_content(content: Any, raw_output: Any) -> Content:
+def tool_call_content(content: Any, raw_output: Any) -> m.Content:
     """The content of a call where there is any, its raw output otherwise."""
     parts = [part for piece in content or () if (part := _part(piece)) is not None] if isinstance(content, list) else []
-    if any(isinstance(part, ImagePart) for part in parts):
+    if any(isinstance(part, m.ImagePart) for part in parts):
         return tuple(parts)
-    words = "\n".join(part.text for part in parts if isinstance(part, TextPart))
+    words = "\n".join(part.text for part in parts if isinstance(part, m.TextPart))
     return words or _raw_as_text(raw_output)
 
 
@@ -259,25 +245,27 @@ def block_text(block: Any) -> str | None:
     return None
 
 
-def block_image(block: Any) -> ImagePart | None:
+def block_image(block: Any) -> m.ImagePart | None:
     """The picture of a content block, if it is one."""
     if not isinstance(block, dict) or block.get("type") != "image":
         return None
     media_type = str(block.get("mimeType") or "image/png")
     if data := block.get("data"):
-        return ImagePart(url=f"data:{media_type};base64,{data}", media_type=media_type)
-    return ImagePart(url=str(block["uri"]), media_type=media_type) if block.get("uri") else None
+        return m.ImagePart(url=f"data:{media_type};base64,{data}", media_type=media_type)
+    return m.ImagePart(url=str(block["uri"]), media_type=media_type) if block.get("uri") else None
 
 
-def _part(piece: Any) -> AnyPart | None:
+def _part(piece: Any) -> m.AnyPart | None:
     if not isinstance(piece, dict):
         return None
     match piece.get("type"):
         case "content":
             image, text = block_image(piece.get("content")), block_text(piece.get("content"))
-            return image or (None if text is None else TextPart(text=text))
+            return image or (None if text is None else m.TextPart(text=text))
         case "diff":
-            return TextPart(text=_diff(str(piece.get("path")), piece.get("oldText") or "", piece.get("newText") or ""))
+            return m.TextPart(
+                text=_diff(str(piece.get("path")), piece.get("oldText") or "", piece.get("newText") or "")
+            )
     return None
 
 

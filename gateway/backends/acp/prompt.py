@@ -10,27 +10,15 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
+import gateway.model as m
 from gateway.errors import Invalid, Unsupported
-from gateway.model import (
-    AnyPart,
-    DataPart,
-    FilePart,
-    HistoryEntry,
-    ImagePart,
-    Role,
-    SendMessage,
-    TextPart,
-    parts_of,
-    text_of,
-    upload_name,
-)
 from gateway.ports import Turn
 
 from .session_folder import SessionFolder
 
 MAX_HISTORY_CHARS = 100_000
 """So many characters of an earlier conversation are told to an agent that was not there; the latest count."""
-ROLE_NAMES = {Role.USER: "User", Role.ASSISTANT: "Assistant", Role.TOOL: "Tool result", Role.SYSTEM: "Summary"}
+ROLE_NAMES = {m.Role.USER: "User", m.Role.ASSISTANT: "Assistant", m.Role.TOOL: "Tool result", m.Role.SYSTEM: "Summary"}
 
 ContentBlock = dict[str, Any]
 
@@ -46,18 +34,18 @@ class PromptOptions:
     """Whether an uploaded file keeps the name of a file that agents read as configuration."""
 
 
-def prompt_blocks(command: SendMessage, folder: SessionFolder, how: PromptOptions) -> list[ContentBlock]:
+def prompt_blocks(command: m.SendMessage, folder: SessionFolder, how: PromptOptions) -> list[ContentBlock]:
     """The message as the agent is told it; files that came with it are put into the session's folder."""
-    said = [block for part in parts_of(command.content) for block in _blocks(part, folder, how)]
+    said = [block for part in m.parts_of(command.content) for block in _blocks(part, folder, how)]
     if command.output_schema is not None:
         schema = msgspec.json.encode(command.output_schema).decode()
         said.append(_text(f"Answer with JSON only, in one piece, that fits this JSON Schema: {schema}"))
     return said or [_text("")]
 
 
-def addresses_in(command: SendMessage) -> set[str]:
+def addresses_in(command: m.SendMessage) -> set[str]:
     """The addresses that the message names; a `data:` URI leads nowhere."""
-    urls = {part.url for part in parts_of(command.content) if isinstance(part, ImagePart | FilePart) and part.url}
+    urls = {part.url for part in m.parts_of(command.content) if isinstance(part, m.ImagePart | m.FilePart) and part.url}
     return {url for url in urls if not url.startswith("data:")}
 
 
@@ -68,23 +56,23 @@ def opening_blocks(turn: Turn) -> list[ContentBlock]:
     return [*said, _text(f"Earlier in this conversation:\n\n{before}")] if before else said
 
 
-def _transcript(entries: Sequence[HistoryEntry]) -> str:
-    told = (f"{ROLE_NAMES[entry.role]}: {text}" for entry in entries if (text := text_of(entry.content).strip()))
+def _transcript(entries: Sequence[m.HistoryEntry]) -> str:
+    told = (f"{ROLE_NAMES[entry.role]}: {text}" for entry in entries if (text := m.text_of(entry.content).strip()))
     return "\n\n".join(told)[-MAX_HISTORY_CHARS:]
 
 
-def _blocks(part: AnyPart, folder: SessionFolder, how: PromptOptions) -> Iterator[ContentBlock]:
+def _blocks(part: m.AnyPart, folder: SessionFolder, how: PromptOptions) -> Iterator[ContentBlock]:
     match part:
-        case ImagePart(url=url) | FilePart(url=url) if url in how.refused:
-            name = part.name if isinstance(part, FilePart) else "a picture"
+        case m.ImagePart(url=url) | m.FilePart(url=url) if url in how.refused:
+            name = part.name if isinstance(part, m.FilePart) else "a picture"
             yield _text(f"[{name}: its address is not passed on]")
-        case TextPart(text=text):
+        case m.TextPart(text=text):
             yield _text(text)
-        case ImagePart():
+        case m.ImagePart():
             yield _image(part, how.images)
-        case FilePart():
+        case m.FilePart():
             yield _file(part, folder, how.trust_uploads)
-        case DataPart(type=type, content=content):
+        case m.DataPart(type=type, content=content):
             yield _text(f"{type}: {msgspec.json.encode(content).decode()}")
 
 
@@ -92,7 +80,7 @@ def _text(text: str) -> ContentBlock:
     return {"type": "text", "text": text}
 
 
-def _image(image: ImagePart, taken: bool) -> ContentBlock:
+def _image(image: m.ImagePart, taken: bool) -> ContentBlock:
     if not taken:
         raise Unsupported("the agent takes no pictures")
     if not image.url.startswith("data:"):
@@ -102,11 +90,11 @@ def _image(image: ImagePart, taken: bool) -> ContentBlock:
             "mimeType": media_type or image.media_type or "image/png"}
 
 
-def _file(file: FilePart, folder: SessionFolder, trusted: bool) -> ContentBlock:
+def _file(file: m.FilePart, folder: SessionFolder, trusted: bool) -> ContentBlock:
     if file.url and file.url.startswith("data:"):
         content, media_type = _decode_data_url(file.url)
         name = PurePosixPath(file.name.replace("\0", "")).name or "file"
-        name = name if trusted else upload_name(name)
+        name = name if trusted else m.upload_name(name)
         return _link(file.name, folder.write(name, content).as_uri(), file.media_type or media_type, len(content))
     return _link(file.name, file.url or f"file-id:{file.file_id}", file.media_type, file.size)
 

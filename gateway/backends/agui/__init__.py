@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import gateway.model as m
 from gateway.backends.kinds import BackendKind
-from gateway.model import AgentCapabilities, AgentCard
 from gateway.ports import Backend
 
 from .backend import AguiBackend
@@ -18,7 +18,7 @@ def _make(settings: Mapping[str, Any], base: Path) -> Backend:
 
 KIND = BackendKind(
     make=_make,
-    card=AgentCard(name="agui", title="AG-UI agent", capabilities=AgentCapabilities(images=("data", "http"))),
+    card=m.AgentCard(name="agui", title="AG-UI agent", capabilities=m.AgentCapabilities(images=("data", "http"))),
     settings=AguiSettings,
 )
 

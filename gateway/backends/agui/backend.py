@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from contextlib import aclosing
 
+import gateway.model as m
 from gateway.client import BackendEvents, redact
 from gateway.errors import BackendFailed, Interrupted, Unsupported
-from gateway.model import Answer, SendMessage
 from gateway.ports import BackendEvent, Turn
 
 from .interrupts import RunResume
@@ -26,14 +26,14 @@ class AguiBackend:
         await self._upstream.close()
 
     async def run(self, turn: Turn) -> BackendEvents:
-        if not isinstance(turn.command, SendMessage):
+        if not isinstance(turn.command, m.SendMessage):
             raise Unsupported("the agent is sent the whole conversation, which cannot be compacted from here")
         talk = AguiTurn(turn, AguiSessionState.of(turn, self._settings.url))
         async with aclosing(self._runs(talk, RunResume())) as speech:
             async for said in speech:
                 yield said
 
-    async def resume(self, turn: Turn, answers: Sequence[Answer]) -> BackendEvents:
+    async def resume(self, turn: Turn, answers: Sequence[m.Answer]) -> BackendEvents:
         """The turn waited here while the gateway stopped; the agent's run was over by then."""
         talk = AguiTurn(turn, AguiSessionState.of(turn, self._settings.url))
         if len(talk.memory.waiting) != len(turn.asked):

@@ -5,9 +5,9 @@ from typing import Any
 
 import structlog
 
+import gateway.model as m
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
-from gateway.model import StopReason, ToolCall, ToolOrigin, Usage
 from gateway.ports import BackendEvent
 
 from .langgraph import INTERRUPT_EVENT, interrupt_from_event
@@ -38,7 +38,7 @@ class AguiDecoder:
         self.thread_id: str | None = None
         self.outcome: RunOutcome | None = None
         """How the run ended; None while it goes on."""
-        self.usage = Usage()
+        self.usage = m.Usage()
         self.voices = ScopeWriters(mint, client_tools)
         self._root = self.voices.root
         self._chunk: tuple[ScopeWriter, str, str] | None = None
@@ -53,18 +53,18 @@ class AguiDecoder:
         return self._root.ids
 
     @property
-    def open_calls(self) -> dict[str, tuple[ScopeWriter, ToolCall]]:
+    def open_calls(self) -> dict[str, tuple[ScopeWriter, m.ToolCall]]:
         """The calls that have not come back, whoever made them."""
         return self.voices.open_calls
 
-    def take_up(self, call: ToolCall) -> None:
+    def take_up(self, call: m.ToolCall) -> None:
         """A call that was made before the server stopped."""
         self._root.assembler.open_calls[call.call_id] = call
 
     # -- a run ----------------------------------------------------------------------------------------------------
 
     def start(self) -> list[BackendEvent]:
-        self.outcome, self.usage, self._chunk, self._root.texts = None, Usage(), None, []
+        self.outcome, self.usage, self._chunk, self._root.texts = None, m.Usage(), None, []
         self._announced = []
         for voice in self.voices.inner_first:
             voice.carried = set(self.open_calls)
@@ -86,11 +86,11 @@ class AguiDecoder:
         voices, said = self.voices.inner_first, self._end_chunk()
         for voice in voices:
             said += [*voice.end_thoughts(), *voice.end_calls()]
-        stop = StopReason.TOOL_USE if self.waiting_calls or self.interrupts else StopReason.END_TURN
-        if self.usage != Usage():
+        stop = m.StopReason.TOOL_USE if self.waiting_calls or self.interrupts else m.StopReason.END_TURN
+        if self.usage != m.Usage():
             said += self._root.begin()
         for voice in voices:
-            said += voice.finish(stop, self.usage if voice is self._root else Usage())
+            said += voice.finish(stop, self.usage if voice is self._root else m.Usage())
         return said
 
     def leave(self, waits_for: Container[str]) -> list[BackendEvent]:
@@ -106,9 +106,9 @@ class AguiDecoder:
         return self.outcome.interrupts if self.outcome is not None and self.outcome.type == "interrupt" else ()
 
     @property
-    def waiting_calls(self) -> list[ToolCall]:
+    def waiting_calls(self) -> list[m.ToolCall]:
         """The client's own tools that the run has called and left to it."""
-        return [call for _, call in self.open_calls.values() if call.origin is ToolOrigin.CLIENT]
+        return [call for _, call in self.open_calls.values() if call.origin is m.ToolOrigin.CLIENT]
 
     def end_scopes(self) -> list[BackendEvent]:
         """Sub-agents that have not ended, end."""
@@ -203,11 +203,11 @@ class AguiDecoder:
         return [] if chunk is None else chunk[0].end(chunk[1], chunk[2])
 
 
-def _usage(event: AguiEvent) -> Usage:
-    total = Usage()
+def _usage(event: AguiEvent) -> m.Usage:
+    total = m.Usage()
     for spent in event.usage or ():
         cached, written = spent.cached_input_tokens or 0, spent.cache_write_input_tokens or 0
-        total += Usage(
+        total += m.Usage(
             input_tokens=max(0, (spent.input_tokens or 0) - cached - written), output_tokens=spent.output_tokens or 0,
             cache_read_tokens=cached, cache_write_tokens=written, thinking_tokens=spent.reasoning_tokens or 0,
         )

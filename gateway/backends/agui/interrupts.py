@@ -8,22 +8,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gateway.model import (
-    Answer,
-    AnswerQuestion,
-    AnyAsk,
-    Choice,
-    DecidePermission,
-    Permission,
-    PermissionAsk,
-    Question,
-    QuestionAsk,
-    ReturnResult,
-    ToolCall,
-    Withdraw,
-    format_answer,
-    text_of,
-)
+import gateway.model as m
 
 from .langgraph import ReviewedCall, actions_of, choices_of, question_text, value_of
 from .wire import RunInterrupt
@@ -37,7 +22,7 @@ CANCELLED_FIELD = "__agui_cancelled__"
 
 Schema = dict[str, Any]
 JsonObject = dict[str, Any]
-SettledAsk = tuple[RunInterrupt, AnyAsk, Answer]
+SettledAsk = tuple[RunInterrupt, m.AnyAsk, m.Answer]
 """An interrupt, what was asked about it, and what was answered."""
 
 
@@ -50,7 +35,7 @@ class RunResume(Struct, frozen=True, kw_only=True):
     """For interrupts that were announced by a custom event, and for several of LangGraph's."""
 
 
-def asks_for(interrupt: RunInterrupt, calls: dict[str, ToolCall]) -> list[AnyAsk]:
+def asks_for(interrupt: RunInterrupt, calls: dict[str, m.ToolCall]) -> list[m.AnyAsk]:
     """A permission where a call waits for it, a question otherwise; a call that is asked about leaves `calls`."""
     if actions := actions_of(interrupt):
         return [_review(action, calls) for action in actions]
@@ -62,7 +47,7 @@ def asks_for(interrupt: RunInterrupt, calls: dict[str, ToolCall]) -> list[AnyAsk
     return [_question(words, labels)]
 
 
-def _review(action: ReviewedCall, calls: dict[str, ToolCall]) -> AnyAsk:
+def _review(action: ReviewedCall, calls: dict[str, m.ToolCall]) -> m.AnyAsk:
     """The permission for the call that was told before, or a question where none was."""
     named = [call for call in calls.values() if call.name == action.name]
     same = next((call for call in named if call.input == action.args), named[0] if named else None)
@@ -72,12 +57,14 @@ def _review(action: ReviewedCall, calls: dict[str, ToolCall]) -> AnyAsk:
     return _question(words, [YES, NO])
 
 
-def _permission(call: ToolCall, words: str) -> AnyAsk:
-    return PermissionAsk(call=replace(call, permission=Permission.ASK), description=words)
+def _permission(call: m.ToolCall, words: str) -> m.AnyAsk:
+    return m.PermissionAsk(call=replace(call, permission=m.Permission.ASK), description=words)
 
 
-def _question(words: str, labels: Sequence[str]) -> AnyAsk:
-    return QuestionAsk(questions=(Question(question=words, options=tuple(Choice(label=label) for label in labels)),))
+def _question(words: str, labels: Sequence[str]) -> m.AnyAsk:
+    return m.QuestionAsk(
+        questions=(m.Question(question=words, options=tuple(m.Choice(label=label) for label in labels)),)
+    )
 
 
 # -- answers ----------------------------------------------------------------------------------------------------------
@@ -113,32 +100,32 @@ def _entry(group: Sequence[SettledAsk]) -> JsonObject:
         return {**told, "status": "resolved", "payload": {"decisions": decisions}}
     name, wanted = _answer_field(interrupt.response_schema)
     match ask, answer:
-        case _, Withdraw():
+        case _, m.Withdraw():
             return {**told, "status": "cancelled"}
-        case _, DecidePermission(granted=granted, reason=reason):
+        case _, m.DecidePermission(granted=granted, reason=reason):
             name, value = _verdict(name, wanted, granted)
             more = {"reason": reason} if reason and name else {}
-        case QuestionAsk(), AnswerQuestion():
-            value, more = _as_schema_value(wanted, format_answer(ask, answer)), {}
-        case _, ReturnResult(content=content):
-            value, more = _as_schema_value(wanted, text_of(content)), {}
+        case m.QuestionAsk(), m.AnswerQuestion():
+            value, more = _as_schema_value(wanted, m.format_answer(ask, answer)), {}
+        case _, m.ReturnResult(content=content):
+            value, more = _as_schema_value(wanted, m.text_of(content)), {}
         case _:
             return {**told, "status": "cancelled"}
     return {**told, "status": "resolved", "payload": value if name is None else {name: value, **more}}
 
 
-def _decision(ask: AnyAsk, answer: Answer) -> JsonObject:
+def _decision(ask: m.AnyAsk, answer: m.Answer) -> JsonObject:
     """What becomes of a call that was reviewed; words that are no yes are the reason of a no."""
     match ask, answer:
-        case _, DecidePermission(granted=granted, reason=reason):
+        case _, m.DecidePermission(granted=granted, reason=reason):
             words = YES if granted else reason or ""
-        case QuestionAsk(), AnswerQuestion():
-            words = format_answer(ask, answer)
-        case _, ReturnResult(content=content):
-            words = text_of(content)
+        case m.QuestionAsk(), m.AnswerQuestion():
+            words = m.format_answer(ask, answer)
+        case _, m.ReturnResult(content=content):
+            words = m.text_of(content)
         case _:
             words = ""
-    if words.lower().startswith(YES_WORDS) and not (isinstance(answer, DecidePermission) and not answer.granted):
+    if words.lower().startswith(YES_WORDS) and not (isinstance(answer, m.DecidePermission) and not answer.granted):
         return {"type": "approve"}
     return {"type": "reject", **({"message": words} if words and words != NO else {})}
 

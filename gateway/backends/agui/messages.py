@@ -8,22 +8,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 import orjson
 
-from gateway.model import (
-    AnyPart,
-    Content,
-    FilePart,
-    HistoryEntry,
-    ImagePart,
-    Role,
-    SendMessage,
-    TextPart,
-    ThinkingPart,
-    ToolCall,
-    ToolUsePart,
-    image_markdown,
-    parts_of,
-    text_of,
-)
+import gateway.model as m
 from gateway.ports import Turn
 
 from .interrupts import RunResume
@@ -32,7 +17,7 @@ JsonObject = dict[str, Any]
 
 
 def run_input(
-    turn: Turn, entries: Iterable[HistoryEntry], *, thread_id: str, state: Any, ids: Mapping[str, str],
+    turn: Turn, entries: Iterable[m.HistoryEntry], *, thread_id: str, state: Any, ids: Mapping[str, str],
     forward: Mapping[str, Any], resume: RunResume = RunResume(),  # noqa: B008  # it is frozen
 ) -> JsonObject:
     """The body of a request; `ids` are those under which the agent knows its own messages."""
@@ -47,13 +32,13 @@ def run_input(
             {"name": tool.name, "description": tool.description, "parameters": tool.parameters or {"type": "object"}}
             for tool in turn.settings.client_tools
         ],
-        "context": _context(turn.command) if isinstance(turn.command, SendMessage) else [],
+        "context": _context(turn.command) if isinstance(turn.command, m.SendMessage) else [],
         "forwardedProps": {**forward, **({"command": resume.command} if resume.command is not None else {})},
         **({"resume": list(resume.entries)} if resume.entries else {}),
     }
 
 
-def _context(command: SendMessage) -> list[JsonObject]:
+def _context(command: m.SendMessage) -> list[JsonObject]:
     told = [{"description": name, "value": value if isinstance(value, str) else _json(value)}
             for name, value in command.variables.items()]
     if command.output_schema is not None:
@@ -62,41 +47,41 @@ def _context(command: SendMessage) -> list[JsonObject]:
     return told
 
 
-def entry_messages(entry: HistoryEntry, ids: Mapping[str, str]) -> list[JsonObject]:
+def entry_messages(entry: m.HistoryEntry, ids: Mapping[str, str]) -> list[JsonObject]:
     """What one entry of the history is to the agent; thoughts go back only where they are signed."""
     known = ids.get(entry.message_id) or entry.message_id or f"entry-{entry.seq}"
     match entry.role:
-        case Role.ASSISTANT:
+        case m.Role.ASSISTANT:
             return [*_thoughts(entry.content, known), *_assistant_message(entry.content, known)]
-        case Role.TOOL:
-            failed = {"error": text_of(entry.content)} if entry.is_error else {}
+        case m.Role.TOOL:
+            failed = {"error": m.text_of(entry.content)} if entry.is_error else {}
             content = _parts(entry.content)
             return [{"id": f"result-{entry.call_id}", "role": "tool", "toolCallId": entry.call_id, "content": content,
                      **failed}]
-        case Role.SYSTEM:
-            return [{"id": known, "role": "system", "content": text_of(entry.content)}]
+        case m.Role.SYSTEM:
+            return [{"id": known, "role": "system", "content": m.text_of(entry.content)}]
     return [{"id": known, "role": "user", "content": _parts(entry.content)}]
 
 
-def open_calls(entries: Iterable[HistoryEntry]) -> list[ToolCall]:
+def open_calls(entries: Iterable[m.HistoryEntry]) -> list[m.ToolCall]:
     """The calls of the conversation that have not come back."""
-    made: dict[str, ToolCall] = {}
+    made: dict[str, m.ToolCall] = {}
     for entry in entries:
-        if entry.role is Role.TOOL:
+        if entry.role is m.Role.TOOL:
             made.pop(entry.call_id or "", None)
-        made |= {part.call.call_id: part.call for part in parts_of(entry.content) if isinstance(part, ToolUsePart)}
+        made |= {part.call.call_id: part.call for part in m.parts_of(entry.content) if isinstance(part, m.ToolUsePart)}
     return list(made.values())
 
 
-def _thoughts(content: Content, known: str) -> list[JsonObject]:
-    signed = [part for part in parts_of(content) if isinstance(part, ThinkingPart) and part.signature]
+def _thoughts(content: m.Content, known: str) -> list[JsonObject]:
+    signed = [part for part in m.parts_of(content) if isinstance(part, m.ThinkingPart) and part.signature]
     return [{"id": f"{known}-thought-{number}", "role": "reasoning", "content": part.text,
              "encryptedValue": part.signature} for number, part in enumerate(signed, 1)]
 
 
-def _assistant_message(content: Content, known: str) -> list[JsonObject]:
-    calls = [part.call for part in parts_of(content) if isinstance(part, ToolUsePart)]
-    text = "".join(_part_as_text(part) for part in parts_of(content))
+def _assistant_message(content: m.Content, known: str) -> list[JsonObject]:
+    calls = [part.call for part in m.parts_of(content) if isinstance(part, m.ToolUsePart)]
+    text = "".join(_part_as_text(part) for part in m.parts_of(content))
     if not text and not calls:
         return []
     made = [{"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": _json(call.input)}}
@@ -105,26 +90,28 @@ def _assistant_message(content: Content, known: str) -> list[JsonObject]:
              **({"toolCalls": made} if made else {})}]
 
 
-def _part_as_text(part: AnyPart) -> str:
-    return part.text if isinstance(part, TextPart) else image_markdown(part) if isinstance(part, ImagePart) else ""
+def _part_as_text(part: m.AnyPart) -> str:
+    return (
+        part.text if isinstance(part, m.TextPart) else m.image_markdown(part) if isinstance(part, m.ImagePart) else ""
+    )
 
 
-def _parts(content: Content) -> str | list[JsonObject]:
+def _parts(content: m.Content) -> str | list[JsonObject]:
     """Words as words, and parts where there is more than words."""
-    if all(isinstance(part, TextPart) for part in parts_of(content)):
-        return text_of(content)
-    return [told for part in parts_of(content) if (told := _part(part)) is not None]
+    if all(isinstance(part, m.TextPart) for part in m.parts_of(content)):
+        return m.text_of(content)
+    return [told for part in m.parts_of(content) if (told := _part(part)) is not None]
 
 
-def _part(part: AnyPart) -> JsonObject | None:
+def _part(part: m.AnyPart) -> JsonObject | None:
     match part:
-        case TextPart(text=text):
+        case m.TextPart(text=text):
             return {"type": "text", "text": text}
-        case ImagePart(url=url, media_type=media_type):
+        case m.ImagePart(url=url, media_type=media_type):
             return {"type": "image", "source": _source(url, media_type)}
-        case FilePart(name=name, url=str() as url, media_type=media_type):
+        case m.FilePart(name=name, url=str() as url, media_type=media_type):
             return {"type": "document", "source": _source(url, media_type), "metadata": {"filename": name}}
-        case FilePart(name=name, file_id=str() as file_id):
+        case m.FilePart(name=name, file_id=str() as file_id):
             return {"type": "document", "source": {"type": "file", "value": file_id}, "metadata": {"filename": name}}
     return None
 
@@ -138,25 +125,25 @@ def _source(url: str, media_type: str | None) -> JsonObject:
     return {"type": "data", "value": value, "mimeType": kind}
 
 
-def tool_content(content: Any) -> Content:
+def tool_content(content: Any) -> m.Content:
     """What a tool gave back, as the agent tells it."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
         return "" if content is None else _json(content)
     parts = [part for piece in content if isinstance(piece, dict) and (part := _read(piece)) is not None]
-    if all(isinstance(part, TextPart) for part in parts):
-        return "".join(part.text for part in parts if isinstance(part, TextPart))
+    if all(isinstance(part, m.TextPart) for part in parts):
+        return "".join(part.text for part in parts if isinstance(part, m.TextPart))
     return tuple(parts)
 
 
-def _read(piece: JsonObject) -> AnyPart | None:
+def _read(piece: JsonObject) -> m.AnyPart | None:
     source = piece.get("source")
     if piece.get("type") == "text":
-        return TextPart(text=str(piece.get("text", "")))
+        return m.TextPart(text=str(piece.get("text", "")))
     if piece.get("type") == "image" and isinstance(source, dict) and source.get("type") in ("url", "data"):
         kind, value = source.get("mimeType"), str(source.get("value"))
-        return ImagePart(url=value if source["type"] == "url" else f"data:{kind};base64,{value}", media_type=kind)
+        return m.ImagePart(url=value if source["type"] == "url" else f"data:{kind};base64,{value}", media_type=kind)
     return None
 
 

@@ -3,24 +3,9 @@
 Who speaks in a run: the agent, and its sub-agents, each from its start to its end.
 """
 
+import gateway.model as m
 from gateway.client import StreamAssembler
 from gateway.ids import Mint
-from gateway.model import (
-    ROOT,
-    BlockKind,
-    Content,
-    CustomEvent,
-    DataPart,
-    NoticeLevel,
-    NoticePosted,
-    ScopeOpened,
-    ScopeStatus,
-    ScopeStatusChanged,
-    StopReason,
-    ToolCall,
-    ToolOrigin,
-    Usage,
-)
 from gateway.ports import BackendEvent, ScopedEvent
 
 from .wire import AguiEvent
@@ -32,7 +17,7 @@ TEXT, THOUGHT, CALL = "text", "thought", "call"
 class ScopeWriter:
     """A message here is a message there. A result ends the message of its call, unless a call is still written."""
 
-    def __init__(self, mint: Mint, client_tools: frozenset[str], scope_id: str = ROOT) -> None:
+    def __init__(self, mint: Mint, client_tools: frozenset[str], scope_id: str = m.ROOT) -> None:
         self.assembler = StreamAssembler(mint, scope_id)
         self.scope_id = scope_id
         self.texts: list[str] = []
@@ -47,7 +32,7 @@ class ScopeWriter:
         self._known = ""
         self._writing: dict[BlockKey, list[str]] = {}
         self._thoughts: set[BlockKey] = set()
-        self._results: dict[str, Content] = {}
+        self._results: dict[str, m.Content] = {}
         self._awaited: set[str] = set()
 
     # -- messages -------------------------------------------------------------------------------------------------
@@ -57,7 +42,7 @@ class ScopeWriter:
         return [] if self.assembler.writer.in_message else self._fresh()
 
     def _fresh(self) -> list[BackendEvent]:
-        said = self.finish(StopReason.END_TURN)
+        said = self.finish(m.StopReason.END_TURN)
         self._known = ""
         return [*said, *self.assembler.begin()]
 
@@ -72,7 +57,7 @@ class ScopeWriter:
             self._known = self.ids[self.assembler.writer.message_id] = known
         return said
 
-    def finish(self, stop_reason: StopReason, usage: Usage = Usage()) -> list[BackendEvent]:  # noqa: B008  # it is frozen
+    def finish(self, stop_reason: m.StopReason, usage: m.Usage = m.Usage()) -> list[BackendEvent]:  # noqa: B008  # it is frozen
         """Whatever is open ends; a call that was not written to its end is torn."""
         self.texts += ["".join(pieces) for (kind, _), pieces in self._writing.items() if kind == TEXT]
         self._writing, self._thoughts, self._known = {}, set(), ""
@@ -97,7 +82,7 @@ class ScopeWriter:
             return []
         said = [*self.end_thoughts(but=message_id), *([] if self.assembler.writer.in_message else self._fresh())]
         self._thoughts.add((THOUGHT, message_id))
-        return [*said, *self.assembler.text_delta((THOUGHT, message_id), delta, BlockKind.THINKING)]
+        return [*said, *self.assembler.text_delta((THOUGHT, message_id), delta, m.BlockKind.THINKING)]
 
     def sign(self, message_id: str, signature: str) -> list[BackendEvent]:
         if (THOUGHT, message_id) not in self._thoughts:
@@ -130,13 +115,13 @@ class ScopeWriter:
         self._writing[CALL, call_id] = []
         self.called.add(call_id)
         self._awaited.add(call_id)
-        origin = ToolOrigin.CLIENT if name in self._client_tools else ToolOrigin.BUILTIN
-        return [*said, *self.assembler.call((CALL, call_id), ToolCall(call_id=call_id, name=name, origin=origin))]
+        origin = m.ToolOrigin.CLIENT if name in self._client_tools else m.ToolOrigin.BUILTIN
+        return [*said, *self.assembler.call((CALL, call_id), m.ToolCall(call_id=call_id, name=name, origin=origin))]
 
     def arguments(self, call_id: str, fragment: str) -> list[BackendEvent]:
         return self.assembler.input_delta((CALL, call_id), fragment) if (CALL, call_id) in self._writing else []
 
-    def returned(self, call_id: str, content: Content) -> list[BackendEvent]:
+    def returned(self, call_id: str, content: m.Content) -> list[BackendEvent]:
         """A call came back; told as soon as the call itself has been."""
         if call_id not in self._awaited and call_id not in self.assembler.open_calls:
             return []
@@ -150,7 +135,7 @@ class ScopeWriter:
             return []
         results = {call_id: self._results.pop(call_id) for call_id in ready}
         self._awaited.difference_update(ready)
-        said = [] if self._calling else self.finish(StopReason.TOOL_USE)
+        said = [] if self._calling else self.finish(m.StopReason.TOOL_USE)
         return [*said, *(event for one, content in results.items() for event in self.assembler.returned(one, content))]
 
     def end_calls(self) -> list[BackendEvent]:
@@ -158,10 +143,10 @@ class ScopeWriter:
         calls = [name for kind, name in self._writing if kind == CALL]
         return [event for name in calls for event in self.end(CALL, name)]
 
-    def data(self, data: DataPart) -> list[BackendEvent]:
+    def data(self, data: m.DataPart) -> list[BackendEvent]:
         """A piece that is neither words nor a call; while a call is being written it is told beside the message."""
         if self._calling:
-            return [self.assembler.writer.emit(CustomEvent(topic=data.type, payload={"content": data.content}))]
+            return [self.assembler.writer.emit(m.CustomEvent(topic=data.type, payload={"content": data.content}))]
         return [*self.end_thoughts(), *self.begin(), *self.assembler.data(data)]
 
 
@@ -183,7 +168,7 @@ class ScopeWriters:
         return (*reversed(self._subagents.values()), self.root)
 
     @property
-    def open_calls(self) -> dict[str, tuple[ScopeWriter, ToolCall]]:
+    def open_calls(self) -> dict[str, tuple[ScopeWriter, m.ToolCall]]:
         """The calls that have not come back, whoever made them."""
         voices = (self.root, *self._subagents.values())
         return {call_id: (voice, call) for voice in voices for call_id, call in voice.assembler.open_calls.items()}
@@ -202,24 +187,24 @@ class ScopeWriters:
         return [] if name in self._subagents else self._open(name, event)[1]
 
     def finished(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
-        return self._end(event.subagent_run_id or "", StopReason.END_TURN)
+        return self._end(event.subagent_run_id or "", m.StopReason.END_TURN)
 
     def failed(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
-        told = NoticePosted(topic="subagent", title=event.message or "A sub-agent failed.", level=NoticeLevel.ERROR)
-        return [told, *self._end(event.subagent_run_id or "", StopReason.ERROR)]
+        told = m.NoticePosted(topic="subagent", title=event.message or "A sub-agent failed.", level=m.NoticeLevel.ERROR)
+        return [told, *self._end(event.subagent_run_id or "", m.StopReason.ERROR)]
 
     def end_subagents(self) -> list[BackendEvent]:
         """Those that have not ended, end."""
-        return [event for name in list(reversed(self._subagents)) for event in self._end(name, StopReason.END_TURN)]
+        return [event for name in list(reversed(self._subagents)) for event in self._end(name, m.StopReason.END_TURN)]
 
     def _open(self, name: str, event: AguiEvent) -> tuple[ScopeWriter, list[BackendEvent]]:
         parent = self._subagents.get(event.parent_subagent_run_id or "", self.root)
         voice = self._subagents[name] = ScopeWriter(self._mint, self._client_tools, self._mint("scope"))
         cause = event.parent_tool_call_id if event.parent_tool_call_id in self.open_calls else None
-        opened = ScopeOpened(parent=parent.scope_id, call_id=cause, agent=event.name, title=event.description)
+        opened = m.ScopeOpened(parent=parent.scope_id, call_id=cause, agent=event.name, title=event.description)
         return voice, [ScopedEvent(voice.scope_id, opened)]
 
-    def _end(self, name: str, stop_reason: StopReason) -> list[BackendEvent]:
+    def _end(self, name: str, stop_reason: m.StopReason) -> list[BackendEvent]:
         voice = self._subagents.pop(name, None)
         if voice is None:
             return []
@@ -231,5 +216,5 @@ class ScopeWriters:
         ]
         return [
             *said,
-            ScopedEvent(voice.scope_id, ScopeStatusChanged(status=ScopeStatus.ENDED, stop_reason=stop_reason)),
+            ScopedEvent(voice.scope_id, m.ScopeStatusChanged(status=m.ScopeStatus.ENDED, stop_reason=stop_reason)),
         ]

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+import gateway.model as m
 from gateway.errors import BackendFailed
-from gateway.model import CustomEvent, DataPart
 from gateway.ports import BackendEvent
 
 from .json_patch import PatchError, apply_patch
@@ -21,12 +21,12 @@ class SharedState:
 
     def snapshot(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
         self.state = event.snapshot
-        return [CustomEvent(topic="agui.state", payload={"snapshot": event.snapshot})]
+        return [m.CustomEvent(topic="agui.state", payload={"snapshot": event.snapshot})]
 
     def change(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
         operations = event.delta if isinstance(event.delta, list) else []
         self.state = _apply_patch("its state", self.state, operations)
-        return [CustomEvent(topic="agui.state", payload={"delta": operations})]
+        return [m.CustomEvent(topic="agui.state", payload={"delta": operations})]
 
     def activity(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
         """An activity is a piece of the message, told anew whenever it changes."""
@@ -35,7 +35,7 @@ class SharedState:
             self._activities[key] = _apply_patch("an activity", self._activities.get(key, {}), event.patch or [])
         else:
             self._activities[key] = event.content
-        return voice.data(DataPart(type=(event.activity_type or "activity").lower(), content=self._activities[key]))
+        return voice.data(m.DataPart(type=(event.activity_type or "activity").lower(), content=self._activities[key]))
 
 
 def _apply_patch(what: str, document: Any, operations: list[Any]) -> Any:
@@ -80,13 +80,13 @@ def _whole_call(voice: ScopeWriter, known: str, call: Any) -> list[BackendEvent]
 
 def step_event(voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
     status = "started" if event.type == "STEP_STARTED" else "finished"
-    return [CustomEvent(topic="agui.step", payload={"name": event.step_name, "status": status})]
+    return [m.CustomEvent(topic="agui.step", payload={"name": event.step_name, "status": status})]
 
 
 def custom_event(voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
     payload = event.value if isinstance(event.value, dict) else {"value": event.value}
-    return [CustomEvent(topic=event.name or "agui.custom", payload=payload)]
+    return [m.CustomEvent(topic=event.name or "agui.custom", payload=payload)]
 
 
 def raw_event(voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
-    return [CustomEvent(topic="agui.raw", payload={"event": event.event, "source": event.source})]
+    return [m.CustomEvent(topic="agui.raw", payload={"event": event.event, "source": event.source})]

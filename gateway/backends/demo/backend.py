@@ -10,19 +10,10 @@ from typing import Any
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
+import gateway.model as m
 from gateway.backends.demo import turn as turn_module
 from gateway.backends.tools import CALC, CLOCK, SEARCH, builtin_tools, is_planning
 from gateway.client import INPUT_FRAGMENT_LENGTH, BackendEvents
-from gateway.model import (
-    AgentCapabilities,
-    AgentCard,
-    AgentOption,
-    AgentTool,
-    Compact,
-    OptionKind,
-    Permission,
-    StopReason,
-)
 from gateway.ports import BackendEvent, Clock, Sleep, Turn
 
 from . import interactive_directives, simple_directives, tool_directives
@@ -30,21 +21,21 @@ from .directive_parser import Directive
 from .schema_sample import sample
 from .turn import LONG_TEXT, MODEL, DemoTurn
 
-DEMO_CARD = AgentCard(
+DEMO_CARD = m.AgentCard(
     name="demo",
     title="Demo agent",
     description="Repeats what it is told, and obeys directives such as /think, /tool and /ask.",
     model=MODEL,
     tools=(
-        *(AgentTool(spec=spec) for spec in (CLOCK, CALC, SEARCH)),
-        AgentTool(spec=tool_directives.ERASE, permission=Permission.ASK),
+        *(m.AgentTool(spec=spec) for spec in (CLOCK, CALC, SEARCH)),
+        m.AgentTool(spec=tool_directives.ERASE, permission=m.Permission.ASK),
     ),
     options=(
-        AgentOption(name="greeting", title="Greeting", description="What a reply begins with, for “You said:”."),
-        AgentOption(name="mood", kind=OptionKind.SELECT, default="plain", choices=("plain", "loud"), title="Mood"),
-        AgentOption(name="api_key", kind=OptionKind.SECRET, title="API key", description="Taken, and never used."),
+        m.AgentOption(name="greeting", title="Greeting", description="What a reply begins with, for “You said:”."),
+        m.AgentOption(name="mood", kind=m.OptionKind.SELECT, default="plain", choices=("plain", "loud"), title="Mood"),
+        m.AgentOption(name="api_key", kind=m.OptionKind.SECRET, title="API key", description="Taken, and never used."),
     ),
-    capabilities=AgentCapabilities(images=("http", "data"), client_tools=True),
+    capabilities=m.AgentCapabilities(images=("http", "data"), client_tools=True),
 )
 
 DirectiveHandler = Callable[[DemoTurn, Directive], Iterator[BackendEvent] | BackendEvents]
@@ -102,7 +93,7 @@ class DemoBackend:
 
     async def run(self, turn: Turn) -> BackendEvents:
         command = turn.command
-        if isinstance(command, Compact):
+        if isinstance(command, m.Compact):
             yield turn_module.compaction(turn)
             return
         stage = DemoTurn(turn, command, self._tools, clock=self._clock, sleep=self._sleep, delay=self._delay)
@@ -146,7 +137,7 @@ async def _reply(stage: DemoTurn) -> BackendEvents:
             await stage.sleep(stage.delay)
         yield stage.writer.delta(piece)
     yield stage.writer.end()
-    for said in stage.close_message(StopReason.END_TURN):
+    for said in stage.close_message(m.StopReason.END_TURN):
         yield said
 
 

@@ -2,18 +2,9 @@
 
 from collections.abc import Iterator
 
+import gateway.model as m
 from gateway.client import BackendEvents
 from gateway.errors import BackendFailed
-from gateway.model import (
-    AnnotationTopic,
-    BlockKind,
-    CustomEvent,
-    NoticePosted,
-    SessionUpdated,
-    StopReason,
-    ToolOrigin,
-    ToolReturned,
-)
 from gateway.ports import BackendEvent
 
 from .directive_parser import Directive
@@ -27,14 +18,14 @@ PIXEL_PNG = (
     "nGP4z8DwHwAFAAH/iZk9HQAAAABJRU5ErkJggg=="
 )
 
-ANNOTATIONS: dict[AnnotationTopic, object] = {
-    AnnotationTopic.PREFACE: "Here is what I found.",
-    AnnotationTopic.INTENT: {"intent": "demo", "confidence": 1.0},
-    AnnotationTopic.SEARCH: "Searched for: dragoman",
-    AnnotationTopic.KNOWLEDGE: "Dragoman: an interpreter and guide.",
-    AnnotationTopic.MEMORY_REFS: [{"id": "mem_demo", "title": "A memory"}],
-    AnnotationTopic.BILLING: {"cache_read_tokens": 0, "cache_write_tokens": 0, "latency": 0.01, "model": "demo-1"},
-    AnnotationTopic.RECOMMENDED: {"questions": ["What is a dragoman?", "What time is it?"]},
+ANNOTATIONS: dict[m.AnnotationTopic, object] = {
+    m.AnnotationTopic.PREFACE: "Here is what I found.",
+    m.AnnotationTopic.INTENT: {"intent": "demo", "confidence": 1.0},
+    m.AnnotationTopic.SEARCH: "Searched for: dragoman",
+    m.AnnotationTopic.KNOWLEDGE: "Dragoman: an interpreter and guide.",
+    m.AnnotationTopic.MEMORY_REFS: [{"id": "mem_demo", "title": "A memory"}],
+    m.AnnotationTopic.BILLING: {"cache_read_tokens": 0, "cache_write_tokens": 0, "latency": 0.01, "model": "demo-1"},
+    m.AnnotationTopic.RECOMMENDED: {"questions": ["What is a dragoman?", "What time is it?"]},
 }
 """Something to remark on every topic."""
 
@@ -47,7 +38,7 @@ PLAN = {"title": "A plan", "steps": [
 
 def think(stage: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
     yield from stage.open_message()
-    yield stage.writer.start(BlockKind.THINKING)
+    yield stage.writer.start(m.BlockKind.THINKING)
     for word in ("Let ", "me ", "think ", "about ", "that."):
         yield stage.writer.delta(word)
     yield stage.writer.end(signature="demo-signature")
@@ -76,7 +67,7 @@ def annotate(stage: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
     """Remarks are about a message, so they come at its end; that they are coming is the custom event."""
     yield from stage.open_message()
     stage.annotations.extend(ANNOTATIONS.items())
-    yield stage.writer.emit(CustomEvent(topic="demo.annotating", payload={"topics": len(ANNOTATIONS)}))
+    yield stage.writer.emit(m.CustomEvent(topic="demo.annotating", payload={"topics": len(ANNOTATIONS)}))
 
 
 def image(stage: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
@@ -91,7 +82,7 @@ def plan(stage: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
     yield from stage.writer.data("mode_change", {"from": "executing", "to": "planning"})
     yield from stage.writer.data("plan_status", PLAN)
     yield from stage.writer.data("planning_exit")
-    yield NoticePosted(topic="plan", title="The plan has three steps.", detail=PLAN)
+    yield m.NoticePosted(topic="plan", title="The plan has three steps.", detail=PLAN)
 
 
 def card(stage: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
@@ -103,11 +94,11 @@ def card(stage: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
 def provider_tool(stage: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
     """A tool the model's provider runs: it comes back inside the message that called it."""
     yield from stage.open_message()
-    yield from stage.writer.call("web_search", {"query": stage.script.text or "dragoman"}, origin=ToolOrigin.PROVIDER)
-    back = ToolReturned(
+    yield from stage.writer.call("web_search", {"query": stage.script.text or "dragoman"}, origin=m.ToolOrigin.PROVIDER)
+    back = m.ToolReturned(
         call_id=stage.writer.calls[-1].call_id,
         content="One page was found.",
-        origin=ToolOrigin.PROVIDER,
+        origin=m.ToolOrigin.PROVIDER,
         duration_ms=0,
     )
     stage.note_result("web_search", back)
@@ -115,7 +106,7 @@ def provider_tool(stage: DemoTurn, directive: Directive) -> Iterator[BackendEven
 
 
 def title(stage: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
-    yield SessionUpdated(title=directive.word)
+    yield m.SessionUpdated(title=directive.word)
 
 
 def compact(stage: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
@@ -135,7 +126,7 @@ def refuse(stage: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
     stage.has_ended = True
     yield from stage.open_message()
     yield from stage.writer.text("I would rather not answer that.")
-    yield from stage.close_message(StopReason.REFUSAL)
+    yield from stage.close_message(m.StopReason.REFUSAL)
 
 
 def max_tokens(stage: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
@@ -143,7 +134,7 @@ def max_tokens(stage: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
     stage.has_ended = True
     yield from stage.open_message()
     yield from stage.writer.text(stage.reply().rsplit(None, 1)[0])
-    yield from stage.close_message(StopReason.MAX_TOKENS)
+    yield from stage.close_message(m.StopReason.MAX_TOKENS)
 
 
 def max_steps(stage: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
@@ -151,7 +142,7 @@ def max_steps(stage: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
     stage.has_ended = True
     yield from stage.open_message()
     yield from stage.writer.text(stage.reply())
-    yield from stage.close_message(StopReason.MAX_STEPS)
+    yield from stage.close_message(m.StopReason.MAX_STEPS)
 
 
 def fail(stage: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:

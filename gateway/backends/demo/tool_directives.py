@@ -3,9 +3,9 @@
 from contextlib import aclosing
 from typing import Any
 
+import gateway.model as m
 from gateway.backends.tools import OutputSink, Tool, ToolCallResult
 from gateway.client import BackendEvents
-from gateway.model import Permission, ToolOrigin, ToolSpec
 
 from .directive_parser import Directive
 from .schema_sample import sample
@@ -17,7 +17,7 @@ DEFAULT_INPUTS: dict[str, dict[str, Any]] = {
     "clock": {}, "calc": {"expression": "6 * 7"}, "search": {"query": "dragoman"}, "erase": {"note": "draft"},
 }
 """What a tool is called with where nothing is given."""
-ERASE = ToolSpec(
+ERASE = m.ToolSpec(
     name="erase", title="Erase a note", description="Erases a note of the demo agent, which keeps none.",
     parameters={
         "type": "object", "properties": {"note": {"type": "string", "description": "The name of the note."}},
@@ -53,12 +53,12 @@ async def client_tool(stage: DemoTurn, directive: Directive) -> BackendEvents:
     stage.notes.append("The client has declared no tools.")
 
 
-def _call_client(stage: DemoTurn, spec: ToolSpec, input: dict[str, Any] | None) -> BackendEvents:
-    permission = stage.enabled.get(spec.name, Permission.ALLOW)
-    return stage.call(spec.name, _client_input(spec) if input is None else input, permission, ToolOrigin.CLIENT)
+def _call_client(stage: DemoTurn, spec: m.ToolSpec, input: dict[str, Any] | None) -> BackendEvents:
+    permission = stage.enabled.get(spec.name, m.Permission.ALLOW)
+    return stage.call(spec.name, _client_input(spec) if input is None else input, permission, m.ToolOrigin.CLIENT)
 
 
-def _client_input(spec: ToolSpec) -> dict[str, Any]:
+def _client_input(spec: m.ToolSpec) -> dict[str, Any]:
     made = sample(spec.parameters)
     return made if isinstance(made, dict) else {}
 
@@ -68,7 +68,7 @@ async def permit(stage: DemoTurn, directive: Directive) -> BackendEvents:
     if name is None:
         stage.notes.append("I have no tool that needs permission.")
         return
-    async with aclosing(stage.call(name, DEFAULT_INPUTS[name], Permission.ASK)) as events:
+    async with aclosing(stage.call(name, DEFAULT_INPUTS[name], m.Permission.ASK)) as events:
         async for said in events:
             yield said
 
@@ -77,18 +77,18 @@ def _tool_that_asks(stage: DemoTurn) -> str | None:
     """A tool that needs permission: one the session made so, or the calculator where it said nothing."""
     if stage.settings.tools is None:
         return "calc"
-    asked = [name for name in ("calc", "clock", "search", "erase") if stage.enabled.get(name) is Permission.ASK]
+    asked = [name for name in ("calc", "clock", "search", "erase") if stage.enabled.get(name) is m.Permission.ASK]
     return asked[0] if asked else None
 
 
 async def parallel(stage: DemoTurn, directive: Directive) -> BackendEvents:
     """One message, three calls: one allowed, one to be permitted, one for the client."""
     asked = _tool_that_asks(stage)
-    allowed = (name for name in DEFAULT_INPUTS if stage.enabled.get(name) is Permission.ALLOW and name != asked)
+    allowed = (name for name in DEFAULT_INPUTS if stage.enabled.get(name) is m.Permission.ALLOW and name != asked)
     client = stage.settings.client_tools[:1]
-    calls = [(name, DEFAULT_INPUTS[name], Permission.ALLOW, ToolOrigin.BUILTIN) for name in [*allowed][:1]]
-    calls += [(asked, DEFAULT_INPUTS[asked], Permission.ASK, ToolOrigin.BUILTIN)] if asked else []
-    calls += [(spec.name, _client_input(spec), Permission.ALLOW, ToolOrigin.CLIENT) for spec in client]
+    calls = [(name, DEFAULT_INPUTS[name], m.Permission.ALLOW, m.ToolOrigin.BUILTIN) for name in [*allowed][:1]]
+    calls += [(asked, DEFAULT_INPUTS[asked], m.Permission.ASK, m.ToolOrigin.BUILTIN)] if asked else []
+    calls += [(spec.name, _client_input(spec), m.Permission.ALLOW, m.ToolOrigin.CLIENT) for spec in client]
     if not calls:
         stage.notes.append("I have no tools to call.")
         return
@@ -120,8 +120,8 @@ async def _card(input: dict[str, Any], out: OutputSink) -> ToolCallResult:
 
 DEMO_TOOLS = {
     "erase": Tool(ERASE, _erase),
-    "highlight": Tool(ToolSpec(name="highlight", title="Highlight", parameters={"type": "object"}), _bridge),
-    "show_card": Tool(ToolSpec(name="show_card", title="Show a card", parameters={"type": "object"}), _card),
+    "highlight": Tool(m.ToolSpec(name="highlight", title="Highlight", parameters={"type": "object"}), _bridge),
+    "show_card": Tool(m.ToolSpec(name="show_card", title="Show a card", parameters={"type": "object"}), _card),
 }
 """The demo agent's own means; nobody has to enable the last two."""
 
@@ -131,4 +131,4 @@ def bridge(stage: DemoTurn, directive: Directive) -> BackendEvents:
 
 
 def ui(stage: DemoTurn, directive: Directive) -> BackendEvents:
-    return stage.call("show_card", {}, origin=ToolOrigin.MCP)
+    return stage.call("show_card", {}, origin=m.ToolOrigin.MCP)

@@ -4,27 +4,10 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from typing import Any
 
+import gateway.model as m
 from gateway.backends.tool_executor import ToolExecutor
 from gateway.backends.tools import Tool, enabled_tools
 from gateway.client import BackendEvents, EventWriter
-from gateway.model import (
-    AnnotationTopic,
-    BlockKind,
-    Compact,
-    CompactionTrigger,
-    Content,
-    FilePart,
-    ImagePart,
-    Permission,
-    SendMessage,
-    SessionCompacted,
-    StopReason,
-    ToolOrigin,
-    ToolReturned,
-    Usage,
-    parts_of,
-    text_of,
-)
 from gateway.ports import BackendEvent, Clock, Sleep, Turn
 
 from .directive_parser import ParsedMessage, parse_message
@@ -38,23 +21,23 @@ class DemoTurn:
     """One turn of the demo agent. Messages open when something is to be said and end when something must be awaited."""
 
     def __init__(
-        self, turn: Turn, command: SendMessage, tools: Mapping[str, Tool], *,
+        self, turn: Turn, command: m.SendMessage, tools: Mapping[str, Tool], *,
         clock: Clock, sleep: Sleep, delay: float = 0.0,
     ) -> None:
         self.turn, self.command, self.tools = turn, command, tools
         self.settings = turn.settings
         self.sleep, self.delay, self.clock = sleep, delay, clock
         self.writer = EventWriter(turn, clock=clock)
-        self.script: ParsedMessage = parse_message(text_of(command.content))
-        self.enabled: dict[str, Permission] = enabled_tools(turn)
+        self.script: ParsedMessage = parse_message(m.text_of(command.content))
+        self.enabled: dict[str, m.Permission] = enabled_tools(turn)
         self.notes: list[str] = []
         """What the final message has to tell, line by line."""
-        self.annotations: list[tuple[AnnotationTopic, Any]] = []
+        self.annotations: list[tuple[m.AnnotationTopic, Any]] = []
         self.json = command.output_schema is not None
         self.has_ended = False
         """Nothing more is to be done, not even to reply."""
-        self._heard = count_words(text_of(command.content))
-        self._spent, self._messages = Usage(), 0
+        self._heard = count_words(m.text_of(command.content))
+        self._spent, self._messages = m.Usage(), 0
 
     def open_message(self) -> list[BackendEvent]:
         """A message to write in, begun where none is open."""
@@ -62,7 +45,7 @@ class DemoTurn:
             return []
         return [self.writer.start_message(model=MODEL, context_window=CONTEXT_WINDOW)]
 
-    def close_message(self, stop_reason: StopReason) -> list[BackendEvent]:
+    def close_message(self, stop_reason: m.StopReason) -> list[BackendEvent]:
         """The message, if one is open, ends with what is to be remarked on it."""
         if not self.writer.in_message:
             return []
@@ -70,7 +53,7 @@ class DemoTurn:
         self._spent, self._messages = self._spent + usage, self._messages + 1
         remarks, self.annotations = self.annotations, []
         annotated = [
-            self.writer.annotate(topic, self._billed(content) if topic is AnnotationTopic.BILLING else content)
+            self.writer.annotate(topic, self._billed(content) if topic is m.AnnotationTopic.BILLING else content)
             for topic, content in remarks
         ]
         return [*annotated, self.writer.end_message(stop_reason=stop_reason, usage=usage)]
@@ -84,8 +67,8 @@ class DemoTurn:
         }
 
     async def call(
-        self, name: str, input: dict[str, Any], permission: Permission = Permission.ALLOW,
-        origin: ToolOrigin = ToolOrigin.BUILTIN,
+        self, name: str, input: dict[str, Any], permission: m.Permission = m.Permission.ALLOW,
+        origin: m.ToolOrigin = m.ToolOrigin.BUILTIN,
     ) -> BackendEvents:
         """One tool call from its message to its result."""
         for said in (*self.open_message(), *self.write_call(name, input, permission, origin)):
@@ -95,16 +78,16 @@ class DemoTurn:
                 yield said
 
     def write_call(
-        self, name: str, input: dict[str, Any], permission: Permission, origin: ToolOrigin
+        self, name: str, input: dict[str, Any], permission: m.Permission, origin: m.ToolOrigin
     ) -> list[BackendEvent]:
         tool = self.tools.get(name)
         title = tool.spec.title if tool is not None else None
-        server = "demo" if origin is ToolOrigin.MCP else None
+        server = "demo" if origin is m.ToolOrigin.MCP else None
         return self.writer.call(name, input, permission=permission, origin=origin, display_name=title, server=server)
 
     async def run_calls(self) -> BackendEvents:
         """End the message with its calls, carry them out, and note what they gave back."""
-        for said in self.close_message(StopReason.TOOL_USE):
+        for said in self.close_message(m.StopReason.TOOL_USE):
             yield said
         round = ToolExecutor(self.turn, self.writer, self.tools, clock=self.clock)
         async with aclosing(round.run()) as events:
@@ -114,8 +97,8 @@ class DemoTurn:
             if (back := round.results.get(call.call_id)) is not None:
                 self.note_result(call.name, back)
 
-    def note_result(self, name: str, back: ToolReturned) -> None:
-        text = text_of(back.content)
+    def note_result(self, name: str, back: m.ToolReturned) -> None:
+        text = m.text_of(back.content)
         self.notes.append(f"{name} failed: {text}" if back.is_error else f"{name} returned {text}")
         self._heard += count_words(text)
 
@@ -131,19 +114,19 @@ class DemoTurn:
         return reply.upper() if self.settings.options.get("mood") == "loud" else reply
 
 
-def _with_attachments(text: str, content: Content) -> str:
+def _with_attachments(text: str, content: m.Content) -> str:
     """The words, and how many pictures and files came with them."""
-    parts = parts_of(content)
+    parts = m.parts_of(content)
     counts = {name: sum(isinstance(part, kind) for part in parts) for name, kind in _ATTACHMENTS.items()}
     seen = [f"[{count} {kind}{'s' if count > 1 else ''}]" for kind, count in counts.items() if count]
     return " ".join(filter(None, (text, *seen)))
 
 
-def count_usage(pen: EventWriter, heard: int) -> Usage:
+def count_usage(pen: EventWriter, heard: int) -> m.Usage:
     """Usage by the word: what was heard, what the message said, and what of it was thought."""
-    thought = sum(count_words(text) for kind, text in pen.texts if kind is BlockKind.THINKING)
-    said = sum(count_words(text) for kind, text in pen.texts if kind is not BlockKind.THINKING)
-    return Usage(input_tokens=heard, output_tokens=said + thought + len(pen.calls), thinking_tokens=thought)
+    thought = sum(count_words(text) for kind, text in pen.texts if kind is m.BlockKind.THINKING)
+    said = sum(count_words(text) for kind, text in pen.texts if kind is not m.BlockKind.THINKING)
+    return m.Usage(input_tokens=heard, output_tokens=said + thought + len(pen.calls), thinking_tokens=thought)
 
 
 def count_words(text: str) -> int:
@@ -151,17 +134,21 @@ def count_words(text: str) -> int:
     return len(text.split()) if len(text) <= LONG_TEXT else len(text[:LONG_TEXT].split()) * len(text) // LONG_TEXT
 
 
-_ATTACHMENTS = {"image": ImagePart, "file": FilePart}
+_ATTACHMENTS = {"image": m.ImagePart, "file": m.FilePart}
 
 
-def compaction(turn: Turn) -> SessionCompacted:
+def compaction(turn: Turn) -> m.SessionCompacted:
     """The history in a sentence, and what was saved by it."""
     history = turn.history
-    last = text_of(history[-1].content).strip() if history else ""
+    last = m.text_of(history[-1].content).strip() if history else ""
     summary = f"{len(history)} messages were exchanged." + (f" The last one was: {last[:80]}" if last else "")
     command = turn.command
-    return SessionCompacted(
-        compaction_id=turn.mint("cmp"), summary=summary, preview=summary[:40], archived=len(history),
-        tokens_before=sum(count_words(text_of(entry.content)) for entry in history), tokens_after=count_words(summary),
-        trigger=command.trigger if isinstance(command, Compact) else CompactionTrigger.MANUAL,
+    return m.SessionCompacted(
+        compaction_id=turn.mint("cmp"),
+        summary=summary,
+        preview=summary[:40],
+        archived=len(history),
+        tokens_before=sum(count_words(m.text_of(entry.content)) for entry in history),
+        tokens_after=count_words(summary),
+        trigger=command.trigger if isinstance(command, m.Compact) else m.CompactionTrigger.MANUAL,
     )

@@ -7,26 +7,11 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+import gateway.model as m
 from gateway.backends.tool_executor import ToolExecutor
 from gateway.backends.tools import builtin_tools, is_planning
 from gateway.client import BackendEvents, BackendOutputs, HttpClient, RedactingAssembler
 from gateway.errors import BackendFailed, GatewayError, Interrupted, Invalid
-from gateway.model import (
-    AgentCard,
-    AgentTool,
-    Answer,
-    BlockDelta,
-    BlockKind,
-    Compact,
-    Permission,
-    Role,
-    SendMessage,
-    SessionCompacted,
-    StopReason,
-    TextPart,
-    ToolCall,
-    ToolOrigin,
-)
 from gateway.ports import BackendEvent, Clock, Turn
 
 from .conversation import Conversation, ConversationMessage, InputMessage
@@ -41,8 +26,8 @@ SUMMARY_PROMPT = (
     "and decided, names, numbers and open ends. Answer with the summary and nothing else."
 )
 SKIPPED_CALL_TEXTS = {
-    StopReason.MAX_STEPS: "This call was not carried out: the turn has reached its limit of steps.",
-    StopReason.MAX_TOKENS: "This call was not carried out: the answer was cut short.",
+    m.StopReason.MAX_STEPS: "This call was not carried out: the turn has reached its limit of steps.",
+    m.StopReason.MAX_TOKENS: "This call was not carried out: the answer was cut short.",
 }
 SKIPPED_CALL_TEXT = "This call was not carried out."
 
@@ -58,28 +43,28 @@ class LlmTurn:
     def remember(self, said: list[BackendEvent]) -> list[BackendEvent]:
         """The same, remembered."""
         for event in said:
-            if type(event) is not BlockDelta:
+            if type(event) is not m.BlockDelta:
                 self.conversation.note(event)  # type: ignore[arg-type]  # in the root scope events are bare
         return said
 
     @property
-    def calls(self) -> list[ToolCall]:
+    def calls(self) -> list[m.ToolCall]:
         """What the last message wants to be carried out here or by the client."""
-        return [call for call in self.assembler.writer.calls if call.origin is not ToolOrigin.PROVIDER]
+        return [call for call in self.assembler.writer.calls if call.origin is not m.ToolOrigin.PROVIDER]
 
 
 class LlmBackend:
     """An agent that is a model behind an address, with tools of the house, of MCP servers and of its clients."""
 
     def __init__(
-        self, card: AgentCard, settings: LlmSettings, service: ModelService, base: Path, *, clock: Clock = time.time,
+        self, card: m.AgentCard, settings: LlmSettings, service: ModelService, base: Path, *, clock: Clock = time.time,
     ) -> None:
         if settings.mcp:
             check_installed()
         own = builtin_tools(clock)
         self.card = replace(card, model=settings.model, tools=tuple(
-            AgentTool(spec=BUILTIN_SPECS[tool], permission=permission) for tool, permission in settings.tools.items()
-            if permission is not Permission.DENY
+            m.AgentTool(spec=BUILTIN_SPECS[tool], permission=permission) for tool, permission in settings.tools.items()
+            if permission is not m.Permission.DENY
         ))
         self._settings, self._service, self._secrets = settings, service, settings.secrets
         self._own = {tool: own[tool] for tool in settings.tools}
@@ -91,9 +76,9 @@ class LlmBackend:
         )
 
     def run(self, turn: Turn) -> BackendOutputs:
-        return self._summarise(turn) if isinstance(turn.command, Compact) else self._converse(turn, ())
+        return self._summarise(turn) if isinstance(turn.command, m.Compact) else self._converse(turn, ())
 
-    def resume(self, turn: Turn, answers: Sequence[Answer]) -> BackendOutputs:
+    def resume(self, turn: Turn, answers: Sequence[m.Answer]) -> BackendOutputs:
         """Go on where the calls of the last message waited for people."""
         return self._converse(turn, answers)
 
@@ -103,7 +88,7 @@ class LlmBackend:
 
     # -- the loop -------------------------------------------------------------------------------------------------
 
-    async def _converse(self, turn: Turn, answers: Sequence[Answer]) -> BackendOutputs:
+    async def _converse(self, turn: Turn, answers: Sequence[m.Answer]) -> BackendOutputs:
         offers, notices = await self._mcp.tools()
         for notice in notices:
             yield notice
@@ -120,7 +105,7 @@ class LlmBackend:
                     yield telling
             stop = stop_reason_of(reading, is_last=step == self._settings.max_steps)
             yield talk.remember(talk.assembler.finish(stop, reading.usage))
-            if stop is not StopReason.TOOL_USE:
+            if stop is not m.StopReason.TOOL_USE:
                 for said in _skip_calls(talk, stop):
                     yield said
                 return
@@ -156,16 +141,16 @@ class LlmBackend:
 
     def _asking(self, talk: LlmTurn, exchanges: Sequence[ConversationMessage]) -> ModelRequest:
         settings, command = talk.turn.settings, talk.turn.command
-        works = isinstance(command, SendMessage) and not is_planning(talk.turn)
+        works = isinstance(command, m.SendMessage) and not is_planning(talk.turn)
         return ModelRequest(
             model=talk.model, exchanges=exchanges, toolbox=talk.toolbox,
             system="\n\n".join(filter(None, (self._settings.system, settings.system))),
             provider_tools=self._settings.provider_tools if works else (),
-            schema=command.output_schema if isinstance(command, SendMessage) else None,
+            schema=command.output_schema if isinstance(command, m.SendMessage) else None,
         )
 
     def _model(self, turn: Turn) -> str:
-        wanted = turn.command.model if isinstance(turn.command, SendMessage) else None
+        wanted = turn.command.model if isinstance(turn.command, m.SendMessage) else None
         model = wanted or turn.settings.model or self._settings.model or turn.agent.model
         if not model:
             raise Invalid("No model was chosen: name one in the session, or in the settings of the agent.")
@@ -175,26 +160,26 @@ class LlmBackend:
 
     async def _summarise(self, turn: Turn) -> BackendEvents:
         """The history in the model's own words, which take its place from now on."""
-        assert isinstance(turn.command, Compact)
+        assert isinstance(turn.command, m.Compact)
         talk = LlmTurn(turn, self._model(turn), LlmToolbox.empty(), self._secrets)
         reading = self._reading(talk)
-        wanted = [*talk.conversation.messages, InputMessage(Role.USER, (TextPart(text=SUMMARY_PROMPT),))]
+        wanted = [*talk.conversation.messages, InputMessage(m.Role.USER, (m.TextPart(text=SUMMARY_PROMPT),))]
         async with aclosing(self._ask(talk, reading, wanted)) as speech:
             async for _ in speech:
                 pass  # it is told as a summary, not as a message
         talk.assembler.finish()
-        summary = "".join(text for kind, text in talk.assembler.writer.texts if kind is BlockKind.TEXT).strip()
+        summary = "".join(text for kind, text in talk.assembler.writer.texts if kind is m.BlockKind.TEXT).strip()
         if not summary:
             raise BackendFailed("The model gave no summary.")
         cost = reading.usage
-        yield SessionCompacted(
+        yield m.SessionCompacted(
             compaction_id=turn.mint("cmp"), summary=summary, preview=summary[:80], archived=len(turn.history),
             tokens_before=cost.input_tokens + cost.cache_read_tokens + cost.cache_write_tokens,
             tokens_after=cost.output_tokens, trigger=turn.command.trigger,
         )
 
 
-async def _apply_answers(talk: LlmTurn, answers: Sequence[Answer]) -> BackendEvents:
+async def _apply_answers(talk: LlmTurn, answers: Sequence[m.Answer]) -> BackendEvents:
     """What the answers make of the calls that waited for them: all that have not come back, in their order."""
     calls = talk.conversation.open_calls
     if len(calls) != len(answers):
@@ -215,6 +200,6 @@ async def _run_calls(talk: LlmTurn) -> BackendEvents:
         talk.assembler.open_calls.pop(call.call_id, None)
 
 
-def _skip_calls(talk: LlmTurn, stop: StopReason) -> Iterator[BackendEvent]:
+def _skip_calls(talk: LlmTurn, stop: m.StopReason) -> Iterator[BackendEvent]:
     for call in talk.calls:
         yield from talk.assembler.returned(call.call_id, SKIPPED_CALL_TEXTS.get(stop, SKIPPED_CALL_TEXT), is_error=True)

@@ -4,25 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from gateway.model import (
-    AnyEvent,
-    AnyPart,
-    Content,
-    FilePart,
-    HistoryEntry,
-    ImagePart,
-    MessageStarted,
-    Record,
-    Role,
-    SessionView,
-    TextPart,
-    ToolCall,
-    ToolOrigin,
-    ToolUsePart,
-    decode_data_url,
-    image_markdown,
-    parts_of,
-)
+import gateway.model as m
 from gateway.ports import Turn
 
 MISSING_RESULT_TEXT = "What this call gave back is not known."
@@ -34,20 +16,20 @@ INVALID_ARGUMENTS_TEXT = (
 class InputMessage(Struct, frozen=True):
     """Something a person or the house said."""
 
-    role: Role
-    parts: tuple[AnyPart, ...]
+    role: m.Role
+    parts: tuple[m.AnyPart, ...]
 
 
 class OutputMessage(Struct, frozen=True):
     """What a model said, and what each of its calls gave back, by call id; a provider's own may be missing."""
 
-    parts: tuple[AnyPart, ...]
-    results: dict[str, HistoryEntry]
+    parts: tuple[m.AnyPart, ...]
+    results: dict[str, m.HistoryEntry]
     model: str | None = None
 
     @property
-    def calls(self) -> list[ToolCall]:
-        return [part.call for part in self.parts if isinstance(part, ToolUsePart)]
+    def calls(self) -> list[m.ToolCall]:
+        return [part.call for part in self.parts if isinstance(part, m.ToolUsePart)]
 
 
 ConversationMessage = InputMessage | OutputMessage
@@ -58,32 +40,32 @@ class Conversation:
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
-        self._view = SessionView(session_id=turn.session_id, entries=list(turn.history))
+        self._view = m.SessionView(session_id=turn.session_id, entries=list(turn.history))
         self._message = ""
         self.call_ids = {
             part.call.call_id for entry in turn.history if not isinstance(entry.content, str)
-            for part in entry.content if isinstance(part, ToolUsePart)
+            for part in entry.content if isinstance(part, m.ToolUsePart)
         }
         """Every id that a call has had; no other call may have it."""
 
-    def note(self, event: AnyEvent) -> None:
+    def note(self, event: m.AnyEvent) -> None:
         """Remember something that this turn said; deltas need not be told."""
-        if isinstance(event, MessageStarted):
+        if isinstance(event, m.MessageStarted):
             self._message = event.message_id
-        self._view.apply(Record(
+        self._view.apply(m.Record(
             seq=0, at=0.0, session_id=self._turn.session_id, turn_id=self._turn.turn_id, event=event,
         ))
 
-    def note_torn(self, call: ToolCall) -> None:
+    def note_torn(self, call: m.ToolCall) -> None:
         """Remember a call of the last message that history does not keep, and what the model is told of it."""
         entry = next((e for e in reversed(self._view.entries) if e.message_id == self._message), None)
         if entry is None:
-            entry = HistoryEntry(role=Role.ASSISTANT, content=(), seq=0, at=0.0, message_id=self._message)
+            entry = m.HistoryEntry(role=m.Role.ASSISTANT, content=(), seq=0, at=0.0, message_id=self._message)
             self._view.entries.append(entry)
-        entry.content = (*parts_of(entry.content), ToolUsePart(call=call))
+        entry.content = (*m.parts_of(entry.content), m.ToolUsePart(call=call))
         self._view.entries.append(
-            HistoryEntry(
-                role=Role.TOOL, content=INVALID_ARGUMENTS_TEXT, seq=0, at=0.0, call_id=call.call_id, is_error=True
+            m.HistoryEntry(
+                role=m.Role.TOOL, content=INVALID_ARGUMENTS_TEXT, seq=0, at=0.0, call_id=call.call_id, is_error=True
             )
         )
 
@@ -91,71 +73,73 @@ class Conversation:
     def steps(self) -> int:
         """How often the model was asked in this turn so far."""
         return sum(1 for entry in self._view.entries
-                   if entry.role is Role.ASSISTANT and entry.turn_id == self._turn.turn_id)
+                   if entry.role is m.Role.ASSISTANT and entry.turn_id == self._turn.turn_id)
 
     @property
-    def open_calls(self) -> list[ToolCall]:
+    def open_calls(self) -> list[m.ToolCall]:
         """The calls that this turn has made and that have not come back."""
         entries = [entry for entry in self._view.entries if entry.turn_id == self._turn.turn_id]
-        back = {entry.call_id for entry in entries if entry.role is Role.TOOL}
-        return [part.call for entry in entries for part in parts_of(entry.content)
-                if isinstance(part, ToolUsePart) and part.call.call_id not in back
-                and part.call.origin is not ToolOrigin.PROVIDER]
+        back = {entry.call_id for entry in entries if entry.role is m.Role.TOOL}
+        return [part.call for entry in entries for part in m.parts_of(entry.content)
+                if isinstance(part, m.ToolUsePart) and part.call.call_id not in back
+                and part.call.origin is not m.ToolOrigin.PROVIDER]
 
     @property
     def messages(self) -> list[ConversationMessage]:
         return list(conversation_messages(self._view.entries))
 
 
-def conversation_messages(entries: Sequence[HistoryEntry]) -> Iterator[ConversationMessage]:
+def conversation_messages(entries: Sequence[m.HistoryEntry]) -> Iterator[ConversationMessage]:
     """Entries as one says them to a model: results stand with the calls they belong to, wherever they came."""
     results, placed = _results(entries)
     for place, entry in enumerate(entries):
-        if entry.role is Role.ASSISTANT:
-            yield OutputMessage(parts_of(entry.content), results[place], entry.model)
-        elif entry.role is Role.TOOL:
+        if entry.role is m.Role.ASSISTANT:
+            yield OutputMessage(m.parts_of(entry.content), results[place], entry.model)
+        elif entry.role is m.Role.TOOL:
             if place not in placed:
-                yield InputMessage(Role.USER, (TextPart(text=f"A tool gave back: {content_as_text(entry.content)}"),))
+                yield InputMessage(
+                    m.Role.USER, (m.TextPart(text=f"A tool gave back: {content_as_text(entry.content)}"),)
+                )
         else:
-            yield InputMessage(entry.role, parts_of(entry.content))
+            yield InputMessage(entry.role, m.parts_of(entry.content))
 
 
-def _results(entries: Sequence[HistoryEntry]) -> tuple[dict[int, dict[str, HistoryEntry]], set[int]]:
+def _results(entries: Sequence[m.HistoryEntry]) -> tuple[dict[int, dict[str, m.HistoryEntry]], set[int]]:
     """The results of each message, by its place; and the places of all results that belong to one."""
     calls: dict[str, int] = {}
-    results: dict[int, dict[str, HistoryEntry]] = {}
+    results: dict[int, dict[str, m.HistoryEntry]] = {}
     placed: set[int] = set()
     for place, entry in enumerate(entries):
-        if entry.role is Role.TOOL and entry.call_id in calls:
+        if entry.role is m.Role.TOOL and entry.call_id in calls:
             results[calls.pop(entry.call_id)][entry.call_id] = entry
             placed.add(place)
-        elif entry.role is Role.ASSISTANT:
+        elif entry.role is m.Role.ASSISTANT:
             results[place] = {}
-            calls |= {part.call.call_id: place for part in parts_of(entry.content) if isinstance(part, ToolUsePart)}
+            calls |= {part.call.call_id: place for part in m.parts_of(entry.content) if isinstance(part, m.ToolUsePart)}
     return results, placed
 
 
 # -- parts in words ---------------------------------------------------------------------------------------------------
 
-def content_as_text(content: Content) -> str:
+def content_as_text(content: m.Content) -> str:
     """The content for those who only read: pictures and files by their addresses."""
     return content if isinstance(content, str) else "\n".join(filter(None, map(_part_as_text, content)))
 
 
-def _part_as_text(part: AnyPart) -> str:
+def _part_as_text(part: m.AnyPart) -> str:
     match part:
-        case TextPart(text=text):
+        case m.TextPart(text=text):
             return text
-        case ImagePart(url=url):
-            return "[a picture]" if url.startswith("data:") else image_markdown(part)
-        case FilePart():
+        case m.ImagePart(url=url):
+            return "[a picture]" if url.startswith("data:") else m.image_markdown(part)
+        case m.FilePart():
             return file_as_text(part)
     return ""
 
 
-def file_as_text(file: FilePart) -> str:
+def file_as_text(file: m.FilePart) -> str:
     """What a file says, where it is a text that came along; otherwise what it is called and where it is."""
-    kind, data = decode_data_url(file.url or "")
+    kind, data = m.decode_data_url(file.url or "")
     if data is not None and kind.startswith("text/"):
         return f"[file {file.name}]\n{data.decode(errors='replace')}"
     where = f" at {file.url}" if file.url and data is None else ""
@@ -164,6 +148,8 @@ def file_as_text(file: FilePart) -> str:
 
 
 
-def missing_result(call: ToolCall) -> HistoryEntry:
+def missing_result(call: m.ToolCall) -> m.HistoryEntry:
     """What stands in for a result that nobody kept."""
-    return HistoryEntry(role=Role.TOOL, content=MISSING_RESULT_TEXT, seq=0, at=0.0, call_id=call.call_id, is_error=True)
+    return m.HistoryEntry(
+        role=m.Role.TOOL, content=MISSING_RESULT_TEXT, seq=0, at=0.0, call_id=call.call_id, is_error=True
+    )

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+import gateway.model as m
 from gateway.client import REDACTED, long_secrets
 from gateway.errors import Invalid
-from gateway.model import AnyPart, Content, ImagePart, TextPart
 
 from .settings import McpServerSettings
 
@@ -132,35 +132,35 @@ async def _forward_lines(reader: asyncio.StreamReader, say: Callable[[Line], Non
 
 # -- results ----------------------------------------------------------------------------------------------------------
 
-def mcp_result_content(result: Any) -> Content:
+def mcp_result_content(result: Any) -> m.Content:
     """What a tool gave back; a bare string where it is nothing but words."""
     parts = [part for block in result.content if (part := _part(block)) is not None]
     if not parts and result.structured_content is not None:
         return msgspec.json.encode(result.structured_content).decode()
-    if all(isinstance(part, TextPart) for part in parts):
-        return "\n".join(part.text for part in parts if isinstance(part, TextPart))
+    if all(isinstance(part, m.TextPart) for part in parts):
+        return "\n".join(part.text for part in parts if isinstance(part, m.TextPart))
     return tuple(parts)
 
 
-def redact_content(content: Content, secrets: tuple[str, ...]) -> Content:
+def redact_content(content: m.Content, secrets: tuple[str, ...]) -> m.Content:
     """The content without those of our secrets that cannot be mistaken for anything else."""
     if isinstance(content, str):
         for secret in long_secrets(secrets):
             content = content.replace(secret, REDACTED)
         return content
-    return tuple(replace(part, text=redact_content(part.text, secrets)) if isinstance(part, TextPart) else part
+    return tuple(replace(part, text=redact_content(part.text, secrets)) if isinstance(part, m.TextPart) else part
                  for part in content)
 
 
-def _part(block: Any) -> AnyPart | None:
+def _part(block: Any) -> m.AnyPart | None:
     match block.type:
         case "text":
-            return TextPart(text=block.text)
+            return m.TextPart(text=block.text)
         case "image":
-            return ImagePart(url=f"data:{block.mime_type};base64,{block.data}", media_type=block.mime_type)
+            return m.ImagePart(url=f"data:{block.mime_type};base64,{block.data}", media_type=block.mime_type)
         case "resource":
             text = getattr(block.resource, "text", None)
-            return TextPart(text=text if text is not None else f"[{block.resource.uri}]")
+            return m.TextPart(text=text if text is not None else f"[{block.resource.uri}]")
         case "resource_link":
-            return TextPart(text=f"[{block.name}]({block.uri})")
-    return TextPart(text=f"[{block.type}]")
+            return m.TextPart(text=f"[{block.name}]({block.uri})")
+    return m.TextPart(text=f"[{block.type}]")

@@ -7,10 +7,10 @@ from typing import Any
 
 import structlog
 
+import gateway.model as m
 from gateway.backends.tools import OutputSink, Tool, ToolCallResult, ToolFailed
 from gateway.client import redact
 from gateway.errors import BackendFailed, GatewayError, TimedOut
-from gateway.model import NoticeLevel, NoticePosted, ToolSpec
 
 from .mcp_client import MAX_TOOL_PAGES, Line, is_connection_lost, mcp_result_content, open_client, redact_content
 from .settings import McpServerSettings
@@ -30,7 +30,7 @@ class McpToolServers:
     def __init__(self, servers: Mapping[str, McpServerSettings], base: Path = Path()) -> None:
         self._servers = [McpToolServer(name, settings, base) for name, settings in servers.items()]
 
-    async def tools(self) -> tuple[list[McpTool], list[NoticePosted]]:
+    async def tools(self) -> tuple[list[McpTool], list[m.NoticePosted]]:
         """What they offer; a server that cannot be used is told of and done without."""
         if not self._servers:
             return [], []
@@ -52,13 +52,13 @@ class McpToolServer:
         """Those whose start nobody waited for; they are on their way out."""
         self._lock = asyncio.Lock()
 
-    async def list_tools(self) -> tuple[list[McpTool], NoticePosted | None]:
+    async def list_tools(self) -> tuple[list[McpTool], m.NoticePosted | None]:
         try:
             return [self._offered(spec) for spec in (await self._alive()).specs], None
         except GatewayError as error:
             log.warning("an MCP server cannot be used", server=self.name, why=error.message)
             title = f"The MCP server '{self.name}' cannot be used: {error.message}"
-            return [], NoticePosted(topic="mcp", title=title, level=NoticeLevel.WARNING)
+            return [], m.NoticePosted(topic="mcp", title=title, level=m.NoticeLevel.WARNING)
 
     async def close(self) -> None:
         async with self._lock:
@@ -67,12 +67,12 @@ class McpToolServer:
                 if life is not None:
                     await life.end()
 
-    def _offered(self, spec: ToolSpec) -> McpTool:
+    def _offered(self, spec: m.ToolSpec) -> McpTool:
         async def work(input: dict[str, Any], out: OutputSink) -> ToolCallResult:
             return await self._call(spec.name, input, out)
 
         permission = self._settings.permissions.get(spec.name, self._settings.permission)
-        return McpTool(server=self.name, spec=spec, tool=Tool(ToolSpec(name=spec.name), work), permission=permission)
+        return McpTool(server=self.name, spec=spec, tool=Tool(m.ToolSpec(name=spec.name), work), permission=permission)
 
     async def _call(self, name: str, input: dict[str, Any], out: OutputSink) -> ToolCallResult:
         try:
@@ -130,7 +130,7 @@ class McpConnection:
     """A server from its start to its death: a task of its own holds it, as what it is made of belongs to one task."""
 
     def __init__(self, name: str, settings: McpServerSettings, base: Path) -> None:
-        self.specs: list[ToolSpec] = []
+        self.specs: list[m.ToolSpec] = []
         self._name, self._settings, self._base = name, settings, base
         self._client: Any = None
         self._ready, self._let_go, self._gone = asyncio.Event(), asyncio.Event(), asyncio.Event()
@@ -197,11 +197,11 @@ class McpConnection:
                 for task in going:
                     task.cancel()
 
-    async def _listed(self, client: Any) -> list[ToolSpec]:
+    async def _listed(self, client: Any) -> list[m.ToolSpec]:
         specs, cursor = [], None
         for _ in range(MAX_TOOL_PAGES):
             page = await client.list_tools(cursor=cursor)
-            specs += [ToolSpec(
+            specs += [m.ToolSpec(
                 name=tool.name, description=tool.description or "", parameters=tool.input_schema, title=tool.title,
             ) for tool in page.tools]
             cursor = page.next_cursor

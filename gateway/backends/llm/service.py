@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+import gateway.model as m
 from gateway.client import HttpClient, SseEvent, StreamAssembler, error_text
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, Overloaded, RateLimited, TimedOut
-from gateway.model import StopReason, Usage
 from gateway.ports import BackendEvent
 
 from .conversation import ConversationMessage
@@ -37,8 +37,8 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
 class ResponseDecoder(Protocol):
     """One answer of a model as it comes; pure: events in, words of the house out."""
 
-    stop: StopReason
-    usage: Usage
+    stop: m.StopReason
+    usage: m.Usage
     has_calls: bool
     """Whether it calls anything that the service does not carry out itself."""
     wants_continuation: bool
@@ -67,14 +67,14 @@ class ModelService(Protocol):
     ) -> ResponseDecoder: ...
 
 
-def stop_reason_of(reading: ResponseDecoder, *, is_last: bool) -> StopReason:
+def stop_reason_of(reading: ResponseDecoder, *, is_last: bool) -> m.StopReason:
     """Why the message ends; one that wants to go on does so unless it was the last that may."""
     wants_more = reading.wants_continuation or (
-        reading.has_calls and reading.stop in (StopReason.END_TURN, StopReason.TOOL_USE)
+        reading.has_calls and reading.stop in (m.StopReason.END_TURN, m.StopReason.TOOL_USE)
     )
     if wants_more:
-        return StopReason.MAX_STEPS if is_last else StopReason.TOOL_USE
-    return StopReason.END_TURN if reading.stop is StopReason.TOOL_USE else reading.stop
+        return m.StopReason.MAX_STEPS if is_last else m.StopReason.TOOL_USE
+    return m.StopReason.END_TURN if reading.stop is m.StopReason.TOOL_USE else reading.stop
 
 
 async def read_trailer(batches: AsyncGenerator[list[SseEvent], None], reading: ResponseDecoder) -> None:

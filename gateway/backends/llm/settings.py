@@ -4,9 +4,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, HttpUrl, PositiveFloat, PositiveInt, model_validator
 
+import gateway.model as m
 from gateway.backends.setting_types import Executable, SecretSetting
 from gateway.backends.tools import CALC, CLOCK, SEARCH
-from gateway.model import Permission
 from gateway.ports import Timeouts
 
 BUILTIN_SPECS = {spec.name: spec for spec in (CLOCK, CALC, SEARCH)}
@@ -14,7 +14,7 @@ BUILTIN_SPECS = {spec.name: spec for spec in (CLOCK, CALC, SEARCH)}
 
 def _names_as_allowed(value: object) -> object:
     """A list of names is a list of what is allowed."""
-    return dict.fromkeys(value, Permission.ALLOW) if isinstance(value, list) else value
+    return dict.fromkeys(value, m.Permission.ALLOW) if isinstance(value, list) else value
 
 
 def _check_builtin(value: object) -> object:
@@ -37,8 +37,8 @@ class McpServerSettings(_StrictSettings):
     url: HttpUrl | None = None
     headers: dict[str, SecretSetting] = {}
     key: SecretSetting | None = None
-    permission: Permission = Permission.ASK
-    permissions: dict[str, Permission] = {}
+    permission: m.Permission = m.Permission.ASK
+    permissions: dict[str, m.Permission] = {}
     start_seconds: PositiveFloat = 30.0
     call_seconds: PositiveFloat = 120.0
 
@@ -72,7 +72,7 @@ class LlmSettings(_StrictSettings):
     idle_seconds: PositiveFloat = 120.0
     total_seconds: PositiveFloat = 1800.0
     retries: int = Field(default=2, ge=0, le=10)
-    tools: Annotated[dict[str, Permission], BeforeValidator(_check_builtin), BeforeValidator(_names_as_allowed)] = {}
+    tools: Annotated[dict[str, m.Permission], BeforeValidator(_check_builtin), BeforeValidator(_names_as_allowed)] = {}
     provider_tools: tuple[dict[str, Any], ...] = ()
     mcp: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,32}$")], McpServerSettings] = {}
     extra: dict[str, Any] = {}
@@ -88,7 +88,10 @@ class LlmSettings(_StrictSettings):
     def secrets(self) -> tuple[str, ...]:
         """All that must never be repeated."""
         own = (*self.headers.values(), *((self.key,) if self.key else ()))
-        return (*(secret.get_secret_value() for secret in own), *(s for m in self.mcp.values() for s in m.secrets))
+        return (
+            *(secret.get_secret_value() for secret in own),
+            *(s for message in self.mcp.values() for s in message.secrets),
+        )
 
     def with_extra(self, body: dict[str, Any]) -> dict[str, Any]:
         """The body of a request with the fields of `extra` in it; one that is null is left out."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+import gateway.model as m
 from gateway.backends.tools import Tool, enabled_tools, is_planning
-from gateway.model import Permission, ToolCall, ToolOrigin, ToolSpec
 from gateway.ports import Turn
 
 MAX_NAME_CHARS = 64
@@ -20,24 +20,24 @@ class McpTool(Struct, frozen=True, kw_only=True):
     """A tool of an MCP server, and what the agent may do with it where the session says nothing."""
 
     server: str
-    spec: ToolSpec
+    spec: m.ToolSpec
     tool: Tool
     """Without parameters: the server itself holds a call's input to them."""
-    permission: Permission
+    permission: m.Permission
 
 
 class LlmToolbox:
     """What one turn has: tools of the house, of its MCP servers and of its client, each under a name of its own."""
 
     def __init__(
-        self, turn: Turn | None, own: Mapping[str, Tool], permissions: Mapping[str, Permission],
+        self, turn: Turn | None, own: Mapping[str, Tool], permissions: Mapping[str, m.Permission],
         mcp: Sequence[McpTool] = (),
     ) -> None:
         self.tools: dict[str, Tool] = {}
         """Those that are carried out here, by the names clients know."""
-        self.specs: list[ToolSpec] = []
+        self.specs: list[m.ToolSpec] = []
         """What the model is told, under names that any service takes."""
-        self._calls: dict[str, ToolCall] = {}
+        self._calls: dict[str, m.ToolCall] = {}
         self._offered: dict[str, str] = {}
         if turn is not None and not is_planning(turn):
             self._fill(turn, own, permissions, mcp)
@@ -47,10 +47,10 @@ class LlmToolbox:
         """For a turn in which nothing is to be done, only told."""
         return cls(None, {}, {})
 
-    def call(self, offered: str, call_id: str) -> ToolCall:
+    def call(self, offered: str, call_id: str) -> m.ToolCall:
         """A call as it begins; of a tool nobody has, too: that it is missing is its result."""
         call = self._calls.get(offered)
-        return replace(call, call_id=call_id) if call else ToolCall(call_id=call_id, name=offered)
+        return replace(call, call_id=call_id) if call else m.ToolCall(call_id=call_id, name=offered)
 
     def service_name(self, name: str) -> str:
         """What the model knows a tool by, be it of this turn or of an earlier one."""
@@ -59,10 +59,10 @@ class LlmToolbox:
     # -- filling --------------------------------------------------------------------------------------------------
 
     def _fill(
-        self, turn: Turn, own: Mapping[str, Tool], permissions: Mapping[str, Permission], mcp: Sequence[McpTool],
+        self, turn: Turn, own: Mapping[str, Tool], permissions: Mapping[str, m.Permission], mcp: Sequence[McpTool],
     ) -> None:
         client = {spec.name: spec for spec in turn.settings.client_tools}
-        mcp = [one for one in mcp if one.permission is not Permission.DENY]
+        mcp = [one for one in mcp if one.permission is not m.Permission.DENY]
         taken = Counter([*own, *client, *(one.spec.name for one in mcp)])
         for name, tool in own.items():
             self._add_own(turn, name, tool, permissions[name])
@@ -70,26 +70,26 @@ class LlmToolbox:
             name = one.spec.name
             self._add_mcp(turn, name if taken[name] == 1 else f"{one.server}__{name}", one)
         for name, spec in client.items():
-            self._add(spec, ToolCall(call_id="", name=name, origin=ToolOrigin.CLIENT, display_name=spec.title))
+            self._add(spec, m.ToolCall(call_id="", name=name, origin=m.ToolOrigin.CLIENT, display_name=spec.title))
 
-    def _add_own(self, turn: Turn, name: str, tool: Tool, default: Permission) -> None:
+    def _add_own(self, turn: Turn, name: str, tool: Tool, default: m.Permission) -> None:
         permission = _permission(turn, name, default)
-        if permission is not Permission.DENY:
+        if permission is not m.Permission.DENY:
             self.tools[name] = tool
-            self._add(tool.spec, ToolCall(
+            self._add(tool.spec, m.ToolCall(
                 call_id="", name=name, permission=permission, display_name=tool.spec.title,
             ))
 
     def _add_mcp(self, turn: Turn, name: str, one: McpTool) -> None:
         permission = _permission(turn, name, one.permission)
-        if permission is not Permission.DENY:
+        if permission is not m.Permission.DENY:
             self.tools[name] = one.tool
-            self._add(replace(one.spec, name=name), ToolCall(
-                call_id="", name=name, origin=ToolOrigin.MCP, permission=permission, server=one.server,
+            self._add(replace(one.spec, name=name), m.ToolCall(
+                call_id="", name=name, origin=m.ToolOrigin.MCP, permission=permission, server=one.server,
                 display_name=one.spec.title,
             ))
 
-    def _add(self, spec: ToolSpec, call: ToolCall) -> None:
+    def _add(self, spec: m.ToolSpec, call: m.ToolCall) -> None:
         offered, number = _service_name(spec.name), 1
         while offered in self._calls:
             number += 1
@@ -98,13 +98,13 @@ class LlmToolbox:
         self.specs.append(replace(spec, name=offered, parameters=spec.parameters or ANY_OBJECT_SCHEMA))
 
 
-def _permission(turn: Turn, name: str, default: Permission) -> Permission:
+def _permission(turn: Turn, name: str, default: m.Permission) -> m.Permission:
     """What the operator denies stays denied; otherwise the session decides, and what it leaves out it does not have."""
-    if default is Permission.DENY:
+    if default is m.Permission.DENY:
         return default
     if turn.settings.tools is None:
         return enabled_tools(turn).get(name, default)
-    return turn.settings.tools.get(name, Permission.DENY)
+    return turn.settings.tools.get(name, m.Permission.DENY)
 
 
 def _service_name(name: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gateway.model import AgentCard
+import gateway.model as m
 from gateway.ports import Backend
 
 from ..kinds import BackendKind
@@ -18,6 +18,6 @@ def _make(settings: Mapping[str, Any], base: Path) -> Backend:
     return PythonBackend(load_function(said, base), threads=said.threads, blocked_seconds=said.blocked_seconds)
 
 
-KIND = BackendKind(make=_make, card=AgentCard(name="python", title="Python agent"), settings=PythonSettings)
+KIND = BackendKind(make=_make, card=m.AgentCard(name="python", title="Python agent"), settings=PythonSettings)
 
 __all__ = ["KIND", "PythonBackend", "PythonSettings"]

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import gateway.model as m
 from gateway.errors import NotFound
-from gateway.model import SendMessage, text_of
 from gateway.yaml_positions import Position, Problem, Problems, suggest
 
 from ..user_modules import UserModule, load_user_module
@@ -18,7 +18,7 @@ FunctionTurn = AgentTurn | BlockingTurn
 
 PARAMETERS: Mapping[str, Callable[[FunctionTurn], Any]] = {
     "turn": lambda turn: turn,
-    "text": lambda turn: text_of(turn.command.content) if isinstance(turn.command, SendMessage) else "",
+    "text": lambda turn: m.text_of(turn.command.content) if isinstance(turn.command, m.SendMessage) else "",
     "history": lambda turn: turn.history,
     "settings": lambda turn: turn.settings,
 }

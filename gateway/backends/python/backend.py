@@ -11,9 +11,9 @@ from typing import Any
 
 import structlog
 
+import gateway.model as m
 from gateway.client import BackendEvents
 from gateway.errors import GatewayError, Unsupported
-from gateway.model import Compact, GrammarError
 from gateway.ports import BackendEvent, Turn
 
 from ..user_modules import UserModule
@@ -50,7 +50,7 @@ class PythonBackend:
         return self._agent.source
 
     async def run(self, turn: Turn) -> BackendEvents:
-        if isinstance(turn.command, Compact):
+        if isinstance(turn.command, m.Compact):
             raise Unsupported(f"The agent '{turn.agent.name}' cannot compact its history.")
         pipe = Pipe()
         performance = FunctionRun(self._agent, turn, pipe, self._threads)
@@ -97,7 +97,7 @@ async def _ask_people(turn: Turn, pause: AskRequest) -> None:
     """Ask on behalf of the function; what cannot be asked is the function's to hear."""
     try:
         answers = await turn.ask(*pause.asks, scope_id=pause.scope_id)
-    except (GatewayError, GrammarError) as error:
+    except (GatewayError, m.GrammarError) as error:
         if not pause.answers.done():
             pause.answers.set_exception(error)
     else:

@@ -2,22 +2,9 @@
 
 from typing import Any
 
+import gateway.model as m
 from gateway.client import EventWriter
 from gateway.errors import BackendFailed
-from gateway.model import (
-    ROOT,
-    BlockEnded,
-    BlockStarted,
-    Event,
-    GrammarError,
-    MessageAnnotated,
-    MessageEnded,
-    MessageStarted,
-    Permission,
-    SessionCompacted,
-    StopReason,
-    ToolCall,
-)
 from gateway.ports import BackendEvent, ScopedEvent, Turn
 
 
@@ -44,8 +31,8 @@ class ReplyWriter:
         if isinstance(item, str):
             return self._write(str.__str__(item))
         if isinstance(item, ScopedEvent):
-            return self._pass(item, item.event) if item.scope_id == ROOT else self._beside(item)
-        if isinstance(item, Event):
+            return self._pass(item, item.event) if item.scope_id == m.ROOT else self._beside(item)
+        if isinstance(item, m.Event):
             return self._pass(item, item)  # type: ignore[arg-type]  # whether it is a backend's to say, the turn knows
         if isinstance(item, list | tuple):
             return [said for one in item for said in self.take(one)]
@@ -54,25 +41,25 @@ class ReplyWriter:
             "it may say strings, events, and lists of them."
         )
 
-    def close(self, stop_reason: StopReason = StopReason.END_TURN) -> list[BackendEvent]:
+    def close(self, stop_reason: m.StopReason = m.StopReason.END_TURN) -> list[BackendEvent]:
         """End what was opened by itself; what the function has opened is the function's to end."""
         if self._held:
-            raise GrammarError(f"block {self._block} was left open, and more was said after it")
+            raise m.GrammarError(f"block {self._block} was left open, and more was said after it")
         if self._is_ours:
             self._is_ours = False
             return self._pen.close(stop_reason=stop_reason)
         return self._end_block()
 
-    def call(self, name: str, input: dict[str, Any], permission: Permission, title: str | None) -> list[BackendEvent]:
+    def call(self, name: str, input: dict[str, Any], permission: m.Permission, title: str | None) -> list[BackendEvent]:
         """A call at the end of the message, for asking somebody about it; `called` is then what to ask about."""
         if self._pen.in_message and not self._is_ours:
-            raise GrammarError(f"message {self._pen.message_id} must be ended before anybody is asked")
+            raise m.GrammarError(f"message {self._pen.message_id} must be ended before anybody is asked")
         said = [*self._open(), *self._end_block()]
         said += self._pen.call(name, input, permission=permission, display_name=title)
-        return [*said, *self.close(StopReason.TOOL_USE)]
+        return [*said, *self.close(m.StopReason.TOOL_USE)]
 
     @property
-    def called(self) -> ToolCall:
+    def called(self) -> m.ToolCall:
         return self._pen.calls[-1]
 
     @property
@@ -107,27 +94,27 @@ class ReplyWriter:
         self.has_begun = True
         return [said]
 
-    def _pass(self, said: BackendEvent, event: Event) -> list[BackendEvent]:
+    def _pass(self, said: BackendEvent, event: m.Event) -> list[BackendEvent]:
         """The event, after what must have ended before it."""
         self.has_begun = True
         match event:
-            case MessageStarted(message_id=message_id):
+            case m.MessageStarted(message_id=message_id):
                 ends = self.close()
                 self._pen.message_id = message_id
                 return [*ends, said]
-            case MessageEnded():
+            case m.MessageEnded():
                 ends, self._is_ours = self._end_block(), False
                 self._pen.message_id = self._block = ""
                 return [*ends, said, *self._let_out()]
-            case BlockStarted(block_id=block_id):
+            case m.BlockStarted(block_id=block_id):
                 ends, self._block = self._end_block(), block_id
                 return [*ends, said]
-            case BlockEnded():
+            case m.BlockEnded():
                 self._block = ""
                 return [said, *self._let_out()]
-            case MessageAnnotated():
+            case m.MessageAnnotated():
                 return [*self._end_block(), said]
-            case SessionCompacted():
+            case m.SessionCompacted():
                 return [*self.close(), said]
         return [said]
 

@@ -3,29 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gateway.model import (
-    ROOT,
-    AgentCard,
-    Answer,
-    AnswerQuestion,
-    AnyAsk,
-    Choice,
-    Compact,
-    HistoryEntry,
-    Permission,
-    Question,
-    QuestionAsk,
-    ReturnResult,
-    SendMessage,
-    Settings,
-    StopReason,
-    ToolReturned,
-    ToolSpec,
-    ToolStatus,
-    ToolStatusChanged,
-    format_answer,
-    text_of,
-)
+import gateway.model as m
 from gateway.ports import Turn
 
 from ..tool_executor import ToolExecutor
@@ -52,11 +30,11 @@ class TurnView:
         return self._turn.turn_id
 
     @property
-    def agent(self) -> AgentCard:
+    def agent(self) -> m.AgentCard:
         return self._turn.agent
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> m.Settings:
         return self._turn.settings
 
     @property
@@ -64,15 +42,15 @@ class TurnView:
         return self._turn.metadata
 
     @property
-    def command(self) -> SendMessage | Compact:
+    def command(self) -> m.SendMessage | m.Compact:
         return self._turn.command
 
     @property
-    def history(self) -> Sequence[HistoryEntry]:
+    def history(self) -> Sequence[m.HistoryEntry]:
         return self._turn.history
 
     @property
-    def asked(self) -> Sequence[AnyAsk]:
+    def asked(self) -> Sequence[m.AnyAsk]:
         return self._turn.asked
 
     def mint(self, prefix: str) -> str:
@@ -91,10 +69,10 @@ class AgentTurn(TurnView):
         for item in items:
             await self._pipe.put(self._reply.take(item), MAX_AHEAD if isinstance(item, str) else 0)
 
-    async def ask(self, *asks: AnyAsk, scope_id: str = ROOT) -> list[Answer]:
+    async def ask(self, *asks: m.AnyAsk, scope_id: str = m.ROOT) -> list[m.Answer]:
         """Suspend the turn until every ask is settled."""
         pause = AskRequest(asks, scope_id)
-        await self._pipe.put(self._reply.close(StopReason.NEEDS_INPUT), MAX_AHEAD)
+        await self._pipe.put(self._reply.close(m.StopReason.NEEDS_INPUT), MAX_AHEAD)
         await self._pipe.put(pause, MAX_AHEAD)
         return await pause.answers
 
@@ -102,26 +80,26 @@ class AgentTurn(TurnView):
         self, question: str, options: Sequence[str] = (), *, header: str | None = None, multi_select: bool = False,
     ) -> str:
         """The answer in words: an option, several with commas, or what the person wrote; empty if nobody answers."""
-        choices = tuple(Choice(label=option) for option in options)
-        asked = Question(question=question, options=choices, header=header, multi_select=multi_select)
-        await self._pipe.put(self._reply.call(QUESTION, _input(asked), Permission.ALLOW, "Ask the user"))
+        choices = tuple(m.Choice(label=option) for option in options)
+        asked = m.Question(question=question, options=choices, header=header, multi_select=multi_select)
+        await self._pipe.put(self._reply.call(QUESTION, _input(asked), m.Permission.ALLOW, "Ask the user"))
         call = self._reply.called
-        await self.say(ToolStatusChanged(call_id=call.call_id, status=ToolStatus.AWAITING_INPUT))
-        ask = QuestionAsk(questions=(asked,), call=call)
+        await self.say(m.ToolStatusChanged(call_id=call.call_id, status=m.ToolStatus.AWAITING_INPUT))
+        ask = m.QuestionAsk(questions=(asked,), call=call)
         [answer] = await self.ask(ask)
         told = _words(ask, answer)
         if told is None:
-            await self.say(ToolStatusChanged(call_id=call.call_id, status=ToolStatus.CANCELLED))
+            await self.say(m.ToolStatusChanged(call_id=call.call_id, status=m.ToolStatus.CANCELLED))
         content = "Tool call cancelled" if told is None else told
-        await self.say(ToolReturned(call_id=call.call_id, content=content, is_error=told is None))
+        await self.say(m.ToolReturned(call_id=call.call_id, content=content, is_error=told is None))
         return told or ""
 
     async def permission(self, name: str, input: dict[str, Any] | None = None, *, title: str | None = None) -> bool:
         """Whether a tool of that name may be used: as the session says, and otherwise as the person does."""
-        permission = enabled_tools(self).get(name, Permission.ASK)
+        permission = enabled_tools(self).get(name, m.Permission.ASK)
         await self._pipe.put(self._reply.call(name, input or {}, permission, title))
         call = self._reply.called
-        round = ToolExecutor(self, self._reply.pen, {name: Tool(ToolSpec(name=name), _granted)})
+        round = ToolExecutor(self, self._reply.pen, {name: Tool(m.ToolSpec(name=name), _granted)})
         async for said in round.run([call]):
             await self.say(said)
         return not round.results[call.call_id].is_error
@@ -137,7 +115,7 @@ class BlockingTurn(TurnView):
     def say(self, *items: Any) -> None:
         self._pipe.call_from_thread(self._agent_turn.say(*items))
 
-    def ask(self, *asks: AnyAsk, scope_id: str = ROOT) -> list[Answer]:
+    def ask(self, *asks: m.AnyAsk, scope_id: str = m.ROOT) -> list[m.Answer]:
         return self._pipe.call_from_thread(self._agent_turn.ask(*asks, scope_id=scope_id))
 
     def ask_user(
@@ -150,18 +128,18 @@ class BlockingTurn(TurnView):
         return self._pipe.call_from_thread(self._agent_turn.permission(name, input, title=title))
 
 
-def _input(asked: Question) -> dict[str, Any]:
+def _input(asked: m.Question) -> dict[str, Any]:
     options = [{"label": choice.label, "description": ""} for choice in asked.options]
     return {"questions": [{
         "question": asked.question, "header": asked.header or "", "multiSelect": asked.multi_select, "options": options,
     }]}
 
 
-def _words(ask: QuestionAsk, answer: Answer) -> str | None:
+def _words(ask: m.QuestionAsk, answer: m.Answer) -> str | None:
     """What was answered; None if nobody did."""
-    if isinstance(answer, AnswerQuestion):
-        return format_answer(ask, answer)
-    return text_of(answer.content) if isinstance(answer, ReturnResult) and not answer.is_error else None
+    if isinstance(answer, m.AnswerQuestion):
+        return m.format_answer(ask, answer)
+    return m.text_of(answer.content) if isinstance(answer, m.ReturnResult) and not answer.is_error else None
 
 
 async def _granted(input: dict[str, Any], out: object) -> ToolCallResult:

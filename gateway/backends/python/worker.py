@@ -11,8 +11,8 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Literal, TypeVar
 
+import gateway.model as m
 from gateway.errors import Overloaded
-from gateway.model import Answer, AnyAsk
 from gateway.ports import BackendEvent
 
 Value = TypeVar("Value")
@@ -27,9 +27,9 @@ class ThreadHalted(BaseException):
 class AskRequest:
     """Where the function waits for people."""
 
-    def __init__(self, asks: Sequence[AnyAsk], scope_id: str) -> None:
+    def __init__(self, asks: Sequence[m.AnyAsk], scope_id: str) -> None:
         self.asks, self.scope_id = asks, scope_id
-        self.answers: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
+        self.answers: asyncio.Future[list[m.Answer]] = asyncio.get_running_loop().create_future()
 
 
 PipeItem = Sequence[BackendEvent] | AskRequest

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import gateway.model as m
 from gateway.backends.kinds import BackendKind
-from gateway.model import AgentCapabilities, AgentCard
 from gateway.ports import Backend
 
 from .backend import RemoteBackend
@@ -19,7 +19,7 @@ def _make(settings: Mapping[str, Any], base: Path) -> Backend:
 
 KIND = BackendKind(
     make=_make,
-    card=AgentCard(name="remote", title="Remote agent", capabilities=AgentCapabilities(images=("http", "data"))),
+    card=m.AgentCard(name="remote", title="Remote agent", capabilities=m.AgentCapabilities(images=("http", "data"))),
     settings=RemoteSettings,
 )
 

@@ -8,26 +8,9 @@ from typing import Any
 
 import structlog
 
+import gateway.model as m
 from gateway.client import BackendEvents
 from gateway.errors import BackendFailed, GatewayError, Interrupted
-from gateway.model import (
-    PRIVATE,
-    ROOT,
-    Answer,
-    AnyAsk,
-    ClientToolAsk,
-    Fault,
-    HistoryEntry,
-    Outcome,
-    ReturnResult,
-    SeedMessage,
-    SendMessage,
-    SessionUpdated,
-    ToolOutput,
-    ToolReturned,
-    ToolStatusChanged,
-    call_of,
-)
 from gateway.ports import (
     BackendEvent,
     DecodedItem,
@@ -54,7 +37,7 @@ METADATA_KEY = "remote"
 """Under this name the same stands in the session's private metadata."""
 ASKS_KEY = "asked"
 """Beside it: what a turn waits for, where the server knows it by another word than the id of the call it is about."""
-CANCELLED_RESULT = ReturnResult(request_id="", content="Tool call cancelled", is_error=True)
+CANCELLED_RESULT = m.ReturnResult(request_id="", content="Tool call cancelled", is_error=True)
 ASK_LOST = "The server that asked this cannot be reached any more under the ids it used."
 
 
@@ -72,14 +55,14 @@ class RemoteBackend:
         session_id = self._recall(turn)
         if session_id is None:
             session_id = await self._remote.open(_opening(turn))
-            yield SessionUpdated(metadata=self._noted(turn, session_id))
+            yield m.SessionUpdated(metadata=self._noted(turn, session_id))
         self._remember(turn.session_id, session_id)
         stream = self._remote.start_turn(session_id, turn.command, turn_tool_settings(turn))
         async with aclosing(self._relay_turn(turn, session_id, stream)) as speech:
             async for said in speech:
                 yield said
 
-    async def resume(self, turn: Turn, answers: Sequence[Answer]) -> BackendEvents:
+    async def resume(self, turn: Turn, answers: Sequence[m.Answer]) -> BackendEvents:
         """The turn waited here while the gateway stopped; it still waits there."""
         session_id, asked = self._recall(turn), _stored_asks(turn)
         if session_id is None or len(asked) != len(answers):
@@ -121,19 +104,19 @@ class RemoteBackend:
                 if not asked:
                     raise BackendFailed(f"the server at {self._url} stopped without ending its turn")
                 if any(one.ref != _ask_key(one.ask)[1] for one in asked):
-                    yield SessionUpdated(metadata=_metadata_with_asks(turn, asked))
+                    yield m.SessionUpdated(metadata=_metadata_with_asks(turn, asked))
                 answers = await self._ask(turn, asked)
                 for said in _client_tool_results(asked, answers):
                     yield said
-                done |= {one.ask.call.call_id for one in asked if isinstance(one.ask, ClientToolAsk)}
+                done |= {one.ask.call.call_id for one in asked if isinstance(one.ask, m.ClientToolAsk)}
                 stream = self._remote.answer(session_id, list(zip(asked, answers, strict=True)))
         finally:
             if not over:
                 await self._interrupt_server(session_id)
 
-    async def _ask(self, turn: Turn, asked: Sequence[RemoteAsk]) -> list[Answer]:
+    async def _ask(self, turn: Turn, asked: Sequence[RemoteAsk]) -> list[m.Answer]:
         scopes = {one.scope_id for one in asked}
-        return await turn.ask(*(one.ask for one in asked), scope_id=scopes.pop() if len(scopes) == 1 else ROOT)
+        return await turn.ask(*(one.ask for one in asked), scope_id=scopes.pop() if len(scopes) == 1 else m.ROOT)
 
     async def _interrupt_server(self, session_id: str) -> None:
         """The turn here is over before the one there: end that, too, within a while."""
@@ -149,11 +132,11 @@ class RemoteBackend:
     def _noted(self, turn: Turn, session_id: str) -> dict[str, Any]:
         """The metadata with the session there: for all to see, and where no client can take it away."""
         seen = {SESSION_KEY: session_id, URL_KEY: self._url, DIALECT_KEY: self._dialect}
-        private = turn.metadata.get(PRIVATE) or {}
-        return {**turn.metadata, **seen, PRIVATE: {**private, METADATA_KEY: seen}}
+        private = turn.metadata.get(m.PRIVATE) or {}
+        return {**turn.metadata, **seen, m.PRIVATE: {**private, METADATA_KEY: seen}}
 
     def _recall(self, turn: Turn) -> str | None:
-        kept = (turn.metadata.get(PRIVATE) or {}).get(METADATA_KEY) or {}
+        kept = (turn.metadata.get(m.PRIVATE) or {}).get(METADATA_KEY) or {}
         told = kept.get(SESSION_KEY) if kept.get(URL_KEY) == self._url else None
         return self._known.get(turn.session_id) or (told if isinstance(told, str) else None)
 
@@ -168,76 +151,81 @@ class RemoteBackend:
 
 def _metadata_with_asks(turn: Turn, asked: Sequence[RemoteAsk]) -> dict[str, Any]:
     """The metadata with what is needed to answer by whoever has not heard the server ask."""
-    private = turn.metadata.get(PRIVATE) or {}
+    private = turn.metadata.get(m.PRIVATE) or {}
     told = {"turn": turn.turn_id, "asks": [[*_ask_key(one.ask), one.ref, one.scope_id] for one in asked]}
-    return {**turn.metadata, PRIVATE: {**private, METADATA_KEY: {**(private.get(METADATA_KEY) or {}), ASKS_KEY: told}}}
+    return {
+        **turn.metadata,
+        m.PRIVATE: {**private, METADATA_KEY: {**(private.get(METADATA_KEY) or {}), ASKS_KEY: told}},
+    }
 
 
 def _stored_asks(turn: Turn) -> list[RemoteAsk]:
     """What the turn waits for, as far as it can still be answered there."""
-    told = ((turn.metadata.get(PRIVATE) or {}).get(METADATA_KEY) or {}).get(ASKS_KEY) or {}
+    told = ((turn.metadata.get(m.PRIVATE) or {}).get(METADATA_KEY) or {}).get(ASKS_KEY) or {}
     kept = told.get("asks") if told.get("turn") == turn.turn_id else None
     if kept and [(kind, call_id) for kind, call_id, _, _ in kept] == [_ask_key(ask) for ask in turn.asked]:
         return [RemoteAsk(ask=ask, ref=ref, scope_id=scope_id)
                 for ask, (_, _, ref, scope_id) in zip(turn.asked, kept, strict=True)]
-    return [RemoteAsk(ask=ask, ref=call.call_id) for ask in turn.asked if (call := call_of(ask)) is not None]
+    return [RemoteAsk(ask=ask, ref=call.call_id) for ask in turn.asked if (call := m.call_of(ask)) is not None]
 
 
-def _ask_key(ask: AnyAsk) -> tuple[str, str]:
+def _ask_key(ask: m.AnyAsk) -> tuple[str, str]:
     """What an ask is and what it is about: so one is told from another."""
-    call = call_of(ask)
+    call = m.call_of(ask)
     return ask.kind, call.call_id if call else ""
 
 
 def _forwarded(said: BackendEvent, done: set[str]) -> BackendEvent | None:
     """What is said there as it is said here: nothing of calls that have come back here already, nor of its metadata."""
     event = said.event if isinstance(said, ScopedEvent) else said
-    if isinstance(event, ToolReturned | ToolStatusChanged | ToolOutput):
+    if isinstance(event, m.ToolReturned | m.ToolStatusChanged | m.ToolOutput):
         return None if event.call_id in done else said
-    if isinstance(event, SessionUpdated):
-        return SessionUpdated(title=event.title) if event.title is not None else None
+    if isinstance(event, m.SessionUpdated):
+        return m.SessionUpdated(title=event.title) if event.title is not None else None
     return said
 
 
 def _raise_if_failed(ended: RemoteTurnEnd) -> None:
     if ended.fault is not None:
         raise _RemoteFault(ended.fault)
-    if ended.outcome is Outcome.INTERRUPTED:
+    if ended.outcome is m.Outcome.INTERRUPTED:
         raise Interrupted("the server's turn was interrupted")
-    if ended.outcome is Outcome.FAILED:
+    if ended.outcome is m.Outcome.FAILED:
         raise BackendFailed("the server's turn failed")
 
 
 class _RemoteFault(GatewayError):
     """The fault that a server told, told on."""
 
-    def __init__(self, fault: Fault) -> None:
+    def __init__(self, fault: m.Fault) -> None:
         super().__init__(fault.message, details=fault.details)
         self._fault = fault
 
     @property
-    def fault(self) -> Fault:
+    def fault(self) -> m.Fault:
         return self._fault
 
 
-def _client_tool_results(asked: Sequence[RemoteAsk], answers: Sequence[Answer]) -> list[BackendEvent]:
+def _client_tool_results(asked: Sequence[RemoteAsk], answers: Sequence[m.Answer]) -> list[BackendEvent]:
     """What the client's own tools gave back; a server need not repeat what it was told."""
     said: list[BackendEvent] = []
     for one, answer in zip(asked, answers, strict=True):
-        if isinstance(one.ask, ClientToolAsk):
-            call, gave = one.ask.call, answer if isinstance(answer, ReturnResult) else CANCELLED_RESULT
-            event = ToolReturned(call_id=call.call_id, content=gave.content, is_error=gave.is_error, origin=call.origin)
-            said.append(event if one.scope_id == ROOT else ScopedEvent(one.scope_id, event))
+        if isinstance(one.ask, m.ClientToolAsk):
+            call, gave = one.ask.call, answer if isinstance(answer, m.ReturnResult) else CANCELLED_RESULT
+            event = m.ToolReturned(
+                call_id=call.call_id, content=gave.content, is_error=gave.is_error, origin=call.origin
+            )
+            said.append(event if one.scope_id == m.ROOT else ScopedEvent(one.scope_id, event))
     return said
 
 
 def _opening(turn: Turn) -> NewRemoteSession:
     """A new session there knows what was said here before; the message that starts the turn is sent by itself."""
-    started_by = len(turn.command.results) or 1 if isinstance(turn.command, SendMessage) else 1
+    started_by = len(turn.command.results) or 1 if isinstance(turn.command, m.SendMessage) else 1
     return NewRemoteSession(
         settings=tool_settings(turn), history=tuple(_seed(entry) for entry in turn.history[:-started_by])
     )
 
 
-def _seed(entry: HistoryEntry) -> SeedMessage:
-    return SeedMessage(role=entry.role, content=entry.content, call_id=entry.call_id)
+def _seed(entry: m.HistoryEntry) -> m.SeedMessage:
+    return m.SeedMessage(role=entry.role, content=entry.content, call_id=entry.call_id)

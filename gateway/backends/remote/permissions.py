@@ -9,24 +9,9 @@ from contextlib import aclosing
 
 from msgspec.structs import replace
 
+import gateway.model as m
 from gateway.backends.tools import is_planning
 from gateway.errors import BackendFailed, GatewayError
-from gateway.model import (
-    BlockDelta,
-    BlockEnded,
-    BlockKind,
-    BlockStarted,
-    MessageEnded,
-    Permission,
-    PermissionAsk,
-    SendMessage,
-    Settings,
-    ToolCall,
-    ToolOrigin,
-    ToolReturned,
-    ToolStatus,
-    ToolStatusChanged,
-)
 from gateway.ports import DecodedItem, RemoteAsk, ScopedEvent, Turn
 
 NOT_ASKED = (
@@ -39,7 +24,7 @@ NOT_ALLOWED = (
 )
 
 
-def tool_settings(turn: Turn) -> Settings:
+def tool_settings(turn: Turn) -> m.Settings:
     """The settings, with a word for each tool that the operator lists: the session's, or else the operator's.
 
     Where neither says anything it stays unsaid, and what the server does by itself holds.
@@ -48,15 +33,15 @@ def tool_settings(turn: Turn) -> Settings:
     chosen = turn.settings.tools
     if chosen is None:
         return replace(turn.settings, tools=listed or None)
-    return replace(turn.settings, tools={**dict.fromkeys(listed, Permission.DENY), **chosen})
+    return replace(turn.settings, tools={**dict.fromkeys(listed, m.Permission.DENY), **chosen})
 
 
-def turn_tool_settings(turn: Turn) -> Settings:
+def turn_tool_settings(turn: Turn) -> m.Settings:
     """The same for this turn alone: there are no tools to make a plan with."""
     settings = tool_settings(turn)
     if not is_planning(turn):
         return settings
-    return replace(settings, tools=dict.fromkeys(settings.tools or (), Permission.DENY))
+    return replace(settings, tools=dict.fromkeys(settings.tools or (), m.Permission.DENY))
 
 
 class PermissionGuard:
@@ -66,24 +51,24 @@ class PermissionGuard:
     """
 
     def __init__(self, turn: Turn) -> None:
-        self._permissions: Mapping[str, Permission] = turn_tool_settings(turn).tools or {}
-        self._headless = isinstance(turn.command, SendMessage) and turn.command.headless
+        self._permissions: Mapping[str, m.Permission] = turn_tool_settings(turn).tools or {}
+        self._headless = isinstance(turn.command, m.SendMessage) and turn.command.headless
         self._calls: dict[str, str] = {}
 
     def check(self, heard: DecodedItem) -> None:
         event = heard.event if isinstance(heard, ScopedEvent) else heard
-        if isinstance(event, BlockEnded) and event.call is not None and event.call.origin is not ToolOrigin.CLIENT:
+        if isinstance(event, m.BlockEnded) and event.call is not None and event.call.origin is not m.ToolOrigin.CLIENT:
             self._calls[event.call.call_id] = event.call.name
-        elif isinstance(event, RemoteAsk) and isinstance(event.ask, PermissionAsk):
+        elif isinstance(event, RemoteAsk) and isinstance(event.ask, m.PermissionAsk):
             self._calls.pop(event.ask.call.call_id, None)
-        elif isinstance(event, ToolReturned) and not event.is_error:
+        elif isinstance(event, m.ToolReturned) and not event.is_error:
             self._returned(self._calls.pop(event.call_id, ""))
 
     def _returned(self, tool: str) -> None:
-        match self._permissions.get(tool, Permission.ALLOW):
-            case Permission.DENY:
+        match self._permissions.get(tool, m.Permission.ALLOW):
+            case m.Permission.DENY:
                 raise BackendFailed(NOT_ALLOWED.format(tool=tool))
-            case Permission.ASK if not self._headless:
+            case m.Permission.ASK if not self._headless:
                 raise BackendFailed(NOT_ASKED.format(tool=tool))
 
 
@@ -150,29 +135,29 @@ class HeldCalls:
         return held
 
     def _asked(self, asked: RemoteAsk) -> None:
-        if isinstance(asked.ask, PermissionAsk) and (place := self.calls.get(asked.ask.call.call_id)) is not None:
+        if isinstance(asked.ask, m.PermissionAsk) and (place := self.calls.get(asked.ask.call.call_id)) is not None:
             self._held[place] = _marked_ask(self._held[place])
 
 
-def _open_call(event: DecodedItem) -> ToolCall | None:
+def _open_call(event: DecodedItem) -> m.ToolCall | None:
     """The call that ends here, and that the server may carry out by itself, or may ask about."""
-    call = event.call if isinstance(event, BlockEnded) and not event.torn else None
-    is_open = call is not None and call.origin is not ToolOrigin.CLIENT and call.permission is Permission.ALLOW
+    call = event.call if isinstance(event, m.BlockEnded) and not event.torn else None
+    is_open = call is not None and call.origin is not m.ToolOrigin.CLIENT and call.permission is m.Permission.ALLOW
     return call if is_open else None
 
 
 def _may_precede_ask(event: DecodedItem) -> bool:
     """What comes between a call and the ask that is about it."""
-    if isinstance(event, BlockStarted | BlockDelta | BlockEnded):
-        return event.kind is BlockKind.TOOL_USE
-    if isinstance(event, ToolStatusChanged):
-        return event.status is not ToolStatus.RUNNING
-    return isinstance(event, MessageEnded)
+    if isinstance(event, m.BlockStarted | m.BlockDelta | m.BlockEnded):
+        return event.kind is m.BlockKind.TOOL_USE
+    if isinstance(event, m.ToolStatusChanged):
+        return event.status is not m.ToolStatus.RUNNING
+    return isinstance(event, m.MessageEnded)
 
 
 def _marked_ask(heard: DecodedItem) -> DecodedItem:
     if isinstance(heard, ScopedEvent):
         return ScopedEvent(heard.scope_id, _marked_ask(heard.event))  # type: ignore[arg-type]  # an event stays one
-    if isinstance(heard, BlockEnded) and heard.call is not None:
-        return replace(heard, call=replace(heard.call, permission=Permission.ASK))
+    if isinstance(heard, m.BlockEnded) and heard.call is not None:
+        return replace(heard, call=replace(heard.call, permission=m.Permission.ASK))
     return heard

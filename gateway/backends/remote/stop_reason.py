@@ -5,24 +5,14 @@ from contextlib import aclosing
 
 from msgspec.structs import replace
 
+import gateway.model as m
 from gateway.errors import GatewayError
 from gateway.ids import Mint
-from gateway.model import (
-    CustomEvent,
-    FaultRaised,
-    MessageEnded,
-    MessageStarted,
-    NoticePosted,
-    Outcome,
-    Role,
-    SessionUpdated,
-    StopReason,
-)
 from gateway.ports import DecodedItem, RemoteTurnEnd, ScopedEvent
 
-ORDINARY_REASONS = (StopReason.END_TURN, StopReason.TOOL_USE, StopReason.NEEDS_INPUT)
+ORDINARY_REASONS = (m.StopReason.END_TURN, m.StopReason.TOOL_USE, m.StopReason.NEEDS_INPUT)
 """Reasons that say nothing of why a turn ended early."""
-INDEPENDENT_EVENTS = (ScopedEvent, SessionUpdated, NoticePosted, CustomEvent, FaultRaised)
+INDEPENDENT_EVENTS = (ScopedEvent, m.SessionUpdated, m.NoticePosted, m.CustomEvent, m.FaultRaised)
 """What may be said while the end of a message is still held back."""
 
 
@@ -50,15 +40,15 @@ class StopReasonFilter:
 
     def __init__(self, mint: Mint) -> None:
         self._mint = mint
-        self._held: MessageEnded | None = None
-        self._told = StopReason.END_TURN
+        self._held: m.MessageEnded | None = None
+        self._told = m.StopReason.END_TURN
 
     def hear(self, heard: DecodedItem) -> list[DecodedItem]:
         if isinstance(heard, RemoteTurnEnd):
             return [*self._amended(heard), heard]
-        if isinstance(heard, MessageEnded):
+        if isinstance(heard, m.MessageEnded):
             before, self._told = self.release(), heard.stop_reason
-            if heard.stop_reason is not StopReason.END_TURN or heard.outcome is not Outcome.COMPLETED:
+            if heard.stop_reason is not m.StopReason.END_TURN or heard.outcome is not m.Outcome.COMPLETED:
                 return [*before, heard]
             self._held = heard
             return before
@@ -71,12 +61,12 @@ class StopReasonFilter:
     def _amended(self, ended: RemoteTurnEnd) -> list[DecodedItem]:
         """Where other things came after the last message, one that says nothing else tells the reason."""
         reason = ended.stop_reason
-        if ended.outcome is not Outcome.COMPLETED or reason in ORDINARY_REASONS or reason is self._told:
+        if ended.outcome is not m.Outcome.COMPLETED or reason in ORDINARY_REASONS or reason is self._told:
             return self.release()
         if self._held is not None:
-            return [replace(one, stop_reason=reason) for one in self.release() if isinstance(one, MessageEnded)]
+            return [replace(one, stop_reason=reason) for one in self.release() if isinstance(one, m.MessageEnded)]
         if self._told not in ORDINARY_REASONS:
             return []
         message_id = self._mint("msg")
-        return [MessageStarted(message_id=message_id, role=Role.ASSISTANT),
-                MessageEnded(message_id=message_id, stop_reason=reason)]
+        return [m.MessageStarted(message_id=message_id, role=m.Role.ASSISTANT),
+                m.MessageEnded(message_id=message_id, stop_reason=reason)]

@@ -10,33 +10,13 @@ from typing import Any
 
 from pydantic import Field
 
+import gateway.model as m
 from gateway import errors
 from gateway.backends.demo import compaction
 from gateway.backends.tool_executor import ToolExecutor
 from gateway.backends.tools import Tool, builtin_tools
 from gateway.client import BackendEvents, EventWriter
 from gateway.errors import GatewayError
-from gateway.model import (
-    Answer,
-    AnswerQuestion,
-    BlockKind,
-    Compact,
-    ContinueTurn,
-    DecidePermission,
-    FaultCode,
-    ReturnResult,
-    Role,
-    RollBack,
-    ScopeMessage,
-    ScopeOpened,
-    ScopeStatus,
-    ScopeStatusChanged,
-    StopReason,
-    ToolCall,
-    ToolOrigin,
-    ToolReturned,
-    text_of,
-)
 from gateway.ports import BackendEvent, Clock, ScopedEvent, Sleep, Turn
 
 from . import scenario_schema as words
@@ -44,8 +24,8 @@ from .scenario_loader import Scenario
 from .scenario_schema import ScenarioModel
 
 Events = Iterable[BackendEvent]
-ERROR_CLASSES: dict[FaultCode, type[GatewayError]] = {
-    FaultCode.INTERNAL: GatewayError,
+ERROR_CLASSES: dict[m.FaultCode, type[GatewayError]] = {
+    m.FaultCode.INTERNAL: GatewayError,
     **{error.code: error for error in vars(errors).values()
        if isinstance(error, type) and issubclass(error, GatewayError) and GatewayError in error.__bases__},
 }
@@ -59,11 +39,11 @@ class ScriptedBackend:
         self._scenario, self._sleep, self._tools = scenario, sleep, builtin_tools(clock)
 
     async def run(self, turn: Turn) -> BackendEvents:
-        if isinstance(turn.command, Compact):
+        if isinstance(turn.command, m.Compact):
             yield compaction(turn)
             return
-        message = text_of(turn.command.content)
-        number = sum(entry.role is Role.USER for entry in turn.history) or 1
+        message = m.text_of(turn.command.content)
+        number = sum(entry.role is m.Role.USER for entry in turn.history) or 1
         steps = self._scenario.steps(message, number)
         if steps is None:
             raise errors.BackendFailed(f"the scenario has nothing to say to {message!r}")
@@ -81,14 +61,14 @@ class _ScenarioPlayer:
 
     def __init__(self, turn: Turn, pen: EventWriter, tools: Mapping[str, Tool], sleep: Sleep, message: str) -> None:
         self._turn, self._pen, self._tools, self._sleep = turn, pen, tools, sleep
-        self._calls: list[ToolCall] = []
+        self._calls: list[m.ToolCall] = []
         self._names = {"message": message, "answer": ""}
         self.last_words = ""
-        self.stop_reason = StopReason.END_TURN
+        self.stop_reason = m.StopReason.END_TURN
 
     async def play(self, steps: Sequence[Any]) -> BackendEvents:
         """All the steps, and what they left to be done."""
-        for step in (*expand_repeats(steps), words.EndTurnStep(stop=StopReason.END_TURN)):
+        for step in (*expand_repeats(steps), words.EndTurnStep(stop=m.StopReason.END_TURN)):
             if type(step) not in _KEEP_CALLS_OPEN:
                 async with aclosing(self._carried_out()) as said:
                     async for event in said:
@@ -111,28 +91,28 @@ class _ScenarioPlayer:
         """The calls whose results the scenario does not give."""
         if not self._calls:
             return
-        for event in self._pen.close(stop_reason=StopReason.TOOL_USE):
+        for event in self._pen.close(stop_reason=m.StopReason.TOOL_USE):
             yield event
         calls, self._calls = self._calls, []
         round = ToolExecutor(self._turn, self._pen, self._tools)
         async with aclosing(round.run(calls)) as said:
             async for event in said:
                 yield event
-        self._names["answer"] = "; ".join(text_of(back.content) for back in round.results.values())
+        self._names["answer"] = "; ".join(m.text_of(back.content) for back in round.results.values())
 
     async def _fork(self, step: words.ForkStep) -> BackendEvents:
         """A sub-agent with a pen of its own."""
         pen = EventWriter(self._turn, self._turn.mint("scope"))
-        yield pen.emit(ScopeOpened(parent=self._pen.scope_id, agent=step.fork, title=step.fork))
-        yield self._pen.emit(ScopeMessage(
+        yield pen.emit(m.ScopeOpened(parent=self._pen.scope_id, agent=step.fork, title=step.fork))
+        yield self._pen.emit(m.ScopeMessage(
             sender=self._pen.scope_id, recipient=pen.scope_id, content=self._names["message"]))
         child = _ScenarioPlayer(self._turn, pen, self._tools, self._sleep, self._names["message"])
         async with aclosing(child.play(step.steps)) as said:
             async for event in said:
                 yield event
-        yield pen.emit(ScopeMessage(
+        yield pen.emit(m.ScopeMessage(
             sender=pen.scope_id, recipient=self._pen.scope_id, content=child.last_words))
-        yield pen.emit(ScopeStatusChanged(status=ScopeStatus.ENDED, stop_reason=child.stop_reason))
+        yield pen.emit(m.ScopeStatusChanged(status=m.ScopeStatus.ENDED, stop_reason=child.stop_reason))
 
     # -- one short method per step ----------------------------------------------------------------------------------
 
@@ -150,7 +130,7 @@ class _ScenarioPlayer:
 
     async def _think(self, step: words.ThinkStep) -> Events:
         deltas = split_text(self._filled(step.think), step.chunks)
-        start = [*self._open(), self._pen.start(BlockKind.THINKING)]
+        start = [*self._open(), self._pen.start(m.BlockKind.THINKING)]
         return [*start, *map(self._pen.delta, deltas), self._pen.end(signature=step.signature)]
 
     async def _image(self, step: words.ImageStep) -> Events:
@@ -178,11 +158,11 @@ class _ScenarioPlayer:
         if call is not None:
             self._calls.remove(call)
         self._names["answer"] = self._filled(result.content)
-        returned = ToolReturned(
-            call_id=call.call_id if call else result.of or "", origin=call.origin if call else ToolOrigin.BUILTIN,
+        returned = m.ToolReturned(
+            call_id=call.call_id if call else result.of or "", origin=call.origin if call else m.ToolOrigin.BUILTIN,
             content=self._names["answer"], is_error=result.is_error, duration_ms=result.duration_ms, meta=result.meta,
         )
-        return [*self._pen.close(stop_reason=StopReason.TOOL_USE), self._pen.emit(returned)]
+        return [*self._pen.close(stop_reason=m.StopReason.TOOL_USE), self._pen.emit(returned)]
 
     async def _ask(self, step: words.AskStep) -> Events:
         answers = await self._turn.ask(*step.ask, scope_id=self._pen.scope_id)
@@ -231,11 +211,11 @@ _KEEP_CALLS_OPEN = frozenset((
     words.CallStep, words.ResultStep, words.EventStep, words.DelayStep, words.HangStep, words.FailStep, words.RaiseStep,
 ))
 """Steps that leave open calls as they are; before any other, calls without a result are carried out."""
-_END_MESSAGE_BEFORE: dict[type[words.ScenarioModel], Callable[[Any], StopReason]] = {
+_END_MESSAGE_BEFORE: dict[type[words.ScenarioModel], Callable[[Any], m.StopReason]] = {
     words.EndMessageStep: lambda step: step.end,
     words.EndTurnStep: lambda step: step.stop,
-    words.AskStep: lambda step: StopReason.NEEDS_INPUT,
-    words.ForkStep: lambda step: StopReason.TOOL_USE,
+    words.AskStep: lambda step: m.StopReason.NEEDS_INPUT,
+    words.ForkStep: lambda step: m.StopReason.TOOL_USE,
 }
 """Steps before which the message ends, and why it does."""
 
@@ -258,19 +238,19 @@ def split_text(text: str, count: int | None) -> list[str]:
     return [text[at:at + size] for at in range(0, len(text), size)]
 
 
-def answer_as_text(answer: Answer) -> str:
+def answer_as_text(answer: m.Answer) -> str:
     """An answer as a scenario may repeat it."""
     match answer:
-        case AnswerQuestion(selections=selections, custom=custom, message=message):
+        case m.AnswerQuestion(selections=selections, custom=custom, message=message):
             chosen = [f"{number}: {', '.join(map(str, picked))}" for number, picked in selections.items()]
             return "; ".join([*chosen, *custom.values(), *([message] if message else [])])
-        case DecidePermission(granted=granted, reason=reason):
+        case m.DecidePermission(granted=granted, reason=reason):
             return "granted" if granted else f"denied: {reason}" if reason else "denied"
-        case ReturnResult(content=content):
-            return text_of(content)
-        case ContinueTurn(proceed=proceed):
+        case m.ReturnResult(content=content):
+            return m.text_of(content)
+        case m.ContinueTurn(proceed=proceed):
             return "proceed" if proceed else "stop"
-        case RollBack(option=option):
+        case m.RollBack(option=option):
             return option or "no option"
     return "withdrawn"
 

@@ -7,8 +7,8 @@ import msgspec
 from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator
 
+import gateway.model as m
 from gateway.field_errors import YAML_NOUNS, describe_struct_error, quote_value
-from gateway.model import ASKS, EVENTS, AnnotationTopic, AnyAsk, AnyEvent, FaultCode, Permission, StopReason, ToolOrigin
 from gateway.yaml_positions import suggest
 
 
@@ -37,11 +37,13 @@ def _model_struct(value: Any, kinds: Iterable[type[Struct]], union: Any, tag: st
 
 
 def _event(value: Any) -> Any:
-    return _model_struct(value, EVENTS, AnyEvent, "type")
+    return _model_struct(value, m.EVENTS, m.AnyEvent, "type")
 
 
 def _asks(value: Any) -> Any:
-    return tuple(_model_struct(one, ASKS, AnyAsk, "kind") for one in (value if isinstance(value, list) else [value]))
+    return tuple(
+        _model_struct(one, m.ASKS, m.AnyAsk, "kind") for one in (value if isinstance(value, list) else [value])
+    )
 
 
 # -- what is said -----------------------------------------------------------------------------------------------------
@@ -81,19 +83,19 @@ class DataStep(ScenarioModel):
 class AnnotateStep(ScenarioModel):
     """Annotations of the message, by topic."""
 
-    annotate: dict[AnnotationTopic, Any]
+    annotate: dict[m.AnnotationTopic, Any]
 
 
 class EndMessageStep(ScenarioModel):
     """End the message here; what follows is in the next one."""
 
-    end: StopReason
+    end: m.StopReason
 
 
 class EndTurnStep(ScenarioModel):
     """End the message here, and the turn with it."""
 
-    stop: StopReason
+    stop: m.StopReason
 
 
 # -- tools and people -------------------------------------------------------------------------------------------------
@@ -101,8 +103,8 @@ class EndTurnStep(ScenarioModel):
 class CallFields(ScenarioModel):
     name: str
     input: dict[str, Any] = {}
-    origin: ToolOrigin = ToolOrigin.BUILTIN
-    permission: Permission = Permission.ALLOW
+    origin: m.ToolOrigin = m.ToolOrigin.BUILTIN
+    permission: m.Permission = m.Permission.ALLOW
     id: str | None = None
     display_name: str | None = None
     server: str | None = None
@@ -131,7 +133,7 @@ class ResultStep(ScenarioModel):
 class AskStep(ScenarioModel):
     """One ask of the canonical model, or several at once."""
 
-    ask: Annotated[tuple[AnyAsk, ...], PlainValidator(_asks)]
+    ask: Annotated[tuple[m.AnyAsk, ...], PlainValidator(_asks)]
 
 
 # -- time and trouble -------------------------------------------------------------------------------------------------
@@ -149,7 +151,7 @@ class HangStep(ScenarioModel):
 
 
 class FailFields(ScenarioModel):
-    code: FaultCode = FaultCode.BACKEND
+    code: m.FaultCode = m.FaultCode.BACKEND
     message: str = "The scenario fails here."
 
 
@@ -168,7 +170,7 @@ class RaiseStep(ScenarioModel):
 class EventStep(ScenarioModel):
     """Any event of the canonical model as it stands, lawful or not."""
 
-    event: Annotated[AnyEvent, PlainValidator(_event)]
+    event: Annotated[m.AnyEvent, PlainValidator(_event)]
     scope: str | None = None
 
 

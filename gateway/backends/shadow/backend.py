@@ -8,21 +8,10 @@ from typing import Any
 
 import structlog
 
+import gateway.model as m
 from gateway.client import BackendOutputs, events_of
 from gateway.errors import GatewayError
 from gateway.ids import make_mint
-from gateway.model import (
-    ROOT,
-    AgentCard,
-    Answer,
-    AnyAsk,
-    Compact,
-    HistoryEntry,
-    SendMessage,
-    SessionUpdated,
-    Settings,
-    Withdraw,
-)
 from gateway.ports import Backend, BackendEvent, ResumableBackend, StatefulBackend, Turn
 
 from .comparison import ShadowReport, TurnStructure, differences
@@ -136,7 +125,7 @@ class ShadowBackend:
 
     def _keep(self, session_id: str, said: BackendEvent) -> None:
         """What the shadow wants remembered of a session is remembered here, and nowhere else."""
-        if isinstance(said, SessionUpdated) and said.metadata is not None:
+        if isinstance(said, m.SessionUpdated) and said.metadata is not None:
             self._metadata[session_id] = said.metadata
             if len(self._metadata) > 10_000:
                 del self._metadata[next(iter(self._metadata))]
@@ -150,11 +139,11 @@ class _TurnRecording:
         self.metadata = metadata
         self.agent = TurnStructure()
         self.over = False
-        self.answers: list[tuple[AnyAsk, Answer]] = []
+        self.answers: list[tuple[m.AnyAsk, m.Answer]] = []
         self.watched = _ObservedTurn(self)
         self._news = asyncio.Event()
 
-    def answer(self, asks: Sequence[AnyAsk], answers: Sequence[Answer]) -> None:
+    def answer(self, asks: Sequence[m.AnyAsk], answers: Sequence[m.Answer]) -> None:
         self.answers += zip(asks, answers, strict=True)
         self._tell()
 
@@ -181,13 +170,13 @@ class _TurnCopy:
     def __init__(self, copied: _TurnRecording) -> None:
         self._copied, self._turn = copied, copied.turn
         self.session_id, self.turn_id = self._turn.session_id, self._turn.turn_id
-        self.agent: AgentCard = self._turn.agent
-        self.command: SendMessage | Compact = self._turn.command
-        self.history: Sequence[HistoryEntry] = self._turn.history
-        self.asked: Sequence[AnyAsk] = ()
+        self.agent: m.AgentCard = self._turn.agent
+        self.command: m.SendMessage | m.Compact = self._turn.command
+        self.history: Sequence[m.HistoryEntry] = self._turn.history
+        self.asked: Sequence[m.AnyAsk] = ()
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> m.Settings:
         return self._turn.settings
 
 
@@ -201,7 +190,7 @@ class _ObservedTurn(_TurnCopy):
     def mint(self, prefix: str) -> str:
         return self._turn.mint(prefix)
 
-    async def ask(self, *asks: AnyAsk, scope_id: str = ROOT) -> list[Answer]:
+    async def ask(self, *asks: m.AnyAsk, scope_id: str = m.ROOT) -> list[m.Answer]:
         self.asked = asks
         self._copied.agent.ask(asks, scope_id)
         answers = await self._turn.ask(*asks, scope_id=scope_id)
@@ -218,17 +207,17 @@ class _ShadowTurn(_TurnCopy):
         self._structure = told
         self._used: set[int] = set()
 
-    async def ask(self, *asks: AnyAsk, scope_id: str = ROOT) -> list[Answer]:
+    async def ask(self, *asks: m.AnyAsk, scope_id: str = m.ROOT) -> list[m.Answer]:
         self.asked = asks
         self._structure.ask(asks, scope_id)
         return [await self._answer(ask) for ask in asks]
 
-    async def _answer(self, ask: AnyAsk) -> Answer:
+    async def _answer(self, ask: m.AnyAsk) -> m.Answer:
         while True:
             for number, (asked, answer) in enumerate(self._copied.answers):
                 if number not in self._used and type(asked) is type(ask):
                     self._used.add(number)
                     return answer
             if self._copied.over:
-                return Withdraw(request_id="")
+                return m.Withdraw(request_id="")
             await self._copied.news()

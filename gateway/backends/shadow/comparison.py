@@ -13,26 +13,14 @@ from typing import Any
 import msgspec
 import structlog
 
+import gateway.model as m
 from gateway.errors import GatewayError
-from gateway.model import (
-    ROOT,
-    AnyAsk,
-    BlockEnded,
-    BlockKind,
-    MessageEnded,
-    QuestionAsk,
-    ScopeOpened,
-    SessionCompacted,
-    StopReason,
-    ToolReturned,
-    call_of,
-)
 from gateway.ports import BackendEvent, Clock, ScopedEvent
 from gateway.private_files import make_private_folder, private_opener
 
 MAX_FACTS = 10_000
 """So many facts of a turn are kept; a turn of more is compared by its beginning."""
-_NOT_AN_END = (StopReason.TOOL_USE, StopReason.NEEDS_INPUT)
+_NOT_AN_END = (m.StopReason.TOOL_USE, m.StopReason.NEEDS_INPUT)
 
 
 class TurnStructure:
@@ -42,9 +30,9 @@ class TurnStructure:
         self._facts: list[str] = []
         self._results: list[str] = []
         self._calls: dict[str, str] = {}
-        self._scopes: dict[str, str] = {ROOT: ""}
+        self._scopes: dict[str, str] = {m.ROOT: ""}
         self._end = ""
-        self._stop = StopReason.END_TURN
+        self._stop = m.StopReason.END_TURN
 
     @property
     def facts(self) -> list[str]:
@@ -52,25 +40,25 @@ class TurnStructure:
         return [*self._facts, *sorted(self._results), self._end or f"ended: {self._stop}"]
 
     def say(self, said: BackendEvent) -> None:
-        event, scope_id = (said.event, said.scope_id) if isinstance(said, ScopedEvent) else (said, ROOT)
-        if isinstance(event, BlockEnded):
+        event, scope_id = (said.event, said.scope_id) if isinstance(said, ScopedEvent) else (said, m.ROOT)
+        if isinstance(event, m.BlockEnded):
             self._block(event, scope_id)
-        elif isinstance(event, ToolReturned):
+        elif isinstance(event, m.ToolReturned):
             name = self._calls.get(event.call_id, "a call nobody made")
             self._results.append(self._in(scope_id, f"result of {name}: {'error' if event.is_error else 'ok'}"))
-        elif isinstance(event, ScopeOpened):
+        elif isinstance(event, m.ScopeOpened):
             self._scopes[scope_id] = f"{self._scopes.get(event.parent, '')}sub-agent: "
             self._note("sub-agent opened", event.parent)
-        elif isinstance(event, SessionCompacted):
+        elif isinstance(event, m.SessionCompacted):
             self._note("compacted", scope_id)
-        elif isinstance(event, MessageEnded) and scope_id == ROOT:
-            self._stop = StopReason.END_TURN if event.stop_reason in _NOT_AN_END else event.stop_reason
+        elif isinstance(event, m.MessageEnded) and scope_id == m.ROOT:
+            self._stop = m.StopReason.END_TURN if event.stop_reason in _NOT_AN_END else event.stop_reason
 
-    def ask(self, asks: Sequence[AnyAsk], scope_id: str = ROOT) -> None:
+    def ask(self, asks: Sequence[m.AnyAsk], scope_id: str = m.ROOT) -> None:
         for ask in asks:
-            call = call_of(ask)
+            call = m.call_of(ask)
             about = f" {call.name}" if call else ""
-            many = f" ({len(ask.questions)})" if isinstance(ask, QuestionAsk) else ""
+            many = f" ({len(ask.questions)})" if isinstance(ask, m.QuestionAsk) else ""
             self._note(f"asked: {ask.kind}{about}{many}", scope_id)
 
     def fail(self, error: BaseException) -> None:
@@ -78,7 +66,7 @@ class TurnStructure:
 
     # -- taking note --------------------------------------------------------------------------------------------------
 
-    def _block(self, event: BlockEnded, scope_id: str) -> None:
+    def _block(self, event: m.BlockEnded, scope_id: str) -> None:
         if event.torn:
             self._note("torn call", scope_id)
         elif event.call is not None:
@@ -86,7 +74,7 @@ class TurnStructure:
             self._note(f"call {event.call.name}({', '.join(sorted(event.call.input))})", scope_id)
         elif event.data is not None:
             self._note(f"data: {event.data.type}", scope_id)
-        elif event.kind is BlockKind.IMAGE or event.text:
+        elif event.kind is m.BlockKind.IMAGE or event.text:
             self._note(str(event.kind), scope_id, once=True)
 
     def _note(self, fact: str, scope_id: str, *, once: bool = False) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from gateway.model import BlockDelta, Record, TurnEnded, TurnSuspended
+import gateway.model as m
 from gateway.ports import Chunk, Projector, SkippingProjector
 from gateway.time_slices import SLICE_ITEMS
 
@@ -16,7 +16,7 @@ GROUP, LARGE = 8, 64 * 1024
 CHUNK_BYTES = 300
 """What a chunk takes beside its bytes."""
 
-_TURN_YIELDS = frozenset((TurnEnded, TurnSuspended))
+_TURN_YIELDS = frozenset((m.TurnEnded, m.TurnSuspended))
 
 
 class ChannelReader(Protocol):
@@ -30,7 +30,7 @@ class ChannelReader(Protocol):
 class Channel:
     """One dialect's reading of one session, made once for all who watch it with the same options."""
 
-    def __init__(self, outbound: Projector, seq: int, unsaid: Callable[[Record], None]) -> None:
+    def __init__(self, outbound: Projector, seq: int, unsaid: Callable[[m.Record], None]) -> None:
         self.outbound = outbound
         self.unsaid = unsaid
         self.seq = seq
@@ -46,15 +46,15 @@ class Channel:
     def end(self) -> int:
         return self.base + len(self.chunks)
 
-    def feed(self, records: Sequence[Record]) -> None:
+    def feed(self, records: Sequence[m.Record]) -> None:
         feed, chunks, before = self.outbound.feed, self.chunks, len(self.chunks)
         for record in records:
             frames, kind = feed(record), type(record.event)
-            if kind is BlockDelta:  # nine records of ten
+            if kind is m.BlockDelta:  # nine records of ten
                 if frames:
                     chunks.append(Chunk(record.seq, frames, False))
             elif frames or kind in _TURN_YIELDS:
-                chunks.append(Chunk(record.seq, frames, kind in _TURN_YIELDS, kind is TurnEnded))
+                chunks.append(Chunk(record.seq, frames, kind in _TURN_YIELDS, kind is m.TurnEnded))
             else:
                 self.unsaid(record)
         if records:
@@ -62,7 +62,7 @@ class Channel:
         if len(self.readers) > 1:
             self.bytes += size_of(chunks[before:])
 
-    def take_some(self, records: Sequence[Record], most: int = SLICE_ITEMS) -> int:
+    def take_some(self, records: Sequence[m.Record], most: int = SLICE_ITEMS) -> int:
         """Take in as many as one slice of time has room for; how many those were.
 
         A frame may hold all that was said so far: where frames have grown large, few of them are a slice.
@@ -78,7 +78,7 @@ class Channel:
                     break
         return min(taken, len(records))
 
-    def skip(self, records: Sequence[Record]) -> None:
+    def skip(self, records: Sequence[m.Record]) -> None:
         """Take in what the reader has had already; nobody wants the frames of it."""
         if records:
             skip = self.outbound.skip if isinstance(self.outbound, SkippingProjector) else self.outbound.feed

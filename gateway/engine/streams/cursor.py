@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+import gateway.model as m
 from gateway.errors import GatewayError
-from gateway.model import Record, SessionCreated
 from gateway.ports import Chunk, StreamSlot
 from gateway.time_slices import next_slice
 
@@ -26,10 +26,10 @@ MAX_INLINE_HISTORY = 256
 """A session that begins with more messages than that is projected in a thread."""
 
 
-async def feed_channel(channel: Channel, records: Sequence[Record]) -> None:
+async def feed_channel(channel: Channel, records: Sequence[m.Record]) -> None:
     """Let a channel that nobody shares take in what the log has, without holding up the loop."""
     first = records[0].event if records else None
-    if isinstance(first, SessionCreated) and len(first.history) > MAX_INLINE_HISTORY:
+    if isinstance(first, m.SessionCreated) and len(first.history) > MAX_INLINE_HISTORY:
         await asyncio.to_thread(channel.feed, records[:1])
         records = records[1:]
     while records:

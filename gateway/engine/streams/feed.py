@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from gateway.model import Record, SessionClosed
+import gateway.model as m
 
 from .channel import Channel
 
@@ -18,11 +18,11 @@ class Feed:
         self.session_id = session_id
         self.head = head
         self.over = False
-        self.end: Record | None = None
+        self.end: m.Record | None = None
         """The record that closed the session."""
         self.is_cut = False
         """Whether what comes next cannot be told here: who watches is cut, and may ask again."""
-        self.records: list[Record] = []
+        self.records: list[m.Record] = []
         self.channels: dict[tuple[str, str], Channel] = {}
         self.subscribers = 0
         self.waiters: dict[asyncio.Future[None], None] = {}
@@ -32,10 +32,10 @@ class Feed:
         """The number of the oldest record still at hand."""
         return self.head - len(self.records) + 1
 
-    def publish(self, records: Sequence[Record]) -> None:
+    def publish(self, records: Sequence[m.Record]) -> None:
         self.records.extend(records)
         self.head = records[-1].seq
-        self.over = type(records[-1].event) is SessionClosed
+        self.over = type(records[-1].event) is m.SessionClosed
         self.end = records[-1] if self.over else None
         keep = max(WINDOW, len(records))  # what comes at once is read at once, however much it is
         if len(self.records) > 2 * keep:
@@ -48,7 +48,7 @@ class Feed:
         for waiter in waiters:
             wake(waiter)
 
-    def since(self, seq: int) -> Sequence[Record] | None:
+    def since(self, seq: int) -> Sequence[m.Record] | None:
         """The records after that one; None if they are no longer all at hand."""
         return None if seq + 1 < self.first else self.records[seq + 1 - self.first:]
 

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
+import gateway.model as m
 from gateway import ports
-from gateway.model import Record
 from gateway.ports import Chunk, EventLog, Projector
 from gateway.quotas import Quotas, QuotaSlot
 
@@ -25,7 +25,7 @@ class StreamObserver(Protocol):
     def events(self, dialect: str, count: int) -> None: ...
     def subscribed(self, change: int) -> None: ...
     def cut(self) -> None: ...
-    def record_not_sent(self, dialect: str, record: Record) -> None:
+    def record_not_sent(self, dialect: str, record: m.Record) -> None:
         """The dialect had no frame for this record."""
 
 
@@ -125,7 +125,7 @@ class Hub:
         for session_id in self.watched:
             self.cut_session(session_id)
 
-    def publish(self, records: Sequence[Record]) -> None:
+    def publish(self, records: Sequence[m.Record]) -> None:
         """These are in the log for good."""
         feed = self._feeds.get(records[0].session_id)
         if feed is not None:

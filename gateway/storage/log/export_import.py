@@ -8,10 +8,10 @@ from pathlib import Path
 
 import msgspec
 
+import gateway.model as m
 from gateway.errors import Conflict, Invalid
 from gateway.field_errors import describe_struct_error
 from gateway.json_values import MAX_JSON_ITEMS, JsonLimitExceeded, read_json
-from gateway.model import MODEL_VERSION, Grammar, GrammarError, Record, SessionCreated, decode_record, encode_record
 from gateway.storage.sealing import UNSEALED, Seal
 from gateway.storage.sqlite import StorageUnusable, open_exclusively
 from gateway.storage.sqlite import explain_error as trouble_of
@@ -44,9 +44,9 @@ def export_sessions(
     with open_log_file(path) as file:
         chosen = [file.head(session_id).session_id for session_id in sessions]
         total = len(chosen) or file.size
-        yield msgspec.json.encode(ExportHeader(format=EXPORT_FORMAT, model=MODEL_VERSION)) + b"\n"
+        yield msgspec.json.encode(ExportHeader(format=EXPORT_FORMAT, model=m.MODEL_VERSION)) + b"\n"
         for number, session_id in enumerate(chosen or (head.session_id for head in file.heads()), 1):
-            yield b"".join(encode_record(record) + b"\n" for record in reseal_records(file.records(session_id), seal))
+            yield b"".join(m.encode_record(record) + b"\n" for record in reseal_records(file.records(session_id), seal))
             progress(number, total)
 
 
@@ -79,7 +79,7 @@ def import_sessions(
     return done
 
 
-def _store(connection: sqlite3.Connection, records: list[Record], replace: bool, done: ImportReport) -> None:
+def _store(connection: sqlite3.Connection, records: list[m.Record], replace: bool, done: ImportReport) -> None:
     session_id = records[0].session_id
     if LogFile(connection).find(session_id) is not None:
         if not replace:
@@ -92,7 +92,7 @@ def _store(connection: sqlite3.Connection, records: list[Record], replace: bool,
     done.records += len(records)
 
 
-def _sessions(lines: Iterable[bytes]) -> Iterator[list[Record]]:
+def _sessions(lines: Iterable[bytes]) -> Iterator[list[m.Record]]:
     """Each session whole, as the engine could have written it."""
     reading: SessionLines | None = None
     seen: set[str] = set()
@@ -114,29 +114,29 @@ class SessionLines:
 
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
-        self.records: list[Record] = []
-        self._grammar = Grammar()
+        self.records: list[m.Record] = []
+        self._grammar = m.Grammar()
 
-    def take(self, number: int, record: Record) -> None:
-        if not self.records and not isinstance(record.event, SessionCreated):
+    def take(self, number: int, record: m.Record) -> None:
+        if not self.records and not isinstance(record.event, m.SessionCreated):
             raise Invalid(f"line {number}: session '{self.session_id}' does not begin with session.created")
         if record.seq != len(self.records) + 1:
             raise Invalid(f"line {number}: record {len(self.records) + 1} of session '{self.session_id}' is wanted, "
                           f"and this is {record.seq}")
         try:
             self._grammar.check(record.event, record.scope_id)
-        except GrammarError as error:
+        except m.GrammarError as error:
             raise Invalid(f"line {number}: {error}") from None
         self.records.append(record)
 
 
-def _records(lines: Iterable[bytes]) -> Iterator[tuple[int, Record]]:
+def _records(lines: Iterable[bytes]) -> Iterator[tuple[int, m.Record]]:
     numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
     _check_header(next(numbered, (1, b""))[1])
     for number, line in numbered:
         try:
             read_json(line, MAX_RECORD_ITEMS)
-            record = decode_record(line)
+            record = m.decode_record(line)
         except JsonLimitExceeded as error:
             raise Invalid(f"line {number}: {error}") from None
         except (msgspec.MsgspecError, ValueError) as error:
@@ -151,6 +151,6 @@ def _check_header(line: bytes) -> None:
         header = ExportHeader(format="", model=0)
     if header.format != EXPORT_FORMAT:
         raise Invalid("line 1: this was not written by `dragoman log export`")
-    if header.model > MODEL_VERSION:
+    if header.model > m.MODEL_VERSION:
         raise Invalid(f"line 1: this was written by a newer Dragoman (model {header.model}, this one knows "
-                      f"{MODEL_VERSION}); install that one")
+                      f"{m.MODEL_VERSION}); install that one")

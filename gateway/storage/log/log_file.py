@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import gateway.model as m
 from gateway.errors import NotFound
-from gateway.model import BlockDelta, Record
 from gateway.ports import SessionHead
 from gateway.storage.sqlite import StorageUnusable, open_read_only
 from gateway.storage.sqlite import explain_error as trouble_of
@@ -23,7 +23,7 @@ class Segment(NamedTuple):
     spine: bytes
     words: bytes
 
-    def records(self) -> list[Record]:
+    def records(self) -> list[m.Record]:
         """In order; raises msgspec's errors if they cannot be read."""
         return sorted(decode_lines(self.spine) + decode_lines(self.words), key=lambda record: record.seq)
 
@@ -35,8 +35,8 @@ class Segment(NamedTuple):
     def is_parted(self) -> bool:
         """Whether words are with the words, and everything else is apart from them."""
         return (
-            all(type(record.event) is BlockDelta for record in decode_lines(self.words))
-            and not any(type(record.event) is BlockDelta for record in decode_lines(self.spine))
+            all(type(record.event) is m.BlockDelta for record in decode_lines(self.words))
+            and not any(type(record.event) is m.BlockDelta for record in decode_lines(self.spine))
         )
 
 
@@ -71,7 +71,7 @@ class LogFile:
             "SELECT last, model, spine, words FROM segments WHERE session = ? ORDER BY last", (ordinal,))
         return (Segment(*row) for row in rows.fetchall())
 
-    def records(self, session_id: str) -> list[Record]:
+    def records(self, session_id: str) -> list[m.Record]:
         """All that the session has; none if nobody knows it."""
         found = self.find(session_id)
         return [] if found is None else [r for segment in self.segments(found.ordinal) for r in segment.records()]

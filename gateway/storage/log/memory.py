@@ -4,8 +4,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import count
 
+import gateway.model as m
 from gateway.errors import GatewayError
-from gateway.model import BlockDelta, InputRequested, Record, SessionCreated, TurnEnded, TurnStarted
 from gateway.ports import OnCommit, OnTrouble, SessionHead
 from gateway.quotas import Quotas
 
@@ -21,7 +21,7 @@ class MemoryLog:
     def __init__(self, most_places: int = MAX_LOOKUP_IDS, tally: Quotas | None = None) -> None:
         self.on_commit: OnCommit = lambda records: None
         self.on_trouble: OnTrouble = lambda error: None
-        self._records: dict[str, list[Record]] = {}
+        self._records: dict[str, list[m.Record]] = {}
         self._heads: dict[str, SessionHead] = {}
         self._ordinals: dict[str | None, list[int]] = {None: []}
         self._by_ordinal: dict[int, SessionHead] = {}
@@ -38,27 +38,27 @@ class MemoryLog:
     def session_count(self) -> int:
         return len(self._records)
 
-    def append(self, record: Record) -> None:
+    def append(self, record: m.Record) -> None:
         records = self._records.get(record.session_id)
         if records is None:
             records = self._enrol(record)
         records.append(record)
-        if type(record.event) is not BlockDelta:
+        if type(record.event) is not m.BlockDelta:
             self._note(record)
         self.on_commit((record,))
 
-    def append_deltas(self, records: Sequence[Record]) -> None:
+    def append_deltas(self, records: Sequence[m.Record]) -> None:
         self._records[records[0].session_id].extend(records)
         self.on_commit(records)
 
-    def _note(self, record: Record) -> None:
+    def _note(self, record: m.Record) -> None:
         event = record.event
-        if isinstance(event, TurnStarted):
+        if isinstance(event, m.TurnStarted):
             self._in_turn[record.session_id] = None
             self._remember(record.turn_id or "", record.session_id)
-        elif isinstance(event, TurnEnded):
+        elif isinstance(event, m.TurnEnded):
             self._in_turn.pop(record.session_id, None)
-        elif isinstance(event, InputRequested):
+        elif isinstance(event, m.InputRequested):
             self._remember(event.request_id, record.session_id)
 
     def _remember(self, word: str, session_id: str) -> None:
@@ -66,8 +66,8 @@ class MemoryLog:
         if len(self._places) > self._most_places:
             del self._places[next(iter(self._places))]
 
-    def _enrol(self, record: Record) -> list[Record]:
-        owner = record.event.owner if isinstance(record.event, SessionCreated) else ""
+    def _enrol(self, record: m.Record) -> list[m.Record]:
+        owner = record.event.owner if isinstance(record.event, m.SessionCreated) else ""
         head = SessionHead(session_id=record.session_id, owner=owner, ordinal=next(self._count))
         self._heads[head.session_id] = self._by_ordinal[head.ordinal] = head
         self._tally.add(owner, sessions=1)
@@ -78,12 +78,12 @@ class MemoryLog:
     async def wait_stored(self, session_id: str, seq: int) -> None:
         """What was taken is safe already."""
 
-    async def read(self, session_id: str, after: int = 0, limit: int | None = None) -> Sequence[Record]:
+    async def read(self, session_id: str, after: int = 0, limit: int | None = None) -> Sequence[m.Record]:
         records = self._records.get(session_id, [])
         return records[after:] if limit is None else records[after:after + limit]
 
-    async def read_without_deltas(self, session_id: str) -> Sequence[Record]:
-        return [record for record in self._records.get(session_id, ()) if type(record.event) is not BlockDelta]
+    async def read_without_deltas(self, session_id: str) -> Sequence[m.Record]:
+        return [record for record in self._records.get(session_id, ()) if type(record.event) is not m.BlockDelta]
 
     async def sessions(
         self, owner: str | None, before: int | None = None, limit: int = 50, *, after: int | None = None,

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+import gateway.model as m
 from gateway.errors import GatewayError
-from gateway.model import MODEL_VERSION, Record, SessionCreated
 from gateway.ports import OnCommit, OnTrouble, SessionHead
 from gateway.quotas import Quotas
 from gateway.storage.sealing import UNSEALED, Seal
@@ -16,8 +16,8 @@ from gateway.storage.sqlite import Database, add_to_counter
 from .segments import is_in_turn_after, lookup_id_of, seal_records, split_deltas, unseal_records
 
 encode_lines = msgspec.json.Encoder().encode_lines
-decode_lines = msgspec.json.Decoder(Record).decode_lines
-Batch = dict[str, list[Record]]
+decode_lines = msgspec.json.Decoder(m.Record).decode_lines
+Batch = dict[str, list[m.Record]]
 """What waits to be written, by session."""
 
 SEGMENT = 512
@@ -63,18 +63,18 @@ class SqliteLog:
 
     # -- writing --------------------------------------------------------------------------------------------------
 
-    def append(self, record: Record) -> None:
+    def append(self, record: m.Record) -> None:
         records = self._pending.get(record.session_id)
         if records is not None:
             records.append(record)
             return
         self._pending[record.session_id] = [record]
-        if isinstance(record.event, SessionCreated):  # counted when it is taken: two at once do not share a place
+        if isinstance(record.event, m.SessionCreated):  # counted when it is taken: two at once do not share a place
             self._count += 1
             self._tally.add(record.event.owner, sessions=1)
         self._database.schedule_write()
 
-    def append_deltas(self, records: Sequence[Record]) -> None:
+    def append_deltas(self, records: Sequence[m.Record]) -> None:
         self.append(records[0])
         self._pending[records[0].session_id] += records[1:]
 
@@ -128,11 +128,11 @@ class SqliteLog:
 
     # -- reading --------------------------------------------------------------------------------------------------
 
-    async def read(self, session_id: str, after: int = 0, limit: int | None = None) -> Sequence[Record]:
+    async def read(self, session_id: str, after: int = 0, limit: int | None = None) -> Sequence[m.Record]:
         return await self._database.read(lambda file: _read(file, session_id, after, limit, self._seal))
 
-    async def read_without_deltas(self, session_id: str) -> Sequence[Record]:
-        def read(file: sqlite3.Connection) -> list[Record]:
+    async def read_without_deltas(self, session_id: str) -> Sequence[m.Record]:
+        def read(file: sqlite3.Connection) -> list[m.Record]:
             rows = file.execute(
                 "SELECT spine FROM segments WHERE session = (SELECT ordinal FROM sessions WHERE session_id = ?) "
                 "ORDER BY last", (session_id,),
@@ -200,7 +200,7 @@ class SegmentWriter:
                 spine, words = split_deltas(some)
                 lines, deltas = self._lines(spine), encode_lines(words)
                 sizes[owner] = sizes.get(owner, 0) + len(lines) + len(deltas)
-                segments.append((ordinal, some[-1].seq, MODEL_VERSION, lines, deltas))
+                segments.append((ordinal, some[-1].seq, m.MODEL_VERSION, lines, deltas))
                 places += [(word, ordinal) for record in spine if (word := lookup_id_of(record)) is not None]
         file.executemany("INSERT INTO segments VALUES (?, ?, ?, ?, ?)", segments)
         if places:
@@ -209,13 +209,13 @@ class SegmentWriter:
             add_to_counter(file, f"{BYTES_COUNTER}:{owner}", size)
         self.sizes = sizes
 
-    def _lines(self, spine: Sequence[Record]) -> bytes:
+    def _lines(self, spine: Sequence[m.Record]) -> bytes:
         return encode_lines(seal_records(spine, self._seal))
 
-    def _place(self, file: sqlite3.Connection, session_id: str, records: list[Record]) -> tuple[int, str] | None:
+    def _place(self, file: sqlite3.Connection, session_id: str, records: list[m.Record]) -> tuple[int, str] | None:
         """The number of the session and its owner; its row is brought up to date."""
         head, in_turn = records[-1].seq, is_in_turn_after(records)
-        if isinstance(created := records[0].event, SessionCreated):
+        if isinstance(created := records[0].event, m.SessionCreated):
             row = file.execute(
                 "INSERT INTO sessions (session_id, owner, head, in_turn) VALUES (?, ?, ?, ?) RETURNING ordinal, owner",
                 (session_id, created.owner, head, in_turn or 0),
@@ -266,12 +266,12 @@ def count_stored_bytes(file: sqlite3.Connection) -> None:
 
 def _read(
     file: sqlite3.Connection, session_id: str, after: int, limit: int | None, seal: Seal,
-) -> list[Record]:
+) -> list[m.Record]:
     rows = file.execute(
         "SELECT spine, words FROM segments WHERE session = (SELECT ordinal FROM sessions WHERE session_id = ?) "
         "AND last > ? ORDER BY last", (session_id, after),
     )
-    found: list[Record] = []
+    found: list[m.Record] = []
     for spine, words in rows:
         records = unseal_records(decode_lines(spine), seal)
         if words:
@@ -283,5 +283,5 @@ def _read(
     return found
 
 
-def _seq(record: Record) -> int:
+def _seq(record: m.Record) -> int:
     return record.seq

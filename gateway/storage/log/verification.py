@@ -8,15 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from gateway.model import (
-    MODEL_VERSION,
-    Grammar,
-    GrammarError,
-    Record,
-    SessionCreated,
-    TurnEnded,
-    TurnStarted,
-)
+import gateway.model as m
 from gateway.ports import SessionHead
 
 from .log_file import LogFile, Segment, open_log_file
@@ -105,15 +97,15 @@ class SessionCheck:
         self.problems: list[LogProblem] = []
         self.segments = self.records = 0
         self._head = head
-        self._grammar: Grammar | None = Grammar()
-        self._last: Record | None = None
+        self._grammar: m.Grammar | None = m.Grammar()
+        self._last: m.Record | None = None
         self._turn: str | None = None
         self._words: list[tuple[str, int]] = []
 
     def take(self, segment: Segment) -> None:
         self.segments += 1
-        if segment.model > MODEL_VERSION:
-            self._note(f"written by a newer Dragoman (model {segment.model}, not {MODEL_VERSION})", segment.last)
+        if segment.model > m.MODEL_VERSION:
+            self._note(f"written by a newer Dragoman (model {segment.model}, not {m.MODEL_VERSION})", segment.last)
         try:
             records = segment.records()
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -127,7 +119,7 @@ class SessionCheck:
         for record in records:
             self._take(record)
 
-    def _take(self, record: Record) -> None:
+    def _take(self, record: m.Record) -> None:
         before = self._last.seq if self._last else (0 if self.records == 0 and self._grammar else record.seq - 1)
         if record.seq != before + 1:
             self._note(f"follows record {before}", record.seq)
@@ -140,24 +132,24 @@ class SessionCheck:
         self._last = record
         self.records += 1
 
-    def _check_law(self, record: Record) -> None:
+    def _check_law(self, record: m.Record) -> None:
         """After the first event out of its place, the rest has nothing to be measured by."""
         if self._grammar is None:
             return
         try:
             self._grammar.check(record.event, record.scope_id)
-        except GrammarError as error:
+        except m.GrammarError as error:
             self._note(str(error), record.seq)
             self._grammar = None
 
-    def _remember(self, record: Record) -> None:
-        if isinstance(record.event, SessionCreated) and record.event.owner != self._head.owner:
+    def _remember(self, record: m.Record) -> None:
+        if isinstance(record.event, m.SessionCreated) and record.event.owner != self._head.owner:
             self._note(f"the owner is '{record.event.owner}', the list says '{self._head.owner}'", record.seq)
         if (word := lookup_id_of(record)) is not None:
             self._words.append((word, record.seq))
-        if isinstance(record.event, TurnStarted):
+        if isinstance(record.event, m.TurnStarted):
             self._turn = record.turn_id
-        elif isinstance(record.event, TurnEnded):
+        elif isinstance(record.event, m.TurnEnded):
             self._turn = None
 
     def end(self, words: set[str]) -> None:

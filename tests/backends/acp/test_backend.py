@@ -11,24 +11,9 @@ from typing import Any
 import pytest
 import structlog
 
+import gateway.model as m
 from gateway.backends.acp import AcpBackend
 from gateway.errors import BackendFailed, Interrupted, Overloaded, TimedOut, Unsupported
-from gateway.model import (
-    PRIVATE,
-    BlockEnded,
-    Compact,
-    DecidePermission,
-    FilePart,
-    HistoryEntry,
-    ImagePart,
-    Permission,
-    Role,
-    SendMessage,
-    Settings,
-    TextPart,
-    ToolReturned,
-    Withdraw,
-)
 from tests.support.backends.acp_turns import Turn, backend, call, played, printed, progress, text
 from tests.support.gateway_server import until
 
@@ -53,45 +38,45 @@ async def test_a_prompt_is_a_turn(tmp_path: Path) -> None:
 async def test_a_session_here_is_a_session_there(tmp_path: Path) -> None:
     async with backend(tmp_path) as made:
         mine: dict[str, Any] = {}
-        first = await played(made, SendMessage(content="one"), metadata=mine)
-        kept = mine[PRIVATE]["acp"]
-        await played(made, SendMessage(content="two"), metadata=mine)
-        assert mine[PRIVATE]["acp"] == kept
+        first = await played(made, m.SendMessage(content="one"), metadata=mine)
+        kept = mine[m.PRIVATE]["acp"]
+        await played(made, m.SendMessage(content="two"), metadata=mine)
+        assert mine[m.PRIVATE]["acp"] == kept
         yours: dict[str, Any] = {}
-        await played(made, SendMessage(content="one"), metadata=yours)
-        assert yours[PRIVATE]["acp"] != kept
+        await played(made, m.SendMessage(content="one"), metadata=yours)
+        assert yours[m.PRIVATE]["acp"] != kept
     assert json.loads(first.text) == [{"type": "text", "text": "one"}]
     assert (tmp_path / "work" / "sess_1").is_dir()
 
 
 async def test_what_the_agent_cannot_know_is_told_to_it(tmp_path: Path) -> None:
-    history = [HistoryEntry(role=Role.USER, content=words, seq=1, at=0) for words in ("My name is Ada.", "?")]
+    history = [m.HistoryEntry(role=m.Role.USER, content=words, seq=1, at=0) for words in ("My name is Ada.", "?")]
     async with backend(tmp_path) as made:
-        turn = await played(made, SendMessage(content="?"), history=history, settings=Settings(system="Be brief."))
+        turn = await played(made, m.SendMessage(content="?"), history=history, settings=m.Settings(system="Be brief."))
     texts = [block["text"] for block in json.loads(turn.text)]
     assert texts == ["Be brief.", "Earlier in this conversation:\n\nUser: My name is Ada.", "?"]
 
 
 async def test_pictures_and_files(tmp_path: Path) -> None:
-    picture = ImagePart(url="data:image/gif;base64,R0lGOD==")
-    file = FilePart(name="../../note.txt", url="data:text/plain,hello%20there")
+    picture = m.ImagePart(url="data:image/gif;base64,R0lGOD==")
+    file = m.FilePart(name="../../note.txt", url="data:text/plain,hello%20there")
     async with backend(tmp_path, "--images") as made:
-        turn = await played(made, SendMessage(content=(TextPart(text="see"), picture, file)))
+        turn = await played(made, m.SendMessage(content=(m.TextPart(text="see"), picture, file)))
         _, image, link = json.loads(turn.text)
     assert image == {"type": "image", "data": "R0lGOA==", "mimeType": "image/gif"}
     assert link["uri"] == (tmp_path / "work" / "sess_1" / "note.txt").as_uri()
     assert (tmp_path / "work" / "sess_1" / "note.txt").read_text() == "hello there"
     async with backend(tmp_path) as made:
         with pytest.raises(Unsupported, match="takes no pictures"):
-            await played(made, SendMessage(content=(picture,)))
+            await played(made, m.SendMessage(content=(picture,)))
 
 
 # -- permission -------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize(("answer", "told"), [
-    (DecidePermission(request_id="x", granted=True), {"outcome": "selected", "optionId": "yes"}),
-    (DecidePermission(request_id="x", granted=False), {"outcome": "selected", "optionId": "no"}),
-    (Withdraw(request_id="x"), {"outcome": "cancelled"}),
+    (m.DecidePermission(request_id="x", granted=True), {"outcome": "selected", "optionId": "yes"}),
+    (m.DecidePermission(request_id="x", granted=False), {"outcome": "selected", "optionId": "no"}),
+    (m.Withdraw(request_id="x"), {"outcome": "cancelled"}),
 ], ids=["granted", "denied", "withdrawn"])
 async def test_permission_is_asked_for_and_the_answer_picks_the_option(tmp_path: Path, answer: Any, told: Any) -> None:
     async with backend(tmp_path) as made:
@@ -105,7 +90,7 @@ async def test_a_call_that_is_not_begun_is_told_after_a_while(tmp_path: Path) ->
     async with backend(tmp_path) as made:
         turn = Turn(call("c1", rawInput={"path": "a"}), ["hang"])
         await interrupted(made, turn, "block.ended")
-    assert turn.all(BlockEnded)[0].call.input == {"path": "a"}
+    assert turn.all(m.BlockEnded)[0].call.input == {"path": "a"}
 
 
 async def test_permissions_wanted_together_are_asked_for_together(tmp_path: Path) -> None:
@@ -117,14 +102,14 @@ async def test_permissions_wanted_together_are_asked_for_together(tmp_path: Path
 
 
 @pytest.mark.parametrize(("settings", "headless", "option"), [
-    (Settings(tools={"execute": Permission.ALLOW}), False, "yes"),
-    (Settings(tools={"execute": Permission.DENY}), True, "no"),
-    (Settings(), True, "yes"),
+    (m.Settings(tools={"execute": m.Permission.ALLOW}), False, "yes"),
+    (m.Settings(tools={"execute": m.Permission.DENY}), True, "no"),
+    (m.Settings(), True, "yes"),
 ])
 async def test_what_is_settled_beforehand_is_not_asked(
-    tmp_path: Path, settings: Settings, headless: bool, option: str,
+    tmp_path: Path, settings: m.Settings, headless: bool, option: str,
 ) -> None:
-    command = SendMessage(content=json.dumps([["permission", LOOK]]), headless=headless)
+    command = m.SendMessage(content=json.dumps([["permission", LOOK]]), headless=headless)
     async with backend(tmp_path) as made:
         turn = await played(made, command, settings=settings)
     assert turn.asks == []
@@ -147,14 +132,14 @@ async def test_an_agent_that_dies_while_people_think_ends_the_turn(tmp_path: Pat
 async def test_a_turn_that_waited_when_the_server_stopped_is_over(tmp_path: Path) -> None:
     async with backend(tmp_path) as made:
         with pytest.raises(Interrupted, match="has stopped waiting"):
-            async for _ in made.resume(Turn(["pid"]), [DecidePermission(request_id="x", granted=True)]):
+            async for _ in made.resume(Turn(["pid"]), [m.DecidePermission(request_id="x", granted=True)]):
                 pass
 
 
 async def test_a_history_that_the_agent_keeps_is_not_compacted(tmp_path: Path) -> None:
     async with backend(tmp_path) as made:
         turn = Turn(["pid"])
-        turn.command = Compact()
+        turn.command = m.Compact()
         with pytest.raises(Unsupported, match="cannot be compacted"):
             async for _ in made.run(turn):
                 pass
@@ -209,19 +194,19 @@ async def test_an_interrupt_cancels_the_prompt_and_the_session_goes_on(tmp_path:
     async with backend(tmp_path, cancel_seconds=30) as made:
         mine: dict[str, Any] = {}
         await interrupted(made, Turn(["say", "one "], ["hang"], metadata=mine), "block.delta")
-        before = mine[PRIVATE]["acp"]
+        before = mine[m.PRIVATE]["acp"]
         turn = await played(made, ["say", "two"], metadata=mine)
-        assert (turn.text, mine[PRIVATE]["acp"]) == ("two", before)
+        assert (turn.text, mine[m.PRIVATE]["acp"]) == ("two", before)
 
 
 async def test_an_agent_that_does_not_hear_the_cancel_loses_its_session(tmp_path: Path) -> None:
     async with backend(tmp_path, cancel_seconds=0.2) as made:
         mine: dict[str, Any] = {}
         await interrupted(made, Turn(["say", "one "], ["deaf"], metadata=mine), "block.delta")
-        before = mine[PRIVATE]["acp"]
+        before = mine[m.PRIVATE]["acp"]
         turn = await played(made, ["say", "two"], metadata=mine)
         assert turn.text == "two"
-        assert mine[PRIVATE]["acp"] != before
+        assert mine[m.PRIVATE]["acp"] != before
 
 
 async def test_an_agent_that_storms_on_does_not_hold_up_others(tmp_path: Path) -> None:
@@ -245,9 +230,9 @@ async def test_an_agent_that_dies_fails_its_turn_and_is_started_anew(tmp_path: P
         with pytest.raises(BackendFailed, match=r"ended unexpectedly \(exit code 3\): panic: \*\*\* is wrong$"):
             async for said in made.run(turn):
                 turn.record(said)
-        before = mine[PRIVATE]["acp"]
+        before = mine[m.PRIVATE]["acp"]
         assert (await played(made, ["say", "am back"], metadata=mine)).text == "am back"
-        assert mine[PRIVATE]["acp"] != before
+        assert mine[m.PRIVATE]["acp"] != before
 
 
 async def test_a_session_is_loaded_where_the_agent_can(tmp_path: Path) -> None:
@@ -255,9 +240,9 @@ async def test_a_session_is_loaded_where_the_agent_can(tmp_path: Path) -> None:
         mine: dict[str, Any] = {}
         with pytest.raises(BackendFailed):
             await played(made, ["die", 1, ""], metadata=mine)
-        before = mine[PRIVATE]["acp"]
+        before = mine[m.PRIVATE]["acp"]
         turn = await played(made, ["say", "am back"], metadata=mine)
-        assert (turn.text, mine[PRIVATE]["acp"]) == ("am back", before)
+        assert (turn.text, mine[m.PRIVATE]["acp"]) == ("am back", before)
 
 
 async def test_an_agent_is_not_started_over_and_over(tmp_path: Path) -> None:
@@ -350,4 +335,4 @@ async def test_standard_error_goes_to_the_journal(tmp_path: Path) -> None:
 async def test_what_a_call_left_open_is_closed(tmp_path: Path) -> None:
     async with backend(tmp_path) as made:
         turn = await played(made, call("c1"), call("c2", status="in_progress"))
-    assert [event.is_error for event in turn.all(ToolReturned)] == [True, True]
+    assert [event.is_error for event in turn.all(m.ToolReturned)] == [True, True]

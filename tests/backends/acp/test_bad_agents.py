@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import structlog
 
+import gateway.model as m
 from gateway.errors import BackendFailed, TimedOut
-from gateway.model import BlockEnded, FaultCode, StopReason, ToolReturned
 from tests.support.backends.acp_turns import AGENT, backend, call, played, progress, text
 from tests.support.dialects.aap.client import Client as Aap
 from tests.support.gateway_server import serving
@@ -19,7 +19,7 @@ async def test_an_agent_that_hangs_before_its_first_word(tmp_path: Path) -> None
     async with backend(tmp_path, "--mute", start_seconds=0.3) as made:
         with pytest.raises(TimedOut, match="did not answer initialize") as caught:
             await played(made, ["say", "hello"])
-    assert caught.value.fault.code is FaultCode.TIMEOUT
+    assert caught.value.fault.code is m.FaultCode.TIMEOUT
 
 
 async def test_an_agent_that_hangs_in_the_middle_is_ended_by_the_limit(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ async def test_an_agent_that_hangs_in_the_middle_is_ended_by_the_limit(tmp_path:
         assert (heard.text, heard.stop) == ("So far", "error")
         ended = (await served.gateway.sessions.get("", session)).ended
         assert ended is not None and ended.fault is not None
-        assert (ended.stop_reason, ended.fault.code) == (StopReason.TIMEOUT, FaultCode.TIMEOUT)
+        assert (ended.stop_reason, ended.fault.code) == (m.StopReason.TIMEOUT, m.FaultCode.TIMEOUT)
         assert (await aap.turn(session, json.dumps([text("Again.")]))).text == "Again."
 
 
@@ -58,7 +58,7 @@ async def test_a_reason_nobody_knows_is_an_end_and_a_line_in_the_journal(tmp_pat
     with structlog.testing.capture_logs() as lines:
         async with backend(tmp_path) as made:
             turn = await played(made, ["say", "All."], ["stop", "moonrise"])
-    assert (turn.text, turn.stops) == ("All.", [StopReason.END_TURN])
+    assert (turn.text, turn.stops) == ("All.", [m.StopReason.END_TURN])
     assert [line["reason"] for line in lines if "unknown" in line["event"]] == ["moonrise"]
 
 
@@ -66,15 +66,15 @@ async def test_a_call_without_an_input_and_one_whose_input_is_no_object(tmp_path
     async with backend(tmp_path) as made:
         turn = await played(made, call("a", status="in_progress"), call("b", rawInput="words", status="in_progress"),
                             progress("a", status="completed"), progress("b", status="completed"))
-    assert [event.call.input for event in turn.all(BlockEnded)] == [{}, {"input": "words"}]
+    assert [event.call.input for event in turn.all(m.BlockEnded)] == [{}, {"input": "words"}]
 
 
 async def test_two_calls_with_one_id_are_two_if_the_first_has_come_back(tmp_path: Path) -> None:
     async with backend(tmp_path) as made:
         turn = await played(made, call("a", status="completed", rawInput={"n": 1}, rawOutput="one"),
                             call("a", status="completed", rawInput={"n": 2}, rawOutput="two"))
-    assert [event.call.input for event in turn.all(BlockEnded)] == [{"n": 1}, {"n": 2}]
-    assert len({event.call_id for event in turn.all(ToolReturned)}) == 2 and turn.results == ["one", "two"]
+    assert [event.call.input for event in turn.all(m.BlockEnded)] == [{"n": 1}, {"n": 2}]
+    assert len({event.call_id for event in turn.all(m.ToolReturned)}) == 2 and turn.results == ["one", "two"]
 
 
 async def test_half_a_message_before_the_end(tmp_path: Path) -> None:

@@ -6,25 +6,11 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gateway.model as m
 from gateway.backends.acp.backend import option_for
 from gateway.backends.acp.decoder import AcpDecoder, tool_call_content
 from gateway.backends.acp.wire import PermissionOption, PromptResult, SessionUpdate
 from gateway.ids import make_mint
-from gateway.model import (
-    BlockEnded,
-    ImagePart,
-    MessageEnded,
-    Outcome,
-    Role,
-    SendMessage,
-    SessionUpdated,
-    StopReason,
-    TextPart,
-    ToolOutput,
-    ToolReturned,
-    TurnEnded,
-    text_of,
-)
 from tests.support.backends.acp_turns import call, printed, progress, text
 from tests.support.backends.turn_driver import FakeTurn
 
@@ -33,10 +19,10 @@ END = PromptResult()
 
 def heard(*told: Any, end: PromptResult = END) -> FakeTurn:
     """The updates heard by one hearing, held to the grammar."""
-    turn, hearing = FakeTurn(SendMessage(content="x")), AcpDecoder(make_mint(""))
+    turn, hearing = FakeTurn(m.SendMessage(content="x")), AcpDecoder(make_mint(""))
     for said in (*hearing.begin(), *(s for step in told for s in hearing.feed(updated(step))), *hearing.end(end)):
         turn.record(said)  # type: ignore[arg-type]
-    turn.record(TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN))
+    turn.record(m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN))
     return turn
 
 
@@ -45,7 +31,7 @@ def updated(step: list[Any]) -> SessionUpdate:
 
 
 def blocks(turn: FakeTurn) -> list[tuple[str, str]]:
-    return [(event.kind.value, event.text or "") for event in turn.all(BlockEnded)]
+    return [(event.kind.value, event.text or "") for event in turn.all(m.BlockEnded)]
 
 
 def test_words_of_one_kind_are_one_block() -> None:
@@ -62,7 +48,7 @@ def test_pictures_links_and_resources_in_a_message() -> None:
         ["update", {**chunk, "content": {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}}],
         ["update", {**chunk, "content": "no block"}],
     )
-    assert turn.all(BlockEnded)[0].image.url == "data:image/png;base64,AAAA"
+    assert turn.all(m.BlockEnded)[0].image.url == "data:image/png;base64,AAAA"
     assert turn.text == "[notes](file:///n) inside"
 
 
@@ -72,23 +58,23 @@ def test_a_plan_is_a_data_block_and_a_title_the_sessions() -> None:
             {"content": "Look", "priority": "high", "status": "completed"}, {"content": "Leap", "status": "pending"},
         ]}], ["update", {"sessionUpdate": "session_info_update", "title": "A walk"}],
     )
-    data = turn.all(BlockEnded)[1].data
+    data = turn.all(m.BlockEnded)[1].data
     assert data.type == "plan_status"
     assert [step["title"] for step in data.content["steps"]] == ["Look", "Leap"]
     assert [step["status"] for step in data.content["steps"]] == ["completed", "pending"]
-    assert [event.title for event in turn.all(SessionUpdated)] == ["A walk"]
+    assert [event.title for event in turn.all(m.SessionUpdated)] == ["A walk"]
 
 
 def test_a_call_is_told_when_its_input_is_whole() -> None:
     early = heard(call("c", rawInput={"path": "a"}), text("meanwhile"), progress("c", status="completed"))
-    assert [event.call.permission for event in early.all(BlockEnded) if event.call] == ["allow"]
+    assert [event.call.permission for event in early.all(m.BlockEnded) if event.call] == ["allow"]
     assert [kind for kind, _ in blocks(early)] == ["tool_use", "text"]
     late = heard(call("c"), text("meanwhile"), progress("c", rawInput={"path": "a"}), progress("c", status="failed"))
     assert [kind for kind, _ in blocks(late)] == ["text", "tool_use"]
     for turn in (early, late):
-        made = next(event.call for event in turn.all(BlockEnded) if event.call)
+        made = next(event.call for event in turn.all(m.BlockEnded) if event.call)
         assert (made.name, made.display_name, made.input) == ("read", "Look", {"path": "a"})
-    assert [event.is_error for event in late.all(ToolReturned)] == [True]
+    assert [event.is_error for event in late.all(m.ToolReturned)] == [True]
 
 
 def test_a_call_that_wants_permission_says_so_even_beside_others() -> None:
@@ -108,7 +94,7 @@ def test_what_a_tool_prints_is_told_as_it_grows() -> None:
         call("c", status="in_progress", content=printed("one")), progress("c", content=printed("one", "two")),
         progress("c", content=printed("other")), progress("c", status="completed", content=printed("all of it")),
     )
-    assert [event.delta for event in turn.all(ToolOutput)] == ["one", "\ntwo"]
+    assert [event.delta for event in turn.all(m.ToolOutput)] == ["one", "\ntwo"]
     assert turn.results == ["all of it"]
 
 
@@ -119,7 +105,7 @@ def test_calls_side_by_side_come_back_one_by_one() -> None:
         text("b is done"), progress("a", status="completed", rawOutput={"found": 1}), text("a, too"),
     )
     assert turn.results == ["B", '{"found":1}']
-    assert [len(entry.content) for entry in turn.view.entries if entry.role is Role.ASSISTANT] == [2, 1, 1]
+    assert [len(entry.content) for entry in turn.view.entries if entry.role is m.Role.ASSISTANT] == [2, 1, 1]
 
 
 def test_a_call_that_comes_again_is_another_call() -> None:
@@ -137,7 +123,7 @@ def test_how_a_turn_ends() -> None:
         after_work = heard(call("c", status="completed"), end=PromptResult(stop_reason=word)).stops
         assert after_work == (["tool_use"] if reason == "end_turn" else ["tool_use", reason])
     spent = msgspec.convert({"usage": {"inputTokens": 5, "outputTokens": 2, "cachedReadTokens": 3}}, PromptResult)
-    assert heard(end=spent).all(MessageEnded)[0].usage.cache_read_tokens == 3
+    assert heard(end=spent).all(m.MessageEnded)[0].usage.cache_read_tokens == 3
 
 
 def test_results() -> None:
@@ -146,7 +132,7 @@ def test_results() -> None:
     assert tool_call_content([{**diff, "newText": "y" * 300_000}], None) == "/a was changed"
     picture = {"type": "content", "content": {"type": "image", "uri": "https://x/p.png", "mimeType": "image/png"}}
     assert tool_call_content([*printed("see"), picture], None) == (
-        TextPart(text="see"), ImagePart(url="https://x/p.png", media_type="image/png"))
+        m.TextPart(text="see"), m.ImagePart(url="https://x/p.png", media_type="image/png"))
     assert tool_call_content([{"type": "terminal", "terminalId": "t"}, 7, None], "raw") == "raw"
     assert tool_call_content("odd", None) == ""
 
@@ -194,12 +180,12 @@ def test_whatever_is_told_is_lawful_and_says_the_same(told: list[Any], stop: str
         said = "".join(chunk["content"]["text"] for chunk in chunks if chunk["sessionUpdate"] == kind)
         assert "".join(whole for of, whole in blocks(turn) if of == word) == said
     assert said_in(turn) == "".join(c["content"]["text"] for c in chunks if c["sessionUpdate"] == "agent_message_chunk")
-    assert [event.is_error for event in turn.all(ToolReturned)] == ends(told)
+    assert [event.is_error for event in turn.all(m.ToolReturned)] == ends(told)
 
 
 def said_in(turn: FakeTurn) -> str:
     """What a reader of the history finds."""
-    return "".join(text_of(entry.content) for entry in turn.view.entries if entry.role is Role.ASSISTANT)
+    return "".join(m.text_of(entry.content) for entry in turn.view.entries if entry.role is m.Role.ASSISTANT)
 
 
 def ends(told: list[Any]) -> list[bool]:

@@ -12,8 +12,8 @@ import pytest
 from acp import connect_to_agent, schema, text_block
 from acp.meta import CLIENT_METHODS
 
+import gateway.model as m
 from gateway.backends.acp.wire import PROTOCOL_VERSION
-from gateway.model import PRIVATE, FilePart, ImagePart, SendMessage, Settings, TextPart
 from tests.backends.acp.test_backend import Turn, interrupted
 from tests.support.backends.acp_turns import AGENT, backend, call, played, printed, progress, text
 from tests.support.backends.official_models import validation_problems
@@ -149,13 +149,13 @@ ASKED: dict[str, Any] = {
 
 async def test_we_speak_the_protocol(tmp_path: Path) -> None:
     record, mine = tmp_path / "heard.jsonl", dict[str, Any]()
-    parts = (TextPart(text="see"), ImagePart(url="data:image/gif;base64,R0lGOD=="),
-             FilePart(name="note.txt", url="data:text/plain,hello"))
-    settings = Settings(system="Be brief.", mcp_servers=(
+    parts = (m.TextPart(text="see"), m.ImagePart(url="data:image/gif;base64,R0lGOD=="),
+             m.FilePart(name="note.txt", url="data:text/plain,hello"))
+    settings = m.Settings(system="Be brief.", mcp_servers=(
         {"name": "wiki", "url": "https://example.org/mcp", "headers": {"X-Key": "k"}},))
     flags = "--load", "--images", f"--record={record}"
     async with backend(tmp_path, *flags, auth_method="any") as made:
-        await played(made, SendMessage(content=parts), metadata=mine, settings=settings)
+        await played(made, m.SendMessage(content=parts), metadata=mine, settings=settings)
         await played(made, ["permission", LOOK], metadata=mine)
         reading = [["request", "fs/read_text_file", {"path": path}] for path in ("note.txt", "no")]
         await played(made, *reading, ["request", "fs/write_text_file", {"path": "b", "content": "x"}], metadata=mine)
@@ -172,5 +172,5 @@ async def test_we_speak_the_protocol(tmp_path: Path) -> None:
     assert [place for method in asked for line in asked[method] for place in unknown(line, ASKED[method])] == []
     shapes = (schema.RequestPermissionResponse, schema.ReadTextFileResponse, schema.Error, schema.WriteTextFileResponse)
     assert [unknown(line, shape) for line, shape in zip(answered, shapes, strict=True)] == [[]] * len(shapes)
-    assert mine[PRIVATE]["acp"]
+    assert mine[m.PRIVATE]["acp"]
 

@@ -11,8 +11,8 @@ import structlog
 from acp.meta import AGENT_METHODS
 from acp.schema import AgentCapabilities, CloseSessionRequest
 
+import gateway.model as m
 from gateway.backends.acp.wire import InitializeResult
-from gateway.model import PRIVATE
 from tests.backends.acp.test_served import steps
 from tests.backends.acp.test_session_deletion import PLAIN
 from tests.support.backends.acp_turns import AGENT, backend, played, text
@@ -32,7 +32,7 @@ async def test_an_agent_that_can_close_sessions_is_told(tmp_path: Path) -> None:
     record = tmp_path / "heard"
     async with backend(tmp_path, "--closes", f"--record={record}") as made:
         turn = await played(made, text("Hello."))
-        theirs = turn.metadata[PRIVATE]["acp"]
+        theirs = turn.metadata[m.PRIVATE]["acp"]
         await made.forget("sess_1")
         [closing] = [line for line in heard(record) if line.get("method") == AGENT_METHODS["session_close"]]
         assert CloseSessionRequest.model_validate(closing["params"]).session_id == theirs

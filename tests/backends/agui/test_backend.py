@@ -10,30 +10,8 @@ from ag_ui.core import Interrupt, RunFinishedCancelledOutcome, RunFinishedInterr
 from ag_ui.core import events as agui
 from aiohttp import web
 
+import gateway.model as m
 from gateway.errors import BackendFailed, GatewayError, Interrupted, RateLimited, TimedOut, Unsupported
-from gateway.model import (
-    PRIVATE,
-    AnswerQuestion,
-    BlockDelta,
-    ClientToolAsk,
-    Compact,
-    CustomEvent,
-    DecidePermission,
-    FilePart,
-    HistoryEntry,
-    ImagePart,
-    MessageEnded,
-    PermissionAsk,
-    QuestionAsk,
-    ReturnResult,
-    Role,
-    SendMessage,
-    Settings,
-    TextPart,
-    ThinkingPart,
-    ToolSpec,
-    Withdraw,
-)
 from tests.support.backends.agui_server import (
     END,
     START,
@@ -49,7 +27,7 @@ from tests.support.backends.agui_server import (
 )
 from tests.support.backends.turn_driver import play
 
-MINE = Settings(client_tools=(ToolSpec(name="mine", description="A tool.", parameters={"type": "object"}),))
+MINE = m.Settings(client_tools=(m.ToolSpec(name="mine", description="A tool.", parameters={"type": "object"}),))
 
 
 @pytest.fixture
@@ -67,9 +45,9 @@ async def test_a_run_is_a_turn(agent: Server) -> None:
     assert turn.text == "Let me look. Here."
     assert turn.results == ["found"]
     assert turn.stops == ["tool_use", "end_turn"]
-    [_, usage] = [event.usage for event in turn.all(MessageEnded)]
+    [_, usage] = [event.usage for event in turn.all(m.MessageEnded)]
     assert (usage.input_tokens, usage.cache_read_tokens, usage.output_tokens, usage.thinking_tokens) == (6, 4, 5, 2)
-    assert [len(entry.content) for entry in turn.view.entries if entry.role is Role.ASSISTANT] == [2, 1]
+    assert [len(entry.content) for entry in turn.view.entries if entry.role is m.Role.ASSISTANT] == [2, 1]
 
 
 async def test_every_byte_by_itself(agent: Server) -> None:
@@ -79,25 +57,25 @@ async def test_every_byte_by_itself(agent: Server) -> None:
         at_once, by_bytes = await played(made), await played(made)
     assert at_once.outline == by_bytes.outline
     assert at_once.results == by_bytes.results == ["é"]
-    assert [event.delta for event in at_once.all(BlockDelta)] == [event.delta for event in by_bytes.all(BlockDelta)]
+    assert [event.delta for event in at_once.all(m.BlockDelta)] == [event.delta for event in by_bytes.all(m.BlockDelta)]
     assert by_bytes.text == "grüß dich \U0001f600"
 
 
 async def test_the_agent_is_sent_the_whole_conversation(agent: Server) -> None:
     agent.play([START, *text("ok"), END])
     history = [
-        HistoryEntry(role=Role.SYSTEM, content="a summary", seq=1, at=0),
-        HistoryEntry(role=Role.USER, content="hi", seq=2, at=0, message_id="u1"),
-        HistoryEntry(role=Role.ASSISTANT, seq=3, at=0, message_id="a1", content=(
-            ThinkingPart(text="hm", signature="sig"), ThinkingPart(text="unsigned"), TextPart(text="hello"))),
-        HistoryEntry(role=Role.TOOL, content="failed", seq=4, at=0, call_id="c0", is_error=True),
-        HistoryEntry(role=Role.USER, seq=5, at=0, message_id="u2", content=(
-            TextPart(text="see"), ImagePart(url="data:image/png;base64,AAAA"), ImagePart(url="https://x/y.png"),
-            FilePart(name="a.pdf", url="https://x/a.pdf"), FilePart(name="b", file_id="f1"))),
+        m.HistoryEntry(role=m.Role.SYSTEM, content="a summary", seq=1, at=0),
+        m.HistoryEntry(role=m.Role.USER, content="hi", seq=2, at=0, message_id="u1"),
+        m.HistoryEntry(role=m.Role.ASSISTANT, seq=3, at=0, message_id="a1", content=(
+            m.ThinkingPart(text="hm", signature="sig"), m.ThinkingPart(text="unsigned"), m.TextPart(text="hello"))),
+        m.HistoryEntry(role=m.Role.TOOL, content="failed", seq=4, at=0, call_id="c0", is_error=True),
+        m.HistoryEntry(role=m.Role.USER, seq=5, at=0, message_id="u2", content=(
+            m.TextPart(text="see"), m.ImagePart(url="data:image/png;base64,AAAA"), m.ImagePart(url="https://x/y.png"),
+            m.FilePart(name="a.pdf", url="https://x/a.pdf"), m.FilePart(name="b", file_id="f1"))),
     ]
-    command = SendMessage(content="see", variables={"tz": "UTC", "n": 1}, output_schema={"type": "object"})
+    command = m.SendMessage(content="see", variables={"tz": "UTC", "n": 1}, output_schema={"type": "object"})
     async with backend(agent.url, key="k-secret", headers={"X-Team": "t"}, forward={"a": 1}) as made:
-        settings = Settings(system="Be brief.", client_tools=MINE.client_tools)
+        settings = m.Settings(system="Be brief.", client_tools=MINE.client_tools)
         await played(made, command, history=history, settings=settings)
     [asked] = agent.asked
     told = [message.model_dump(exclude_none=True, by_alias=True) for message in asked.messages]
@@ -117,9 +95,9 @@ async def test_the_agent_is_sent_the_whole_conversation(agent: Server) -> None:
 # -- the client's tools -----------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize(("answer", "told", "error"), [
-    (ReturnResult(request_id="x", content="sunny"), "sunny", None),
-    (ReturnResult(request_id="x", content="no", is_error=True), "no", "no"),
-    (Withdraw(request_id="x"), "Tool call cancelled", "Tool call cancelled"),
+    (m.ReturnResult(request_id="x", content="sunny"), "sunny", None),
+    (m.ReturnResult(request_id="x", content="no", is_error=True), "no", "no"),
+    (m.Withdraw(request_id="x"), "Tool call cancelled", "Tool call cancelled"),
 ])
 async def test_a_clients_tool_is_asked_for_and_its_result_is_sent_with_the_next_run(
     agent: Server, answer: Any, told: str, error: str | None,
@@ -132,7 +110,7 @@ async def test_a_clients_tool_is_asked_for_and_its_result_is_sent_with_the_next_
     async with backend(agent.url) as made:
         turn = await played(made, settings=MINE, answering=lambda ask, request_id: answer)
     [[ask]] = turn.asks
-    assert isinstance(ask, ClientToolAsk)
+    assert isinstance(ask, m.ClientToolAsk)
     assert (ask.call.call_id, ask.call.input) == ("c1", {"city": "Rome"})
     assert turn.text == "Wait. Done."
     first, second = agent.asked
@@ -169,7 +147,7 @@ async def test_a_turn_that_waited_when_the_server_stopped_goes_on(agent: Server)
     after = Turn("pay", metadata=kept, settings=MINE, history=before.view.entries)
     after.asked = Stopped.asked
     after.grammar = before.grammar
-    answers = [ReturnResult(request_id="a", content="sunny"), DecidePermission(request_id="b", granted=True)]
+    answers = [m.ReturnResult(request_id="a", content="sunny"), m.DecidePermission(request_id="b", granted=True)]
     async with backend(agent.url) as made:
         async for said in made.resume(after, answers):
             after.record(said)
@@ -196,11 +174,11 @@ async def test_an_interrupt_about_a_call_asks_for_permission(agent: Server, gran
         [START, *call("c1", "pay", '{"sum":7}'), interrupted("i1", tool_call_id="c1", message="Pay 7?")],
         [START, *([result("c1", "paid")] if granted else []), *text("Well.", "m2"), END],
     )
-    answer = DecidePermission(request_id="x", granted=granted, reason=None if granted else "too dear")
+    answer = m.DecidePermission(request_id="x", granted=granted, reason=None if granted else "too dear")
     async with backend(agent.url) as made:
         turn = await played(made, answering=lambda ask, request_id: answer)
     [[ask]] = turn.asks
-    assert isinstance(ask, PermissionAsk)
+    assert isinstance(ask, m.PermissionAsk)
     assert (ask.call.name, ask.description) == ("pay", "Pay 7?")
     assert turn.results == results
     assert turn.stops == ["tool_use", "end_turn"]
@@ -209,31 +187,31 @@ async def test_an_interrupt_about_a_call_asks_for_permission(agent: Server, gran
 
 
 @pytest.mark.parametrize(("schema", "answer", "payload"), [
-    (None, AnswerQuestion(request_id="x", custom={"0": "blue"}), "blue"),
+    (None, m.AnswerQuestion(request_id="x", custom={"0": "blue"}), "blue"),
     ({"type": "object", "properties": {"colour": {"enum": ["red", "blue"]}}},
-     AnswerQuestion(request_id="x", selections={"0": (1,)}), {"colour": "blue"}),
-    ({"type": "boolean"}, AnswerQuestion(request_id="x", selections={"0": (0,)}), True),
+     m.AnswerQuestion(request_id="x", selections={"0": (1,)}), {"colour": "blue"}),
+    ({"type": "boolean"}, m.AnswerQuestion(request_id="x", selections={"0": (0,)}), True),
     ({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
-     AnswerQuestion(request_id="x", custom={"0": "7"}), {"n": 7}),
-    (None, ReturnResult(request_id="x", content="words"), "words"),
-    (None, Withdraw(request_id="x"), None),
+     m.AnswerQuestion(request_id="x", custom={"0": "7"}), {"n": 7}),
+    (None, m.ReturnResult(request_id="x", content="words"), "words"),
+    (None, m.Withdraw(request_id="x"), None),
 ])
 async def test_another_interrupt_is_a_question(agent: Server, schema: Any, answer: Any, payload: Any) -> None:
     agent.play([START, interrupted("i1", message="Which?", response_schema=schema)], [START, *text("So be it."), END])
     async with backend(agent.url) as made:
         turn = await played(made, answering=lambda ask, request_id: answer)
     [[ask]] = turn.asks
-    assert isinstance(ask, QuestionAsk)
+    assert isinstance(ask, m.QuestionAsk)
     assert ask.questions[0].question == "Which?"
     [resumed] = agent.asked[1].resume or ()
     assert (resumed.interrupt_id, resumed.payload) == ("i1", payload)
-    assert resumed.status == ("cancelled" if isinstance(answer, Withdraw) else "resolved")
+    assert resumed.status == ("cancelled" if isinstance(answer, m.Withdraw) else "resolved")
 
 
 # -- what is remembered -----------------------------------------------------------------------------------------------
 
 async def test_state_and_ids_are_carried_along(agent: Server) -> None:
-    kept: dict[str, Any] = {"colour": "red", PRIVATE: {"other": 1}}
+    kept: dict[str, Any] = {"colour": "red", m.PRIVATE: {"other": 1}}
     agent.play(
         [START, agui.StateSnapshotEvent(snapshot={"n": 1, "list": []}), *text("one"),
          agui.StateDeltaEvent(delta=[{"op": "add", "path": "/list/-", "value": "x"}]), END],  # type: ignore[list-item]
@@ -244,11 +222,11 @@ async def test_state_and_ids_are_carried_along(agent: Server) -> None:
         second = await played(made, metadata=kept, history=first.view.entries)
         await played(made, metadata=kept)
     assert kept["colour"] == "red"
-    assert kept[PRIVATE]["other"] == 1
+    assert kept[m.PRIVATE]["other"] == 1
     assert [asked.state for asked in agent.asked] == [{}, {"n": 1, "list": ["x"]}, {"n": 1, "list": ["x"]}]
     assert agent.asked[1].messages[0].id == "m1"
     assert [asked.thread_id for asked in agent.asked] == ["sess_1", "sess_1", "theirs"]
-    assert [event.topic for event in first.all(CustomEvent)] == ["agui.state", "agui.state"]
+    assert [event.topic for event in first.all(m.CustomEvent)] == ["agui.state", "agui.state"]
     assert second.text == "two"
     async with backend(agent.url.replace("127.0.0.1", "localhost")) as elsewhere:
         agent.play([START, END])
@@ -261,7 +239,7 @@ async def test_state_without_measure_is_not_remembered(agent: Server) -> None:
     agent.play([START, agui.StateSnapshotEvent(snapshot="x" * 2_000_000), END])
     async with backend(agent.url) as made:
         await played(made, metadata=kept)
-    assert "state" not in kept[PRIVATE]["agui"]
+    assert "state" not in kept[m.PRIVATE]["agui"]
 
 
 # -- what breaks ------------------------------------------------------------------------------------------------------
@@ -311,6 +289,6 @@ async def test_an_interrupted_turn_hangs_up(agent: Server) -> None:
 async def test_a_conversation_is_not_compacted_from_here(agent: Server) -> None:
     async with backend(agent.url) as made:
         turn = Turn()
-        turn.command = Compact()
+        turn.command = m.Compact()
         with pytest.raises(Unsupported, match="cannot be compacted"):
             await play(made, turn)

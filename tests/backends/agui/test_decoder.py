@@ -9,26 +9,11 @@ from ag_ui.core import events as agui
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gateway.model as m
 from gateway.backends.agui.decoder import AguiDecoder
 from gateway.backends.agui.wire import decode_event
 from gateway.client import SseDecoder
 from gateway.ids import make_mint
-from gateway.model import (
-    ROOT,
-    BlockDelta,
-    BlockEnded,
-    CustomEvent,
-    ImagePart,
-    NoticePosted,
-    Outcome,
-    ScopeOpened,
-    ScopeStatusChanged,
-    SendMessage,
-    StopReason,
-    TextPart,
-    ToolReturned,
-    TurnEnded,
-)
 from gateway.ports import ScopedEvent
 from tests.support.backends.agui_server import END, START, call, encoded, result, text
 from tests.support.backends.turn_driver import FakeTurn
@@ -38,19 +23,19 @@ MINE = frozenset({"mine"})
 
 def heard(*events: Any, pieces: list[bytes] | None = None) -> FakeTurn:
     """The events as a run, held to the grammar; what is open at its end is left."""
-    turn, hearing, decoder = FakeTurn(SendMessage(content="x")), AguiDecoder(make_mint(""), MINE), SseDecoder()
+    turn, hearing, decoder = FakeTurn(m.SendMessage(content="x")), AguiDecoder(make_mint(""), MINE), SseDecoder()
     said = hearing.start()
     for piece in pieces if pieces is not None else [encoded(START, *events, END)]:
         said += [one for event in decoder.feed(piece) for one in hearing.feed(decode_event(event.data))]
     for one in (*said, *hearing.finish(), *hearing.leave(()), *hearing.end_scopes()):
-        event, scope_id = (one.event, one.scope_id) if isinstance(one, ScopedEvent) else (one, ROOT)
+        event, scope_id = (one.event, one.scope_id) if isinstance(one, ScopedEvent) else (one, m.ROOT)
         turn.record(event, scope_id)
-    turn.record(TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN))
+    turn.record(m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN))
     return turn
 
 
 def blocks(turn: FakeTurn) -> list[tuple[str, Any]]:
-    return [(event.kind.value, event.call.input if event.call else event.text) for event in turn.all(BlockEnded)]
+    return [(event.kind.value, event.call.input if event.call else event.text) for event in turn.all(m.BlockEnded)]
 
 
 def test_a_cut_anywhere_changes_nothing() -> None:
@@ -89,7 +74,7 @@ def test_thoughts_may_be_signed_after_their_end() -> None:
         agui.ReasoningEndEvent(message_id="r"), agui.ReasoningMessageChunkEvent(message_id="r2", delta="ah"),
         *text("So."),
     )
-    signed = [(event.text, event.signature) for event in turn.all(BlockEnded)]
+    signed = [(event.text, event.signature) for event in turn.all(m.BlockEnded)]
     assert signed == [("hm", "sig"), ("ah", None), ("So.", None)]
 
 
@@ -133,7 +118,7 @@ def test_broken_calls_do_no_harm() -> None:
         agui.ToolCallEndEvent(tool_call_id="nobody"), result("nobody", "x"), *call("list", "t", "[1]"),
         agui.ToolCallStartEvent(tool_call_id="open", tool_call_name="t"),
     )
-    assert [event.torn for event in turn.all(BlockEnded)] == [True, True, False]
+    assert [event.torn for event in turn.all(m.BlockEnded)] == [True, True, False]
     assert turn.results == [""]
 
 
@@ -144,8 +129,8 @@ def test_results_with_pictures() -> None:
         {"type": "image", "source": {"type": "url", "value": "https://x"}},
     ]
     turn = heard(*call("c", "t"), result("c", parts))
-    assert turn.all(ToolReturned)[0].content == (
-        TextPart(text="see"), ImagePart(url="data:image/png;base64,AA", media_type="image/png"), ImagePart(url="https://x"))
+    assert turn.all(m.ToolReturned)[0].content == (
+        m.TextPart(text="see"), m.ImagePart(url="data:image/png;base64,AA", media_type="image/png"), m.ImagePart(url="https://x"))
 
 
 def test_what_was_not_heard_is_said_from_the_whole_conversation() -> None:
@@ -175,11 +160,11 @@ def test_state_steps_activities_and_other_events() -> None:
             {"op": "add", "path": "/steps/-", "value": "look"}]}),
         'data: {"type": "SOMETHING_NEW", "field": 1}\n\n',
     )
-    assert [(event.topic, event.payload) for event in turn.all(CustomEvent)] == [
+    assert [(event.topic, event.payload) for event in turn.all(m.CustomEvent)] == [
         ("agui.state", {"snapshot": {"a": 1}}), ("agui.step", {"name": "s", "status": "started"}),
         ("agui.step", {"name": "s", "status": "finished"}), ("mood", {"value": "good"}), ("card", {"x": 1}),
         ("agui.raw", {"event": [1], "source": None})]
-    assert [(event.data.type, event.data.content) for event in turn.all(BlockEnded)] == [
+    assert [(event.data.type, event.data.content) for event in turn.all(m.BlockEnded)] == [
         ("plan", {"steps": []}), ("plan", {"steps": ["look"]})]
 
 
@@ -187,7 +172,7 @@ def test_an_activity_while_a_call_is_written_is_told_beside_it() -> None:
     start, arguments, end = call("c", "t", "{}")
     turn = heard(start, agui.ActivitySnapshotEvent(message_id="p", activity_type="PLAN", content={}), arguments, end)
     assert blocks(turn) == [("tool_use", {})]
-    assert [event.topic for event in turn.all(CustomEvent)] == ["plan"]
+    assert [event.topic for event in turn.all(m.CustomEvent)] == ["plan"]
 
 
 def test_sub_agents_have_scopes() -> None:
@@ -204,11 +189,11 @@ def test_sub_agents_have_scopes() -> None:
         *by("s3", *text("Unannounced.", "m5")), result("c", "done"), *text("All said.", "m4"),
     )
     assert turn.text == "Meanwhile. All said."
-    opened = [(record.scope_id, record.event) for record in turn.records if isinstance(record.event, ScopeOpened)]
+    opened = [(record.scope_id, record.event) for record in turn.records if isinstance(record.event, m.ScopeOpened)]
     assert [(event.parent, event.agent, event.call_id) for _, event in opened] == [
         ("root", "scout", "c"), (opened[0][0], "helper", None), ("root", None, None)]
-    assert [event.stop_reason for event in turn.all(ScopeStatusChanged)] == ["error", "end_turn", "end_turn"]
-    assert [event.title for event in turn.all(NoticePosted)] == ["lost"]
+    assert [event.stop_reason for event in turn.all(m.ScopeStatusChanged)] == ["error", "end_turn", "end_turn"]
+    assert [event.title for event in turn.all(m.NoticePosted)] == ["lost"]
 
 
 def test_what_a_run_waits_for() -> None:
@@ -301,12 +286,12 @@ def walks(draw: Any) -> Walk:
 @given(walks())
 def test_whatever_is_told_is_lawful_and_says_the_same(walk: Walk) -> None:
     turn = heard(*walk.events)
-    told = "".join(event.text or "" for event in turn.all(BlockEnded))
+    told = "".join(event.text or "" for event in turn.all(m.BlockEnded))
     pieces = re.findall(r"([abxy])(\d+;)", told)
     for name, said in walk.said.items():
         assert [f"{one}{number}" for one, number in pieces if one == name] == said
-    assert "".join(event.delta for event in turn.all(BlockDelta) if event.kind in ("text", "thinking")) == told
+    assert "".join(event.delta for event in turn.all(m.BlockDelta) if event.kind in ("text", "thinking")) == told
     assert len(pieces) == sum(map(len, walk.said.values()))
-    calls = {event.call.call_id: event.call.input for event in turn.all(BlockEnded) if event.call}
+    calls = {event.call.call_id: event.call.input for event in turn.all(m.BlockEnded) if event.call}
     assert calls == walk.inputs
-    assert {event.call_id: event.content for event in turn.all(ToolReturned)} == walk.results
+    assert {event.call_id: event.content for event in turn.all(m.ToolReturned)} == walk.results

@@ -10,22 +10,9 @@ from ag_ui.core import Interrupt as Named
 from ag_ui.core import RunFinishedInterruptOutcome, RunFinishedSuccessOutcome
 from ag_ui.core import events as agui
 
+import gateway.model as m
 from gateway.backends.agui.langgraph import choices_of, question_text
 from gateway.backends.agui.wire import RunInterrupt
-from gateway.model import (
-    AnswerQuestion,
-    AnyAsk,
-    BlockEnded,
-    CustomEvent,
-    DecidePermission,
-    HistoryEntry,
-    PermissionAsk,
-    QuestionAsk,
-    ReturnResult,
-    Role,
-    ScopeOpened,
-    Withdraw,
-)
 from tests.support.backends.agui_server import (
     END,
     START,
@@ -40,7 +27,7 @@ from tests.support.backends.agui_server import (
 )
 from tests.support.backends.turn_driver import play
 
-ROME = AnswerQuestion(request_id="x", custom={"0": "Rome"})
+ROME = m.AnswerQuestion(request_id="x", custom={"0": "Rome"})
 
 
 @pytest.fixture
@@ -67,8 +54,8 @@ def commands(agent: Server) -> list[Any]:
     return [asked.forwarded_props for asked in agent.asked]
 
 
-def question(ask: AnyAsk) -> str:
-    assert isinstance(ask, QuestionAsk)
+def question(ask: m.AnyAsk) -> str:
+    assert isinstance(ask, m.QuestionAsk)
     return ask.questions[0].question
 
 
@@ -82,12 +69,12 @@ async def test_a_run_that_announced_an_interrupt_is_asked_about_and_resumed(agen
     assert turn.text == "Rome it is."
     assert commands(agent) == [{"a": 1}, {"a": 1, "command": {"resume": "Rome"}}]
     assert [asked.resume for asked in agent.asked] == [None, None]
-    assert turn.all(CustomEvent) == []
+    assert turn.all(m.CustomEvent) == []
 
 
 @pytest.mark.parametrize(("answer", "returned"), [
-    (ROME, "Rome"), (ReturnResult(request_id="x", content="words"), "words"),
-    (Withdraw(request_id="x"), {"__agui_cancelled__": True, "interrupt_id": "i1"}),
+    (ROME, "Rome"), (m.ReturnResult(request_id="x", content="words"), "words"),
+    (m.Withdraw(request_id="x"), {"__agui_cancelled__": True, "interrupt_id": "i1"}),
 ])
 async def test_what_interrupt_returns_in_the_graph(agent: Server, answer: Any, returned: Any) -> None:
     agent.play([START, announced("Which?"), END], [START, END])
@@ -100,7 +87,7 @@ async def test_several_interrupts_are_answered_by_their_ids(agent: Server) -> No
     agent.play([START, announced({"question": "A?"}, "ia"), announced({"question": "B?"}, "ib"), END], [START, END])
     answers = {"A?": "one", "B?": "two"}
     async with backend(agent.url) as made:
-        turn = await played(made, answering=lambda ask, request_id: AnswerQuestion(
+        turn = await played(made, answering=lambda ask, request_id: m.AnswerQuestion(
             request_id=request_id, custom={"0": answers[question(ask)]}))
     assert [len(asks) for asks in turn.asks] == [2]
     assert commands(agent)[1] == {"command": {"resume": {"ia": "one", "ib": "two"}}}
@@ -110,7 +97,7 @@ async def test_interrupts_without_ids_are_asked_about_one_by_one(agent: Server) 
     agent.play(
         [START, announced("A?", None), announced("B?", None), END], [START, announced("B?", None), END], [START, END])
     async with backend(agent.url) as made:
-        turn = await played(made, answering=lambda ask, request_id: AnswerQuestion(
+        turn = await played(made, answering=lambda ask, request_id: m.AnswerQuestion(
             request_id=request_id, custom={"0": question(ask).lower()}))
     assert [[question(ask) for ask in asks] for asks in turn.asks] == [["A?"], ["B?"]]
     assert commands(agent)[1:] == [{"command": {"resume": "a?"}}, {"command": {"resume": "b?"}}]
@@ -140,7 +127,9 @@ async def test_a_run_that_says_it_succeeded_waits_for_nothing(agent: Server) -> 
     async with backend(agent.url) as made:
         turn = await played(made)
     assert turn.asks == []
-    assert [(event.topic, event.payload) for event in turn.all(CustomEvent)] == [("on_interrupt", {"value": "Which?"})]
+    assert [(event.topic, event.payload) for event in turn.all(m.CustomEvent)] == [
+        ("on_interrupt", {"value": "Which?"})
+    ]
 
 
 async def test_an_interrupt_of_a_sub_agent_that_has_ended_opens_no_scope(agent: Server) -> None:
@@ -148,7 +137,7 @@ async def test_an_interrupt_of_a_sub_agent_that_has_ended_opens_no_scope(agent: 
     async with backend(agent.url) as made:
         turn = await played(made, answering=lambda ask, request_id: ROME)
     assert len(turn.asks) == 1
-    assert turn.all(ScopeOpened) == []
+    assert turn.all(m.ScopeOpened) == []
 
 
 async def test_a_tool_that_asks_comes_back_in_the_next_run(agent: Server) -> None:
@@ -159,7 +148,7 @@ async def test_a_tool_that_asks_comes_back_in_the_next_run(agent: Server) -> Non
     async with backend(agent.url) as made:
         turn = await played(made, answering=lambda ask, request_id: ROME)
     assert turn.results == ["go on"]
-    assert [event.call.call_id for event in turn.all(BlockEnded) if event.call] == ["c1"]
+    assert [event.call.call_id for event in turn.all(m.BlockEnded) if event.call] == ["c1"]
 
 
 async def test_a_turn_that_waited_when_the_server_stopped_goes_on(agent: Server) -> None:
@@ -201,10 +190,10 @@ async def test_calls_that_must_be_reviewed_are_permissions(agent: Server, by_out
     ends = [named(("i1", REVIEW))] if by_outcome else [announced(REVIEW), END]
     agent.play([START, *calls, *ends], [START, result("c1", "sent"), *text("Well.", "m2"), END])
     async with backend(agent.url) as made:
-        turn = await played(made, answering=lambda ask, request_id: DecidePermission(
+        turn = await played(made, answering=lambda ask, request_id: m.DecidePermission(
             request_id=request_id, granted=ask.call.input == {"to": "ann"}, reason="not him"))
     [asks] = turn.asks
-    told = [(ask.call.call_id, ask.description) for ask in asks if isinstance(ask, PermissionAsk)]
+    told = [(ask.call.call_id, ask.description) for ask in asks if isinstance(ask, m.PermissionAsk)]
     assert told == [("c2", "Mail to bob?"), ("c1", "Mail to ann?")]
     payload = {"decisions": [{"type": "reject", "message": "not him"}, {"type": "approve"}]}
     if by_outcome:
@@ -215,11 +204,11 @@ async def test_calls_that_must_be_reviewed_are_permissions(agent: Server, by_out
 
 
 @pytest.mark.parametrize(("answer", "decision"), [
-    (AnswerQuestion(request_id="x", selections={"0": (0,)}), {"type": "approve"}),
-    (AnswerQuestion(request_id="x", selections={"0": (1,)}), {"type": "reject"}),
-    (AnswerQuestion(request_id="x", custom={"0": "ask her first"}), {"type": "reject", "message": "ask her first"}),
-    (ReturnResult(request_id="x", content="ok"), {"type": "approve"}),
-    (Withdraw(request_id="x"), {"type": "reject"}),
+    (m.AnswerQuestion(request_id="x", selections={"0": (0,)}), {"type": "approve"}),
+    (m.AnswerQuestion(request_id="x", selections={"0": (1,)}), {"type": "reject"}),
+    (m.AnswerQuestion(request_id="x", custom={"0": "ask her first"}), {"type": "reject", "message": "ask her first"}),
+    (m.ReturnResult(request_id="x", content="ok"), {"type": "approve"}),
+    (m.Withdraw(request_id="x"), {"type": "reject"}),
 ])
 async def test_a_call_that_was_not_told_is_asked_about_in_words(agent: Server, answer: Any, decision: Any) -> None:
     agent.play([START, announced({"action_requests": [{"name": "pay", "args": {"sum": 7}}]}), END], [START, END])
@@ -234,8 +223,8 @@ async def test_who_writes_again_before_answering_is_asked_again(agent: Server) -
     """The thread waits on: LangGraph announces its interrupt again instead of running."""
     agent.play([START, announced("Which?"), END], [START, *text("Done."), END])
     history = [
-        HistoryEntry(role=Role.USER, content="hi", seq=1, at=0),
-        HistoryEntry(role=Role.USER, content="well?", seq=2, at=0),
+        m.HistoryEntry(role=m.Role.USER, content="hi", seq=1, at=0),
+        m.HistoryEntry(role=m.Role.USER, content="well?", seq=2, at=0),
     ]
     async with backend(agent.url) as made:
         turn = await played(made, "well?", history=history, answering=lambda ask, request_id: ROME)

@@ -8,39 +8,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+import gateway.model as m
 from gateway.backends.agui.messages import entry_messages, tool_content
-from gateway.model import (
-    DataPart,
-    FilePart,
-    HistoryEntry,
-    ImagePart,
-    Role,
-    TextPart,
-    ThinkingPart,
-    ToolCall,
-    ToolUsePart,
-    text_of,
-)
 
 READ = TypeAdapter(list[Message])
 words = st.text(max_size=5)
 parts = st.one_of(
-    st.builds(TextPart, text=words), st.builds(ThinkingPart, text=words, signature=st.none() | words),
-    st.builds(ToolUsePart, call=st.builds(ToolCall, call_id=words, name=words, input=st.dictionaries(words, words))),
-    st.builds(ImagePart, url=st.sampled_from(["https://x/y.png", "data:image/png;base64,AAAA", "data:,x"])),
-    st.builds(FilePart, name=words, url=st.none() | st.just("https://x"), file_id=st.none() | words),
-    st.builds(DataPart, type=words, content=words),
+    st.builds(m.TextPart, text=words),
+    st.builds(m.ThinkingPart, text=words, signature=st.none() | words),
+    st.builds(
+        m.ToolUsePart, call=st.builds(m.ToolCall, call_id=words, name=words, input=st.dictionaries(words, words))
+    ),
+    st.builds(m.ImagePart, url=st.sampled_from(["https://x/y.png", "data:image/png;base64,AAAA", "data:,x"])),
+    st.builds(m.FilePart, name=words, url=st.none() | st.just("https://x"), file_id=st.none() | words),
+    st.builds(m.DataPart, type=words, content=words),
 )
 
 
-@given(st.sampled_from(Role), words | st.lists(parts, max_size=5).map(tuple), st.booleans())
-def test_every_entry_is_something_the_protocol_knows(role: Role, content: Any, is_error: bool) -> None:
-    call_id = "c1" if role is Role.TOOL else None
-    entry = HistoryEntry(role=role, content=content, seq=1, at=0, message_id="m1", call_id=call_id, is_error=is_error)
+@given(st.sampled_from(m.Role), words | st.lists(parts, max_size=5).map(tuple), st.booleans())
+def test_every_entry_is_something_the_protocol_knows(role: m.Role, content: Any, is_error: bool) -> None:
+    call_id = "c1" if role is m.Role.TOOL else None
+    entry = m.HistoryEntry(role=role, content=content, seq=1, at=0, message_id="m1", call_id=call_id, is_error=is_error)
     told = READ.validate_python(entry_messages(entry, {"m1": "theirs"}))
-    if role in (Role.USER, Role.SYSTEM):
+    if role in (m.Role.USER, m.Role.SYSTEM):
         assert [(message.id, message.role) for message in told] == [("theirs", role.value)]
-    if role is Role.TOOL:
+    if role is m.Role.TOOL:
         assert [message.tool_call_id for message in told] == ["c1"]  # type: ignore[union-attr]
         assert (told[0].error is not None) is is_error  # type: ignore[union-attr]
     if isinstance(content, str) and content:
@@ -48,13 +40,13 @@ def test_every_entry_is_something_the_protocol_knows(role: Role, content: Any, i
 
 
 def test_what_has_no_id_is_given_one() -> None:
-    [told] = entry_messages(HistoryEntry(role=Role.USER, content="x", seq=7, at=0), {})
+    [told] = entry_messages(m.HistoryEntry(role=m.Role.USER, content="x", seq=7, at=0), {})
     assert told["id"] == "entry-7"
 
 
 def test_data_is_sent_as_data() -> None:
     [told] = entry_messages(
-        HistoryEntry(role=Role.USER, content=(ImagePart(url="data:text/plain,%68i"),), seq=7, at=0), {}
+        m.HistoryEntry(role=m.Role.USER, content=(m.ImagePart(url="data:text/plain,%68i"),), seq=7, at=0), {}
     )
     assert told["content"] == [
         {"type": "image", "source": {"type": "data", "value": "aGk=", "mimeType": "text/plain"}}]
@@ -65,4 +57,4 @@ def test_data_is_sent_as_data() -> None:
     ([{"type": "image"}], ""),
 ])
 def test_results(content: Any, found: str) -> None:
-    assert text_of(tool_content(content)) == found
+    assert m.text_of(tool_content(content)) == found

@@ -6,21 +6,8 @@ import pytest
 from ag_ui.core import Interrupt, RunAgentInput, RunFinishedInterruptOutcome
 from ag_ui.core import events as agui
 
+import gateway.model as m
 from gateway.backends.agui.decoder import _HANDLERS
-from gateway.model import (
-    AnswerQuestion,
-    FilePart,
-    HistoryEntry,
-    ImagePart,
-    Role,
-    SendMessage,
-    Settings,
-    TextPart,
-    ThinkingPart,
-    ToolCall,
-    ToolSpec,
-    ToolUsePart,
-)
 from tests.support.backends.agui_server import END, START, backend, call, encoded, played, result, server, text
 from tests.support.backends.official_models import data_of, validation_problems
 
@@ -77,25 +64,25 @@ def test_the_judge_names_what_it_does_not_know() -> None:
 
 
 async def test_what_we_ask_is_in_the_words_of_the_protocol() -> None:
-    made = ToolCall(call_id="c0", name="t", input={"a": 1})
+    made = m.ToolCall(call_id="c0", name="t", input={"a": 1})
     history = [
-        HistoryEntry(role=Role.SYSTEM, content="a summary", seq=1, at=0),
-        HistoryEntry(role=Role.USER, content="hi", seq=2, at=0, message_id="u1"),
-        HistoryEntry(role=Role.ASSISTANT, seq=3, at=0, message_id="a1", content=(
-            ThinkingPart(text="hm", signature="sig"), TextPart(text="hello"), ToolUsePart(call=made))),
-        HistoryEntry(role=Role.TOOL, content="failed", seq=4, at=0, call_id="c0", is_error=True),
-        HistoryEntry(role=Role.USER, seq=5, at=0, message_id="u2", content=(
-            TextPart(text="see"), ImagePart(url="data:image/png;base64,AAAA"), ImagePart(url="https://x/y.png"),
-            FilePart(name="a.pdf", url="https://x/a.pdf"), FilePart(name="b", file_id="f1"))),
+        m.HistoryEntry(role=m.Role.SYSTEM, content="a summary", seq=1, at=0),
+        m.HistoryEntry(role=m.Role.USER, content="hi", seq=2, at=0, message_id="u1"),
+        m.HistoryEntry(role=m.Role.ASSISTANT, seq=3, at=0, message_id="a1", content=(
+            m.ThinkingPart(text="hm", signature="sig"), m.TextPart(text="hello"), m.ToolUsePart(call=made))),
+        m.HistoryEntry(role=m.Role.TOOL, content="failed", seq=4, at=0, call_id="c0", is_error=True),
+        m.HistoryEntry(role=m.Role.USER, seq=5, at=0, message_id="u2", content=(
+            m.TextPart(text="see"), m.ImagePart(url="data:image/png;base64,AAAA"), m.ImagePart(url="https://x/y.png"),
+            m.FilePart(name="a.pdf", url="https://x/a.pdf"), m.FilePart(name="b", file_id="f1"))),
     ]
-    command = SendMessage(content="see", variables={"tz": "UTC"}, output_schema={"type": "object"})
-    settings = Settings(system="Be brief.", client_tools=(ToolSpec(name="mine", parameters={"type": "object"}),))
+    command = m.SendMessage(content="see", variables={"tz": "UTC"}, output_schema={"type": "object"})
+    settings = m.Settings(system="Be brief.", client_tools=(m.ToolSpec(name="mine", parameters={"type": "object"}),))
     waits = RunFinishedInterruptOutcome(interrupts=[Interrupt(id="i1", reason="input_required", message="Which?")])
     async with server() as agent, backend(agent.url, forward={"a": 1}) as asking:
         agent.play([START, agui.StateSnapshotEvent(snapshot={"n": 1}), END.model_copy(update={"outcome": waits})],
                    [START, *text("So be it."), END])
         turn = await played(asking, command, history=history, settings=settings,
-                            answering=lambda ask, id: AnswerQuestion(request_id=id, custom={"0": "blue"}))
+                            answering=lambda ask, id: m.AnswerQuestion(request_id=id, custom={"0": "blue"}))
     assert (turn.text, len(agent.bodies)) == ("So be it.", 2)
     assert [place for body in agent.bodies for place in validation_problems(RunAgentInput, body)] == []
     assert agent.asked[1].resume and agent.asked[1].state == {"n": 1}

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+import gateway.model as m
 from gateway.backends.agui import KIND, AguiSettings
 from gateway.backends.agui.interrupts import RunResume, run_resume
 from gateway.backends.agui.turn import MAX_MESSAGE_IDS, AguiSessionState
 from gateway.backends.agui.wire import RunInterrupt
-from gateway.model import PRIVATE, ContinueTurn, DecidePermission, PermissionAsk, ToolCall
 from tests.support.backends.agui_server import Turn
 
 
@@ -27,7 +27,7 @@ def test_an_address_is_an_address_and_a_key_is_not_printed(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("kept", [None, 7, {"url": 7}, {"url": "https://other", "state": 1}, {"waiting": "x"}])
 def test_a_memory_that_is_not_ours_is_none(kept: Any) -> None:
-    memory = AguiSessionState.of(Turn(metadata={PRIVATE: {"agui": kept}}), "https://x")
+    memory = AguiSessionState.of(Turn(metadata={m.PRIVATE: {"agui": kept}}), "https://x")
     assert (memory.url, memory.thread_id, memory.state) == ("https://x", "sess_1", {})
 
 
@@ -59,9 +59,9 @@ def test_a_memory_comes_back_as_it_was_kept() -> None:
     ({"type": "object"}, True, {"approved": True}),
 ])
 def test_a_decision_in_the_words_the_agent_wants(schema: Any, granted: bool, payload: Any) -> None:
-    ask = PermissionAsk(call=ToolCall(call_id="c", name="pay"))
+    ask = m.PermissionAsk(call=m.ToolCall(call_id="c", name="pay"))
     waits = RunInterrupt(id="i", response_schema=schema)
-    told = run_resume([(waits, ask, DecidePermission(request_id="x", granted=granted))])
+    told = run_resume([(waits, ask, m.DecidePermission(request_id="x", granted=granted))])
     assert told == RunResume(entries=[{"interruptId": "i", "status": "resolved", "payload": payload}])
-    other = run_resume([(RunInterrupt(id="i"), ask, ContinueTurn(request_id="x"))])
+    other = run_resume([(RunInterrupt(id="i"), ask, m.ContinueTurn(request_id="x"))])
     assert other == RunResume(entries=[{"interruptId": "i", "status": "cancelled"}])

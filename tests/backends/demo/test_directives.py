@@ -7,73 +7,43 @@ from typing import Any
 
 import pytest
 
+import gateway.model as m
 from gateway.backends.demo.backend import HANDLERS, NEEDS_PEOPLE, NEEDS_TOOLS
 from gateway.backends.demo.directive_parser import ARGUMENT_PARSERS
 from gateway.errors import BackendFailed
-from gateway.model import (
-    BACKEND_EVENTS,
-    AnnotationTopic,
-    AnswerQuestion,
-    BlockDelta,
-    BlockEnded,
-    ClientToolAsk,
-    Compact,
-    CompactionTrigger,
-    ContinueTurn,
-    CustomEvent,
-    DecidePermission,
-    FilePart,
-    HistoryEntry,
-    ImagePart,
-    MessageAnnotated,
-    MessageEnded,
-    MessageStarted,
-    NoticePosted,
-    Permission,
-    PermissionAsk,
-    Role,
-    RollBack,
-    ScopeMessage,
-    ScopeOpened,
-    SendMessage,
-    SessionCompacted,
-    SessionUpdated,
-    Settings,
-    StopReason,
-    TextPart,
-    ToolOrigin,
-    ToolReturned,
-    ToolSpec,
-    Withdraw,
-)
 from tests.support.backends.turn_driver import FakeTurn, demo, kinds, play, tell
 
-PICK = ToolSpec(name="pick", parameters={
+PICK = m.ToolSpec(name="pick", parameters={
     "type": "object", "properties": {"n": {"type": "integer", "minimum": 3}, "note": {"type": "string"}},
     "required": ["n"],
 })
-CLIENT = Settings(client_tools=(PICK,))
+CLIENT = m.Settings(client_tools=(PICK,))
 
 
-def choosing(**tools: Permission) -> Settings:
-    return Settings(tools=tools, client_tools=(PICK,))
+def choosing(**tools: m.Permission) -> m.Settings:
+    return m.Settings(tools=tools, client_tools=(PICK,))
 
 
 async def test_it_says_what_was_said_word_by_word() -> None:
     turn = await tell("hello wide world")
-    assert [event.delta for event in turn.all(BlockDelta)] == ["You ", "said: ", "hello ", "wide ", "world"]
+    assert [event.delta for event in turn.all(m.BlockDelta)] == ["You ", "said: ", "hello ", "wide ", "world"]
     assert turn.text == "You said: hello wide world"
-    [started] = turn.all(MessageStarted)
+    [started] = turn.all(m.MessageStarted)
     assert (started.model, started.context_window) == ("demo-1", 200_000)
-    assert turn.stops == [StopReason.END_TURN]
-    assert turn.all(MessageEnded)[0].usage.input_tokens == 3
-    assert turn.all(MessageEnded)[0].usage.output_tokens == 5
+    assert turn.stops == [m.StopReason.END_TURN]
+    assert turn.all(m.MessageEnded)[0].usage.input_tokens == 3
+    assert turn.all(m.MessageEnded)[0].usage.output_tokens == 5
 
 
 async def test_it_counts_pictures_and_files() -> None:
-    content = (TextPart(text="look"), ImagePart(url="https://a/b.png"), ImagePart(url="data:,"), FilePart(name="a"))
+    content = (
+        m.TextPart(text="look"),
+        m.ImagePart(url="https://a/b.png"),
+        m.ImagePart(url="data:,"),
+        m.FilePart(name="a"),
+    )
     assert (await tell(content)).text == "You said: look [2 images] [1 file]"
-    assert (await tell((ImagePart(url="data:,"),))).text == "You said: [1 image]"
+    assert (await tell((m.ImagePart(url="data:,"),))).text == "You said: [1 image]"
 
 
 async def test_it_says_so_when_it_was_told_nothing() -> None:
@@ -81,9 +51,9 @@ async def test_it_says_so_when_it_was_told_nothing() -> None:
 
 
 async def test_options_can_be_seen_in_the_reply() -> None:
-    assert (await tell("ahoy", settings=Settings(options={"greeting": "Captain,"}))).text == "Captain, ahoy"
-    assert (await tell("ahoy", settings=Settings(options={"mood": "loud"}))).text == "YOU SAID: AHOY"
-    assert (await tell("ahoy", settings=Settings(options={"greeting": "", "mood": "plain"}))).text == "You said: ahoy"
+    assert (await tell("ahoy", settings=m.Settings(options={"greeting": "Captain,"}))).text == "Captain, ahoy"
+    assert (await tell("ahoy", settings=m.Settings(options={"mood": "loud"}))).text == "YOU SAID: AHOY"
+    assert (await tell("ahoy", settings=m.Settings(options={"greeting": "", "mood": "plain"}))).text == "You said: ahoy"
 
 
 async def test_a_delay_comes_before_every_word() -> None:
@@ -102,10 +72,10 @@ async def test_every_directive_has_an_act() -> None:
 
 async def test_think() -> None:
     turn = await tell("/think hard")
-    thought, said = turn.all(BlockEnded)
+    thought, said = turn.all(m.BlockEnded)
     assert (thought.kind, thought.text, thought.signature) == ("thinking", "Let me think about that.", "demo-signature")
     assert said.text == "You said: hard"
-    assert turn.all(MessageEnded)[0].usage.thinking_tokens == 5
+    assert turn.all(m.MessageEnded)[0].usage.thinking_tokens == 5
 
 
 async def test_a_tool_call_is_a_message_then_its_round_then_the_next_message() -> None:
@@ -115,9 +85,9 @@ async def test_a_tool_call_is_a_message_then_its_round_then_the_next_message() -
         "tool.status.running", "tool.returned.builtin",
         "message.started", "block.started.text", "block.ended.text", "message.ended", "turn.ended.completed",
     ]
-    assert turn.stops == [StopReason.TOOL_USE, StopReason.END_TURN]
+    assert turn.stops == [m.StopReason.TOOL_USE, m.StopReason.END_TURN]
     assert turn.text == "clock returned 2023-11-14T22:13:20+00:00\nYou said: hi"
-    assert turn.all(ToolReturned)[0].duration_ms == 0
+    assert turn.all(m.ToolReturned)[0].duration_ms == 0
 
 
 @pytest.mark.parametrize(("message", "text"), [
@@ -140,16 +110,16 @@ async def test_the_search_tool_prints_while_it_runs() -> None:
 
 
 async def test_what_the_session_did_not_enable_the_agent_does_not_have() -> None:
-    turn = await tell("/tool calc and on", settings=choosing(clock=Permission.ALLOW))
+    turn = await tell("/tool calc and on", settings=choosing(clock=m.Permission.ALLOW))
     assert turn.text == "I do not have the tool calc.\nYou said: and on"
     assert not turn.results
     assert (await tell("/tool", settings=choosing())).text == "I do not have the tool clock."
 
 
 async def test_a_tool_the_session_denies_is_called_in_vain() -> None:
-    turn = await tell("/tool calc", settings=choosing(calc=Permission.DENY))
+    turn = await tell("/tool calc", settings=choosing(calc=m.Permission.DENY))
     assert turn.results == ["Tool call denied: the session does not allow it"]
-    assert turn.all(ToolReturned)[0].is_error
+    assert turn.all(m.ToolReturned)[0].is_error
     assert not turn.asks
 
 
@@ -162,9 +132,9 @@ async def test_a_client_tool_can_be_named() -> None:
 async def test_client_tool() -> None:
     turn = await tell("/client-tool", settings=CLIENT)
     [[ask]] = turn.asks
-    assert isinstance(ask, ClientToolAsk)
-    assert (ask.call.origin, ask.call.input) == (ToolOrigin.CLIENT, {"n": 3})
-    assert turn.all(ToolReturned)[0].origin is ToolOrigin.CLIENT
+    assert isinstance(ask, m.ClientToolAsk)
+    assert (ask.call.origin, ask.call.input) == (m.ToolOrigin.CLIENT, {"n": 3})
+    assert turn.all(m.ToolReturned)[0].origin is m.ToolOrigin.CLIENT
     assert turn.text == "pick returned done by the client"
 
 
@@ -188,8 +158,8 @@ async def test_provider_tool_comes_back_inside_its_message() -> None:
 async def test_permit_granted() -> None:
     turn = await tell("/permit")
     [[ask]] = turn.asks
-    assert isinstance(ask, PermissionAsk)
-    assert (ask.call.name, ask.call.permission, ask.description) == ("calc", Permission.ASK, "Run Calculator?")
+    assert isinstance(ask, m.PermissionAsk)
+    assert (ask.call.name, ask.call.permission, ask.description) == ("calc", m.Permission.ASK, "Run Calculator?")
     assert turn.text == "calc returned 42"
 
 
@@ -197,16 +167,16 @@ async def test_permit_granted() -> None:
     (None, "Tool call denied"), ("not today", "Tool call denied: not today"),
 ])
 async def test_permit_denied(reason: str | None, content: str) -> None:
-    turn = await tell("/permit", answering=lambda ask, request_id: DecidePermission(
+    turn = await tell("/permit", answering=lambda ask, request_id: m.DecidePermission(
         request_id=request_id, granted=False, reason=reason))
     assert turn.results == [content]
     assert turn.text == f"calc failed: {content}"
 
 
 async def test_permit_asks_for_what_the_session_made_to_be_asked_for() -> None:
-    turn = await tell("/permit", settings=choosing(calc=Permission.ALLOW, search=Permission.ASK))
+    turn = await tell("/permit", settings=choosing(calc=m.Permission.ALLOW, search=m.Permission.ASK))
     assert turn.asks[0][0].call.name == "search"
-    turn = await tell("/permit", settings=choosing(calc=Permission.ALLOW))
+    turn = await tell("/permit", settings=choosing(calc=m.Permission.ALLOW))
     assert turn.text == "I have no tool that needs permission."
 
 
@@ -217,14 +187,14 @@ async def test_parallel_makes_three_calls_in_one_message_and_asks_once() -> None
         "tool.status.pending", "tool.status.pending", "tool.status.running", "tool.returned.builtin",
         "tool.status.awaiting_input", "tool.status.awaiting_input", "input.requested.permission",
     ]
-    assert [type(ask) for ask in turn.asks[0]] == [PermissionAsk, ClientToolAsk]
+    assert [type(ask) for ask in turn.asks[0]] == [m.PermissionAsk, m.ClientToolAsk]
     assert len(turn.results) == 3
 
 
 async def test_parallel_with_what_there_is() -> None:
-    turn = await tell("/parallel", settings=choosing(search=Permission.ALLOW))
+    turn = await tell("/parallel", settings=choosing(search=m.Permission.ALLOW))
     assert [call for call in turn.text.split() if call in ("search", "pick", "calc", "clock")] == ["search", "pick"]
-    assert (await tell("/parallel", settings=Settings(tools={}))).text == "I have no tools to call."
+    assert (await tell("/parallel", settings=m.Settings(tools={}))).text == "I have no tools to call."
 
 
 async def test_ask() -> None:
@@ -237,20 +207,20 @@ async def test_ask() -> None:
 
 
 async def test_ask_answered_in_free_words_or_nonsense() -> None:
-    turn = await tell("/ask", answering=lambda ask, request_id: AnswerQuestion(
+    turn = await tell("/ask", answering=lambda ask, request_id: m.AnswerQuestion(
         request_id=request_id, selections={"0": (7,)}, custom={"1": "Quince"}, message="Thanks"))
     assert turn.results == ["Colour: no answer; Fruits: Quince; Thanks"]
 
 
 async def test_ask_withdrawn() -> None:
-    turn = await tell("/ask", answering=lambda ask, request_id: Withdraw(request_id=request_id))
+    turn = await tell("/ask", answering=lambda ask, request_id: m.Withdraw(request_id=request_id))
     assert turn.results == ["Tool call cancelled"]
     assert "tool.status.cancelled" in turn.outline
 
 
 async def test_fork() -> None:
     turn = await tell("/fork dig here")
-    [opened], [there, back] = turn.all(ScopeOpened), turn.all(ScopeMessage)
+    [opened], [there, back] = turn.all(m.ScopeOpened), turn.all(m.ScopeMessage)
     assert (opened.parent, opened.agent) == ("root", "demo")
     assert (there.sender, there.content) == ("root", "dig here")
     assert (back.recipient, back.content) == ("root", "I looked into: dig here")
@@ -272,12 +242,12 @@ async def test_fork_ask_asks_in_the_childs_scope() -> None:
 
 async def test_continue() -> None:
     turn = await tell("/think /continue more")
-    assert turn.stops == [StopReason.NEEDS_INPUT, StopReason.END_TURN]
+    assert turn.stops == [m.StopReason.NEEDS_INPUT, m.StopReason.END_TURN]
     assert turn.text == "I went on.\nYou said: more"
 
 
 async def test_continue_refused() -> None:
-    turn = await tell("/continue more /tool", answering=lambda ask, request_id: ContinueTurn(
+    turn = await tell("/continue more /tool", answering=lambda ask, request_id: m.ContinueTurn(
         request_id=request_id, proceed=False))
     assert turn.text == "I stopped."
     assert not turn.results
@@ -288,33 +258,33 @@ async def test_rollback() -> None:
     [[ask]] = turn.asks
     assert [sorted(option) for option in ask.options] == [["action", "id", "target"]] * 2
     assert turn.text == "I rolled back to: step."
-    turn = await tell("/rollback", answering=lambda ask, request_id: RollBack(request_id=request_id))
+    turn = await tell("/rollback", answering=lambda ask, request_id: m.RollBack(request_id=request_id))
     assert turn.text == "I rolled nothing back."
 
 
 @pytest.mark.parametrize("name", NEEDS_TOOLS)
 async def test_a_plan_is_made_without_tools_and_questions(name: str) -> None:
-    turn = await tell(SendMessage(content=f"/{name} hello", mode="planning"), settings=CLIENT)
+    turn = await tell(m.SendMessage(content=f"/{name} hello", mode="planning"), settings=CLIENT)
     assert turn.text.startswith(f"I only plan, and leave out /{name}.")
-    assert (turn.asks, turn.results, len(turn.all(MessageStarted))) == ([], [], 1)
+    assert (turn.asks, turn.results, len(turn.all(m.MessageStarted))) == ([], [], 1)
 
 
 @pytest.mark.parametrize("name", NEEDS_PEOPLE)
 async def test_nobody_is_asked_where_nobody_is(name: str) -> None:
-    turn = await tell(SendMessage(content=f"/{name} hello", headless=True))
+    turn = await tell(m.SendMessage(content=f"/{name} hello", headless=True))
     assert turn.text == f"I am on my own, and leave out /{name}.\nYou said: hello"
-    assert (turn.asks, turn.all(ScopeOpened)) == ([], [])
+    assert (turn.asks, turn.all(m.ScopeOpened)) == ([], [])
 
 
 async def test_fail_breaks_in_the_middle_of_a_block() -> None:
-    turn = FakeTurn(SendMessage(content="/fail"))
+    turn = FakeTurn(m.SendMessage(content="/fail"))
     with pytest.raises(BackendFailed, match="middle of a sentence"):
         await play(demo(), turn)
     assert turn.events[-1].delta == "to "
 
 
 async def test_fail_start_breaks_before_anything_is_said() -> None:
-    turn = FakeTurn(SendMessage(content="/fail-start"))
+    turn = FakeTurn(m.SendMessage(content="/fail-start"))
     with pytest.raises(BackendFailed, match="before it said anything"):
         await play(demo(), turn)
     assert turn.outline == ["turn.started"]
@@ -322,11 +292,11 @@ async def test_fail_start_breaks_before_anything_is_said() -> None:
 
 async def test_refuse_and_max_tokens_end_the_turn() -> None:
     turn = await tell("/refuse /tool and more")
-    assert (turn.stops, turn.text) == ([StopReason.REFUSAL], "I would rather not answer that.")
+    assert (turn.stops, turn.text) == ([m.StopReason.REFUSAL], "I would rather not answer that.")
     turn = await tell("/max-steps one two /tool")
-    assert (turn.stops, turn.text) == ([StopReason.MAX_STEPS], "You said: one two")
+    assert (turn.stops, turn.text) == ([m.StopReason.MAX_STEPS], "You said: one two")
     turn = await tell("/max-tokens one two /tool")
-    assert (turn.stops, turn.text) == ([StopReason.MAX_TOKENS], "You said: one")
+    assert (turn.stops, turn.text) == ([m.StopReason.MAX_TOKENS], "You said: one")
 
 
 async def test_slow() -> None:
@@ -343,53 +313,53 @@ async def test_burst() -> None:
 
 async def test_annotate_covers_every_topic_at_the_end_of_the_message() -> None:
     turn = await tell("/annotate hi")
-    assert {event.topic for event in turn.all(MessageAnnotated)} == set(AnnotationTopic)
+    assert {event.topic for event in turn.all(m.MessageAnnotated)} == set(m.AnnotationTopic)
     assert turn.outline[-3] == "message.annotated.recommended"
-    assert turn.all(CustomEvent)[0].payload == {"topics": len(AnnotationTopic)}
+    assert turn.all(m.CustomEvent)[0].payload == {"topics": len(m.AnnotationTopic)}
 
 
 @pytest.mark.parametrize(("message", "key"), [("/bridge", "bridge"), ("/ui", "ui")])
 async def test_bridge_and_ui(message: str, key: str) -> None:
-    [returned] = (await tell(message)).all(ToolReturned)
+    [returned] = (await tell(message)).all(m.ToolReturned)
     assert set(returned.meta) == {key}
 
 
 async def test_image() -> None:
-    [picture, _] = (await tell("/image")).all(BlockEnded)
+    [picture, _] = (await tell("/image")).all(m.BlockEnded)
     assert picture.image.url.startswith("data:image/png;base64,")
 
 
 async def test_plan() -> None:
     turn = await tell("/plan")
-    assert [event.data.type for event in turn.all(BlockEnded) if event.data] == [
+    assert [event.data.type for event in turn.all(m.BlockEnded) if event.data] == [
         "planning_enter", "mode_change", "plan_status", "planning_exit",
     ]
-    assert turn.all(NoticePosted)
+    assert turn.all(m.NoticePosted)
 
 
 async def test_title() -> None:
     turn = await tell("/title  A good name \nhello")
-    assert turn.all(SessionUpdated)[0].title == "A good name"
+    assert turn.all(m.SessionUpdated)[0].title == "A good name"
     assert turn.text == "You said: hello"
 
 
 HISTORY = [
-    HistoryEntry(role=Role.USER, content="one two", seq=1, at=1.0),
-    HistoryEntry(role=Role.USER, content="go", seq=2, at=1.0),
+    m.HistoryEntry(role=m.Role.USER, content="one two", seq=1, at=1.0),
+    m.HistoryEntry(role=m.Role.USER, content="go", seq=2, at=1.0),
 ]
 
 
 async def test_compact() -> None:
     turn = await tell("/compact", history=HISTORY)
-    [compacted] = turn.all(SessionCompacted)
-    assert (compacted.archived, compacted.tokens_before, compacted.trigger) == (2, 3, CompactionTrigger.MANUAL)
+    [compacted] = turn.all(m.SessionCompacted)
+    assert (compacted.archived, compacted.tokens_before, compacted.trigger) == (2, 3, m.CompactionTrigger.MANUAL)
     assert compacted.summary == "2 messages were exchanged. The last one was: go"
 
 
 async def test_the_compact_command_compacts_without_a_word() -> None:
-    turn = await tell(Compact(trigger=CompactionTrigger.AUTO), history=HISTORY)
+    turn = await tell(m.Compact(trigger=m.CompactionTrigger.AUTO), history=HISTORY)
     assert turn.outline == ["turn.started", "session.compacted", "turn.ended.completed"]
-    assert turn.all(SessionCompacted)[0].trigger is CompactionTrigger.AUTO
+    assert turn.all(m.SessionCompacted)[0].trigger is m.CompactionTrigger.AUTO
 
 
 async def test_json() -> None:
@@ -400,7 +370,7 @@ async def test_a_schema_is_obeyed_with_or_without_the_directive() -> None:
     properties = {"a": {"type": "integer"}, "b": {"type": "string"}}
     schema = {"type": "object", "properties": properties, "required": ["a", "b"]}
     for message in ("/json hi", "hi"):
-        turn = await tell(SendMessage(content=message, output_schema=schema))
+        turn = await tell(m.SendMessage(content=message, output_schema=schema))
         assert json.loads(turn.text) == {"a": 0, "b": "hi"}
 
 
@@ -409,8 +379,8 @@ async def test_all_that_a_backend_may_say_can_be_brought_about_by_typing() -> No
     for name in set(HANDLERS) - {"fail", "fail-start"}:
         turn = await tell(f"/{name} search", settings=CLIENT)
         said |= kinds(turn.events)
-    said |= kinds((await tell("/ask", answering=lambda ask, request_id: Withdraw(request_id=request_id))).events)
-    wanted = {(kind.name, variant) for kind in BACKEND_EVENTS for variant in kind.variants or ("",)}
+    said |= kinds((await tell("/ask", answering=lambda ask, request_id: m.Withdraw(request_id=request_id))).events)
+    wanted = {(kind.name, variant) for kind in m.BACKEND_EVENTS for variant in kind.variants or ("",)}
     assert wanted - said == {
         ("tool.status", "done"),     # tool.returned says it
         ("tool.status", "error"),    # tool.returned says it
@@ -421,11 +391,11 @@ async def test_all_that_a_backend_may_say_can_be_brought_about_by_typing() -> No
 
 async def test_closing_the_turn_early_leaves_nothing_behind() -> None:
     """An interrupted turn's generator is closed; so are all the generators inside it."""
-    turn = FakeTurn(SendMessage(content="/parallel /fork-ask"), settings=CLIENT)
+    turn = FakeTurn(m.SendMessage(content="/parallel /fork-ask"), settings=CLIENT)
     before = asyncio.all_tasks()
     said: AsyncIterator[Any] = demo().run(turn)
     async for event in said:
-        if isinstance(getattr(event, "event", event), ToolReturned):
+        if isinstance(getattr(event, "event", event), m.ToolReturned):
             break
     await said.aclose()  # type: ignore[attr-defined]
     assert asyncio.all_tasks() == before

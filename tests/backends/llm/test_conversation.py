@@ -4,6 +4,7 @@ import base64
 
 import pytest
 
+import gateway.model as m
 from gateway.backends.llm.conversation import (
     Conversation,
     InputMessage,
@@ -16,64 +17,55 @@ from gateway.backends.llm.conversation import (
 from gateway.backends.llm.openai.request import chat_request
 from gateway.backends.llm.service import ModelRequest
 from gateway.backends.llm.toolbox import LlmToolbox
-from gateway.model import (
-    BlockEnded,
-    BlockKind,
-    BlockStarted,
-    DataPart,
-    FilePart,
-    HistoryEntry,
-    ImagePart,
-    MessageEnded,
-    MessageStarted,
-    Role,
-    TextPart,
-    ToolCall,
-    ToolOrigin,
-    ToolReturned,
-    ToolUsePart,
-)
 from gateway.model.content import decode_data_url
 from tests.support.backends.model_services import turn_of
 
 
-def call(call_id: str, origin: ToolOrigin = ToolOrigin.BUILTIN) -> ToolCall:
-    return ToolCall(call_id=call_id, name="t", origin=origin)
+def call(call_id: str, origin: m.ToolOrigin = m.ToolOrigin.BUILTIN) -> m.ToolCall:
+    return m.ToolCall(call_id=call_id, name="t", origin=origin)
 
 
-def said(*calls: ToolCall, turn_id: str | None = None) -> HistoryEntry:
-    return HistoryEntry(role=Role.ASSISTANT, content=tuple(ToolUsePart(call=one) for one in calls), seq=1, at=0.0,
+def said(*calls: m.ToolCall, turn_id: str | None = None) -> m.HistoryEntry:
+    return m.HistoryEntry(role=m.Role.ASSISTANT, content=tuple(m.ToolUsePart(call=one) for one in calls), seq=1, at=0.0,
                  turn_id=turn_id)
 
 
-def back(call_id: str, content: str = "", turn_id: str | None = None) -> HistoryEntry:
-    return HistoryEntry(role=Role.TOOL, content=content, call_id=call_id, seq=2, at=0.0, turn_id=turn_id)
+def back(call_id: str, content: str = "", turn_id: str | None = None) -> m.HistoryEntry:
+    return m.HistoryEntry(role=m.Role.TOOL, content=content, call_id=call_id, seq=2, at=0.0, turn_id=turn_id)
 
 
 def test_results_stand_with_their_calls_wherever_they_came() -> None:
-    entries = [said(call("a"), call("b")), back("b", "2"), HistoryEntry(role=Role.USER, content="hm", seq=3, at=0.0),
-               back("a", "1"), said(call("a")), back("a", "3"), back("z", "?")]
+    entries = [
+        said(call("a"), call("b")),
+        back("b", "2"),
+        m.HistoryEntry(role=m.Role.USER, content="hm", seq=3, at=0.0),
+        back("a", "1"),
+        said(call("a")),
+        back("a", "3"),
+        back("z", "?"),
+    ]
     first, heard, second, orphan = conversation_messages(entries)
     assert isinstance(first, OutputMessage) and {id: one.content for id, one in first.results.items()} == {
         "a": "1",
         "b": "2",
     }
     assert isinstance(second, OutputMessage) and second.results["a"].content == "3"
-    assert heard == InputMessage(Role.USER, (TextPart(text="hm"),))
-    assert orphan == InputMessage(Role.USER, (TextPart(text="A tool gave back: ?"),))
+    assert heard == InputMessage(m.Role.USER, (m.TextPart(text="hm"),))
+    assert orphan == InputMessage(m.Role.USER, (m.TextPart(text="A tool gave back: ?"),))
 
 
 def test_a_turn_remembers_what_it_says() -> None:
     memory = Conversation(turn_of("Hi", history=[said(call("old"))]))
     made = call("new")
     for event in (
-        MessageStarted(message_id="m1", model="m"),
-        BlockStarted(block_id="b1", message_id="m1", kind=BlockKind.TOOL_USE, call=made),
-        BlockEnded(block_id="b1", message_id="m1", kind=BlockKind.TOOL_USE, call=made), MessageEnded(message_id="m1"),
+        m.MessageStarted(message_id="m1", model="m"),
+        m.BlockStarted(block_id="b1", message_id="m1", kind=m.BlockKind.TOOL_USE, call=made),
+        m.BlockEnded(block_id="b1", message_id="m1", kind=m.BlockKind.TOOL_USE, call=made),
+        m.MessageEnded(message_id="m1"),
     ):
         memory.note(event)
     assert (memory.call_ids, memory.steps, memory.open_calls) == ({"old"}, 1, [made])
-    memory.note(ToolReturned(call_id="new", content="yes"))
+    memory.note(m.ToolReturned(call_id="new", content="yes"))
     assert memory.open_calls == []
     memory.note_torn(call("torn"))
     last = memory.messages[-1]
@@ -83,13 +75,13 @@ def test_a_turn_remembers_what_it_says() -> None:
 
 def test_a_message_of_nothing_but_a_torn_call_is_remembered() -> None:
     memory = Conversation(turn_of())
-    memory.note(MessageStarted(message_id="m1"))
+    memory.note(m.MessageStarted(message_id="m1"))
     memory.note_torn(call("torn"))
     assert isinstance(memory.messages[-1], OutputMessage)
 
 
 def test_a_turn_that_comes_back_knows_what_it_waits_for() -> None:
-    history = [said(call("a")), said(call("b"), call("c"), call("p", ToolOrigin.PROVIDER), turn_id="turn_1"),
+    history = [said(call("a")), said(call("b"), call("c"), call("p", m.ToolOrigin.PROVIDER), turn_id="turn_1"),
                back("b", turn_id="turn_1")]
     turn = turn_of()
     turn.history = history
@@ -107,16 +99,16 @@ def test_what_an_address_carries(url: str, kind: str, data: bytes | None) -> Non
 
 def test_parts_in_words() -> None:
     latin = base64.b64encode("naïve".encode("latin-1")).decode()
-    assert content_as_text((TextPart(text="a"), DataPart(type="card"), ImagePart(url="https://x/y.png"))) == (
+    assert content_as_text((m.TextPart(text="a"), m.DataPart(type="card"), m.ImagePart(url="https://x/y.png"))) == (
         "a\n![image](https://x/y.png)")
-    assert file_as_text(FilePart(name="f", url=f"data:text/plain;base64,{latin}")) == "[file f]\nna\ufffdve"
-    assert file_as_text(FilePart(name="f", file_id="file_1")) == "[file f]"
+    assert file_as_text(m.FilePart(name="f", url=f"data:text/plain;base64,{latin}")) == "[file f]\nna\ufffdve"
+    assert file_as_text(m.FilePart(name="f", file_id="file_1")) == "[file f]"
     assert missing_result(call("a")).is_error
 
 
 def test_a_request_has_no_more_than_it_needs() -> None:
     asking = ModelRequest(
-        model="m", system="", exchanges=[InputMessage(Role.USER, ())], toolbox=LlmToolbox(turn_of(), {}, {})
+        model="m", system="", exchanges=[InputMessage(m.Role.USER, ())], toolbox=LlmToolbox(turn_of(), {}, {})
     )
     assert chat_request(asking)["messages"] == [{"role": "user", "content": ""}]
     assert chat_request(asking)["tools"] is None

@@ -14,6 +14,7 @@ import pytest
 import structlog
 import uvicorn
 
+import gateway.model as m
 from gateway.backends.acp.mcp_relay import McpRelay
 from gateway.backends.llm.mcp_client import check_installed, is_connection_lost, mcp_result_content
 from gateway.backends.llm.mcp_servers import McpToolServer, McpToolServers
@@ -21,7 +22,6 @@ from gateway.backends.llm.settings import McpServerSettings
 from gateway.backends.tools import ToolCallResult
 from gateway.client import AddressPolicy
 from gateway.errors import Invalid
-from gateway.model import ImagePart, NoticePosted, PermissionAsk, TextPart, ToolOrigin, ToolOutput
 from tests.support.backends.model_services import calls, made, says, talked
 from tests.support.gateway_server import until
 
@@ -90,8 +90,8 @@ async def test_the_tools_of_a_process(tmp_path: Path, monkeypatch: pytest.Monkey
         failed = await called(server, "fail")
         assert failed.is_error and "no good, ***" in str(failed.content)
         seen = await called(server, "picture")
-        assert isinstance(seen.content, tuple) and isinstance(seen.content[0], ImagePart)
-        assert seen.content[0].url.startswith("data:image/png;base64,") and seen.content[1] == TextPart(text="seen")
+        assert isinstance(seen.content, tuple) and isinstance(seen.content[0], m.ImagePart)
+        assert seen.content[0].url.startswith("data:image/png;base64,") and seen.content[1] == m.TextPart(text="seen")
 
 
 async def test_a_server_that_dies_is_started_again() -> None:
@@ -122,7 +122,7 @@ async def test_the_tools_of_an_address() -> None:
         failed = await called(server, "add", {"a": 1, "b": 2})
         assert failed.is_error
         offered, notice = await server.list_tools()
-        assert offered == [] and isinstance(notice, NoticePosted) and "cannot be used" in notice.title
+        assert offered == [] and isinstance(notice, m.NoticePosted) and "cannot be used" in notice.title
 
 
 @pytest.mark.parametrize("settings", [
@@ -177,11 +177,11 @@ async def test_a_model_uses_the_tools_of_several_servers() -> None:
     assert {"clock", "one__clock", "two__clock", "add"} <= set(names) and "fail" not in names
     assert turn.text == "Done."
     back = {event.call_id: (event.content, event.origin) for event in turn.events if event.name == "tool.returned"}
-    assert back["a"] == ("5", ToolOrigin.MCP) and back["b"] == ("half past mcp", ToolOrigin.MCP)
-    assert back["c"][1] is ToolOrigin.BUILTIN
+    assert back["a"] == ("5", m.ToolOrigin.MCP) and back["b"] == ("half past mcp", m.ToolOrigin.MCP)
+    assert back["c"][1] is m.ToolOrigin.BUILTIN
     [ask] = turn.asks[0]
-    assert isinstance(ask, PermissionAsk) and (ask.call.server, ask.call.display_name) == ("one", "Addition")
-    assert [event.delta for event in turn.all(ToolOutput)] == ["half way\n"] and back["d"][0] == "there"
+    assert isinstance(ask, m.PermissionAsk) and (ask.call.server, ask.call.display_name) == ("one", "Addition")
+    assert [event.delta for event in turn.all(m.ToolOutput)] == ["half way\n"] and back["d"][0] == "there"
 
 
 async def test_a_turn_goes_on_without_a_server_that_cannot_be_used(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ async def test_a_turn_goes_on_without_a_server_that_cannot_be_used(tmp_path: Pat
     program.write_text("#!/no/such/interpreter\n")
     program.chmod(0o755)
     turn, asked = await talked("openai", [says("Done.")], mcp={"gone": {"command": str(program)}})
-    [notice] = turn.all(NoticePosted)
+    [notice] = turn.all(m.NoticePosted)
     assert notice.level == "warning" and "'gone'" in notice.title
     assert turn.text == "Done." and "tools" not in asked.asked[0].json
 

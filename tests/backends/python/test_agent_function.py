@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+import gateway.model as m
 from gateway.composition import load_components
 from gateway.config import load_config
-from gateway.model import SendMessage, TextPart
 from gateway.yaml_positions import Problems
 from tests.support.backends.function_backends import loaded, write_module
 from tests.support.backends.turn_driver import FakeTurn
@@ -43,13 +43,13 @@ def unknown(
     ("halved", {}, ("ahoy", "Izmir", "Monday")),
 ])
 def test_parameters_are_given_by_name(tmp_path: Path, name: str, options: dict, called: Any) -> None:
-    turn = FakeTurn(SendMessage(content=(TextPart(text="ah"), TextPart(text="oy"))))
+    turn = FakeTurn(m.SendMessage(content=(m.TextPart(text="ah"), m.TextPart(text="oy"))))
     agent = loaded(tmp_path, f"{write_module(tmp_path, FUNCTIONS)}:{name}", options=options)
     assert agent.call(turn) == called  # type: ignore[arg-type]
 
 
 def test_every_function_may_have_these(tmp_path: Path) -> None:
-    turn = FakeTurn(SendMessage(content="ahoy"))
+    turn = FakeTurn(m.SendMessage(content="ahoy"))
     agent = loaded(tmp_path, f"{write_module(tmp_path, FUNCTIONS)}:everything")
     assert agent.call(turn) == [turn, "ahoy", turn.history, turn.settings]  # type: ignore[arg-type]
 

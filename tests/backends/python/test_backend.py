@@ -11,21 +11,10 @@ from typing import Any
 
 import pytest
 
+import gateway.model as m
 from gateway import logging
 from gateway.client import EventWriter
 from gateway.errors import RateLimited, Unsupported
-from gateway.model import (
-    BlockDelta,
-    Compact,
-    FaultCode,
-    GrammarError,
-    Interrupt,
-    MessageStarted,
-    NoticePosted,
-    Outcome,
-    SessionUpdated,
-    StopReason,
-)
 from tests.support.backends.function_backends import PATIENCE, FunctionTurns, function_backend
 from tests.support.backends.turn_driver import FakeTurn, play, tell
 from tests.support.gateway_server import until
@@ -51,7 +40,7 @@ def function(text: str) -> str:
 
 
 def returning_a_list(text: str) -> list[Any]:
-    return [word.upper() for word in text.split()] + [NoticePosted(topic="t", title="t")]
+    return [word.upper() for word in text.split()] + [m.NoticePosted(topic="t", title="t")]
 
 
 def returning_an_iterator(text: str) -> Iterator[str]:
@@ -83,13 +72,13 @@ async def test_every_shape_answers(agent: Any) -> None:
 
 async def test_strings_stream() -> None:
     turn = await tell("one two", backend=function_backend(async_generator))
-    assert [event.delta for event in turn.all(BlockDelta)] == ["ONE", "TWO"]
-    assert turn.stops == [StopReason.END_TURN]
+    assert [event.delta for event in turn.all(m.BlockDelta)] == ["ONE", "TWO"]
+    assert turn.stops == [m.StopReason.END_TURN]
 
 
 async def test_the_message_names_the_model_of_the_card() -> None:
     turn = await tell("one", backend=function_backend(function))
-    assert turn.all(MessageStarted)[0].model == turn.agent.model
+    assert turn.all(m.MessageStarted)[0].model == turn.agent.model
 
 
 async def test_more_strings_than_may_be_on_the_way() -> None:
@@ -111,17 +100,17 @@ async def test_after_an_event_the_function_goes_on_when_it_is_said() -> None:
 
     async def rename(turn: Any) -> AsyncIterator[Any]:
         yield "a"
-        yield SessionUpdated(metadata={"colour": "red"})
+        yield m.SessionUpdated(metadata={"colour": "red"})
         seen.append(dict(turn.metadata))
 
     async with FunctionTurns(function_backend(rename)) as turn:
-        assert (await turn.end()).outcome is Outcome.COMPLETED
+        assert (await turn.end()).outcome is m.Outcome.COMPLETED
     assert seen == [{"colour": "red"}]
 
 
 async def test_history_is_not_compacted_behind_the_functions_back() -> None:
     with pytest.raises(Unsupported, match="'demo' cannot compact"):
-        await play(function_backend(function), FakeTurn(Compact()))
+        await play(function_backend(function), FakeTurn(m.Compact()))
 
 
 # -- blocking, and not ending -----------------------------------------------------------------------------------------
@@ -138,7 +127,7 @@ async def test_a_plain_function_that_blocks_blocks_nobody() -> None:
         await until(entered.is_set)
         await asyncio.sleep(0)  # the loop turns
         may_go.set()
-        assert (await turn.end()).outcome is Outcome.COMPLETED
+        assert (await turn.end()).outcome is m.Outcome.COMPLETED
 
 
 async def test_an_interrupted_generator_is_stopped_at_its_next_yield() -> None:
@@ -156,8 +145,8 @@ async def test_an_interrupted_generator_is_stopped_at_its_next_yield() -> None:
 
     async with FunctionTurns(function_backend(chatty)) as turn:
         await until(entered.is_set)
-        turn.session.submit([Interrupt()])
-        assert (await turn.end()).outcome is Outcome.INTERRUPTED
+        turn.session.submit([m.Interrupt()])
+        assert (await turn.end()).outcome is m.Outcome.INTERRUPTED
         may_go.set()
         await until(closed.is_set)
     assert not went_on.is_set()
@@ -175,8 +164,8 @@ async def test_a_function_that_hangs_is_not_waited_for_and_told() -> None:
     backend = function_backend(hanging, patience=PATIENCE)
     async with FunctionTurns(backend) as turn:
         await until(entered.is_set)
-        turn.session.submit([Interrupt()])
-        assert (await turn.end()).outcome is Outcome.INTERRUPTED
+        turn.session.submit([m.Interrupt()])
+        assert (await turn.end()).outcome is m.Outcome.INTERRUPTED
         assert not ended.is_set()
         await until(lambda: turn.of("the turn is over, and the agent goes on"))
         [line] = turn.of("the turn is over, and the agent goes on")
@@ -202,8 +191,8 @@ async def test_a_task_that_will_not_be_cancelled_is_told() -> None:
 
     async with FunctionTurns(function_backend(stubborn, patience=PATIENCE)) as turn:
         await until(entered.is_set)
-        turn.session.submit([Interrupt()])
-        assert (await turn.end()).outcome is Outcome.INTERRUPTED
+        turn.session.submit([m.Interrupt()])
+        assert (await turn.end()).outcome is m.Outcome.INTERRUPTED
         await until(lambda: turn.of("the turn is over, and the agent goes on"))
         may_go.set()
         await until(ended.is_set)
@@ -216,15 +205,15 @@ async def never() -> AsyncIterator[str]:
 
 async def test_one_that_never_yields_is_interrupted_at_once() -> None:
     async with FunctionTurns(function_backend(never)) as turn:
-        turn.session.submit([Interrupt()])
+        turn.session.submit([m.Interrupt()])
         assert turn.session.run is None, "without waiting for anything"
-        assert (await turn.end()).outcome is Outcome.INTERRUPTED
+        assert (await turn.end()).outcome is m.Outcome.INTERRUPTED
 
 
 async def test_one_that_never_yields_is_ended_by_the_limit() -> None:
     async with FunctionTurns(function_backend(never), turn_seconds=0.05) as turn:
         ended = await turn.end()
-    assert (ended.outcome, ended.stop_reason) == (Outcome.FAILED, StopReason.TIMEOUT)
+    assert (ended.outcome, ended.stop_reason) == (m.Outcome.FAILED, m.StopReason.TIMEOUT)
 
 
 async def test_threads_are_bounded() -> None:
@@ -277,7 +266,7 @@ async def test_one_that_raises_is_named_and_its_traceback_is_nobodys_to_read(
         records = await turn.records()
     assert ended.fault is not None
     assert ended.fault.message == "The agent 'agent' failed unexpectedly."
-    assert ended.fault.code is FaultCode.INTERNAL
+    assert ended.fault.code is m.FaultCode.INTERNAL
     told = [str(record.event) for record in records]
     assert not any("42" in event or error in event or __file__ in event for event in told)
 
@@ -304,7 +293,7 @@ async def test_a_fault_of_ones_choice_is_told_as_it_is() -> None:
     async with FunctionTurns(function_backend(limited)) as turn:
         ended = await turn.end()
     assert ended.fault is not None
-    assert (ended.fault.code, ended.fault.message) == (FaultCode.RATE_LIMITED, "Come again tomorrow.")
+    assert (ended.fault.code, ended.fault.message) == (m.FaultCode.RATE_LIMITED, "Come again tomorrow.")
 
 
 async def yielding_none() -> AsyncIterator[Any]:
@@ -344,7 +333,7 @@ async def test_an_event_that_breaks_a_law_is_a_fault() -> None:
     async def unlawful(turn: Any) -> AsyncIterator[Any]:
         pen = EventWriter(turn)
         yield [pen.start_message(), pen.start(), pen.delta("x")]
-        yield MessageStarted(message_id="another")
+        yield m.MessageStarted(message_id="another")
 
     async with FunctionTurns(function_backend(unlawful)) as turn:
         ended = await turn.end()
@@ -355,7 +344,7 @@ async def test_an_event_that_breaks_a_law_is_a_fault() -> None:
 async def test_to_ask_within_a_message_of_ones_own_is_told() -> None:
     async def hasty(turn: Any) -> AsyncIterator[Any]:
         yield EventWriter(turn).start_message()
-        with pytest.raises(GrammarError, match="must be ended before anybody is asked"):
+        with pytest.raises(m.GrammarError, match="must be ended before anybody is asked"):
             await turn.ask_user("Now?")
         raise RateLimited("seen")
 

@@ -9,32 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gateway.model as m
 from gateway.backends.python.reply_writer import ReplyWriter, UnsupportedOutput
 from gateway.client import EventWriter
-from gateway.model import (
-    AnnotationTopic,
-    BlockEnded,
-    BlockKind,
-    ContinuationAsk,
-    Event,
-    GrammarError,
-    MessageStarted,
-    NoticePosted,
-    ScopeOpened,
-    ScopeStatus,
-    ScopeStatusChanged,
-    SendMessage,
-    SessionUpdated,
-    StopReason,
-    ToolReturned,
-)
 from gateway.ports import Turn
 from tests.support.backends.function_backends import function_backend
 from tests.support.backends.turn_driver import FakeTurn, play
 
 
 def reply() -> ReplyWriter:
-    return ReplyWriter(FakeTurn(SendMessage(content="go")))
+    return ReplyWriter(FakeTurn(m.SendMessage(content="go")))
 
 
 def names(said: list[Any]) -> list[str]:
@@ -46,7 +30,7 @@ def test_the_first_string_opens_a_message_and_the_next_one_goes_on() -> None:
     assert names(saying.take("one")) == ["message.started", "block.started", "block.delta"]
     assert names(saying.take("two")) == ["block.delta"]
     [ended, message] = saying.close()
-    assert (ended.text, message.stop_reason) == ("onetwo", StopReason.END_TURN)  # type: ignore[union-attr]
+    assert (ended.text, message.stop_reason) == ("onetwo", m.StopReason.END_TURN)  # type: ignore[union-attr]
     assert saying.close() == []
 
 
@@ -65,7 +49,7 @@ def test_a_string_of_another_class_is_a_string() -> None:
 def test_a_message_of_the_agents_ends_ours_first() -> None:
     saying = reply()
     saying.take("one")
-    assert names(saying.take(MessageStarted(message_id="m"))) == ["block.ended", "message.ended", "message.started"]
+    assert names(saying.take(m.MessageStarted(message_id="m"))) == ["block.ended", "message.ended", "message.started"]
     [start, _] = saying.take("two")
     assert start.message_id == "m", "and strings are text of the message that is open"  # type: ignore[union-attr]
 
@@ -80,17 +64,17 @@ def test_what_is_neither_words_nor_event_is_told(item: Any) -> None:
 
 
 def test_strings_wait_for_the_end_of_a_block_and_no_longer() -> None:
-    saying, pen = reply(), EventWriter(FakeTurn(SendMessage(content="go")))
-    assert names(saying.take([pen.start_message(), pen.start(BlockKind.THINKING), "words"])) == [
+    saying, pen = reply(), EventWriter(FakeTurn(m.SendMessage(content="go")))
+    assert names(saying.take([pen.start_message(), pen.start(m.BlockKind.THINKING), "words"])) == [
         "message.started", "block.started"]
     assert names(saying.take(pen.end())) == ["block.ended", "block.started", "block.delta"]
     assert names(saying.take(pen.end_message())) == ["block.ended", "message.ended"]
 
 
 def test_strings_that_wait_for_a_block_are_not_lost_in_silence() -> None:
-    saying, pen = reply(), EventWriter(FakeTurn(SendMessage(content="go")))
-    saying.take([pen.start_message(), pen.start(BlockKind.THINKING), "words"])
-    with pytest.raises(GrammarError, match="was left open"):
+    saying, pen = reply(), EventWriter(FakeTurn(m.SendMessage(content="go")))
+    saying.take([pen.start_message(), pen.start(m.BlockKind.THINKING), "words"])
+    with pytest.raises(m.GrammarError, match="was left open"):
         saying.close()
 
 
@@ -104,12 +88,12 @@ def thinking(between: list[str]) -> Step:
     def step(turn: Turn, pen: EventWriter) -> Iterator[Any]:
         yield pen.start_message()
         yield from between
-        yield pen.start(BlockKind.THINKING)
+        yield pen.start(m.BlockKind.THINKING)
         yield pen.delta("hm")
         yield from between
         yield pen.end()
         yield from between
-        yield pen.annotate(AnnotationTopic.INTENT, "to think")
+        yield pen.annotate(m.AnnotationTopic.INTENT, "to think")
         yield from between
         yield pen.end_message()
     return step
@@ -117,29 +101,29 @@ def thinking(between: list[str]) -> Step:
 
 def calling(between: list[str]) -> Step:
     def step(turn: Turn, pen: EventWriter) -> Iterator[Any]:
-        yield [pen.start_message(), *pen.call("clock"), *between, pen.end_message(stop_reason=StopReason.TOOL_USE)]
+        yield [pen.start_message(), *pen.call("clock"), *between, pen.end_message(stop_reason=m.StopReason.TOOL_USE)]
         yield from between
-        yield ToolReturned(call_id=pen.calls[-1].call_id, content="noon")
+        yield m.ToolReturned(call_id=pen.calls[-1].call_id, content="noon")
     return step
 
 
 def forking(between: list[str]) -> Step:
     def step(turn: Turn, pen: EventWriter) -> Iterator[Any]:
         child = EventWriter(turn, turn.mint("scope"))
-        yield child.emit(ScopeOpened(parent="root"))
+        yield child.emit(m.ScopeOpened(parent="root"))
         yield child.start_message()
         yield from between
         yield child.think("so")
         yield child.end_message()
         yield from between
-        yield child.emit(ScopeStatusChanged(status=ScopeStatus.ENDED))
+        yield child.emit(m.ScopeStatusChanged(status=m.ScopeStatus.ENDED))
     return step
 
 
 def beside(between: list[str]) -> Step:
     def step(turn: Turn, pen: EventWriter) -> Iterator[Any]:
-        yield (NoticePosted(topic="t", title="t"), *between)
-        yield SessionUpdated(title="t")
+        yield (m.NoticePosted(topic="t", title="t"), *between)
+        yield m.SessionUpdated(title="t")
     return step
 
 
@@ -147,7 +131,7 @@ def plainly(between: list[str]) -> Step:
     return lambda turn, pen: iter(between)
 
 
-ASKS = ContinuationAsk(turn=1, message="Go on?")
+ASKS = m.ContinuationAsk(turn=1, message="Go on?")
 
 
 def asking(between: list[str]) -> Step:
@@ -194,10 +178,10 @@ def test_any_mix_is_lawful_and_its_text_is_the_strings_joined(plain: bool, mix: 
                     yield item
 
     turn = asyncio.run(
-        play(function_backend(in_a_thread if plain else asynchronous), FakeTurn(SendMessage(content="go")))
+        play(function_backend(in_a_thread if plain else asynchronous), FakeTurn(m.SendMessage(content="go")))
     )
     assert turn.text == "".join(strings(said)), "and the grammar was checked on the way"
-    passed = [item for item in flat(said) if isinstance(item, Event) and not isinstance(item, BlockEnded)]
+    passed = [item for item in flat(said) if isinstance(item, m.Event) and not isinstance(item, m.BlockEnded)]
     assert all(event in turn.events for event in passed), "events pass through as they are"
 
 

@@ -5,23 +5,9 @@ from typing import Any
 
 import pytest
 
+import gateway.model as m
 from gateway.backends import Tool, ToolCallResult, ToolExecutor
 from gateway.client import EventWriter
-from gateway.model import (
-    Answer,
-    AnswerQuestion,
-    AnyAsk,
-    ContinuationAsk,
-    DecidePermission,
-    Permission,
-    ReturnResult,
-    SendMessage,
-    Settings,
-    StopReason,
-    ToolReturned,
-    ToolSpec,
-    Withdraw,
-)
 from tests.support.backends.function_backends import function_backend
 from tests.support.backends.turn_driver import FakeTurn, play, tell
 
@@ -38,21 +24,23 @@ def asking_plainly(turn: Any) -> Iterator[str]:
     yield f"You like {colour!r}."
 
 
-def answering(make: Callable[[str], Answer]) -> Callable[[AnyAsk, str], Answer]:
+def answering(make: Callable[[str], m.Answer]) -> Callable[[m.AnyAsk, str], m.Answer]:
     return lambda ask, request_id: make(request_id)
 
 
 @pytest.mark.parametrize("agent", [asking, asking_plainly])
 @pytest.mark.parametrize(("answer", "words", "result"), [
-    (lambda id: AnswerQuestion(request_id=id, selections={"0": (1,)}), "Green", "Green"),
-    (lambda id: AnswerQuestion(request_id=id, custom={"0": "Blue"}), "Blue", "Blue"),
-    (lambda id: ReturnResult(request_id=id, content="Mauve"), "Mauve", "Mauve"),
-    (lambda id: Withdraw(request_id=id), "", "Tool call cancelled"),
+    (lambda id: m.AnswerQuestion(request_id=id, selections={"0": (1,)}), "Green", "Green"),
+    (lambda id: m.AnswerQuestion(request_id=id, custom={"0": "Blue"}), "Blue", "Blue"),
+    (lambda id: m.ReturnResult(request_id=id, content="Mauve"), "Mauve", "Mauve"),
+    (lambda id: m.Withdraw(request_id=id), "", "Tool call cancelled"),
 ])
 async def test_a_question_is_answered_in_words(agent: Any, answer: Any, words: str, result: str) -> None:
     turn = await tell("go", backend=function_backend(agent), answering=answering(answer))
     assert turn.text == f"Hm. You like {words!r}."
-    assert turn.stops == [StopReason.TOOL_USE, StopReason.END_TURN], "the message was ended before anybody was asked"
+    assert turn.stops == [m.StopReason.TOOL_USE, m.StopReason.END_TURN], (
+        "the message was ended before anybody was asked"
+    )
     assert turn.results == [result]
     [[ask]] = turn.asks
     assert ask.questions[0].header == "Colour"  # type: ignore[union-attr]
@@ -62,11 +50,11 @@ async def test_a_question_is_answered_in_words(agent: Any, answer: Any, words: s
 async def test_any_ask_ends_the_message_first() -> None:
     async def going_on(turn: Any) -> AsyncIterator[str]:
         yield "So far. "
-        [answer] = await turn.ask(ContinuationAsk(turn=1, message="Go on?"))
+        [answer] = await turn.ask(m.ContinuationAsk(turn=1, message="Go on?"))
         yield str(answer.proceed)
 
     turn = await tell("go", backend=function_backend(going_on))
-    assert turn.stops == [StopReason.NEEDS_INPUT, StopReason.END_TURN]
+    assert turn.stops == [m.StopReason.NEEDS_INPUT, m.StopReason.END_TURN]
     assert turn.text == "So far. True"
 
 
@@ -82,22 +70,22 @@ def permitted_plainly(turn: Any) -> str:
 @pytest.mark.parametrize("granted", [True, False])
 async def test_a_person_permits_or_does_not(agent: Any, granted: bool) -> None:
     turn = await tell("go", backend=function_backend(agent), answering=answering(
-        lambda id: DecidePermission(request_id=id, granted=granted, reason=None if granted else "no mail today")))
+        lambda id: m.DecidePermission(request_id=id, granted=granted, reason=None if granted else "no mail today")))
     assert turn.text == ("yes" if granted else "no")
-    [back] = turn.all(ToolReturned)
+    [back] = turn.all(m.ToolReturned)
     assert back.content == ("Permission granted" if granted else "Tool call denied: no mail today")
 
 
-@pytest.mark.parametrize(("permission", "text"), [(Permission.ALLOW, "yes"), (Permission.DENY, "no")])
-async def test_what_the_session_has_settled_is_not_asked(permission: Permission, text: str) -> None:
-    turn = await tell("go", backend=function_backend(permitted), settings=Settings(tools={"send_mail": permission}))
+@pytest.mark.parametrize(("permission", "text"), [(m.Permission.ALLOW, "yes"), (m.Permission.DENY, "no")])
+async def test_what_the_session_has_settled_is_not_asked(permission: m.Permission, text: str) -> None:
+    turn = await tell("go", backend=function_backend(permitted), settings=m.Settings(tools={"send_mail": permission}))
     assert (turn.text, turn.asks) == (text, [])
 
 
 async def test_where_nobody_is_there_nobody_is_asked() -> None:
-    turn = await tell(SendMessage(content="go", headless=True), backend=function_backend(permitted))
+    turn = await tell(m.SendMessage(content="go", headless=True), backend=function_backend(permitted))
     assert (turn.text, turn.asks) == ("yes", [])
-    turn = await tell(SendMessage(content="go", mode="planning"), backend=function_backend(permitted))
+    turn = await tell(m.SendMessage(content="go", mode="planning"), backend=function_backend(permitted))
     assert (turn.text, turn.asks) == ("no", [])
 
 
@@ -106,10 +94,10 @@ async def test_a_tool_round_works_beside_strings() -> None:
         return ToolCallResult(content=str(len(input["text"])))
 
     async def surveying(text: str, turn: Any) -> AsyncIterator[Any]:
-        tools, pen = {"measure": Tool(ToolSpec(name="measure"), measure)}, EventWriter(turn)
+        tools, pen = {"measure": Tool(m.ToolSpec(name="measure"), measure)}, EventWriter(turn)
         yield "Let me see. "
-        yield [pen.start_message(), *pen.call("measure", {"text": text}, permission=Permission.ASK)]
-        yield pen.end_message(stop_reason=StopReason.TOOL_USE)
+        yield [pen.start_message(), *pen.call("measure", {"text": text}, permission=m.Permission.ASK)]
+        yield pen.end_message(stop_reason=m.StopReason.TOOL_USE)
         round = ToolExecutor(turn, pen, tools)
         async for said in round.run():
             yield said
@@ -118,7 +106,7 @@ async def test_a_tool_round_works_beside_strings() -> None:
 
     turn = await tell("seven", backend=function_backend(surveying))
     assert turn.text == "Let me see. It has 5 characters."
-    assert turn.stops == [StopReason.END_TURN, StopReason.TOOL_USE, StopReason.END_TURN]
+    assert turn.stops == [m.StopReason.END_TURN, m.StopReason.TOOL_USE, m.StopReason.END_TURN]
     assert len(turn.asks) == 1
 
 
@@ -126,7 +114,7 @@ async def test_all_that_a_turn_has_can_be_read() -> None:
     async def reading(turn: Any) -> str:
         return f"{turn.session_id} {turn.turn_id} {turn.agent.name} {turn.command.content} {len(turn.history)}"
 
-    turn = FakeTurn(SendMessage(content="go"))
+    turn = FakeTurn(m.SendMessage(content="go"))
     assert (await play(function_backend(reading), turn)).text == "sess_1 turn_1 demo go 0"
 
 

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
+import gateway.model as m
 from gateway.backends.python import watchdog
 from gateway.backends.python.backend import PythonBackend
 from gateway.backends.python.watchdog import LoopWatchdog
-from gateway.model import Interrupt, Outcome
 from tests.support.backends.function_backends import FunctionTurns, function_backend, loaded, write_module
 from tests.support.gateway_server import until
 
@@ -49,7 +49,7 @@ async def test_one_that_blocks_the_loop_is_named() -> None:
         yield "b"
 
     async with FunctionTurns(function_backend(blocking, blocked_seconds=0.1)) as turn:
-        assert (await turn.end()).outcome is Outcome.COMPLETED, "it is named, not stopped"
+        assert (await turn.end()).outcome is m.Outcome.COMPLETED, "it is named, not stopped"
         [line] = turn.of(BLOCKS)
     code = blocking.__code__
     assert (line["agent"], line["function"], line["log_level"]) == ("agent", "test:blocking", "warning")
@@ -66,7 +66,7 @@ async def test_a_task_that_the_agent_started_is_named_after_it() -> None:
         return "done"
 
     async with FunctionTurns(function_backend(parent, blocked_seconds=0.1)) as turn:
-        assert (await turn.end()).outcome is Outcome.COMPLETED
+        assert (await turn.end()).outcome is m.Outcome.COMPLETED
         [line] = turn.of(BLOCKS)
     assert line["function"] == "test:parent"
 
@@ -81,7 +81,7 @@ async def test_nobody_is_named_while_the_loop_turns() -> None:
     async with FunctionTurns(function_backend(patient, blocked_seconds=3600)) as turn:
         await until(lambda: any(thread.name == "watchdog of agents" for thread in threading.enumerate()))
         may_go.set()
-        assert (await turn.end()).outcome is Outcome.COMPLETED
+        assert (await turn.end()).outcome is m.Outcome.COMPLETED
         assert not turn.of(BLOCKS)
     await until(lambda: not any(thread.name == "watchdog of agents" for thread in threading.enumerate()))
 
@@ -106,5 +106,5 @@ async def test_somebody_else_who_blocks_is_not_blamed_on_the_agent(tmp_path: Pat
         await until(lambda: looking._running)
         assert looking.looked.wait(60), "it has looked, while the test itself blocked the loop"
         assert not turn.of(BLOCKS)
-        turn.session.submit([Interrupt()])
+        turn.session.submit([m.Interrupt()])
         await turn.end()

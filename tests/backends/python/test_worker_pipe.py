@@ -5,13 +5,13 @@ import threading
 
 import pytest
 
+import gateway.model as m
 from gateway.backends.python.worker import Pipe, ThreadHalted
-from gateway.model import NoticePosted
 from tests.support.gateway_server import until
 
 
-def notice(number: int) -> list[NoticePosted]:
-    return [NoticePosted(topic="t", title=str(number))]
+def notice(number: int) -> list[m.NoticePosted]:
+    return [m.NoticePosted(topic="t", title=str(number))]
 
 
 async def drained(pipe: Pipe) -> list[str]:

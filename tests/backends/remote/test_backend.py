@@ -7,36 +7,14 @@ from typing import Any
 
 import pytest
 
+import gateway.model as m
 from gateway.backends.remote import client_dialects
 from gateway.backends.remote.backend import SESSION_KEY
-from gateway.model import (
-    AnswerQuestion,
-    AnyCommand,
-    ContinueTurn,
-    DecidePermission,
-    FaultCode,
-    Interrupt,
-    Outcome,
-    Permission,
-    ReturnResult,
-    Role,
-    RollBack,
-    SeedMessage,
-    SendMessage,
-    SessionStatus,
-    SessionView,
-    Settings,
-    ToolCall,
-    ToolReturned,
-    ToolUsePart,
-    TurnEnded,
-    text_of,
-)
 from tests.support.dialect_tables import DIALECTS
 from tests.support.gateway_server import Served, serving, until
 
 OWNER = "ann"
-ASKING = Settings(tools={"calc": Permission.ASK})
+ASKING = m.Settings(tools={"calc": m.Permission.ASK})
 
 
 @asynccontextmanager
@@ -61,19 +39,19 @@ def where(served: Served, dialect: str) -> str:
     return served.url(served.gateway.contexts[dialect].mount)
 
 
-async def say(served: Served, view: SessionView, text: str) -> None:
-    await served.gateway.sessions.submit(OWNER, view.session_id, [SendMessage(content=text)])
-    await until(lambda: view.status is not SessionStatus.RUNNING)
+async def say(served: Served, view: m.SessionView, text: str) -> None:
+    await served.gateway.sessions.submit(OWNER, view.session_id, [m.SendMessage(content=text)])
+    await until(lambda: view.status is not m.SessionStatus.RUNNING)
 
 
-async def ended(served: Served, view: SessionView) -> list[TurnEnded]:
+async def ended(served: Served, view: m.SessionView) -> list[m.TurnEnded]:
     await served.gateway.runtime.log.wait_stored(view.session_id, view.head)
     records = await served.gateway.sessions.records(OWNER, view.session_id)
-    return [record.event for record in records if isinstance(record.event, TurnEnded)]
+    return [record.event for record in records if isinstance(record.event, m.TurnEnded)]
 
 
-def words(view: SessionView) -> str:
-    return text_of(view.entries[-1].content)
+def words(view: m.SessionView) -> str:
+    return m.text_of(view.entries[-1].content)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -115,16 +93,16 @@ async def test_what_was_asked_is_answered_after_a_restart(tmp_path: Path, dialec
         async with near(tmp_path, dialect, url) as here:
             view = await here.gateway.sessions.create(OWNER, "demo", settings=ASKING)
             await say(here, view, "/permit")
-            assert view.status is SessionStatus.SUSPENDED
+            assert view.status is m.SessionStatus.SUSPENDED
         async with near(tmp_path, dialect, url) as here:
             view = await here.gateway.sessions.get(OWNER, view.session_id)
-            assert view.status is SessionStatus.SUSPENDED
+            assert view.status is m.SessionStatus.SUSPENDED
             await here.gateway.sessions.submit(OWNER, view.session_id, [answer(*one) for one in view.asks.items()])
-            await until(lambda: view.status is SessionStatus.IDLE)
+            await until(lambda: view.status is m.SessionStatus.IDLE)
             (end,) = await ended(here, view)
             records = await here.gateway.sessions.records(OWNER, view.session_id)
-        assert (end.outcome, end.fault) == (Outcome.COMPLETED, None)
-        results = [record.event for record in records if isinstance(record.event, ToolReturned)]
+        assert (end.outcome, end.fault) == (m.Outcome.COMPLETED, None)
+        results = [record.event for record in records if isinstance(record.event, m.ToolReturned)]
         assert [(result.content, result.is_error) for result in results] == [("42", False)]
 
 
@@ -137,23 +115,23 @@ async def test_so_is_what_is_not_about_a_call(tmp_path: Path, dialect: str, word
         async with near(tmp_path, dialect, url) as here:
             view = await here.gateway.sessions.create(OWNER, "demo")
             await say(here, view, f"{words} and so on")
-            assert view.status is SessionStatus.SUSPENDED
+            assert view.status is m.SessionStatus.SUSPENDED
             theirs = await there.gateway.sessions.get("", view.metadata[SESSION_KEY])
-        assert theirs.status is SessionStatus.SUSPENDED
+        assert theirs.status is m.SessionStatus.SUSPENDED
         async with near(tmp_path, dialect, url) as here:
             view = await here.gateway.sessions.get(OWNER, view.session_id)
-            assert view.status is SessionStatus.SUSPENDED
+            assert view.status is m.SessionStatus.SUSPENDED
             await here.gateway.sessions.submit(OWNER, view.session_id, [answer(*one) for one in view.asks.items()])
-            await until(lambda: view.status is SessionStatus.IDLE)
+            await until(lambda: view.status is m.SessionStatus.IDLE)
             (end,) = await ended(here, view)
-            assert (end.outcome, end.fault) == (Outcome.COMPLETED, None)
-            assert text_of(view.entries[-1].content) == text_of(theirs.entries[-1].content) != ""
-        assert (theirs.status, len(await ended_there(there, theirs))) == (SessionStatus.IDLE, 1)
+            assert (end.outcome, end.fault) == (m.Outcome.COMPLETED, None)
+            assert m.text_of(view.entries[-1].content) == m.text_of(theirs.entries[-1].content) != ""
+        assert (theirs.status, len(await ended_there(there, theirs))) == (m.SessionStatus.IDLE, 1)
 
 
-async def ended_there(served: Served, view: SessionView) -> list[TurnEnded]:
+async def ended_there(served: Served, view: m.SessionView) -> list[m.TurnEnded]:
     records = await served.gateway.sessions.records("", view.session_id)
-    return [record.event for record in records if isinstance(record.event, TurnEnded)]
+    return [record.event for record in records if isinstance(record.event, m.TurnEnded)]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -164,51 +142,51 @@ async def test_every_pause_of_a_turn_can_be_answered_after_a_restart(tmp_path: P
         async with near(tmp_path, dialect, url) as here:
             view = await here.gateway.sessions.create(OWNER, "demo")
             await say(here, view, "/continue /rollback /continue /permit done")
-        ends, pauses = list[TurnEnded](), 0
+        ends, pauses = list[m.TurnEnded](), 0
         while not ends:
             ends, pauses = await answered(tmp_path, dialect, url, view.session_id), pauses + 1
-        assert [(end.outcome, end.fault) for end in ends] == [(Outcome.COMPLETED, None)]
+        assert [(end.outcome, end.fault) for end in ends] == [(m.Outcome.COMPLETED, None)]
         assert pauses >= 3
 
 
-async def answered(folder: Path, dialect: str, url: str, session_id: str) -> list[TurnEnded]:
+async def answered(folder: Path, dialect: str, url: str, session_id: str) -> list[m.TurnEnded]:
     """The gateway comes back, all that is open is answered, and the turn goes on to its next pause or its end."""
     async with near(folder, dialect, url) as here:
         view = await here.gateway.sessions.get(OWNER, session_id)
         open_asks = dict(view.asks)
         assert open_asks
         await here.gateway.sessions.submit(OWNER, session_id, [answer(*one) for one in open_asks.items()])
-        await until(lambda: view.status is not SessionStatus.RUNNING and not open_asks.keys() & view.asks.keys())
+        await until(lambda: view.status is not m.SessionStatus.RUNNING and not open_asks.keys() & view.asks.keys())
         return await ended(here, view)
 
 
-def answer(request_id: str, pending: Any) -> AnyCommand:
+def answer(request_id: str, pending: Any) -> m.AnyCommand:
     match pending.ask.kind:
         case "permission":
-            return DecidePermission(request_id=request_id, granted=True)
+            return m.DecidePermission(request_id=request_id, granted=True)
         case "continuation":
-            return ContinueTurn(request_id=request_id)
+            return m.ContinueTurn(request_id=request_id)
         case "rollback":
-            return RollBack(request_id=request_id, option="all")
+            return m.RollBack(request_id=request_id, option="all")
         case "question":
             count = len(pending.ask.questions)
-            return AnswerQuestion(request_id=request_id, selections={str(number): (0,) for number in range(count)})
+            return m.AnswerQuestion(request_id=request_id, selections={str(number): (0,) for number in range(count)})
         case _:
-            return ReturnResult(request_id=request_id, content="painted")
+            return m.ReturnResult(request_id=request_id, content="painted")
 
 
 async def test_an_interrupt_is_carried_on(tmp_path: Path) -> None:
     async with far(tmp_path) as there, near(tmp_path, "cas", where(there, "cas")) as here:
         view = await here.gateway.sessions.create(OWNER, "demo")
-        await here.gateway.sessions.submit(OWNER, view.session_id, [SendMessage(content="/slow 1000")])
+        await here.gateway.sessions.submit(OWNER, view.session_id, [m.SendMessage(content="/slow 1000")])
         await until(lambda: view.metadata.get(SESSION_KEY) and view.head > 8)
         theirs = await there.gateway.sessions.get("", view.metadata[SESSION_KEY])
-        assert theirs.status is SessionStatus.RUNNING
-        await here.gateway.sessions.submit(OWNER, view.session_id, [Interrupt()])
-        await until(lambda: theirs.status is SessionStatus.IDLE)
-        assert theirs.ended is not None and theirs.ended.outcome is Outcome.INTERRUPTED
+        assert theirs.status is m.SessionStatus.RUNNING
+        await here.gateway.sessions.submit(OWNER, view.session_id, [m.Interrupt()])
+        await until(lambda: theirs.status is m.SessionStatus.IDLE)
+        assert theirs.ended is not None and theirs.ended.outcome is m.Outcome.INTERRUPTED
         (end,) = await ended(here, view)
-        assert end.outcome is Outcome.INTERRUPTED
+        assert end.outcome is m.Outcome.INTERRUPTED
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -218,7 +196,7 @@ async def test_a_server_that_is_not_there_is_a_fault_in_clear_words(tmp_path: Pa
         await say(here, view, "hello")
         (end,) = await ended(here, view)
         assert end.fault is not None
-        assert end.fault.code in (FaultCode.BACKEND, FaultCode.OVERLOADED)
+        assert end.fault.code in (m.FaultCode.BACKEND, m.FaultCode.OVERLOADED)
         assert "127.0.0.1:9" in end.fault.message
 
 
@@ -227,16 +205,19 @@ def test_whoever_is_spoken_has_both_ears_and_a_mouth() -> None:
 
 
 async def test_results_for_the_first_messages_go_on_to_a_server_that_takes_them(tmp_path: Path) -> None:
-    call = ToolUsePart(call=ToolCall(call_id="call_1", name="weather"))
-    seed = [SeedMessage(role=Role.USER, content="Is it warm?"), SeedMessage(role=Role.ASSISTANT, content=(call,))]
-    result = SeedMessage(role=Role.TOOL, content="sunny", call_id="call_1")
-    command = SendMessage(content="weather returned sunny", results=(result,))
+    call = m.ToolUsePart(call=m.ToolCall(call_id="call_1", name="weather"))
+    seed = [
+        m.SeedMessage(role=m.Role.USER, content="Is it warm?"),
+        m.SeedMessage(role=m.Role.ASSISTANT, content=(call,)),
+    ]
+    result = m.SeedMessage(role=m.Role.TOOL, content="sunny", call_id="call_1")
+    command = m.SendMessage(content="weather returned sunny", results=(result,))
     async with far(tmp_path) as there, near(tmp_path, "aap", where(there, "aap")) as here:
         view = await here.gateway.sessions.create(OWNER, "demo", history=seed)
         await here.gateway.sessions.submit(OWNER, view.session_id, [command])
-        await until(lambda: view.status is SessionStatus.IDLE)
+        await until(lambda: view.status is m.SessionStatus.IDLE)
         theirs = await there.gateway.sessions.get("", view.metadata[SESSION_KEY])
     assert words(view) == "You said: weather returned sunny"
     for one in (view, theirs):
         assert [(entry.role, entry.call_id) for entry in one.entries] == [
-            (Role.USER, None), (Role.ASSISTANT, None), (Role.TOOL, "call_1"), (Role.ASSISTANT, None)]
+            (m.Role.USER, None), (m.Role.ASSISTANT, None), (m.Role.TOOL, "call_1"), (m.Role.ASSISTANT, None)]

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import trustme
 
+import gateway.model as m
 from gateway.backends.kinds import kind_of
 from gateway.errors import BackendFailed, GatewayError, TimedOut
-from gateway.model import FaultCode
 from gateway.ports.remote import Timeouts
 from tests.adapters.aap.client import test_turn_stream as aap
 from tests.adapters.blade.client import test_socketio as blade
@@ -47,14 +47,14 @@ async def test_nobody_is_there(dialect: str) -> None:
         taken.bind(("127.0.0.1", 0))
         error = await failed(dialect, f"http://127.0.0.1:{taken.getsockname()[1]}")
     assert "cannot be reached" in error.message
-    assert (error.fault.code, error.fault.retryable) == (FaultCode.BACKEND, True)
+    assert (error.fault.code, error.fault.retryable) == (m.FaultCode.BACKEND, True)
 
 
 async def test_a_redirect_to_another_host_is_not_followed(dialect: str) -> None:
     async with serving(says(b"{}")) as other, serving(says(b"", 307, Location=other.url)) as server:
         error = await failed(dialect, server.url)
         assert (other.asked, other.connections) == ([], 0)
-    assert "points elsewhere; that is not followed" in error.message and error.fault.code is FaultCode.BACKEND
+    assert "points elsewhere; that is not followed" in error.message and error.fault.code is m.FaultCode.BACKEND
 
 
 async def test_a_certificate_that_does_not_verify(dialect: str) -> None:
@@ -63,13 +63,13 @@ async def test_a_certificate_that_does_not_verify(dialect: str) -> None:
     async with serving(says(b"{}"), tls=context) as server:
         error = await failed(dialect, server.url)
         assert server.asked == []
-    assert "its certificate does not verify" in error.message and error.fault.code is FaultCode.BACKEND
+    assert "its certificate does not verify" in error.message and error.fault.code is m.FaultCode.BACKEND
 
 
 async def test_one_that_hangs_before_its_first_byte(dialect: str) -> None:
     async with serving(hangs(Server())) as server:
         error = await failed(dialect, server.url, first_byte_seconds=0.2)
-    assert type(error) is TimedOut and error.fault.code is FaultCode.TIMEOUT
+    assert type(error) is TimedOut and error.fault.code is m.FaultCode.TIMEOUT
 
 
 # -- a line of a hundred megabytes ------------------------------------------------------------------------------------
@@ -116,4 +116,4 @@ async def test_a_line_of_a_hundred_megabytes(dialect: str) -> None:
     hear, words = LONG[dialect]
     with pytest.raises(BackendFailed, match=words) as caught:
         await hear()
-    assert caught.value.fault.code is FaultCode.BACKEND
+    assert caught.value.fault.code is m.FaultCode.BACKEND

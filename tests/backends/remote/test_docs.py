@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gateway.model import SendMessage, SessionStatus, text_of
+import gateway.model as m
 from tests.support.dialect_tables import DIALECTS
 from tests.support.gateway_server import serving, until
 
@@ -36,6 +36,6 @@ async def test_it_answers(written: Any, tmp_path: Path, monkeypatch: pytest.Monk
         settings["url"] = settings["url"].replace("http://127.0.0.1:18900", far.address)
         async with serving(tmp_path / "near", agents=agents) as near:
             view = await near.gateway.sessions.create("ann", "old")
-            await near.gateway.sessions.submit("ann", view.session_id, [SendMessage(content="hello")])
-            await until(lambda: view.status is SessionStatus.IDLE)
-            assert text_of(view.entries[-1].content) == "You said: hello"
+            await near.gateway.sessions.submit("ann", view.session_id, [m.SendMessage(content="hello")])
+            await until(lambda: view.status is m.SessionStatus.IDLE)
+            assert m.text_of(view.entries[-1].content) == "You said: hello"

@@ -7,45 +7,32 @@ from pathlib import Path
 
 import pytest
 
+import gateway.model as m
 from gateway.backends.remote.permissions import with_held_calls
 from gateway.errors import BackendFailed
-from gateway.model import (
-    BlockDelta,
-    BlockEnded,
-    BlockKind,
-    MessageEnded,
-    Permission,
-    PermissionAsk,
-    StopReason,
-    ToolCall,
-    ToolOrigin,
-    ToolReturned,
-    ToolStatus,
-    ToolStatusChanged,
-)
 from gateway.ports import ScopedEvent
 from gateway.ports.remote import DecodedItem, RemoteAsk
 from tests.backends.remote.test_backend import OWNER, far, near, say, where
 
 LONG = 3600.0
 """Nobody waits so long: what is held for it is told because of something else."""
-ONE, TWO = ToolCall(call_id="one", name="saw"), ToolCall(call_id="two", name="axe")
-OWN = ToolCall(call_id="own", name="lamp", origin=ToolOrigin.CLIENT)
-WORD = BlockDelta(block_id="w", message_id="m", kind=BlockKind.TEXT, delta="hi")
-END = MessageEnded(message_id="m", stop_reason=StopReason.TOOL_USE)
+ONE, TWO = m.ToolCall(call_id="one", name="saw"), m.ToolCall(call_id="two", name="axe")
+OWN = m.ToolCall(call_id="own", name="lamp", origin=m.ToolOrigin.CLIENT)
+WORD = m.BlockDelta(block_id="w", message_id="m", kind=m.BlockKind.TEXT, delta="hi")
+END = m.MessageEnded(message_id="m", stop_reason=m.StopReason.TOOL_USE)
 
 
-def made(call: ToolCall) -> BlockEnded:
-    return BlockEnded(block_id=call.call_id, message_id="m", kind=BlockKind.TOOL_USE, call=call)
+def made(call: m.ToolCall) -> m.BlockEnded:
+    return m.BlockEnded(block_id=call.call_id, message_id="m", kind=m.BlockKind.TOOL_USE, call=call)
 
 
-def asked(call: ToolCall) -> RemoteAsk:
-    return RemoteAsk(ask=PermissionAsk(call=call), ref=call.call_id)
+def asked(call: m.ToolCall) -> RemoteAsk:
+    return RemoteAsk(ask=m.PermissionAsk(call=call), ref=call.call_id)
 
 
-def permissions(heard: list[DecodedItem]) -> list[Permission]:
+def permissions(heard: list[DecodedItem]) -> list[m.Permission]:
     events = [one.event if isinstance(one, ScopedEvent) else one for one in heard]
-    return [event.call.permission for event in events if isinstance(event, BlockEnded) and event.call is not None]
+    return [event.call.permission for event in events if isinstance(event, m.BlockEnded) and event.call is not None]
 
 
 class Server:
@@ -71,20 +58,20 @@ async def all_of(*heard: DecodedItem) -> list[DecodedItem]:
 
 
 async def test_the_calls_that_are_asked_about_say_so() -> None:
-    waits = ToolStatusChanged(call_id="two", status=ToolStatus.AWAITING_INPUT)
+    waits = m.ToolStatusChanged(call_id="two", status=m.ToolStatus.AWAITING_INPUT)
     heard = await all_of(made(ONE), made(TWO), END, waits, asked(TWO))
-    assert permissions(heard) == [Permission.ALLOW, Permission.ASK]
+    assert permissions(heard) == [m.Permission.ALLOW, m.Permission.ASK]
     assert heard[2:] == [END, waits, asked(TWO)]
 
 
 async def test_those_of_sub_agents_do_too() -> None:
     heard = await all_of(ScopedEvent("kid", made(ONE)), ScopedEvent("kid", END), asked(ONE))
-    assert permissions(heard) == [Permission.ASK]
+    assert permissions(heard) == [m.Permission.ASK]
     assert all(isinstance(one, ScopedEvent) for one in heard[:2])
 
 
 @pytest.mark.parametrize("shown", [
-    WORD, ToolReturned(call_id="one"), ToolStatusChanged(call_id="one", status=ToolStatus.RUNNING),
+    WORD, m.ToolReturned(call_id="one"), m.ToolStatusChanged(call_id="one", status=m.ToolStatus.RUNNING),
 ])
 async def test_whatever_shows_a_call_at_work_tells_it_at_once(shown: DecodedItem) -> None:
     server = Server(made(ONE), END, shown, silent=True)
@@ -101,7 +88,7 @@ async def test_a_server_that_is_silent_is_not_waited_for() -> None:
 
 
 async def test_a_call_of_the_client_and_one_that_is_known_to_ask_are_not_held() -> None:
-    careful = ToolCall(call_id="c", name="saw", permission=Permission.ASK)
+    careful = m.ToolCall(call_id="c", name="saw", permission=m.Permission.ASK)
     server = Server(made(OWN), made(careful), silent=True)
     async with asyncio.timeout(30), aclosing(with_held_calls(server.stream(), LONG)) as stream:
         assert [await anext(stream) for _ in range(2)] == [made(OWN), made(careful)]
@@ -123,4 +110,4 @@ async def test_a_call_that_waits_for_a_permission_is_told_so_in_every_dialect(tm
         assert [pending.ask.kind for pending in view.asks.values()] == ["permission"]
         await here.gateway.runtime.log.wait_stored(view.session_id, view.head)
         records = await here.gateway.sessions.records(OWNER, view.session_id)
-        assert permissions([record.event for record in records]) == [Permission.ASK]
+        assert permissions([record.event for record in records]) == [m.Permission.ASK]

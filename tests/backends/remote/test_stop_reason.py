@@ -6,26 +6,17 @@ from typing import Any
 
 import pytest
 
+import gateway.model as m
 from gateway.backends.remote.stop_reason import with_stop_reason
 from gateway.errors import BackendFailed
 from gateway.ids import make_mint
-from gateway.model import (
-    BlockDelta,
-    BlockKind,
-    MessageEnded,
-    MessageStarted,
-    NoticePosted,
-    Outcome,
-    StopReason,
-    ToolReturned,
-)
 from gateway.ports.remote import DecodedItem, RemoteTurnEnd
 from tests.backends.remote.test_backend import OWNER, ended, far, near, say, where
 
-START, END = MessageStarted(message_id="m"), MessageEnded(message_id="m")
-WORD = BlockDelta(block_id="b", message_id="m", kind=BlockKind.TEXT, delta="hi")
-RESULT, NOTICE = ToolReturned(call_id="c"), NoticePosted(topic="t", title="n")
-STEPS = RemoteTurnEnd(stop_reason=StopReason.MAX_STEPS)
+START, END = m.MessageStarted(message_id="m"), m.MessageEnded(message_id="m")
+WORD = m.BlockDelta(block_id="b", message_id="m", kind=m.BlockKind.TEXT, delta="hi")
+RESULT, NOTICE = m.ToolReturned(call_id="c"), m.NoticePosted(topic="t", title="n")
+STEPS = RemoteTurnEnd(stop_reason=m.StopReason.MAX_STEPS)
 
 
 async def stream(heard: Iterable[DecodedItem | Exception]) -> AsyncGenerator[DecodedItem, None]:
@@ -39,39 +30,39 @@ async def all_of(*heard: DecodedItem | Exception) -> list[DecodedItem]:
     return [one async for one in with_stop_reason(stream(heard), make_mint("t"))]
 
 
-def reasons(heard: list[DecodedItem]) -> list[StopReason]:
-    return [one.stop_reason for one in heard if isinstance(one, MessageEnded)]
+def reasons(heard: list[DecodedItem]) -> list[m.StopReason]:
+    return [one.stop_reason for one in heard if isinstance(one, m.MessageEnded)]
 
 
 async def test_the_last_message_ends_as_the_turn_does() -> None:
     heard = await all_of(START, WORD, END, NOTICE, STEPS)
-    assert heard == [START, WORD, NOTICE, MessageEnded(message_id="m", stop_reason=StopReason.MAX_STEPS), STEPS]
+    assert heard == [START, WORD, NOTICE, m.MessageEnded(message_id="m", stop_reason=m.StopReason.MAX_STEPS), STEPS]
 
 
 async def test_where_no_message_is_left_to_tell_it_an_empty_one_does() -> None:
-    calls = MessageEnded(message_id="m", stop_reason=StopReason.TOOL_USE)
+    calls = m.MessageEnded(message_id="m", stop_reason=m.StopReason.TOOL_USE)
     *before, started, closed, end = await all_of(START, calls, RESULT, STEPS)
     assert (before, end) == ([START, calls, RESULT], STEPS)
-    assert isinstance(started, MessageStarted)
-    assert closed == MessageEnded(message_id=started.message_id, stop_reason=StopReason.MAX_STEPS)
+    assert isinstance(started, m.MessageStarted)
+    assert closed == m.MessageEnded(message_id=started.message_id, stop_reason=m.StopReason.MAX_STEPS)
 
 
 @pytest.mark.parametrize(("message", "turn"), [
     ("end_turn", "end_turn"), ("max_tokens", "end_turn"), ("max_tokens", "max_tokens"), ("refusal", "max_steps"),
 ])
 async def test_what_a_message_says_by_itself_stays(message: str, turn: str) -> None:
-    said = MessageEnded(message_id="m", stop_reason=StopReason(message))
-    assert await all_of(START, said, RemoteTurnEnd(stop_reason=StopReason(turn))) == [
-        START, said, RemoteTurnEnd(stop_reason=StopReason(turn))]
+    said = m.MessageEnded(message_id="m", stop_reason=m.StopReason(message))
+    assert await all_of(START, said, RemoteTurnEnd(stop_reason=m.StopReason(turn))) == [
+        START, said, RemoteTurnEnd(stop_reason=m.StopReason(turn))]
 
 
 async def test_how_a_turn_failed_is_not_how_its_message_ended() -> None:
-    failed = RemoteTurnEnd(stop_reason=StopReason.ERROR, outcome=Outcome.FAILED)
+    failed = RemoteTurnEnd(stop_reason=m.StopReason.ERROR, outcome=m.Outcome.FAILED)
     assert await all_of(START, END, failed) == [START, END, failed]
 
 
 async def test_a_message_that_was_whole_is_told_whole_before_a_failure_and_before_a_pause() -> None:
-    assert reasons(await all_of(START, END)) == [StopReason.END_TURN]
+    assert reasons(await all_of(START, END)) == [m.StopReason.END_TURN]
     told = list[DecodedItem]()
     with pytest.raises(BackendFailed):
         async for one in with_stop_reason(stream([START, END, BackendFailed("cut")]), make_mint("t")):
@@ -102,5 +93,5 @@ async def test_a_blade_server_that_ran_out_of_steps(tmp_path: Path, words: str) 
         view = await here.gateway.sessions.create(OWNER, "demo")
         await say(here, view, words)
         [end] = await ended(here, view)
-        expected = StopReason.END_TURN if words == "hello" else StopReason.MAX_STEPS
-        assert (end.outcome, end.stop_reason) == (Outcome.COMPLETED, expected)
+        expected = m.StopReason.END_TURN if words == "hello" else m.StopReason.MAX_STEPS
+        assert (end.outcome, end.stop_reason) == (m.Outcome.COMPLETED, expected)

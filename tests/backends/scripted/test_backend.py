@@ -6,31 +6,11 @@ from typing import Any
 
 import pytest
 
+import gateway.model as m
 from gateway.backends import ScriptedBackend, load_scenario
 from gateway.backends.kinds import KINDS
 from gateway.backends.scripted.backend import ERROR_CLASSES, answer_as_text, split_text
 from gateway.errors import BackendFailed, GatewayError, Overloaded
-from gateway.model import (
-    AnswerQuestion,
-    BlockDelta,
-    BlockEnded,
-    Compact,
-    ContinueTurn,
-    DecidePermission,
-    FaultCode,
-    GrammarError,
-    HistoryEntry,
-    MessageAnnotated,
-    ReturnResult,
-    Role,
-    RollBack,
-    ScopeMessage,
-    ScopeStatusChanged,
-    SendMessage,
-    StopReason,
-    ToolReturned,
-    Withdraw,
-)
 from tests.support.backends.turn_driver import FakeTurn, play, tell
 
 FILE = Path(__file__).parent / "scenarios" / "talk.yaml"
@@ -50,32 +30,32 @@ async def talk(message: str, **given: Any) -> FakeTurn:
 
 async def test_words_and_thoughts() -> None:
     turn = await talk("Hello, you")
-    thought, said = turn.all(BlockEnded)
+    thought, said = turn.all(m.BlockEnded)
     assert (thought.text, thought.signature) == ("Someone greets me.", "sig")
     assert said.text == "Hello to you, Hello, you"
-    assert [delta.delta for delta in turn.all(BlockDelta)][-3:] == ["Hello to", " you, He", "llo, you"]
+    assert [delta.delta for delta in turn.all(m.BlockDelta)][-3:] == ["Hello to", " you, He", "llo, you"]
 
 
 async def test_calls_are_carried_out_unless_their_results_follow() -> None:
     turn = await talk("tools")
     assert turn.results == ["4", "done by the client", "two", "one"]
     assert turn.text == "They gave 4; done by the clientThen one"
-    assert [event.origin for event in turn.all(ToolReturned)] == ["builtin", "client", "provider", "mcp"]
-    assert turn.stops == [StopReason.TOOL_USE, StopReason.TOOL_USE, StopReason.END_TURN]
+    assert [event.origin for event in turn.all(m.ToolReturned)] == ["builtin", "client", "provider", "mcp"]
+    assert turn.stops == [m.StopReason.TOOL_USE, m.StopReason.TOOL_USE, m.StopReason.END_TURN]
 
 
 async def test_asks() -> None:
     turn = await talk("ask")
     assert turn.text == "One momentYou said proceedstep; 0: 1; 1: 0, 2"
     assert [[ask.kind for ask in asks] for asks in turn.asks] == [["continuation"], ["rollback", "question"]]
-    assert turn.stops == [StopReason.NEEDS_INPUT, StopReason.NEEDS_INPUT, StopReason.END_TURN]
+    assert turn.stops == [m.StopReason.NEEDS_INPUT, m.StopReason.NEEDS_INPUT, m.StopReason.END_TURN]
 
 
 async def test_pictures_cards_notes_and_pauses() -> None:
     sleeps: list[float] = []
     turn = await tell("show", backend=scripted(sleeps))
-    assert turn.stops == [StopReason.MAX_STEPS, StopReason.END_TURN]
-    assert len(turn.all(MessageAnnotated)) == 2
+    assert turn.stops == [m.StopReason.MAX_STEPS, m.StopReason.END_TURN]
+    assert len(turn.all(m.MessageAnnotated)) == 2
     assert turn.text == "againagain"
     assert sleeps == [0.5, 0.5]
     assert "notice.posted" in turn.outline
@@ -84,14 +64,14 @@ async def test_pictures_cards_notes_and_pauses() -> None:
 async def test_a_fork_has_a_voice_of_its_own() -> None:
     turn = await talk("fork")
     assert turn.text == "well, from above"
-    assert turn.stops == [StopReason.TOOL_USE, StopReason.NEEDS_INPUT, StopReason.END_TURN]
-    assert [mail.content for mail in turn.all(ScopeMessage)] == ["fork", "from below"]
-    assert [change.stop_reason for change in turn.all(ScopeStatusChanged)] == [StopReason.REFUSAL]
+    assert turn.stops == [m.StopReason.TOOL_USE, m.StopReason.NEEDS_INPUT, m.StopReason.END_TURN]
+    assert [mail.content for mail in turn.all(m.ScopeMessage)] == ["fork", "from below"]
+    assert [change.stop_reason for change in turn.all(m.ScopeStatusChanged)] == [m.StopReason.REFUSAL]
 
 
 async def test_stop_ends_the_turn() -> None:
     turn = await talk("stop")
-    assert (turn.text, turn.stops) == ("cut", [StopReason.MAX_TOKENS])
+    assert (turn.text, turn.stops) == ("cut", [m.StopReason.MAX_TOKENS])
 
 
 async def test_failures() -> None:
@@ -101,13 +81,13 @@ async def test_failures() -> None:
         await talk("tear")
     with pytest.raises(RuntimeError, match="boom"):
         await talk("raise")
-    assert set(ERROR_CLASSES) == set(FaultCode)
+    assert set(ERROR_CLASSES) == set(m.FaultCode)
     assert all(error("x").fault.code is code for code, error in ERROR_CLASSES.items())
     assert all(issubclass(error, GatewayError) for error in ERROR_CLASSES.values())
 
 
 async def test_hanging_ends_when_the_turn_is_closed() -> None:
-    said = scripted().run(FakeTurn(SendMessage(content="hang")))
+    said = scripted().run(FakeTurn(m.SendMessage(content="hang")))
     waiting = asyncio.ensure_future(anext(said))
     done, _ = await asyncio.wait([waiting], timeout=0.01)
     assert not done
@@ -118,12 +98,14 @@ async def test_hanging_ends_when_the_turn_is_closed() -> None:
 
 @pytest.mark.parametrize("message", ["nonsense", "orphan", "elsewhere"])
 async def test_nonsense_is_said_as_it_stands(message: str) -> None:
-    with pytest.raises(GrammarError):
+    with pytest.raises(m.GrammarError):
         await talk(message)
 
 
 async def test_turns_are_counted_by_what_the_user_said() -> None:
-    said = [HistoryEntry(role=role, content="x", seq=1, at=0.0) for role in (Role.USER, Role.ASSISTANT, Role.USER)]
+    said = [
+        m.HistoryEntry(role=role, content="x", seq=1, at=0.0) for role in (m.Role.USER, m.Role.ASSISTANT, m.Role.USER)
+    ]
     assert (await talk("x", history=said[:1])).text == "First"
     assert (await talk("x", history=said)).text == "Second"
 
@@ -136,18 +118,18 @@ async def test_a_scenario_can_run_out() -> None:
 
 
 async def test_it_compacts_like_anybody() -> None:
-    assert "session.compacted" in (await tell(Compact(), backend=scripted())).outline
+    assert "session.compacted" in (await tell(m.Compact(), backend=scripted())).outline
 
 
 @pytest.mark.parametrize(("answer", "words"), [
-    (AnswerQuestion(request_id="r", selections={"0": (1, 2)}, custom={"1": "free"}, message="m"), "0: 1, 2; free; m"),
-    (DecidePermission(request_id="r", granted=True), "granted"),
-    (DecidePermission(request_id="r", granted=False), "denied"),
-    (DecidePermission(request_id="r", granted=False, reason="no"), "denied: no"),
-    (ReturnResult(request_id="r", content="c"), "c"),
-    (ContinueTurn(request_id="r", proceed=False), "stop"),
-    (RollBack(request_id="r"), "no option"),
-    (Withdraw(request_id="r"), "withdrawn"),
+    (m.AnswerQuestion(request_id="r", selections={"0": (1, 2)}, custom={"1": "free"}, message="m"), "0: 1, 2; free; m"),
+    (m.DecidePermission(request_id="r", granted=True), "granted"),
+    (m.DecidePermission(request_id="r", granted=False), "denied"),
+    (m.DecidePermission(request_id="r", granted=False, reason="no"), "denied: no"),
+    (m.ReturnResult(request_id="r", content="c"), "c"),
+    (m.ContinueTurn(request_id="r", proceed=False), "stop"),
+    (m.RollBack(request_id="r"), "no option"),
+    (m.Withdraw(request_id="r"), "withdrawn"),
 ])
 def test_answers_in_words(answer: Any, words: str) -> None:
     assert answer_as_text(answer) == words
@@ -161,5 +143,5 @@ def test_pieces() -> None:
 
 async def test_the_registry_makes_one_from_its_file() -> None:
     backend = KINDS["scripted"].make({"scenario": "talk.yaml"}, FILE.parent)
-    assert (await play(backend, FakeTurn(SendMessage(content="x")))).text == "First"
+    assert (await play(backend, FakeTurn(m.SendMessage(content="x")))).text == "First"
     await backend.close()

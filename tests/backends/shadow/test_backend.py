@@ -9,22 +9,9 @@ from typing import Any
 import orjson
 import pytest
 
+import gateway.model as m
 from gateway.composition import load_components
 from gateway.config import load_config
-from gateway.model import (
-    AnswerQuestion,
-    AnyCommand,
-    ContinueTurn,
-    DecidePermission,
-    Interrupt,
-    QuestionAsk,
-    ReturnResult,
-    RollBack,
-    SendMessage,
-    SessionStatus,
-    Settings,
-    ToolSpec,
-)
 from gateway.yaml_positions import Problems
 from tests.support.gateway_server import Served, serving, until
 
@@ -47,31 +34,31 @@ async def shadowed(folder: Path, **shadow: Any) -> AsyncIterator[Served]:
 async def talk(served: Served, text: str) -> list[Any]:
     """One turn, everything it asks answered; the events of the session."""
     sessions = served.gateway.sessions
-    settings = Settings(client_tools=(ToolSpec(name="paint", parameters={"type": "object"}),))
+    settings = m.Settings(client_tools=(m.ToolSpec(name="paint", parameters={"type": "object"}),))
     view = await sessions.create(OWNER, "demo", settings=settings)
-    await sessions.submit(OWNER, view.session_id, [SendMessage(content=text)])
+    await sessions.submit(OWNER, view.session_id, [m.SendMessage(content=text)])
     while True:
-        await until(lambda: view.status is not SessionStatus.RUNNING)
-        if view.status is SessionStatus.IDLE:
+        await until(lambda: view.status is not m.SessionStatus.RUNNING)
+        if view.status is m.SessionStatus.IDLE:
             break
         await sessions.submit(OWNER, view.session_id, [answer(name, ask.ask) for name, ask in view.asks.items()])
     return [record.event for record in await sessions.records(OWNER, view.session_id)]
 
 
-def answer(request_id: str, ask: Any) -> AnyCommand:
+def answer(request_id: str, ask: Any) -> m.AnyCommand:
     match ask.kind:
         case "question":
-            assert isinstance(ask, QuestionAsk)
+            assert isinstance(ask, m.QuestionAsk)
             picks = {str(number): (0,) for number in range(len(ask.questions))}
-            return AnswerQuestion(request_id=request_id, selections=picks)
+            return m.AnswerQuestion(request_id=request_id, selections=picks)
         case "permission":
-            return DecidePermission(request_id=request_id, granted=True)
+            return m.DecidePermission(request_id=request_id, granted=True)
         case "client_tool":
-            return ReturnResult(request_id=request_id, content="painted")
+            return m.ReturnResult(request_id=request_id, content="painted")
         case "continuation":
-            return ContinueTurn(request_id=request_id)
+            return m.ContinueTurn(request_id=request_id)
         case _:
-            return RollBack(request_id=request_id, option=ask.options[0].get("id"))
+            return m.RollBack(request_id=request_id, option=ask.options[0].get("id"))
 
 
 async def report(served: Served, turns: int) -> list[dict[str, Any]]:
@@ -118,9 +105,9 @@ async def test_an_interrupted_turn_is_not_compared_and_its_shadow_ends(tmp_path:
     async with shadowed(tmp_path) as served:
         sessions = served.gateway.sessions
         view = await sessions.create(OWNER, "demo")
-        await sessions.submit(OWNER, view.session_id, [SendMessage(content="/slow 1000")])
+        await sessions.submit(OWNER, view.session_id, [m.SendMessage(content="/slow 1000")])
         await until(lambda: view.head > 6)
-        await sessions.submit(OWNER, view.session_id, [Interrupt()])
+        await sessions.submit(OWNER, view.session_id, [m.Interrupt()])
         await until(lambda: not [task for task in asyncio.all_tasks() if task.get_name().startswith("shadow of")])
         await talk(served, "hello")
         assert [line["verdict"] for line in await report(served, 1)] == ["same"]

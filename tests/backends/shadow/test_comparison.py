@@ -1,19 +1,9 @@
 """What a turn is made of, seen without its words."""
 
+import gateway.model as m
 from gateway.backends.shadow import TurnStructure, differences
 from gateway.client import EventWriter
 from gateway.errors import RateLimited
-from gateway.model import (
-    ClientToolAsk,
-    PermissionAsk,
-    Question,
-    QuestionAsk,
-    ScopeOpened,
-    SessionCompacted,
-    StopReason,
-    ToolCall,
-    ToolReturned,
-)
 from gateway.ports import BackendEvent, ScopedEvent
 
 
@@ -48,7 +38,7 @@ def test_calls_count_by_name_and_by_the_names_of_what_they_are_given() -> None:
     pen = EventWriter(Ids())
     said = facts(
         pen.start_message(), pen.think("hm"), pen.call("search", {"query": "x", "limit": 1}, call_id="c"),
-        pen.end_message(stop_reason=StopReason.TOOL_USE), ToolReturned(call_id="c", content="y", is_error=True),
+        pen.end_message(stop_reason=m.StopReason.TOOL_USE), m.ToolReturned(call_id="c", content="y", is_error=True),
     )
     assert said == ["thinking", "call search(limit, query)", "result of search: error", "ended: end_turn"]
 
@@ -58,8 +48,8 @@ def test_results_of_calls_that_ran_side_by_side_come_in_any_order() -> None:
         pen = EventWriter(Ids())
         return facts(
             pen.start_message(), pen.call("a", call_id="1"), pen.call("b", call_id="2"), pen.end_message(),
-            [ToolReturned(call_id=name) for name in order],
-            pen.start_message(), pen.text("done"), pen.end_message(stop_reason=StopReason.MAX_TOKENS),
+            [m.ToolReturned(call_id=name) for name in order],
+            pen.start_message(), pen.text("done"), pen.end_message(stop_reason=m.StopReason.MAX_TOKENS),
         )
 
     assert told("1", "2") == told("2", "1")
@@ -68,14 +58,16 @@ def test_results_of_calls_that_ran_side_by_side_come_in_any_order() -> None:
 
 def test_sub_agents_asks_and_failures_count() -> None:
     structure = TurnStructure()
-    structure.say(ScopedEvent("s", ScopeOpened(parent="root")))
+    structure.say(ScopedEvent("s", m.ScopeOpened(parent="root")))
     pen = EventWriter(Ids(), "s")
     for said in [pen.start_message(), *pen.text("below"), pen.end_message()]:
         structure.say(said)
-    call = ToolCall(call_id="c", name="book")
-    structure.ask([QuestionAsk(questions=(Question(question="a"), Question(question="b"))), PermissionAsk(call=call)])
-    structure.ask([ClientToolAsk(call=call)], "s")
-    structure.say(SessionCompacted(compaction_id="x", summary="y"))
+    call = m.ToolCall(call_id="c", name="book")
+    structure.ask(
+        [m.QuestionAsk(questions=(m.Question(question="a"), m.Question(question="b"))), m.PermissionAsk(call=call)]
+    )
+    structure.ask([m.ClientToolAsk(call=call)], "s")
+    structure.say(m.SessionCompacted(compaction_id="x", summary="y"))
     structure.fail(RateLimited("slowly"))
     assert structure.facts == [
         "sub-agent opened", "sub-agent: text", "asked: question (2)", "asked: permission book",

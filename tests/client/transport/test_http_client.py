@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import trustme
 
+import gateway.model as m
 from gateway.client import HttpClient, SseEvent
 from gateway.client.transport.error_messages import MAX_QUOTED
 from gateway.client.transport.sse_decoder import MAX_EVENT_BYTES
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited, TimedOut
-from gateway.model import FaultCode
 from gateway.ports.remote import Timeouts
 from tests.support.client.byte_server import END, Answer, Server, chunk, hangs, head, raw, says, serving, stream
 
@@ -137,7 +137,7 @@ async def test_no_stream_at_all() -> None:
 ])
 async def test_a_broken_answer(pieces: list[bytes]) -> None:
     error = await failure(raw(*pieces))
-    assert type(error).__name__ == "ConnectionLost" and error.code is FaultCode.BACKEND and error.retryable
+    assert type(error).__name__ == "ConnectionLost" and error.code is m.FaultCode.BACKEND and error.retryable
 
 
 @pytest.mark.parametrize(("before", "patience", "words"), [

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
+import gateway.model as m
 from gateway.engine.streams import channel as channel_module
 from gateway.engine.streams import feed as feed_module
-from gateway.model import Record, SendMessage, TurnEnded
 from tests.support.engine.engine_fixture import EngineFixture, PlainProjector
 from tests.support.engine.silent_agent import post, read, silent
 
@@ -16,7 +16,7 @@ class Counting(PlainProjector):
 
     fed = 0
 
-    def feed(self, record: Record) -> tuple[bytes, ...]:
+    def feed(self, record: m.Record) -> tuple[bytes, ...]:
         type(self).fed += 1
         return super().feed(record)
 
@@ -50,8 +50,8 @@ async def test_a_lone_reader_leaves_no_frames_behind() -> None:
 async def test_where_a_turn_yields_is_marked() -> None:
     stage = EngineFixture(silent)
     session = await stage.session()
-    session.submit([SendMessage(content="go")])
-    await stage.until(session, TurnEnded)
+    session.submit([m.SendMessage(content="go")])
+    await stage.until(session, m.TurnEnded)
     cursor = await stage.service.subscribe("", session.view.session_id, "plain")
     assert [chunk.yields for chunk in await cursor.chunks()] == [False, False, False, True]
 
@@ -60,7 +60,7 @@ async def test_what_a_reader_has_had_is_passed_over_where_that_is_cheaper() -> N
     class Sparing(PlainProjector):
         skipped: list[int] = []  # noqa: RUF012  # shared by all of them, to be counted
 
-        def skip(self, record: Record) -> None:
+        def skip(self, record: m.Record) -> None:
             self.skipped.append(record.seq)
 
     stage = EngineFixture(silent, projector=lambda dialect, options: Sparing())
@@ -95,7 +95,7 @@ async def test_what_the_slowest_reader_has_had_is_not_kept() -> None:
 class Large(PlainProjector):
     """Every frame takes a while to make."""
 
-    def feed(self, record: Record) -> tuple[bytes, ...]:
+    def feed(self, record: m.Record) -> tuple[bytes, ...]:
         return (b"x" * (channel_module.LARGE + 1),)
 
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gateway.model as m
 from gateway.engine.streams import channel as channel_module
 from gateway.engine.streams import cursor as cursor_module
 from gateway.engine.streams import feed as feed_module
 from gateway.engine.streams.cursor import Cursor
-from gateway.model import CloseReason, Record, SessionClosed
 from gateway.storage.log import MemoryLog
 from tests.support.engine.engine_fixture import EngineFixture, PlainProjector
 from tests.support.engine.silent_agent import SlowLog, post, read, silent
@@ -114,7 +114,7 @@ async def test_the_end_of_a_session_ends_its_streams() -> None:
     cursor = await stage.service.subscribe("", session.view.session_id, "plain", after=1)
     reading = asyncio.create_task(read(cursor))
     await asyncio.sleep(0)
-    session.append(SessionClosed(reason=CloseReason.TERMINATED))
+    session.append(m.SessionClosed(reason=m.CloseReason.TERMINATED))
     assert await reading == [2]
     assert await read(cursor) == []
     assert not cursor.open
@@ -127,7 +127,7 @@ async def test_what_is_held_back_is_flushed_when_it_is_due() -> None:
         def __init__(self) -> None:
             self.held: list[bytes] = []
 
-        def feed(self, record: Record) -> tuple[bytes, ...]:
+        def feed(self, record: m.Record) -> tuple[bytes, ...]:
             self.held += super().feed(record)
             self.deadline = record.at + 0.01
             return ()
@@ -228,7 +228,7 @@ async def test_who_hears_of_a_deletion_from_the_log_first_is_told_of_it_all_the_
 
 async def test_who_has_nothing_to_be_told_in_its_dialect_is_not_slow() -> None:
     class Taciturn(PlainProjector):
-        def feed(self, record: Record) -> tuple[bytes, ...]:
+        def feed(self, record: m.Record) -> tuple[bytes, ...]:
             return super().feed(record) if record.seq in (1, 60) else ()
 
     stage = EngineFixture(silent, projector=lambda dialect, options: Taciturn(), max_lag_events=10)
@@ -280,7 +280,7 @@ async def test_who_has_had_all_of_a_long_session_waits_for_what_comes_next() -> 
     class Patient(MemoryLog):
         pages = 0
 
-        async def read(self, session_id: str, after: int = 0, limit: int | None = None) -> Sequence[Record]:
+        async def read(self, session_id: str, after: int = 0, limit: int | None = None) -> Sequence[m.Record]:
             self.pages += 1
             assert self.pages < 10, "what was read is read again and again"
             return await super().read(session_id, after, limit)

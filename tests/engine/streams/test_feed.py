@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
+import gateway.model as m
 from gateway.engine.streams import feed as feed_module
 from gateway.engine.streams.feed import Feed
-from gateway.model import CloseReason, NoticePosted, Record, SessionClosed
 
 
-def notices(first: int, last: int) -> list[Record]:
-    return [Record(seq=seq, at=0.0, session_id="s", event=NoticePosted(topic="t", title="x"))
+def notices(first: int, last: int) -> list[m.Record]:
+    return [m.Record(seq=seq, at=0.0, session_id="s", event=m.NoticePosted(topic="t", title="x"))
             for seq in range(first, last + 1)]
 
 
@@ -42,7 +42,7 @@ def test_the_end_of_a_session_is_remembered() -> None:
     feed = Feed("s", 4)
     feed.publish(notices(5, 5))
     assert (feed.over, feed.end) == (False, None)
-    end = Record(seq=6, at=0.0, session_id="s", event=SessionClosed(reason=CloseReason.DELETED))
+    end = m.Record(seq=6, at=0.0, session_id="s", event=m.SessionClosed(reason=m.CloseReason.DELETED))
     feed.publish([end])
     assert (feed.over, feed.end) == (True, end)
 

@@ -12,7 +12,7 @@ import aiohttp
 import orjson
 from socketio.exceptions import SocketIOError
 
-from gateway.model import OpenAsk, SessionStatus, SessionView, decode_record, fold
+import gateway.model as m
 from tests.prove.crash.history import ConnectionHistory, GivenAnswer, History, Kind, SentMessage, Violation
 
 BROKEN = (aiohttp.ClientError, ConnectionError, SocketIOError, EOFError)
@@ -67,12 +67,12 @@ class CrashRun:
                 self.found.append(Violation(kind, session, words))
             raise (MessageNotAccepted if answer.status == 503 else ConnectionError)(f"refused: {answer.status}")
 
-    async def view(self, session: str) -> SessionView:
+    async def view(self, session: str) -> m.SessionView:
         """What the server's own log says of a session."""
         async with self.http.get(self.url(f"/replay/{session}")) as answer:
             await self.check(Kind.LOST, "/replay", session, answer)
             content = await answer.read()
-        return fold(session, [decode_record(line) for line in content.splitlines()])
+        return m.fold(session, [m.decode_record(line) for line in content.splitlines()])
 
 
 class DialectClient:
@@ -127,13 +127,13 @@ class DialectClient:
                 history.refused.append(SentMessage(self.name, self.session, word, False))
             raise
 
-    async def rested(self) -> SessionView:
+    async def rested(self) -> m.SessionView:
         """The state of the session once no turn runs in it."""
         try:
             async with asyncio.timeout(PATIENCE):
                 while True:
                     view = await self.world.view(self.session)
-                    if view.status is not SessionStatus.RUNNING:
+                    if view.status is not m.SessionStatus.RUNNING:
                         return view
                     await asyncio.sleep(self.world.patience)
         except TimeoutError:
@@ -175,7 +175,7 @@ class DialectClient:
         now = asyncio.get_running_loop().time()
         self.world.history.said.append(SentMessage(self.name, self.session, words.split()[-1], taken, now))
 
-    def answered(self, ask: OpenAsk, taken: bool) -> None:
+    def answered(self, ask: m.OpenAsk, taken: bool) -> None:
         now = asyncio.get_running_loop().time()
         self.world.history.answered.append(GivenAnswer(self.name, self.session, ask.request_id, taken, now))
 
@@ -193,7 +193,7 @@ class DialectClient:
     async def say(self, words: str) -> None:
         raise NotImplementedError
 
-    async def answer(self, view: SessionView) -> None:
+    async def answer(self, view: m.SessionView) -> None:
         raise NotImplementedError
 
     async def post(self, path: str, body: Any) -> Any:

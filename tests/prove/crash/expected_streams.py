@@ -6,34 +6,24 @@ from typing import Any
 
 import orjson
 
+import gateway.model as m
 from adapters.cas.server.stream_options import session_stream_options
 from adapters.zenflux.server.stream_options import socket_options
 from gateway.http import split_frame
-from gateway.model import (
-    InputAccepted,
-    Record,
-    SendMessage,
-    SessionView,
-    TurnEnded,
-    TurnStarted,
-    TurnSuspended,
-    fold,
-    text_of,
-)
 from tests.support.dialect_tables import dialect, table
 
 
-def expected_stream(records: Sequence[Record], stream: str) -> list[str]:
+def expected_stream(records: Sequence[m.Record], stream: str) -> list[str]:
     """What a stream of this name tells; the first word is the dialect, and those that follow say which turn of it."""
     name, *words = stream.split()
     if not records:
         return []
-    return TELLINGS[name](records, fold(records[0].session_id, records), *words)
+    return TELLINGS[name](records, m.fold(records[0].session_id, records), *words)
 
 
 def _frames(
-    name: str, options: str, records: Sequence[Record], after: int = 0,
-) -> Iterator[tuple[Record, tuple[bytes, ...]]]:
+    name: str, options: str, records: Sequence[m.Record], after: int = 0,
+) -> Iterator[tuple[m.Record, tuple[bytes, ...]]]:
     """Each record with its frames; a dialect that needs no more than the turn is fed from its start."""
     its = dialect(name)
     settings: Any = its.projector(table(name), options)
@@ -45,12 +35,12 @@ def _frames(
             yield record, frames
 
 
-def _cas(records: Sequence[Record], view: SessionView) -> list[str]:
+def _cas(records: Sequence[m.Record], view: m.SessionView) -> list[str]:
     reading = session_stream_options(view, None, as_list=False)
     return [frame.decode().strip() for _, frames in _frames("cas", reading.word, records) for frame in frames]
 
 
-def _blade(records: Sequence[Record], view: SessionView) -> list[str]:
+def _blade(records: Sequence[m.Record], view: m.SessionView) -> list[str]:
     return [blade_thing(*_parted(frame)) for _, frames in _frames("blade", "", records) for frame in frames]
 
 
@@ -63,7 +53,7 @@ def blade_thing(name: str, payload: Any) -> str:
     return f"{name} {json.dumps(payload, sort_keys=True)}"
 
 
-def _zenflux(records: Sequence[Record], view: SessionView, turn_id: str) -> list[str]:
+def _zenflux(records: Sequence[m.Record], view: m.SessionView, turn_id: str) -> list[str]:
     begins = _begins(records, turn_id)
     if begins is None:
         return []
@@ -71,12 +61,12 @@ def _zenflux(records: Sequence[Record], view: SessionView, turn_id: str) -> list
     told: list[str] = []
     for record, frames in _frames("zenflux", options, records, begins):
         told += [frame.decode() for frame in frames]
-        if isinstance(record.event, TurnEnded):
+        if isinstance(record.event, m.TurnEnded):
             return told
     return told
 
 
-def _aap(records: Sequence[Record], view: SessionView, mark: str, piece: str) -> list[str]:
+def _aap(records: Sequence[m.Record], view: m.SessionView, mark: str, piece: str) -> list[str]:
     """A piece is what one request streams: up to where the turn yields, or from there to where it yields again."""
     turn_id = turn_of(records, mark)
     begins = _begins(records, turn_id) if turn_id else None
@@ -85,28 +75,28 @@ def _aap(records: Sequence[Record], view: SessionView, mark: str, piece: str) ->
     pieces: list[list[str]] = [[]]
     for record, frames in _frames("aap", "delta", records, begins):
         pieces[-1] += [frame.decode().strip() for frame in frames]
-        if isinstance(record.event, TurnSuspended):
+        if isinstance(record.event, m.TurnSuspended):
             pieces.append([])
-        elif isinstance(record.event, TurnEnded):
+        elif isinstance(record.event, m.TurnEnded):
             break
     return pieces[int(piece)] if int(piece) < len(pieces) else []
 
 
-def turn_of(records: Sequence[Record], mark: str) -> str | None:
+def turn_of(records: Sequence[m.Record], mark: str) -> str | None:
     """The turn of this id, or the one that a message with this word in it began."""
     for record in records:
         event = record.event
         if record.turn_id == mark:
             return mark
-        if isinstance(event, InputAccepted) and isinstance(event.command, SendMessage) and mark in text_of(
+        if isinstance(event, m.InputAccepted) and isinstance(event.command, m.SendMessage) and mark in m.text_of(
             event.command.content,
         ).split():
             return record.turn_id
     return None
 
 
-def _begins(records: Sequence[Record], turn_id: str) -> int | None:
-    return next((r.seq - 1 for r in records if r.turn_id == turn_id and isinstance(r.event, TurnStarted)), None)
+def _begins(records: Sequence[m.Record], turn_id: str) -> int | None:
+    return next((r.seq - 1 for r in records if r.turn_id == turn_id and isinstance(r.event, m.TurnStarted)), None)
 
 
 TELLINGS: dict[str, Callable[..., list[str]]] = {"cas": _cas, "blade": _blade, "zenflux": _zenflux, "aap": _aap}

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import aiohttp
 import socketio
 
-from gateway.model import FaultCode, Record, TurnEnded
+import gateway.model as m
 from gateway.storage.log.verification import verify_log
 from tests.prove.crash.client_base import PATIENCE, blocks
 from tests.prove.crash.history import times_there
@@ -26,7 +26,7 @@ class StoredServer(Protocol):
     def address(self) -> str: ...
     @property
     def database(self) -> Path: ...
-    def logs(self, sessions: Iterable[str]) -> dict[str, Sequence[Record]]:
+    def logs(self, sessions: Iterable[str]) -> dict[str, Sequence[m.Record]]:
         """What is stored of these sessions."""
 
 
@@ -168,6 +168,6 @@ async def survives(server: StoredServer, spoil: Spoil) -> None:
     for session, records in before.items():
         assert list(logs[session][:len(records)]) == list(records), "nothing stored was harmed"
         assert [times_there(words, logs[session]) for words in refused[session]] == [0] * len(refused[session])
-    ends = [record.event for record in logs[watcher.session] if isinstance(record.event, TurnEnded)]
-    assert [end.fault.code if end.fault else None for end in ends] == [FaultCode.OVERLOADED, None]
+    ends = [record.event for record in logs[watcher.session] if isinstance(record.event, m.TurnEnded)]
+    assert [end.fault.code if end.fault else None for end in ends] == [m.FaultCode.OVERLOADED, None]
     assert verify_log(server.database).problems == []

@@ -12,21 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from gateway.model import (
-    FaultCode,
-    Grammar,
-    GrammarError,
-    InputAccepted,
-    InputRequested,
-    InputResolved,
-    Record,
-    SendMessage,
-    SessionStatus,
-    TurnEnded,
-    TurnStarted,
-    fold,
-    text_of,
-)
+import gateway.model as m
 
 NOW = "\0now"
 """The cursor of a connection that began with whatever came next."""
@@ -99,7 +85,7 @@ class History:
     answered: list[GivenAnswer] = field(default_factory=list)
     refused: list[SentMessage] = field(default_factory=list)
     """Messages that were answered with 503, which says that nothing has happened."""
-    logs: dict[str, Sequence[Record]] = field(default_factory=dict)
+    logs: dict[str, Sequence[m.Record]] = field(default_factory=dict)
     tellings: dict[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     """By session and stream."""
 
@@ -168,7 +154,7 @@ def _told(kind: Kind, hearing: ConnectionHistory, words: str) -> Violation:
 
 # -- what the log has -------------------------------------------------------------------------------------------------
 
-def of_log(session: str, records: Sequence[Record]) -> Iterator[Violation]:
+def of_log(session: str, records: Sequence[m.Record]) -> Iterator[Violation]:
     """Numbers are dense, time does not go back, the grammar holds, and every turn ends once or waits for people."""
     numbers = [record.seq for record in records]
     for number, times in Counter(numbers).items():
@@ -182,19 +168,19 @@ def of_log(session: str, records: Sequence[Record]) -> Iterator[Violation]:
     yield from of_turns(session, records)
 
 
-def _lawful(session: str, records: Sequence[Record]) -> Iterator[Violation]:
-    grammar = Grammar()
+def _lawful(session: str, records: Sequence[m.Record]) -> Iterator[Violation]:
+    grammar = m.Grammar()
     for record in records:
         try:
             grammar.check(record.event, record.scope_id)
-        except GrammarError as error:
+        except m.GrammarError as error:
             yield Violation(Kind.UNLAWFUL, session, f"record {record.seq}: {error}")
             return
 
 
-def of_turns(session: str, records: Sequence[Record]) -> Iterator[Violation]:
-    started = [record.turn_id for record in records if isinstance(record.event, TurnStarted)]
-    ended = Counter(record.turn_id for record in records if isinstance(record.event, TurnEnded))
+def of_turns(session: str, records: Sequence[m.Record]) -> Iterator[Violation]:
+    started = [record.turn_id for record in records if isinstance(record.event, m.TurnStarted)]
+    ended = Counter(record.turn_id for record in records if isinstance(record.event, m.TurnEnded))
     waiting = _waiting(session, records)
     for turn_id in started:
         if ended[turn_id] > 1:
@@ -203,15 +189,15 @@ def of_turns(session: str, records: Sequence[Record]) -> Iterator[Violation]:
             yield Violation(Kind.NOT_ENDED, session, f"turn {turn_id} neither ended nor waits for anybody")
 
 
-def _waiting(session: str, records: Sequence[Record]) -> str | None:
+def _waiting(session: str, records: Sequence[m.Record]) -> str | None:
     """The turn that waits for people at the end of the log."""
-    view = fold(session, records)
-    return view.turn_id if view.status is SessionStatus.SUSPENDED and view.asks else None
+    view = m.fold(session, records)
+    return view.turn_id if view.status is m.SessionStatus.SUSPENDED and view.asks else None
 
 
 # -- what was said and answered ---------------------------------------------------------------------------------------
 
-def of_said(said: SentMessage, records: Sequence[Record]) -> Iterator[Violation]:
+def of_said(said: SentMessage, records: Sequence[m.Record]) -> Iterator[Violation]:
     """What was taken is there once; what may have been taken is not there twice."""
     times = times_there(said.words, records)
     if times > 1:
@@ -220,26 +206,26 @@ def of_said(said: SentMessage, records: Sequence[Record]) -> Iterator[Violation]
         yield Violation(Kind.LOST, said.session, f"{said.client} was told that {said.words!r} was taken")
 
 
-def of_refused(said: SentMessage, records: Sequence[Record]) -> Iterator[Violation]:
+def of_refused(said: SentMessage, records: Sequence[m.Record]) -> Iterator[Violation]:
     """What was refused is not there."""
     if times_there(said.words, records):
         yield Violation(Kind.REFUSED, said.session, f"{said.client} was told that {said.words!r} was refused")
 
 
-def times_there(words: str, records: Iterable[Record]) -> int:
+def times_there(words: str, records: Iterable[m.Record]) -> int:
     """How often the log has the message with these words."""
     return sum(_says(record, words) for record in records)
 
 
-def _says(record: Record, words: str) -> bool:
+def _says(record: m.Record, words: str) -> bool:
     event = record.event
     return (
-        isinstance(event, InputAccepted) and isinstance(event.command, SendMessage)
-        and re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text_of(event.command.content)) is not None
+        isinstance(event, m.InputAccepted) and isinstance(event.command, m.SendMessage)
+        and re.search(rf"(?<!\w){re.escape(words)}(?!\w)", m.text_of(event.command.content)) is not None
     )
 
 
-def of_answer(answered: GivenAnswer, records: Sequence[Record]) -> Iterator[Violation]:
+def of_answer(answered: GivenAnswer, records: Sequence[m.Record]) -> Iterator[Violation]:
     """An ask that was answered is settled, once."""
     times = times_settled(answered.request_id, records)
     if times > 1:
@@ -248,15 +234,15 @@ def of_answer(answered: GivenAnswer, records: Sequence[Record]) -> Iterator[Viol
         yield Violation(Kind.LOST, answered.session, f"{answered.client} was told {answered.request_id} is settled")
 
 
-def times_settled(request_id: str, records: Iterable[Record]) -> int:
-    return sum(isinstance(r.event, InputResolved) and r.event.request_id == request_id for r in records)
+def times_settled(request_id: str, records: Iterable[m.Record]) -> int:
+    return sum(isinstance(r.event, m.InputResolved) and r.event.request_id == request_id for r in records)
 
 
 # -- across a death ---------------------------------------------------------------------------------------------------
 
 def of_return(
-    before: Mapping[str, Sequence[Record]], after: Mapping[str, Sequence[Record]], *,
-    code: FaultCode | None = FaultCode.INTERRUPTED,
+    before: Mapping[str, Sequence[m.Record]], after: Mapping[str, Sequence[m.Record]], *,
+    code: m.FaultCode | None = m.FaultCode.INTERRUPTED,
 ) -> Iterator[Violation]:
     """From the records when the server died to those when it was back: nothing is lost, turns that ran are closed
     with a fault of this code, and whoever was asked is asked still, under the same ids."""
@@ -268,38 +254,42 @@ def of_return(
             yield from _taken_up(session, records, now, code)
 
 
-def _difference(records: Sequence[Record], now: Sequence[Record]) -> str:
+def _difference(records: Sequence[m.Record], now: Sequence[m.Record]) -> str:
     place = next((n for n, (old, new) in enumerate(zip(records, now, strict=False)) if old != new), len(now))
     return f"record {place + 1} of {len(records)} is gone or changed"
 
 
 def _taken_up(
-    session: str, records: Sequence[Record], now: Sequence[Record], code: FaultCode | None,
+    session: str, records: Sequence[m.Record], now: Sequence[m.Record], code: m.FaultCode | None,
 ) -> Iterator[Violation]:
-    view = fold(session, records)
-    if view.status is SessionStatus.SUSPENDED:
-        yield from _asked_still(session, set(view.asks), now[len(records):], fold(session, now).asks)
-    elif view.status is SessionStatus.RUNNING:
+    view = m.fold(session, records)
+    if view.status is m.SessionStatus.SUSPENDED:
+        yield from _asked_still(session, set(view.asks), now[len(records):], m.fold(session, now).asks)
+    elif view.status is m.SessionStatus.RUNNING:
         yield from _closed(session, view.turn_id, now[len(records):], code)
 
 
-def _asked_still(session: str, asks: set[str], news: Sequence[Record], open_now: Iterable[str]) -> Iterator[Violation]:
+def _asked_still(
+    session: str, asks: set[str], news: Sequence[m.Record], open_now: Iterable[str]
+) -> Iterator[Violation]:
     answered = {
         record.event.command.request_id for record in news
-        if isinstance(record.event, InputAccepted) and hasattr(record.event.command, "request_id")
+        if isinstance(record.event, m.InputAccepted) and hasattr(record.event.command, "request_id")
     }
     for request_id in sorted(asks - set(open_now) - answered):
         yield Violation(Kind.ASK_LOST, session, f"{request_id} was open, nobody answered it, and it is open no more")
 
 
-def _closed(session: str, turn_id: str | None, news: Sequence[Record], code: FaultCode | None) -> Iterator[Violation]:
-    end = next((r.event for r in news if r.turn_id == turn_id and isinstance(r.event, TurnEnded)), None)
+def _closed(
+    session: str, turn_id: str | None, news: Sequence[m.Record], code: m.FaultCode | None
+) -> Iterator[Violation]:
+    end = next((r.event for r in news if r.turn_id == turn_id and isinstance(r.event, m.TurnEnded)), None)
     if end is None:
         yield Violation(Kind.NOT_ENDED, session, f"turn {turn_id} ran when the server died, and was not closed")
     elif code is not None and (end.fault is None or end.fault.code is not code):
         yield Violation(Kind.NOT_ENDED, session, f"turn {turn_id} was not closed with the fault '{code}': {end}")
 
 
-def asked(records: Iterable[Record]) -> dict[str, str]:
+def asked(records: Iterable[m.Record]) -> dict[str, str]:
     """The asks of a session, settled or not, and the turn each belongs to."""
-    return {r.event.request_id: r.turn_id or "" for r in records if isinstance(r.event, InputRequested)}
+    return {r.event.request_id: r.turn_id or "" for r in records if isinstance(r.event, m.InputRequested)}

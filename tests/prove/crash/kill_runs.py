@@ -12,7 +12,7 @@ from typing import Protocol
 
 import aiohttp
 
-from gateway.model import Record, SessionStatus, fold
+import gateway.model as m
 from tests.prove.crash.clients import BROKEN, CLIENTS, CrashRun, DialectClient, Watcher
 from tests.prove.crash.expected_streams import expected_stream
 from tests.prove.crash.history import Kind, Violation, judge, of_return
@@ -65,7 +65,7 @@ class Killable(Protocol):
         """Come back when it has died of this."""
     async def until_written(self) -> None:
         """Come back when it has stored something."""
-    def logs(self, sessions: Iterable[str]) -> dict[str, Sequence[Record]]:
+    def logs(self, sessions: Iterable[str]) -> dict[str, Sequence[m.Record]]:
         """What is stored of these sessions."""
 
 
@@ -141,11 +141,11 @@ class KillRun:
             with suppress(asyncio.CancelledError):
                 await task
 
-    def _returned(self, before: dict[str, Sequence[Record]], after: dict[str, Sequence[Record]]) -> None:
+    def _returned(self, before: dict[str, Sequence[m.Record]], after: dict[str, Sequence[m.Record]]) -> None:
         for session, records in before.items():
-            status = fold(session, records).status
-            self.report.running += status is SessionStatus.RUNNING
-            self.report.waiting += status is SessionStatus.SUSPENDED
+            status = m.fold(session, records).status
+            self.report.running += status is m.SessionStatus.RUNNING
+            self.report.waiting += status is m.SessionStatus.SUSPENDED
         self.report.violations += of_return(before, after)
 
     # -- coming and going -----------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 import pytest
 import yaml
 
-from gateway.model import Record
+import gateway.model as m
 from gateway.storage.log import open_log_file
 from tests.support.fork_server import Popen
 from tests.support.free_ports import free_port
@@ -49,7 +49,7 @@ def show_before_it_is_stored(patch: pytest.MonkeyPatch) -> None:
 
     append, committed, opens = SqliteLog.append, SqliteLog.committed, Database.open
 
-    def show(log: SqliteLog, record: Record) -> None:
+    def show(log: SqliteLog, record: m.Record) -> None:
         append(log, record)
         log.on_commit((record,))
 
@@ -120,7 +120,7 @@ class KillableProcess:
 
     # -- what is in the file --------------------------------------------------------------------------------------
 
-    def logs(self, sessions: Iterable[str]) -> dict[str, Sequence[Record]]:
+    def logs(self, sessions: Iterable[str]) -> dict[str, Sequence[m.Record]]:
         """The records of these sessions; of a dead server's file, a copy is read as it lies there."""
         if self.is_alive:
             return records_in(self.database, sessions)
@@ -144,7 +144,7 @@ async def file_changed(path: Path) -> None:
         os.close(watch)
 
 
-def records_in(path: Path, sessions: Iterable[str]) -> dict[str, Sequence[Record]]:
+def records_in(path: Path, sessions: Iterable[str]) -> dict[str, Sequence[m.Record]]:
     """What a file of ours has of these sessions."""
     if not path.exists():
         return {}

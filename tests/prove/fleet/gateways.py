@@ -9,7 +9,7 @@ from random import Random
 
 import aiohttp
 
-from gateway.model import Record, decode_record
+import gateway.model as m
 from tests.prove.crash.clients import CLIENTS, CrashRun, DialectClient, Watcher
 from tests.prove.crash.expected_streams import expected_stream
 from tests.prove.crash.history import Violation, judge, times_settled, times_there
@@ -166,7 +166,7 @@ class FleetConversation:
                 while self._in_doubt(client.session, await self.records(client.session)):  # noqa: ASYNC110
                     await asyncio.sleep(0.05)
 
-    def _in_doubt(self, session: str, records: Sequence[Record]) -> bool:
+    def _in_doubt(self, session: str, records: Sequence[m.Record]) -> bool:
         """Whether something that was said or answered may yet come."""
         history, since = self.world.history, asyncio.get_running_loop().time() - self.tried_seconds
         taken = {said.words for said in history.said if said.taken}
@@ -208,7 +208,7 @@ class FleetConversation:
             history.tellings[session, stream] = expected_stream(history.logs.get(session, ()), stream)
         return judge(history)
 
-    async def records(self, session: str) -> list[Record]:
+    async def records(self, session: str) -> list[m.Record]:
         async with self.world.http.get(self.world.url(f"/replay/{session}")) as answer:
             assert answer.status == 200, await answer.text()
-            return [decode_record(line) for line in (await answer.read()).splitlines()]
+            return [m.decode_record(line) for line in (await answer.read()).splitlines()]

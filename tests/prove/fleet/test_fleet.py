@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from gateway.model import TurnEnded, decode_record
+import gateway.model as m
 from tests.prove.crash.client_base import blocks
 from tests.prove.fleet.gateways import LEASE, PATIENCE, Fleet, FleetConversation, calling, fleet, server_says
 from tests.support.engine.engine_fixture import lawful
@@ -99,9 +99,9 @@ async def test_who_listened_to_a_server_that_slept_hears_from_it_how_the_turn_en
         assert b"event: turn_stop" in await turn.read()
     assert "session.error" in [event["type"] for event in told]
     async with http.get(f"{other.address}/replay/{session}") as answer:
-        records = [decode_record(line) for line in (await answer.read()).splitlines()]
+        records = [m.decode_record(line) for line in (await answer.read()).splitlines()]
     lawful(records)
-    ends = [record.event for record in records if isinstance(record.event, TurnEnded)]
+    ends = [record.event for record in records if isinstance(record.event, m.TurnEnded)]
     assert [end.fault.code for end in ends if end.fault] == ["interrupted"]
 
 

@@ -186,7 +186,7 @@ def _named(handler: Any) -> Iterator[dict[str, Any]]:
     names = code.__code__.co_names
     for name in names:
         found = code.__globals__.get(name)
-        inner = [getattr(found, other, None) for other in names] if inspect.ismodule(found) else [found]
+        inner = [vars(found).get(other) for other in names] if inspect.ismodule(found) else [found]
         for model in inner:
             if inspect.isclass(model) and issubclass(model, BaseModel) and model is not BaseModel:
                 yield from _schema(model)

@@ -16,29 +16,12 @@ from typing import Any
 import uvloop
 from aiohttp import web
 
+import gateway.model as m
 from gateway.app import Gateway
 from gateway.composition import load_components
 from gateway.config import load_config
 from gateway.http import json_response, public
 from gateway.logging import configure_logging
-from gateway.model import (
-    BlockDelta,
-    BlockEnded,
-    BlockKind,
-    BlockStarted,
-    InputAccepted,
-    MessageEnded,
-    MessageStarted,
-    Outcome,
-    Record,
-    Role,
-    SeedMessage,
-    SendMessage,
-    SessionCreated,
-    StopReason,
-    TurnEnded,
-    TurnStarted,
-)
 from gateway.resources import Memories, Memory, ScheduledTask, Schedules
 from gateway.server import GC_THRESHOLDS
 
@@ -68,25 +51,25 @@ class Stall:
         return json_response({"ms": longest[0] * 1000, "work_ms": longest[1] * 1000})
 
 
-def long_session(turns: int = TURNS, text: str = "") -> list[Record]:
+def long_session(turns: int = TURNS, text: str = "") -> list[m.Record]:
     """Turns of fifty words, each an answer to this text."""
-    events: list[tuple[Any, str | None]] = [(SessionCreated(agent="demo", owner=OWNER, title="long"), None)]
+    events: list[tuple[Any, str | None]] = [(m.SessionCreated(agent="demo", owner=OWNER, title="long"), None)]
     for number in range(turns):
         turn, message, block, words = f"turn_{number}", f"msg_{number}", f"block_{number}", f"word {number} " * DELTAS
         size = len(words) // DELTAS
         told: list[Any] = [
-            InputAccepted(command_id=f"cmd_{number}", command=SendMessage(content=f"say {number}{text}")),
-            TurnStarted(command_id=f"cmd_{number}"),
-            MessageStarted(message_id=message, role=Role.ASSISTANT),
-            BlockStarted(message_id=message, block_id=block, kind=BlockKind.TEXT),
-            *(BlockDelta(message_id=message, block_id=block, kind=BlockKind.TEXT, delta=words[at:at + size])
+            m.InputAccepted(command_id=f"cmd_{number}", command=m.SendMessage(content=f"say {number}{text}")),
+            m.TurnStarted(command_id=f"cmd_{number}"),
+            m.MessageStarted(message_id=message, role=m.Role.ASSISTANT),
+            m.BlockStarted(message_id=message, block_id=block, kind=m.BlockKind.TEXT),
+            *(m.BlockDelta(message_id=message, block_id=block, kind=m.BlockKind.TEXT, delta=words[at:at + size])
               for at in range(0, len(words), size)),
-            BlockEnded(message_id=message, block_id=block, kind=BlockKind.TEXT, text=words),
-            MessageEnded(message_id=message, outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN),
-            TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN),
+            m.BlockEnded(message_id=message, block_id=block, kind=m.BlockKind.TEXT, text=words),
+            m.MessageEnded(message_id=message, outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN),
+            m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN),
         ]
         events += [(event, turn) for event in told]
-    return [Record(seq=seq, at=1e9 + seq, session_id="s", event=event, turn_id=turn)
+    return [m.Record(seq=seq, at=1e9 + seq, session_id="s", event=event, turn_id=turn)
             for seq, (event, turn) in enumerate(events, 1)]
 
 
@@ -95,7 +78,7 @@ async def prepared(gateway: Gateway) -> dict[str, Any]:
     records, sessions = long_session(), gateway.sessions
     longs = [(await sessions.import_session(OWNER, records)).session_id for _ in range(LONG)]
     large = (await sessions.import_session(OWNER, long_session(LARGE_TURNS, LARGE_TEXT))).session_id
-    history = [SeedMessage(role=Role.USER, content=f"seed {number}") for number in range(SEEDS)]
+    history = [m.SeedMessage(role=m.Role.USER, content=f"seed {number}") for number in range(SEEDS)]
     seeded = [(await sessions.create(OWNER, "demo", history=history)).session_id for _ in range(2)]
     for _ in range(SESSIONS // 100):
         await asyncio.gather(*(sessions.create(OWNER, "demo", title=f"one of many {n}") for n in range(100)))

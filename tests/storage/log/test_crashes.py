@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.model import Record
+import gateway.model as m
 from tests.prove.crash.history import Kind
 from tests.prove.crash.kill_runs import judge_run
 from tests.prove.crash.killable_server import records_in, show_before_it_is_stored
@@ -40,7 +40,7 @@ class Server:
         size = wal.stat().st_size
         await until(lambda: wal.stat().st_size != size)
 
-    def logs(self, sessions: Iterable[str]) -> dict[str, Sequence[Record]]:
+    def logs(self, sessions: Iterable[str]) -> dict[str, Sequence[m.Record]]:
         return records_in(self._mortal.database, sessions)
 
 

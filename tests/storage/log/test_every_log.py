@@ -9,17 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.model import (
-    BlockDelta,
-    BlockKind,
-    InputRequested,
-    Outcome,
-    QuestionAsk,
-    Record,
-    StopReason,
-    TurnEnded,
-    TurnStarted,
-)
+import gateway.model as m
 from gateway.ports import EventLog
 from tests.support.examples import examples
 from tests.support.record_streams import sessions
@@ -33,7 +23,7 @@ async def log(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[E
 
 
 async def test_records_come_back_in_order_after_any_place(log: EventLog) -> None:
-    told: list[Record] = []
+    told: list[m.Record] = []
     log.on_commit = told.extend
     records = [created("s"), *(note("s", seq) for seq in range(2, 8))]
     await put(log, *records[:4])
@@ -48,11 +38,11 @@ async def test_records_come_back_in_order_after_any_place(log: EventLog) -> None
 @pytest.mark.parametrize("name", LOGS)
 @examples(30)
 @given(session=sessions(), data=st.data())
-async def test_whatever_was_said_comes_back_as_it_was(name: str, session: list[Record], data: st.DataObject) -> None:
+async def test_whatever_was_said_comes_back_as_it_was(name: str, session: list[m.Record], data: st.DataObject) -> None:
     """In any grouping of commits, from any place, in pages of any size; and what tells the state comes apart."""
     with TemporaryDirectory() as folder:
         async with LOGS[name](Path(folder)) as log:
-            told: list[Record] = []
+            told: list[m.Record] = []
             log.on_commit = told.extend
             for record in session:
                 log.append(record)
@@ -65,7 +55,7 @@ async def test_whatever_was_said_comes_back_as_it_was(name: str, session: list[R
             page = list(await log.read(last.session_id, after, limit))
             assert page == session[after:after + limit]
             assert [record.seq for record in await log.read_without_deltas(last.session_id)] == [
-                record.seq for record in session if not isinstance(record.event, BlockDelta)]
+                record.seq for record in session if not isinstance(record.event, m.BlockDelta)]
 
 
 @pytest.mark.parametrize("name", LOGS)
@@ -120,16 +110,16 @@ async def test_sessions_are_listed_in_both_directions_between_places(log: EventL
 
 
 async def test_turns_and_asks_are_found_while_they_last(log: EventLog) -> None:
-    def at(seq: int, event: object) -> Record:
-        return Record(seq=seq, at=1.0, session_id="s", turn_id="turn_1", event=event)  # type: ignore[arg-type]
+    def at(seq: int, event: object) -> m.Record:
+        return m.Record(seq=seq, at=1.0, session_id="s", turn_id="turn_1", event=event)  # type: ignore[arg-type]
 
-    await put(log, created("s"), created("other", "bob"), at(2, TurnStarted(command_id="c")))
+    await put(log, created("s"), created("other", "bob"), at(2, m.TurnStarted(command_id="c")))
     assert [head.session_id for head in await log.sessions_in_turn()] == ["s"]
     assert [head.session_id for head in await log.sessions_in_turn("ann")] == ["s"]
     assert list(await log.sessions_in_turn("bob")) == []
-    await put(log, at(3, InputRequested(request_id="ask_1", ask=QuestionAsk(questions=()))))
+    await put(log, at(3, m.InputRequested(request_id="ask_1", ask=m.QuestionAsk(questions=()))))
     assert [await log.session_of(word) for word in ("turn_1", "ask_1", "ask_2")] == ["s", "s", None]
-    await put(log, at(4, TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN)))
+    await put(log, at(4, m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN)))
     assert list(await log.sessions_in_turn()) == []
     assert await log.session_of("turn_1") == "s"
     head = await log.head("s")
@@ -137,7 +127,7 @@ async def test_turns_and_asks_are_found_while_they_last(log: EventLog) -> None:
 
 
 async def test_what_is_forgotten_is_gone(log: EventLog) -> None:
-    turn = Record(seq=2, at=1.0, session_id="s", turn_id="turn_1", event=TurnStarted(command_id="c"))
+    turn = m.Record(seq=2, at=1.0, session_id="s", turn_id="turn_1", event=m.TurnStarted(command_id="c"))
     await put(log, created("s"), turn)
     await log.delete_session("s")
     await log.delete_session("s")
@@ -166,9 +156,9 @@ async def test_what_is_forgotten_at_once_never_comes_back(log: EventLog) -> None
 
 
 async def test_words_of_many_sessions_keep_apart(log: EventLog) -> None:
-    def word(session: str, seq: int) -> Record:
-        delta = BlockDelta(block_id="b", message_id="m", kind=BlockKind.TEXT, delta=f"{session}{seq}")
-        return Record(seq=seq, at=1.0, session_id=session, turn_id="t", event=delta)
+    def word(session: str, seq: int) -> m.Record:
+        delta = m.BlockDelta(block_id="b", message_id="m", kind=m.BlockKind.TEXT, delta=f"{session}{seq}")
+        return m.Record(seq=seq, at=1.0, session_id=session, turn_id="t", event=delta)
 
     names = [f"s{number}" for number in range(20)]
     await put(log, *map(created, names))

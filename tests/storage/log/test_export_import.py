@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+import gateway.model as m
 from gateway.errors import Conflict, GatewayError, NotFound
-from gateway.model import MODEL_VERSION, encode_record
 from gateway.storage import Database, Seal, StorageUnusable, create_database
 from gateway.storage.log import open_log_file
 from gateway.storage.log.export_import import SEGMENT, export_sessions, import_sessions
@@ -81,7 +81,7 @@ def test_who_is_there_already_is_refused_or_replaced(path: Path, other: Path) ->
 
 
 def told(name: str, *places: int) -> list[bytes]:
-    return [encode_record(SESSIONS[name][place]) + b"\n" for place in places]
+    return [m.encode_record(SESSIONS[name][place]) + b"\n" for place in places]
 
 
 HEADER = b'{"format":"dragoman log","model":1}\n'
@@ -91,7 +91,7 @@ HEADER = b'{"format":"dragoman log","model":1}\n'
     ([], "line 1: this was not written by `dragoman log export`"),
     (told("s1", 0), "line 1: this was not written by `dragoman log export`"),
     ([b"\xff\n"], "line 1: this was not written by"),
-    ([HEADER.replace(b"1}", f"{MODEL_VERSION + 1}}}".encode())], "line 1: this was written by a newer Dragoman"),
+    ([HEADER.replace(b"1}", f"{m.MODEL_VERSION + 1}}}".encode())], "line 1: this was written by a newer Dragoman"),
     ([HEADER, *told("s1", 0), b"\n", b"nonsense\n"], "line 4: is no record"),
     ([HEADER, *told("s1", 0), b'{"seq":2}\n'], "line 3: is no record"),
     ([HEADER, *told("s1", 1)], "line 2: session 's1' does not begin with session.created"),

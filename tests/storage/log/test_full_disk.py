@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from gateway.model import Record
+import gateway.model as m
 from gateway.storage.log import SqliteLog
 from tests.prove.crash.full_disk import survives
 from tests.prove.crash.killable_server import records_in
@@ -20,7 +20,7 @@ class Small:
         assert isinstance(log, SqliteLog)
         self._writer = log._database._connections["write"]
 
-    def logs(self, sessions: Iterable[str]) -> dict[str, Sequence[Record]]:
+    def logs(self, sessions: Iterable[str]) -> dict[str, Sequence[m.Record]]:
         return records_in(self.database, sessions)
 
     def fill(self) -> Callable[[], None]:

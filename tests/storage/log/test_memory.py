@@ -1,12 +1,12 @@
 """What is the memory log's alone: it is safe at once, and it remembers a bounded number of places."""
 
-from gateway.model import Record, TurnStarted
+import gateway.model as m
 from gateway.storage.log import MemoryLog
 from tests.support.storage.event_logs import created
 
 
 async def test_what_was_taken_is_safe_and_told_at_once() -> None:
-    log, told = MemoryLog(), list[Record]()
+    log, told = MemoryLog(), list[m.Record]()
     log.on_commit = told.extend
     log.append(created("s"))
     assert told == [created("s")]
@@ -16,5 +16,5 @@ async def test_what_was_taken_is_safe_and_told_at_once() -> None:
 async def test_the_oldest_places_are_forgotten_first() -> None:
     log = MemoryLog(most_places=2)
     for seq, turn in enumerate(("a", "b", "c"), 1):
-        log.append(Record(seq=seq, at=1.0, session_id="s", turn_id=turn, event=TurnStarted(command_id="c")))
+        log.append(m.Record(seq=seq, at=1.0, session_id="s", turn_id=turn, event=m.TurnStarted(command_id="c")))
     assert [await log.session_of(word) for word in ("a", "b", "c", "d")] == [None, "s", "s", None]

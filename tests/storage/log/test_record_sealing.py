@@ -5,20 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from gateway.model import (
-    PRIVATE,
-    SECRETS,
-    AnyEvent,
-    Configure,
-    InputAccepted,
-    NoticePosted,
-    Record,
-    SendMessage,
-    SessionCreated,
-    SessionUpdated,
-    Settings,
-    encode_record,
-)
+import gateway.model as m
 from gateway.ports import StoredResponse
 from gateway.storage import UNSEALED, Database, Seal
 from gateway.storage.log import SqliteLog
@@ -30,32 +17,37 @@ from tests.support.redis_server import redis_of_this_run
 
 SEAL = Seal(lambda: ["k" * 32])
 GIVEN = {"key": "s3cret"}
-METADATA = {"a": "b", PRIVATE: {"one": {"x": 1, SECRETS: GIVEN}, "two": "no object", "three": {SECRETS: "no object"}}}
-DISCREET: list[AnyEvent] = [
-    SessionCreated(agent="a", settings=Settings(secrets=GIVEN, options={"o": "v"})),
-    SessionCreated(agent="a", metadata=METADATA),
-    SessionUpdated(settings=Settings(secrets=GIVEN), metadata=METADATA),
-    InputAccepted(command_id="c", command=Configure(settings=Settings(secrets=GIVEN))),
-    InputAccepted(command_id="c", command=SendMessage(content="hi", variables={**GIVEN, "n": {"deep": ["s3cret"]}})),
+METADATA = {
+    "a": "b",
+    m.PRIVATE: {"one": {"x": 1, m.SECRETS: GIVEN}, "two": "no object", "three": {m.SECRETS: "no object"}},
+}
+DISCREET: list[m.AnyEvent] = [
+    m.SessionCreated(agent="a", settings=m.Settings(secrets=GIVEN, options={"o": "v"})),
+    m.SessionCreated(agent="a", metadata=METADATA),
+    m.SessionUpdated(settings=m.Settings(secrets=GIVEN), metadata=METADATA),
+    m.InputAccepted(command_id="c", command=m.Configure(settings=m.Settings(secrets=GIVEN))),
+    m.InputAccepted(
+        command_id="c", command=m.SendMessage(content="hi", variables={**GIVEN, "n": {"deep": ["s3cret"]}})
+    ),
 ]
 
 
-def record(event: AnyEvent) -> Record:
-    return Record(seq=1, at=1.0, session_id="s", event=event)
+def record(event: m.AnyEvent) -> m.Record:
+    return m.Record(seq=1, at=1.0, session_id="s", event=event)
 
 
 @pytest.mark.parametrize("event", DISCREET)
-def test_a_secret_is_sealed_wherever_it_stands(event: AnyEvent) -> None:
+def test_a_secret_is_sealed_wherever_it_stands(event: m.AnyEvent) -> None:
     said = [record(event)]
     closed = seal_records(said, SEAL)
-    assert b"s3cret" in encode_record(said[0])
-    assert b"s3cret" not in encode_record(closed[0])
+    assert b"s3cret" in m.encode_record(said[0])
+    assert b"s3cret" not in m.encode_record(closed[0])
     assert unseal_records([*closed], SEAL) == said
 
 
 def test_the_rest_is_left_as_it_is() -> None:
-    plain = [record(NoticePosted(topic="t", title="s3cret")), record(SessionUpdated(title="t")),
-             record(SessionCreated(agent="a", metadata={PRIVATE: "forged"}))]
+    plain = [record(m.NoticePosted(topic="t", title="s3cret")), record(m.SessionUpdated(title="t")),
+             record(m.SessionCreated(agent="a", metadata={m.PRIVATE: "forged"}))]
     assert seal_records(plain, SEAL) == unseal_records(plain, SEAL) == reseal_records(plain, SEAL) == plain
     assert seal_records(plain, UNSEALED) is plain
     assert unseal_records(plain, UNSEALED) is plain
@@ -71,7 +63,7 @@ def test_what_was_sealed_elsewhere_stays_as_it_is() -> None:
 async def test_a_log_shows_the_house_what_the_file_does_not_show(tmp_path: Path) -> None:
     log = SqliteLog(Database(tmp_path / "a.db"), SEAL)
     await log.open()
-    said = [Record(seq=seq, at=1.0, session_id="s", event=event) for seq, event in enumerate(DISCREET, 1)]
+    said = [m.Record(seq=seq, at=1.0, session_id="s", event=event) for seq, event in enumerate(DISCREET, 1)]
     try:
         for one in said:
             log.append(one)
@@ -82,14 +74,14 @@ async def test_a_log_shows_the_house_what_the_file_does_not_show(tmp_path: Path)
     assert b"s3cret" not in (tmp_path / "a.db").read_bytes()
     bare = SqliteLog(Database(tmp_path / "a.db"))
     await bare.open()
-    assert all(b"sealed:" in encode_record(one) for one in await bare.read("s"))
+    assert all(b"sealed:" in m.encode_record(one) for one in await bare.read("s"))
     await bare.close()
 
 
 async def test_a_log_of_many_servers_neither() -> None:
     address = RedisAddress.read(f"{redis_of_this_run().url}?prefix={uuid4().hex}")
     log, bare = RedisLog(RedisClient(address), seal=SEAL), RedisLog(RedisClient(address))
-    said = [Record(seq=seq, at=1.0, session_id="s", event=event) for seq, event in enumerate(DISCREET, 1)]
+    said = [m.Record(seq=seq, at=1.0, session_id="s", event=event) for seq, event in enumerate(DISCREET, 1)]
     place, answer = ("ann", "POST", "/a", "k"), StoredResponse(digest="d", status=200, content_type="t", body=b"s3cret")
     await log.open()
     await bare.open()
@@ -99,7 +91,7 @@ async def test_a_log_of_many_servers_neither() -> None:
         await log.wait_stored("s", len(said))
         assert await log.read("s") == await log.read_without_deltas("s") == said
         assert all(
-            b"sealed:" in encode_record(one) for one in [*await bare.read("s"), *await bare.read_without_deltas("s")]
+            b"sealed:" in m.encode_record(one) for one in [*await bare.read("s"), *await bare.read_without_deltas("s")]
         )
         kept = RedisResources(log.redis, lambda: 1.0, seal=SEAL)
         made = await kept.create("vault", "ann", {}, secrets=GIVEN)

@@ -7,20 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import gateway.model as m
 from gateway.errors import OutcomeUnknown, Overloaded
-from gateway.model import (
-    BlockDelta,
-    BlockKind,
-    BlockStarted,
-    FaultCode,
-    InputAccepted,
-    MessageEnded,
-    MessageStarted,
-    Record,
-    SendMessage,
-    SessionStatus,
-    TurnEnded,
-)
 from gateway.ports import BackendEvent, Turn
 from gateway.storage import Database
 from gateway.storage.log import SqliteLog, open_log_file
@@ -56,7 +44,7 @@ async def disk(tmp_path: Path) -> AsyncIterator[Disk]:
 
 
 async def test_nothing_is_told_before_the_file_has_it(disk: Disk) -> None:
-    told: list[Record] = []
+    told: list[m.Record] = []
 
     def tell(records: object) -> None:
         for record in records:  # type: ignore[attr-defined]
@@ -108,20 +96,20 @@ async def test_who_waits_and_goes_away_disturbs_nobody(disk: Disk) -> None:
 
 async def chatter(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
     """Talks and talks."""
-    yield MessageStarted(message_id="m")
-    yield BlockStarted(block_id="b", message_id="m", kind=BlockKind.TEXT)
+    yield m.MessageStarted(message_id="m")
+    yield m.BlockStarted(block_id="b", message_id="m", kind=m.BlockKind.TEXT)
     while True:
-        yield BlockDelta(block_id="b", message_id="m", kind=BlockKind.TEXT, delta="word ")
+        yield m.BlockDelta(block_id="b", message_id="m", kind=m.BlockKind.TEXT, delta="word ")
         await asyncio.sleep(0.001)
 
 
 async def brief(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
-    yield MessageStarted(message_id="m")
-    yield MessageEnded(message_id="m")
+    yield m.MessageStarted(message_id="m")
+    yield m.MessageEnded(message_id="m")
 
 
 async def hung(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
-    yield MessageStarted(message_id="m")
+    yield m.MessageStarted(message_id="m")
     await asyncio.Event().wait()
 
 
@@ -129,7 +117,7 @@ async def hung(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
 async def test_a_turn_that_cannot_be_stored_is_ended_and_its_backend_let_go(disk: Disk, play: object) -> None:
     stage = EngineFixture(play, log=disk.log)  # type: ignore[arg-type]
     session = await stage.session()
-    await stage.service.submit("", session.view.session_id, [SendMessage(content="go")])
+    await stage.service.submit("", session.view.session_id, [m.SendMessage(content="go")])
     run = session.run
     assert run is not None
     await until(lambda: session.view.head >= 4)
@@ -146,9 +134,9 @@ async def test_a_turn_that_cannot_be_stored_is_ended_and_its_backend_let_go(disk
     records = await stage.records(session)
     lawful(records)
     ended = records[-1].event
-    assert isinstance(ended, TurnEnded)
+    assert isinstance(ended, m.TurnEnded)
     assert ended.fault is not None
-    assert ended.fault.code is FaultCode.OVERLOADED
+    assert ended.fault.code is m.FaultCode.OVERLOADED
     assert "nothing can be stored just now" in ended.fault.message
 
 
@@ -156,24 +144,24 @@ async def test_commands_are_refused_and_reads_show_what_is_stored(disk: Disk) ->
     stage = EngineFixture(chatter, log=disk.log)
     session, other = await stage.session(), await stage.session()
     session_id = session.view.session_id
-    await stage.service.submit("", session_id, [SendMessage(content="go")])
+    await stage.service.submit("", session_id, [m.SendMessage(content="go")])
     await until(lambda: session.stored_seq > 4)
     disk.fill()
     await until(lambda: disk.log.write_error is not None)
     for attempt in (
-        stage.service.submit("", other.view.session_id, [SendMessage(content="more")]),
+        stage.service.submit("", other.view.session_id, [m.SendMessage(content="more")]),
         stage.service.create("", "agent"), stage.service.update("", session_id, title="x"),
         stage.service.delete("", session_id),
     ):
         with pytest.raises(Overloaded, match="nothing can be stored just now"):
             await attempt
     view = await stage.service.get("", session_id)
-    assert view.status is SessionStatus.RUNNING, "the end is not stored, and so nobody is told of it"
+    assert view.status is m.SessionStatus.RUNNING, "the end is not stored, and so nobody is told of it"
     assert view.head == len(await disk.log.read(session_id))
     assert len((await stage.service.list(""))[0]) == 2
     disk.free()
     await until(lambda: disk.log.write_error is None)
-    assert (await stage.service.get("", session_id)).status is SessionStatus.IDLE
+    assert (await stage.service.get("", session_id)).status is m.SessionStatus.IDLE
 
 
 async def test_new_turns_work_when_it_is_over(disk: Disk) -> None:
@@ -181,14 +169,14 @@ async def test_new_turns_work_when_it_is_over(disk: Disk) -> None:
     session = await stage.session()
     disk.fill()
     with pytest.raises(OutcomeUnknown, match="it is not known whether this was done: nothing can be stored"):
-        await stage.service.submit("", session.view.session_id, [SendMessage(content="one")])
+        await stage.service.submit("", session.view.session_id, [m.SendMessage(content="one")])
     disk.free()
     await until(lambda: disk.log.write_error is None)
-    await stage.service.submit("", session.view.session_id, [SendMessage(content="two")])
+    await stage.service.submit("", session.view.session_id, [m.SendMessage(content="two")])
     await until(lambda: session.run is None and session.stored_seq == session.view.head)
     records = await stage.records(session)
     lawful(records)
-    assert [record.event.command.content for record in records if isinstance(record.event, InputAccepted)] == [
+    assert [record.event.command.content for record in records if isinstance(record.event, m.InputAccepted)] == [
         "one", "two"], "what was taken before the trouble was noticed is stored when it is over"
 
 
@@ -196,7 +184,7 @@ async def test_what_was_left_behind_is_closed_in_the_file_before_anybody_is_serv
     stage = EngineFixture(chatter, log=disk.log)
     session = await stage.session()
     session_id = session.view.session_id
-    await stage.service.submit("", session_id, [SendMessage(content="go")])
+    await stage.service.submit("", session_id, [m.SendMessage(content="go")])
     await until(lambda: session.stored_seq > 4)
     with open_log_file(disk.database.path) as file:
         copy = sqlite3.connect(tmp_path / "copy.db")
@@ -211,7 +199,7 @@ async def test_what_was_left_behind_is_closed_in_the_file_before_anybody_is_serv
         records = file.records(session_id)
     lawful(records)
     ended = records[-1].event
-    assert isinstance(ended, TurnEnded)
+    assert isinstance(ended, m.TurnEnded)
     assert ended.fault is not None
-    assert ended.fault.code is FaultCode.INTERRUPTED
+    assert ended.fault.code is m.FaultCode.INTERRUPTED
     await again.log.close()

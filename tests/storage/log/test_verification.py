@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from gateway.model import MODEL_VERSION
+import gateway.model as m
 from gateway.storage import Database
 from gateway.storage.log import SqliteLog
 from gateway.storage.log.sqlite import encode_lines
@@ -63,7 +63,7 @@ WHICH = "WHERE session = (SELECT ordinal FROM sessions WHERE session_id = 's1') 
 @pytest.mark.parametrize(("statement", "given", "told"), [
     (f"DELETE FROM segments {WHICH}", (4,), ["s1, record 5: follows record 2", None]),
     (f"UPDATE segments SET spine = CAST('{{' AS BLOB) {WHICH}", (4,), ["s1, record 4: the segment that ends here"]),
-    (f"UPDATE segments SET model = {MODEL_VERSION + 1} {WHICH}", (4,), ["s1, record 4: written by a newer"]),
+    (f"UPDATE segments SET model = {m.MODEL_VERSION + 1} {WHICH}", (4,), ["s1, record 4: written by a newer"]),
     (f"UPDATE segments SET last = 99 {WHICH}", (37,), ["s1, record 37: the segment is filed under 99"]),
     ("UPDATE sessions SET head = 7 WHERE session_id = ?", ("s1",), ["s1, record 37: the list of sessions says that 7"]),
     ("UPDATE sessions SET in_turn = 0 WHERE session_id = ?", ("s3",), ["s3, record 16: the list of sessions is wrong"]),

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import gateway.model as m
 from gateway.backends.acp import KIND, AcpBackend, AcpSettings
-from gateway.model import SendMessage, SessionUpdated
 from tests.support.backends.turn_driver import FakeTurn, play
 
 AGENT = Path(__file__).parent / "acp_agent.py"
@@ -19,12 +19,14 @@ class Turn(FakeTurn):
 
     def __init__(self, *steps: Any, metadata: dict[str, Any] | None = None, **given: Any) -> None:
         self.metadata: dict[str, Any] = metadata if metadata is not None else {}
-        command = steps[0] if steps and isinstance(steps[0], SendMessage) else SendMessage(content=json.dumps(steps))
+        command = (
+            steps[0] if steps and isinstance(steps[0], m.SendMessage) else m.SendMessage(content=json.dumps(steps))
+        )
         super().__init__(command, agent=KIND.card, **given)
 
     def record(self, event: Any, scope_id: str = "root") -> None:
         super().record(event, scope_id)
-        if isinstance(event, SessionUpdated) and event.metadata is not None:
+        if isinstance(event, m.SessionUpdated) and event.metadata is not None:
             self.metadata.update(event.metadata)
 
 

@@ -10,8 +10,8 @@ from ag_ui.core import events as agui
 from ag_ui.encoder import EventEncoder
 from aiohttp import web
 
+import gateway.model as m
 from gateway.backends.agui import KIND, AguiBackend, AguiSettings
-from gateway.model import SendMessage, SessionUpdated
 from tests.support.backends.turn_driver import FakeTurn, play
 
 START = agui.RunStartedEvent(thread_id="t", run_id="r")
@@ -117,12 +117,12 @@ class Turn(FakeTurn):
 
     def __init__(self, message: Any = "hello", *, metadata: dict[str, Any] | None = None, **given: Any) -> None:
         self.metadata: dict[str, Any] = metadata if metadata is not None else {}
-        command = message if isinstance(message, SendMessage) else SendMessage(content=message)
+        command = message if isinstance(message, m.SendMessage) else m.SendMessage(content=message)
         super().__init__(command, agent=KIND.card, **given)
 
     def record(self, event: Any, scope_id: str = "root") -> None:
         super().record(event, scope_id)
-        if isinstance(event, SessionUpdated) and event.metadata is not None:
+        if isinstance(event, m.SessionUpdated) and event.metadata is not None:
             self.metadata.update(event.metadata)
 
 

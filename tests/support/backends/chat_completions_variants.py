@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 
+import gateway.model as m
 from gateway.client import NO_USAGE
-from gateway.model import StopReason, Usage
 from tests.support.backends.model_services import DONE, call, chunk, usage
 
 STOP, CALLED = chunk(finish="stop"), chunk(finish="tool_calls")
@@ -24,8 +24,8 @@ class StreamCase:
     words: str = ""
     thoughts: str = ""
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    stop: StopReason = StopReason.END_TURN
-    usage: Usage = NO_USAGE
+    stop: m.StopReason = m.StopReason.END_TURN
+    usage: m.Usage = NO_USAGE
 
 
 def lean(*choices: dict[str, Any], **rest: Any) -> bytes:
@@ -47,7 +47,7 @@ def more(arguments: str, **rest: Any) -> dict[str, Any]:
 
 
 def calling(stream: bytes, *calls: tuple[str, dict[str, Any]]) -> StreamCase:
-    return StreamCase(stream + CALLED + DONE, calls=list(calls or [("look", {"n": 1})]), stop=StopReason.TOOL_USE)
+    return StreamCase(stream + CALLED + DONE, calls=list(calls or [("look", {"n": 1})]), stop=m.StopReason.TOOL_USE)
 
 
 FILTERS = {"content_filter_results": {"hate": {"filtered": False, "severity": "safe"}}}
@@ -62,11 +62,11 @@ WORDS: dict[str, StreamCase] = {
         + lean({"index": 0, "finish_reason": "stop", "delta": {}, **FILTERS}) + DONE, words="Good day."),
     "Azure: words that were filtered": StreamCase(
         chunk({"content": "Well"}) + lean({"index": 0, "finish_reason": "content_filter", "delta": {}, **FILTERS})
-        + DONE, words="Well", stop=StopReason.REFUSAL),
+        + DONE, words="Well", stop=m.StopReason.REFUSAL),
     "OpenRouter: comments before and in between": StreamCase(
         b": OPENROUTER PROCESSING\n\n: OPENROUTER PROCESSING\n\n" + chunk({"content": "Good "})
         + b": OPENROUTER PROCESSING\n\n" + chunk({"content": "day."}) + STOP + usage(3, 2) + DONE,
-        words="Good day.", usage=Usage(input_tokens=3, output_tokens=2)),
+        words="Good day.", usage=m.Usage(input_tokens=3, output_tokens=2)),
     "OpenRouter: thoughts twice, in words and in details": StreamCase(
         chunk({"content": "", "reasoning": "hm", "reasoning_details": [{"type": "reasoning.text", "text": "hm"}]})
         + chunk({"content": "", "reasoning": None, "reasoning_details": [{"type": "reasoning.encrypted", "data": "x"}]})
@@ -88,11 +88,11 @@ WORDS: dict[str, StreamCase] = {
     "vLLM: what it costs with every chunk": StreamCase(
         chunk({"content": "Good "}, usage={"prompt_tokens": 9, "completion_tokens": 1, "total_tokens": 10})
         + chunk({"content": "day."}, usage={"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11})
-        + STOP + usage(9, 3) + DONE, words="Good day.", usage=Usage(input_tokens=9, output_tokens=3)),
+        + STOP + usage(9, 3) + DONE, words="Good day.", usage=m.Usage(input_tokens=9, output_tokens=3)),
     "Moonshot: what it cost, inside the choice": StreamCase(
         chunk({"content": "Hi."}) + lean({"index": 0, "delta": {}, "finish_reason": "stop", "usage": {
             "prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}}) + DONE,
-        words="Hi.", usage=Usage(input_tokens=9, output_tokens=2)),
+        words="Hi.", usage=m.Usage(input_tokens=9, output_tokens=2)),
     "Ollama and SGLang: empty reasons": StreamCase(
         chunk({"content": "Good "}, finish="") + chunk({"content": "day."}, finish="") + STOP + DONE,
         words="Good day."),

@@ -10,12 +10,12 @@ from typing import Any
 
 from structlog.testing import capture_logs
 
+import gateway.model as m
 from gateway.backends.python.agent_function import AgentFunction, load_function
 from gateway.backends.python.backend import PythonBackend
 from gateway.backends.python.settings import PythonSettings
 from gateway.backends.user_modules import UserModule
 from gateway.engine.session import Session
-from gateway.model import Record, SendMessage, TurnEnded, TurnPhase
 from tests.support.engine.engine_fixture import EngineFixture, lawful
 from tests.support.gateway_server import until
 
@@ -55,22 +55,22 @@ class FunctionTurns:
         if self._captured:
             self.told = self._rest.enter_context(capture_logs())
         self.session = await self.stage.session()
-        self.session.submit([SendMessage(content="go")])
+        self.session.submit([m.SendMessage(content="go")])
         return self
 
     async def __aexit__(self, *error: object) -> None:
         self._rest.close()
 
-    async def end(self) -> TurnEnded:
+    async def end(self) -> m.TurnEnded:
         """How it ended, after a lawful stream."""
         await asyncio.wait_for(until(lambda: self.session.run is None), 60)
         records = await self.records()
-        assert lawful(records).turn is TurnPhase.IDLE
+        assert lawful(records).turn is m.TurnPhase.IDLE
         event = records[-1].event
-        assert isinstance(event, TurnEnded)
+        assert isinstance(event, m.TurnEnded)
         return event
 
-    async def records(self) -> list[Record]:
+    async def records(self) -> list[m.Record]:
         return await self.stage.records(self.session)
 
     def of(self, event: str) -> list[dict[str, Any]]:

@@ -9,9 +9,9 @@ from typing import Any
 
 import orjson
 
+import gateway.model as m
 from gateway.backends.kinds import kind_of
 from gateway.backends.llm.backend import LlmBackend
-from gateway.model import AgentCard, HistoryEntry, Role, SendMessage, Settings
 from tests.support.backends.turn_driver import FakeTurn, kindly, play
 from tests.support.client.byte_server import Answer, Server, serving, stream
 from tests.support.client.byte_server import says as answers_with
@@ -81,15 +81,15 @@ def made(kind: str, url: str, **settings: Any) -> LlmBackend:
     return backend
 
 
-def user(text: Any) -> HistoryEntry:
-    return HistoryEntry(role=Role.USER, content=text, seq=1, at=1.0, turn_id="turn_1")
+def user(text: Any) -> m.HistoryEntry:
+    return m.HistoryEntry(role=m.Role.USER, content=text, seq=1, at=1.0, turn_id="turn_1")
 
 
-def turn_of(message: Any = "Hi", *, history: Sequence[HistoryEntry] = (), settings: Settings | None = None,
-            answering: Any = kindly, agent: AgentCard | None = None, **command: Any) -> FakeTurn:
+def turn_of(message: Any = "Hi", *, history: Sequence[m.HistoryEntry] = (), settings: m.Settings | None = None,
+            answering: Any = kindly, agent: m.AgentCard | None = None, **command: Any) -> FakeTurn:
     return FakeTurn(
-        SendMessage(content=message, **command), history=(*history, user(message)), settings=settings,
-        answering=answering, agent=agent or AgentCard(name="agent"),
+        m.SendMessage(content=message, **command), history=(*history, user(message)), settings=settings,
+        answering=answering, agent=agent or m.AgentCard(name="agent"),
     )
 
 

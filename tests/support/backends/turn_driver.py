@@ -4,65 +4,26 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Any
 
+import gateway.model as m
 from gateway.backends import DEMO_CARD, DemoBackend
 from gateway.client import events_of
-from gateway.model import (
-    BACKEND_EVENTS,
-    ROOT,
-    AgentCard,
-    Answer,
-    AnswerQuestion,
-    AnyAsk,
-    BlockEnded,
-    ClientToolAsk,
-    Compact,
-    ContinuationAsk,
-    ContinueTurn,
-    DecidePermission,
-    Event,
-    Grammar,
-    HistoryEntry,
-    InputRequested,
-    InputResolved,
-    MessageEnded,
-    Outcome,
-    PermissionAsk,
-    QuestionAsk,
-    Record,
-    Resolution,
-    ReturnResult,
-    RollBack,
-    SendMessage,
-    SessionView,
-    Settings,
-    StopReason,
-    ToolReturned,
-    TurnEnded,
-    TurnResumed,
-    TurnStarted,
-    TurnSuspended,
-    call_of,
-    decode_record,
-    encode_record,
-    fold,
-)
 from gateway.ports import Backend, ScopedEvent
 
-Answering = Callable[[AnyAsk, str], Answer]
+Answering = Callable[[m.AnyAsk, str], m.Answer]
 
 
-def kindly(ask: AnyAsk, request_id: str) -> Answer:
+def kindly(ask: m.AnyAsk, request_id: str) -> m.Answer:
     """Yes to everything."""
     match ask:
-        case QuestionAsk():
-            return AnswerQuestion(request_id=request_id, selections={"0": (1,), "1": (0, 2)})
-        case PermissionAsk():
-            return DecidePermission(request_id=request_id, granted=True)
-        case ClientToolAsk():
-            return ReturnResult(request_id=request_id, content="done by the client")
-        case ContinuationAsk():
-            return ContinueTurn(request_id=request_id)
-    return RollBack(request_id=request_id, option="step")
+        case m.QuestionAsk():
+            return m.AnswerQuestion(request_id=request_id, selections={"0": (1,), "1": (0, 2)})
+        case m.PermissionAsk():
+            return m.DecidePermission(request_id=request_id, granted=True)
+        case m.ClientToolAsk():
+            return m.ReturnResult(request_id=request_id, content="done by the client")
+        case m.ContinuationAsk():
+            return m.ContinueTurn(request_id=request_id)
+    return m.RollBack(request_id=request_id, option="step")
 
 
 class FakeTurn:
@@ -71,25 +32,25 @@ class FakeTurn:
     session_id, turn_id = "sess_1", "turn_1"
 
     def __init__(
-        self, command: SendMessage | Compact, *, settings: Settings | None = None, agent: AgentCard = DEMO_CARD,
-        history: Sequence[HistoryEntry] = (), answering: Answering = kindly,
+        self, command: m.SendMessage | m.Compact, *, settings: m.Settings | None = None, agent: m.AgentCard = DEMO_CARD,
+        history: Sequence[m.HistoryEntry] = (), answering: Answering = kindly,
     ) -> None:
         self.command, self.agent, self.history = command, agent, history
-        self.settings = settings or Settings()
-        self.grammar = Grammar()
-        self.records: list[Record] = []
-        self.asks: list[tuple[AnyAsk, ...]] = []
+        self.settings = settings or m.Settings()
+        self.grammar = m.Grammar()
+        self.records: list[m.Record] = []
+        self.asks: list[tuple[m.AnyAsk, ...]] = []
         self._answering, self._numbers = answering, count(1)
-        self.record(TurnStarted(command_id="cmd_1"))
+        self.record(m.TurnStarted(command_id="cmd_1"))
 
-    def record(self, event: Event, scope_id: str = ROOT) -> None:
+    def record(self, event: m.Event, scope_id: str = m.ROOT) -> None:
         self.grammar.check(event, scope_id)
-        record = Record(
+        record = m.Record(
             seq=len(self.records) + 1, at=1.0, session_id=self.session_id, turn_id=self.turn_id,
             scope_id=scope_id, event=event,  # type: ignore[arg-type]
         )
         if not event.name.endswith(".delta"):
-            assert decode_record(encode_record(record)) == record, (
+            assert m.decode_record(m.encode_record(record)) == record, (
                 "what is said can be written to the log and read back"
             )
         self.records.append(record)
@@ -97,16 +58,16 @@ class FakeTurn:
     def mint(self, prefix: str) -> str:
         return f"{prefix}_{next(self._numbers)}"
 
-    async def ask(self, *asks: AnyAsk, scope_id: str = ROOT) -> list[Answer]:
+    async def ask(self, *asks: m.AnyAsk, scope_id: str = m.ROOT) -> list[m.Answer]:
         self.asks.append(asks)
         ids = [self.mint("ask") for _ in asks]
         for ask, request_id in zip(asks, ids, strict=True):
-            call = call_of(ask)
-            self.record(InputRequested(request_id=request_id, ask=ask, call_id=call and call.call_id), scope_id)
-        self.record(TurnSuspended(pending=tuple(ids)))
+            call = m.call_of(ask)
+            self.record(m.InputRequested(request_id=request_id, ask=ask, call_id=call and call.call_id), scope_id)
+        self.record(m.TurnSuspended(pending=tuple(ids)))
         for request_id in ids:
-            self.record(InputResolved(request_id=request_id, resolution=Resolution.ANSWERED), scope_id)
-        self.record(TurnResumed(settled=tuple(ids)))
+            self.record(m.InputResolved(request_id=request_id, resolution=m.Resolution.ANSWERED), scope_id)
+        self.record(m.TurnResumed(settled=tuple(ids)))
         return [self._answering(ask, request_id) for ask, request_id in zip(asks, ids, strict=True)]
 
     # -- what was said --------------------------------------------------------------------------------------------
@@ -115,7 +76,7 @@ class FakeTurn:
     def events(self) -> list[Any]:
         return [record.event for record in self.records]
 
-    def all(self, kind: type[Event]) -> list[Any]:
+    def all(self, kind: type[m.Event]) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]
 
     @property
@@ -123,20 +84,20 @@ class FakeTurn:
         """All that the agent itself said in text blocks."""
         return "".join(
             record.event.text or "" for record in self.records
-            if isinstance(record.event, BlockEnded) and record.event.kind == "text" and record.scope_id == ROOT
+            if isinstance(record.event, m.BlockEnded) and record.event.kind == "text" and record.scope_id == m.ROOT
         )
 
     @property
-    def stops(self) -> list[StopReason]:
-        return [event.stop_reason for event in self.all(MessageEnded)]
+    def stops(self) -> list[m.StopReason]:
+        return [event.stop_reason for event in self.all(m.MessageEnded)]
 
     @property
     def results(self) -> list[str]:
-        return [str(event.content) for event in self.all(ToolReturned)]
+        return [str(event.content) for event in self.all(m.ToolReturned)]
 
     @property
-    def view(self) -> SessionView:
-        return fold(self.session_id, self.records)
+    def view(self) -> m.SessionView:
+        return m.fold(self.session_id, self.records)
 
     @property
     def outline(self) -> list[str]:
@@ -148,16 +109,16 @@ async def play(backend: Backend, turn: FakeTurn) -> FakeTurn:
     """Run the backend to its end; the turn must then be fit to be ended."""
     async for telling in backend.run(turn):
         for said in events_of(telling):
-            event, scope_id = (said.event, said.scope_id) if isinstance(said, ScopedEvent) else (said, ROOT)
-            assert type(event) in BACKEND_EVENTS
+            event, scope_id = (said.event, said.scope_id) if isinstance(said, ScopedEvent) else (said, m.ROOT)
+            assert type(event) in m.BACKEND_EVENTS
             turn.record(event, scope_id)
-    turn.record(TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN))
+    turn.record(m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN))
     return turn
 
 
 async def tell(message: Any, *, backend: Backend | None = None, **given: Any) -> FakeTurn:
     """What the demo agent makes of a message."""
-    command = message if isinstance(message, SendMessage | Compact) else SendMessage(content=message)
+    command = message if isinstance(message, m.SendMessage | m.Compact) else m.SendMessage(content=message)
     return await play(backend or demo(), FakeTurn(command, **given))
 
 
@@ -170,5 +131,5 @@ def demo(sleeps: list[float] | None = None, delay: float = 0.0) -> DemoBackend:
     return DemoBackend(delay=delay, clock=lambda: 1_700_000_000.0, sleep=sleep)
 
 
-def kinds(events: Iterable[Event]) -> set[tuple[str, str]]:
+def kinds(events: Iterable[m.Event]) -> set[tuple[str, str]]:
     return {(event.name, event.variant) for event in events}

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 
+import gateway.model as m
 from gateway.chat.terminal_input import InterruptPressed
 from gateway.errors import GatewayError
-from gateway.model import AgentCard, Answer, Compact, Outcome, SendMessage, Settings, StopReason
 from gateway.ports.remote import DecodedItem, NewRemoteSession, RemoteAsk, RemoteSession, RemoteTurnEnd
 
 Step = DecodedItem | GatewayError | Callable[[], None] | None
@@ -24,17 +24,17 @@ class ScriptedRemote:
         self.deaf = deaf
         """Whether nothing comes of an interruption."""
         self.openings: list[NewRemoteSession] = []
-        self.said: list[SendMessage | Compact] = []
-        self.settings: list[Settings | None] = []
+        self.said: list[m.SendMessage | m.Compact] = []
+        self.settings: list[m.Settings | None] = []
         """What came with each message."""
-        self.answers: list[Answer] = []
+        self.answers: list[m.Answer] = []
         self.interrupted = 0
         self.closed = False
         self.when_interrupted: Callable[[], None] | None = None
         self._stop = asyncio.Event()
 
-    async def about(self) -> AgentCard:
-        return AgentCard(name="scripted")
+    async def about(self) -> m.AgentCard:
+        return m.AgentCard(name="scripted")
 
     async def open(self, opening: NewRemoteSession) -> str:
         self.openings.append(opening)
@@ -47,7 +47,7 @@ class ScriptedRemote:
         return RemoteSession(session_id=session_id)
 
     async def start_turn(
-        self, session_id: str, command: SendMessage | Compact, settings: Settings | None = None,
+        self, session_id: str, command: m.SendMessage | m.Compact, settings: m.Settings | None = None,
     ) -> AsyncGenerator[DecodedItem, None]:
         self.said.append(command)
         self.settings.append(settings)
@@ -55,7 +55,7 @@ class ScriptedRemote:
             yield heard
 
     async def answer(
-        self, session_id: str, answers: Sequence[tuple[RemoteAsk, Answer]],
+        self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]],
     ) -> AsyncGenerator[DecodedItem, None]:
         self.answers += [answer for _, answer in answers]
         async for heard in self._perform():
@@ -78,7 +78,7 @@ class ScriptedRemote:
             if step is None:
                 async with asyncio.timeout(60):
                     await self._stop.wait()
-                yield RemoteTurnEnd(stop_reason=StopReason.INTERRUPTED, outcome=Outcome.INTERRUPTED)
+                yield RemoteTurnEnd(stop_reason=m.StopReason.INTERRUPTED, outcome=m.Outcome.INTERRUPTED)
             elif callable(step):
                 step()
             else:

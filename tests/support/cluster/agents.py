@@ -3,27 +3,27 @@
 import asyncio
 from collections.abc import AsyncGenerator
 
-from gateway.model import Choice, NoticePosted, Question, QuestionAsk, SendMessage, SessionStatus
+import gateway.model as m
 from gateway.ports import BackendEvent, Turn
 from tests.support.cluster.replicas import LEASE, Replica
 
-HELLO = SendMessage(content="hello")
+HELLO = m.SendMessage(content="hello")
 
 
 async def quick(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
-    yield NoticePosted(topic="t", title="done")
+    yield m.NoticePosted(topic="t", title="done")
 
 
 async def endless(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
     while True:
-        yield NoticePosted(topic="t", title="tick")
+        yield m.NoticePosted(topic="t", title="tick")
         await asyncio.sleep(LEASE / 20)
 
 
 async def asking(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
-    question = Question(question="which?", options=(Choice(label="a"), Choice(label="b")))
-    answers = await turn.ask(QuestionAsk(questions=(question,)))
-    yield NoticePosted(topic="t", title=type(answers[0]).__name__)
+    question = m.Question(question="which?", options=(m.Choice(label="a"), m.Choice(label="b")))
+    answers = await turn.ask(m.QuestionAsk(questions=(question,)))
+    yield m.NoticePosted(topic="t", title=type(answers[0]).__name__)
 
 
 async def made(one: Replica) -> str:
@@ -33,5 +33,5 @@ async def made(one: Replica) -> str:
 async def ended(one: Replica, session_id: str) -> None:
     """Ask this server, again and again in simulated time, until no turn runs or waits."""
     async with asyncio.timeout(10 * LEASE):
-        while (await one.sessions.get("ann", session_id)).status is not SessionStatus.IDLE:  # noqa: ASYNC110
+        while (await one.sessions.get("ann", session_id)).status is not m.SessionStatus.IDLE:  # noqa: ASYNC110
             await asyncio.sleep(LEASE / 20)

@@ -3,34 +3,22 @@
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+import gateway.model as m
 from gateway.config import LimitSettings
 from gateway.engine import Hub, LocalSessionService, Runtime
 from gateway.engine.session import Session
 from gateway.ids import make_mint
-from gateway.model import (
-    AgentCard,
-    AgentOption,
-    AgentTool,
-    Event,
-    Grammar,
-    OptionKind,
-    Record,
-    SessionView,
-    ToolSpec,
-    TurnEnded,
-    TurnSuspended,
-)
 from gateway.ports import BackendEvent, EventLog, Projector, Turn
 from gateway.storage.log import MemoryLog
 from tests.support.gateway_server import until
 
-CARD = AgentCard(
+CARD = m.AgentCard(
     name="agent",
-    tools=(AgentTool(spec=ToolSpec(name="clock")), AgentTool(spec=ToolSpec(name="calc"))),
+    tools=(m.AgentTool(spec=m.ToolSpec(name="clock")), m.AgentTool(spec=m.ToolSpec(name="calc"))),
     options=(
-        AgentOption(name="tone", default="plain"),
-        AgentOption(name="api_key", kind=OptionKind.SECRET),
-        AgentOption(name="size", kind=OptionKind.SELECT, choices=("small", "large"), default="small"),
+        m.AgentOption(name="tone", default="plain"),
+        m.AgentOption(name="api_key", kind=m.OptionKind.SECRET),
+        m.AgentOption(name="size", kind=m.OptionKind.SELECT, choices=("small", "large"), default="small"),
     ),
 )
 
@@ -72,7 +60,7 @@ class CountingMetrics:
     def cut(self) -> None:
         self.cuts += 1
 
-    def record_not_sent(self, dialect: str, record: Record) -> None:
+    def record_not_sent(self, dialect: str, record: m.Record) -> None:
         self.silent.append(record.event.name)
 
 
@@ -81,7 +69,7 @@ class PlainProjector:
 
     deadline: float | None = None
 
-    def feed(self, record: Record) -> tuple[bytes, ...]:
+    def feed(self, record: m.Record) -> tuple[bytes, ...]:
         return (f"{record.seq} {record.event.name}\n".encode(),)
 
     def flush(self, now: float) -> tuple[bytes, ...]:
@@ -112,10 +100,10 @@ class EngineFixture:
             max_lag=lambda: self.limits.max_lag_events,
         )
         self.service = LocalSessionService(self.runtime, self.hub)
-        self._last: dict[str, Event] = {}
+        self._last: dict[str, m.Event] = {}
         self._tell, self.runtime.log.on_commit = self.runtime.log.on_commit, self._committed
 
-    def _committed(self, records: Sequence[Record]) -> None:
+    def _committed(self, records: Sequence[m.Record]) -> None:
         self._last |= {record.session_id: record.event for record in records}
         self._tell(records)
 
@@ -123,23 +111,23 @@ class EngineFixture:
         view = await self.service.create(owner, "agent")
         return await self.service._find(owner, view.session_id)
 
-    async def records(self, session: Session) -> list[Record]:
+    async def records(self, session: Session) -> list[m.Record]:
         return list(await self.runtime.log.read(session.view.session_id))
 
-    async def until(self, session: Session, *kinds: type[Event]) -> None:
+    async def until(self, session: Session, *kinds: type[m.Event]) -> None:
         """Wait until an event of one of these kinds is the last one."""
-        kinds = kinds or (TurnEnded, TurnSuspended)
+        kinds = kinds or (m.TurnEnded, m.TurnSuspended)
         self._last.setdefault(session.view.session_id, (await self.records(session))[-1].event)
         await until(lambda: isinstance(self._last[session.view.session_id], kinds))
 
 
-def names(records: Iterable[Record]) -> list[str]:
+def names(records: Iterable[m.Record]) -> list[str]:
     return [record.event.name for record in records]
 
 
-def lawful(records: Iterable[Record]) -> Grammar:
+def lawful(records: Iterable[m.Record]) -> m.Grammar:
     """Every record is in its place; numbers are dense and time never goes back."""
-    grammar, before = Grammar(), None
+    grammar, before = m.Grammar(), None
     for record in records:
         grammar.check(record.event, record.scope_id)
         if before is not None:
@@ -149,11 +137,10 @@ def lawful(records: Iterable[Record]) -> Grammar:
     return grammar
 
 
-def refolded(view: SessionView, records: list[Record]) -> SessionView:
+def refolded(view: m.SessionView, records: list[m.Record]) -> m.SessionView:
     """The view that the records alone give."""
-    from gateway.model import fold
 
-    return fold(view.session_id, records)
+    return m.fold(view.session_id, records)
 
 
 __all__ = [

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
+import gateway.model as m
 from gateway.engine import Cursor, Session
-from gateway.model import NoticePosted, Record
 from gateway.ports import BackendEvent, Turn
 from gateway.storage.log import MemoryLog
 
@@ -16,7 +16,7 @@ async def silent(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
 
 def post(session: Session, count: int = 1) -> None:
     for _ in range(count):
-        session.append(NoticePosted(topic="t", title="x"))
+        session.append(m.NoticePosted(topic="t", title="x"))
 
 
 async def read(cursor: Cursor) -> list[int]:
@@ -32,9 +32,9 @@ class SlowLog(MemoryLog):
         super().__init__()
         self.quiet = self.slow = False
         self.may_read = asyncio.Event()
-        self._untold: list[Record] = []
+        self._untold: list[m.Record] = []
 
-    def append(self, record: Record) -> None:
+    def append(self, record: m.Record) -> None:
         tell, self.on_commit = self.on_commit, self._untold.extend
         super().append(record)
         self.on_commit = tell
@@ -46,7 +46,7 @@ class SlowLog(MemoryLog):
         records, self._untold = self._untold, []
         self.on_commit(records)
 
-    async def read(self, session_id: str, after: int = 0, limit: int | None = None) -> Sequence[Record]:
+    async def read(self, session_id: str, after: int = 0, limit: int | None = None) -> Sequence[m.Record]:
         if self.slow:
             await self.may_read.wait()
         return await super().read(session_id, after, limit)

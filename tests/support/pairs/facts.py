@@ -5,41 +5,7 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from gateway.model import (
-    ROOT,
-    AnyAsk,
-    BlockDelta,
-    BlockEnded,
-    BlockKind,
-    BlockStarted,
-    ClientToolAsk,
-    ContinuationAsk,
-    CustomEvent,
-    Fault,
-    FaultRaised,
-    InputRequested,
-    MessageAnnotated,
-    MessageEnded,
-    NoticePosted,
-    Outcome,
-    PermissionAsk,
-    QuestionAsk,
-    Record,
-    RollbackAsk,
-    ScopeMessage,
-    ScopeOpened,
-    SessionCompacted,
-    SessionUpdated,
-    StopReason,
-    ToolCall,
-    ToolOrigin,
-    ToolOutput,
-    ToolReturned,
-    TurnEnded,
-    Usage,
-    image_markdown,
-    text_of,
-)
+import gateway.model as m
 from tests.support.pairs.reader import at_once
 
 Facts = dict[str, Any]
@@ -68,83 +34,83 @@ class FactCounter:
         self.compactions: list[Any] = []
         self.titles: list[str] = []
         self.custom: list[Any] = []
-        self.usage = Usage()
-        self.usage_below = Usage()
+        self.usage = m.Usage()
+        self.usage_below = m.Usage()
         self.asked_below: list[tuple[str, Any]] = []
         """What sub-agents ask: the feature, and what there is of it."""
         self.faults: list[tuple[str, str]] = []
-        self.stop: StopReason | None = None
-        self.outcome: Outcome | None = None
+        self.stop: m.StopReason | None = None
+        self.outcome: m.Outcome | None = None
         self.result: Any = None
-        self._open: dict[str, ToolCall] = {}
+        self._open: dict[str, m.ToolCall] = {}
 
-    def say(self, event: Any, scope_id: str = ROOT) -> None:
-        if isinstance(event, BlockDelta | BlockStarted):
+    def say(self, event: Any, scope_id: str = m.ROOT) -> None:
+        if isinstance(event, m.BlockDelta | m.BlockStarted):
             return
-        if isinstance(event, BlockEnded):
+        if isinstance(event, m.BlockEnded):
             self._block(event, scope_id)
-        elif isinstance(event, ToolReturned):
+        elif isinstance(event, m.ToolReturned):
             self.trace.append((event.call_id, False))
             call = self._open.pop(event.call_id, None)
-            if call is not None and call.origin is not ToolOrigin.CLIENT and scope_id == ROOT:
-                self.results.append((call.name, text_of(event.content), event.is_error))
-        elif isinstance(event, ToolOutput):
+            if call is not None and call.origin is not m.ToolOrigin.CLIENT and scope_id == m.ROOT:
+                self.results.append((call.name, m.text_of(event.content), event.is_error))
+        elif isinstance(event, m.ToolOutput):
             self.output[event.call_id] = self.output.get(event.call_id, "") + event.delta
-        elif isinstance(event, ScopeOpened):
+        elif isinstance(event, m.ScopeOpened):
             self.below.append("a sub-agent")
-        elif isinstance(event, ScopeMessage):
-            self.letters.append(text_of(event.content))
-        elif isinstance(event, MessageEnded):
+        elif isinstance(event, m.ScopeMessage):
+            self.letters.append(m.text_of(event.content))
+        elif isinstance(event, m.MessageEnded):
             self.usage += event.usage
-            self.usage_below += event.usage if scope_id != ROOT else Usage()
-        elif isinstance(event, MessageAnnotated):
+            self.usage_below += event.usage if scope_id != m.ROOT else m.Usage()
+        elif isinstance(event, m.MessageAnnotated):
             self.annotations.append((str(event.topic), event.content))
-        elif isinstance(event, NoticePosted):
+        elif isinstance(event, m.NoticePosted):
             self.notices.append((event.topic, event.title, str(event.level)))
-        elif isinstance(event, SessionCompacted):
+        elif isinstance(event, m.SessionCompacted):
             self.compactions.append(event.summary)
-        elif isinstance(event, SessionUpdated) and event.title is not None:
+        elif isinstance(event, m.SessionUpdated) and event.title is not None:
             self.titles.append(event.title)
-        elif isinstance(event, FaultRaised):
+        elif isinstance(event, m.FaultRaised):
             self._fault(event.fault)
-        elif isinstance(event, CustomEvent):
+        elif isinstance(event, m.CustomEvent):
             self.custom.append((event.topic, event.payload))
 
-    def _block(self, event: BlockEnded, scope_id: str) -> None:
+    def _block(self, event: m.BlockEnded, scope_id: str) -> None:
         if event.torn:
             return
         if event.call is not None:
             self._open[event.call.call_id] = event.call
-        if event.call is not None and scope_id == ROOT:
+        if event.call is not None and scope_id == m.ROOT:
             self.trace.append((event.call.call_id, True))
-        if scope_id != ROOT:
-            if event.text and event.kind is BlockKind.TEXT:
+        if scope_id != m.ROOT:
+            if event.text and event.kind is m.BlockKind.TEXT:
                 self.below.append(event.text)
         elif event.call is not None:
             self.calls[event.call.call_id] = (event.call.name, event.call.input)
         elif event.image is not None:
             self.images.append(event.image.url)
-            self.illustrated.append(image_markdown(event.image))
+            self.illustrated.append(m.image_markdown(event.image))
         elif event.data is not None:
             self.data.append((event.data.type, event.data.content))
-        elif event.kind is BlockKind.THINKING:
+        elif event.kind is m.BlockKind.THINKING:
             self.thoughts.append(event.text or "")
         else:
             self.texts.append(event.text or "")
             self.illustrated.append(event.text or "")
 
-    def ask(self, ask: AnyAsk, scope_id: str = ROOT) -> None:
+    def ask(self, ask: m.AnyAsk, scope_id: str = m.ROOT) -> None:
         name, asked = _asked(ask)
         self.asks[name].append(asked)
-        if scope_id != ROOT:
+        if scope_id != m.ROOT:
             self.asked_below.append((name, asked))
 
-    def end(self, stop: StopReason, outcome: Outcome, fault: Fault | None, result: Any) -> None:
+    def end(self, stop: m.StopReason, outcome: m.Outcome, fault: m.Fault | None, result: Any) -> None:
         self.stop, self.outcome, self.result = stop, outcome, result
         if fault is not None:
             self._fault(fault)
 
-    def _fault(self, fault: Fault) -> None:
+    def _fault(self, fault: m.Fault) -> None:
         """The one that ends a turn may be told before the end as well."""
         told = (str(fault.code), fault.message)
         self.faults += [] if told in self.faults else [told]
@@ -173,41 +139,41 @@ class FactCounter:
             "usage": asdict(self.usage),
             "stop_reasons": str(self.stop),
             "faults": self.faults,
-            "interrupts": self.outcome is Outcome.INTERRUPTED,
+            "interrupts": self.outcome is m.Outcome.INTERRUPTED,
             "structured_output": self.result,
             "custom": self.custom,
         }
 
 
-def _asked(ask: AnyAsk) -> tuple[str, Any]:
+def _asked(ask: m.AnyAsk) -> tuple[str, Any]:
     match ask:
-        case ClientToolAsk(call=call):
+        case m.ClientToolAsk(call=call):
             return "client_tools", (call.name, call.input)
-        case PermissionAsk(call=call):
+        case m.PermissionAsk(call=call):
             return "permissions", (call.name, call.input)
-        case QuestionAsk(questions=questions):
+        case m.QuestionAsk(questions=questions):
             return "questions", [
                 (one.question, one.multi_select, [choice.label for choice in one.options]) for one in questions]
-        case ContinuationAsk(turn=turn, message=message):
+        case m.ContinuationAsk(turn=turn, message=message):
             return "continuations", (turn, message)
-        case RollbackAsk(task_id=task_id, options=options):
+        case m.RollbackAsk(task_id=task_id, options=options):
             return "rollbacks", (task_id, [dict(option) for option in options])
 
 
-def of_log(records: Iterable[Record], turn_id: str) -> Facts:
+def of_log(records: Iterable[m.Record], turn_id: str) -> Facts:
     """What one turn came to, as the log has it."""
     return counted(records, turn_id).facts()
 
 
-def counted(records: Iterable[Record], turn_id: str) -> FactCounter:
+def counted(records: Iterable[m.Record], turn_id: str) -> FactCounter:
     """The same, with what cannot be told feature by feature."""
     tally = FactCounter()
     for record in records:
         if record.turn_id != turn_id:
             continue
-        if isinstance(record.event, InputRequested):
+        if isinstance(record.event, m.InputRequested):
             tally.ask(record.event.ask, record.scope_id)
-        elif isinstance(record.event, TurnEnded):
+        elif isinstance(record.event, m.TurnEnded):
             ended = record.event
             tally.end(ended.stop_reason, ended.outcome, ended.fault, ended.result)
         else:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from gateway.model import ContinueTurn, DecidePermission, InputAccepted, Record, ReturnResult, RollBack, text_of
+import gateway.model as m
 from mappings.language import FEATURES, SupportLevel, Table
 from tests.support.dialect_tables import table
 from tests.support.dialects.aap.pair_client import AapPairClient
@@ -115,22 +115,22 @@ class Pair:
             self._lose("stop_reasons", f"{text}: was {was['stop_reasons']}, told {told['stop_reasons']}")
 
 
-def misunderstood(records: list[Record], turn_id: str, kindly: bool) -> list[str]:
+def misunderstood(records: list[m.Record], turn_id: str, kindly: bool) -> list[str]:
     """The asks to which the agent got another answer than the client gave."""
     commands = [record.event.command for record in records
-                if record.turn_id == turn_id and isinstance(record.event, InputAccepted)]
+                if record.turn_id == turn_id and isinstance(record.event, m.InputAccepted)]
     return [feature for command in commands for feature, is_right in [_understood(command, kindly)] if not is_right]
 
 
 def _understood(command: object, kindly: bool) -> tuple[str, bool]:
     match command:
-        case DecidePermission(granted=granted):
+        case m.DecidePermission(granted=granted):
             return "permissions", granted is kindly
-        case ContinueTurn(proceed=proceed):
+        case m.ContinueTurn(proceed=proceed):
             return "continuations", proceed is kindly
-        case ReturnResult(content=content, is_error=is_error):
-            return "client_tools", (text_of(content), is_error) == (PAINTED, False)
-        case RollBack(option=option):
+        case m.ReturnResult(content=content, is_error=is_error):
+            return "client_tools", (m.text_of(content), is_error) == (PAINTED, False)
+        case m.RollBack(option=option):
             return "rollbacks", option == "step"
     return "", True
 

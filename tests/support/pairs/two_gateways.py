@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
+import gateway.model as m
 from gateway.app import Gateway
-from gateway.model import InputAccepted, Record, SessionView
 from tests.support.dialect_tables import DIALECTS
 from tests.support.gateway_server import Served, serving, until
 
@@ -22,15 +22,15 @@ class GatewayChain:
     first: Served
     second: Served
 
-    async def original(self, said: str) -> tuple[list[Record], str]:
+    async def original(self, said: str) -> tuple[list[m.Record], str]:
         """What the log of the first gateway has of the conversation in which this was said, and the turn it began."""
         return await _turn(self.first, said)
 
-    async def between(self, said: str) -> tuple[list[Record], str]:
+    async def between(self, said: str) -> tuple[list[m.Record], str]:
         """The same, as the second gateway has heard it."""
         return await _turn(self.second, said)
 
-    async def found(self, said: str) -> tuple[SessionView, list[Record]]:
+    async def found(self, said: str) -> tuple[m.SessionView, list[m.Record]]:
         """The session of the first gateway in which this was said, and all its records."""
         view, _ = await _find(self.first, said)
         return view, list(await self.first.gateway.sessions.records("", view.session_id))
@@ -42,14 +42,14 @@ class GatewayChain:
         return tool in first, tool in second
 
 
-async def _turn(served: Served, said: str) -> tuple[list[Record], str]:
+async def _turn(served: Served, said: str) -> tuple[list[m.Record], str]:
     view, turn_id = await _find(served, said)
     await until(lambda: view.turn_id != turn_id)
     await served.gateway.sessions.get("", view.session_id)  # what has happened is in the log only when it can be shown
     return list(await served.gateway.sessions.records("", view.session_id)), turn_id
 
 
-async def _find(served: Served, said: str) -> tuple[SessionView, str]:
+async def _find(served: Served, said: str) -> tuple[m.SessionView, str]:
     """What was found once is not searched for again: there are hundreds of records, and four questions about each."""
     sessions, places = served.gateway.sessions, PLACES.setdefault(served.gateway, {})
     if said in places:
@@ -57,7 +57,7 @@ async def _find(served: Served, said: str) -> tuple[SessionView, str]:
         return await sessions.get("", session_id), turn_id
     for head in await sessions.heads("", limit=1000):
         for record in await sessions.records("", head.session_id):
-            if isinstance(record.event, InputAccepted) and said in repr(record.event):
+            if isinstance(record.event, m.InputAccepted) and said in repr(record.event):
                 assert record.turn_id is not None
                 places[said] = head.session_id, record.turn_id
                 return await sessions.get("", head.session_id), record.turn_id

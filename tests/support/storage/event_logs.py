@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from uuid import uuid4
 
-from gateway.model import NoticePosted, Record, SessionCreated
+import gateway.model as m
 from gateway.ports import EventLog
 from gateway.storage import Database
 from gateway.storage.log import MemoryLog, SqliteLog
@@ -43,15 +43,15 @@ async def in_redis(folder: Path) -> AsyncIterator[EventLog]:
 LOGS: dict[str, Opened] = {"memory": in_memory, "sqlite": in_sqlite, "redis": in_redis}
 
 
-def created(session_id: str, owner: str = "ann") -> Record:
-    return Record(seq=1, at=1.0, session_id=session_id, event=SessionCreated(agent="a", owner=owner))
+def created(session_id: str, owner: str = "ann") -> m.Record:
+    return m.Record(seq=1, at=1.0, session_id=session_id, event=m.SessionCreated(agent="a", owner=owner))
 
 
-def note(session_id: str, seq: int) -> Record:
-    return Record(seq=seq, at=1.0, session_id=session_id, event=NoticePosted(topic="t", title=str(seq)))
+def note(session_id: str, seq: int) -> m.Record:
+    return m.Record(seq=seq, at=1.0, session_id=session_id, event=m.NoticePosted(topic="t", title=str(seq)))
 
 
-async def put(log: EventLog, *records: Record) -> None:
+async def put(log: EventLog, *records: m.Record) -> None:
     """Append, and wait until all is safe."""
     for record in records:
         log.append(record)

@@ -2,57 +2,37 @@
 
 from pathlib import Path
 
-from gateway.model import (
-    BlockDelta,
-    BlockEnded,
-    BlockKind,
-    BlockStarted,
-    ContinuationAsk,
-    Event,
-    InputAccepted,
-    InputRequested,
-    MessageEnded,
-    MessageStarted,
-    Outcome,
-    Record,
-    SendMessage,
-    SessionCreated,
-    Settings,
-    StopReason,
-    TurnEnded,
-    TurnStarted,
-    TurnSuspended,
-)
+import gateway.model as m
 from gateway.storage import UNSEALED, Database, Seal
 from gateway.storage.log import LogFile, SqliteLog, open_log_file
 from gateway.storage.log.segments import unseal_records
 from tests.support.storage.event_logs import put
 
 
-def session(name: str, turns: int = 2, *, asks: bool = False, owner: str = "ann") -> list[Record]:
+def session(name: str, turns: int = 2, *, asks: bool = False, owner: str = "ann") -> list[m.Record]:
     """A session of so many turns; the last one waits for somebody if it `asks`."""
-    events: list[tuple[Event, str | None]] = [
-        (SessionCreated(agent="a", owner=owner, settings=Settings(secrets={"api_key": "s3cret"})), None)]
+    events: list[tuple[m.Event, str | None]] = [
+        (m.SessionCreated(agent="a", owner=owner, settings=m.Settings(secrets={"api_key": "s3cret"})), None)]
     for number in range(turns):
         events += [(event, f"turn_{name}_{number}") for event in _turn(number)]
     if asks:
-        asked = InputRequested(request_id=f"ask_{name}", ask=ContinuationAsk(turn=1, message="?"))
+        asked = m.InputRequested(request_id=f"ask_{name}", ask=m.ContinuationAsk(turn=1, message="?"))
         events += [(event, f"turn_{name}_asks") for event in (
-            TurnStarted(command_id="c"), asked, TurnSuspended(pending=(f"ask_{name}",)))]
+            m.TurnStarted(command_id="c"), asked, m.TurnSuspended(pending=(f"ask_{name}",)))]
     return [
-        Record(seq=seq, at=float(seq), session_id=name, turn_id=turn_id, event=event)  # type: ignore[arg-type]
+        m.Record(seq=seq, at=float(seq), session_id=name, turn_id=turn_id, event=event)  # type: ignore[arg-type]
         for seq, (event, turn_id) in enumerate(events, 1)
     ]
 
 
-def _turn(number: int) -> list[Event]:
+def _turn(number: int) -> list[m.Event]:
     words, block = [f"word{n} " for n in range(5)], {"block_id": f"b{number}", "message_id": f"m{number}"}
     return [
-        InputAccepted(command_id="c", command=SendMessage(content="hello")), TurnStarted(command_id="c"),
-        MessageStarted(message_id=f"m{number}"), BlockStarted(**block, kind=BlockKind.TEXT),
-        *(BlockDelta(**block, kind=BlockKind.TEXT, delta=word) for word in words),
-        BlockEnded(**block, kind=BlockKind.TEXT, text="".join(words)), MessageEnded(message_id=f"m{number}"),
-        TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN),
+        m.InputAccepted(command_id="c", command=m.SendMessage(content="hello")), m.TurnStarted(command_id="c"),
+        m.MessageStarted(message_id=f"m{number}"), m.BlockStarted(**block, kind=m.BlockKind.TEXT),
+        *(m.BlockDelta(**block, kind=m.BlockKind.TEXT, delta=word) for word in words),
+        m.BlockEnded(**block, kind=m.BlockKind.TEXT, text="".join(words)), m.MessageEnded(message_id=f"m{number}"),
+        m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN),
     ]
 
 
@@ -60,7 +40,7 @@ SESSIONS = {name: session(name, turns, asks=asks) for name, turns, asks in (
     ("s1", 3, False), ("s2", 0, False), ("s3", 1, True))}
 
 
-async def store(path: Path, sessions: dict[str, list[Record]] | None = None, group: int = 2) -> None:
+async def store(path: Path, sessions: dict[str, list[m.Record]] | None = None, group: int = 2) -> None:
     """Write the sessions, a few records to a segment."""
     log = SqliteLog(Database(path, window=0.0))
     await log.open()
@@ -70,7 +50,7 @@ async def store(path: Path, sessions: dict[str, list[Record]] | None = None, gro
     await log.close()
 
 
-def kept(path: Path, seal: Seal = UNSEALED) -> dict[str, list[Record]]:
+def kept(path: Path, seal: Seal = UNSEALED) -> dict[str, list[m.Record]]:
     """Everything that is in the file."""
     with open_log_file(path) as file:
         return {head.session_id: unseal_records(file.records(head.session_id), seal) for head in file.heads()}

@@ -2,27 +2,8 @@
 
 from collections.abc import Sequence
 
+import gateway.model as m
 from gateway.ids import make_mint
-from gateway.model import (
-    AnswerQuestion,
-    AnyCommand,
-    ClientToolAsk,
-    ContinuationAsk,
-    ContinueTurn,
-    DecidePermission,
-    OpenAsk,
-    Permission,
-    PermissionAsk,
-    QuestionAsk,
-    Record,
-    ReturnResult,
-    RollBack,
-    RollbackAsk,
-    SendMessage,
-    SessionStatus,
-    Settings,
-    ToolSpec,
-)
 from gateway.translate import DialectWriter, LossCounter, RecordWriter, Translation
 from tests.support.dialect_tables import dialect, table
 from tests.support.gateway_server import Served, until
@@ -33,42 +14,42 @@ DIRECTIVES = [
     "/max-tokens", "/burst 50", "/annotate", "/bridge", "/ui", "/image", "/plan", "/title Trip", "/compact", "/json",
     "/client-tool", "/provider-tool",
 ]
-SETTINGS = Settings(
-    client_tools=(ToolSpec(name="paint", description="Paints.", parameters={"type": "object"}),),
-    tools={"clock": Permission.ALLOW, "calc": Permission.ALLOW, "search": Permission.ASK},
+SETTINGS = m.Settings(
+    client_tools=(m.ToolSpec(name="paint", description="Paints.", parameters={"type": "object"}),),
+    tools={"clock": m.Permission.ALLOW, "calc": m.Permission.ALLOW, "search": m.Permission.ASK},
 )
 
 
-async def conversation(served: Served, *directives: str, settings: Settings = SETTINGS) -> list[Record]:
+async def conversation(served: Served, *directives: str, settings: m.Settings = SETTINGS) -> list[m.Record]:
     """The records of a session in which these were said, and everything that was asked was answered."""
     sessions = served.gateway.sessions
     view = await sessions.create("", "demo", settings=settings)
     for words in directives:
-        await sessions.submit("", view.session_id, [SendMessage(content=words)])
-        await until(lambda: view.status is not SessionStatus.RUNNING)
-        while view.status is SessionStatus.SUSPENDED:
+        await sessions.submit("", view.session_id, [m.SendMessage(content=words)])
+        await until(lambda: view.status is not m.SessionStatus.RUNNING)
+        while view.status is m.SessionStatus.SUSPENDED:
             await sessions.submit("", view.session_id, [answer(asked) for asked in view.asks.values()])
-            await until(lambda: view.status is not SessionStatus.RUNNING)
+            await until(lambda: view.status is not m.SessionStatus.RUNNING)
     await sessions.get("", view.session_id)  # what has happened is in the log only when it can be shown
     return list(await sessions.records("", view.session_id))
 
 
-def answer(asked: OpenAsk) -> AnyCommand:
+def answer(asked: m.OpenAsk) -> m.AnyCommand:
     request_id, ask = asked.request_id, asked.ask
     match ask:
-        case QuestionAsk(questions=questions):
-            return AnswerQuestion(request_id=request_id, selections={str(n): (0,) for n in range(len(questions))})
-        case PermissionAsk():
-            return DecidePermission(request_id=request_id, granted=True)
-        case ContinuationAsk():
-            return ContinueTurn(request_id=request_id)
-        case RollbackAsk(options=options):
-            return RollBack(request_id=request_id, option=str(options[0]["id"]))
-        case ClientToolAsk():
-            return ReturnResult(request_id=request_id, content="painted")
+        case m.QuestionAsk(questions=questions):
+            return m.AnswerQuestion(request_id=request_id, selections={str(n): (0,) for n in range(len(questions))})
+        case m.PermissionAsk():
+            return m.DecidePermission(request_id=request_id, granted=True)
+        case m.ContinuationAsk():
+            return m.ContinueTurn(request_id=request_id)
+        case m.RollbackAsk(options=options):
+            return m.RollBack(request_id=request_id, option=str(options[0]["id"]))
+        case m.ClientToolAsk():
+            return m.ReturnResult(request_id=request_id, content="painted")
 
 
-def told(records: Sequence[Record], name: str) -> bytes:
+def told(records: Sequence[m.Record], name: str) -> bytes:
     """What a client of this dialect would have got of these records."""
     writing = DialectWriter(dialect(name), table(name), LossCounter(None, table(name)))
     return b"".join([*map(writing.take, records), writing.flush()])

@@ -5,18 +5,18 @@ from pathlib import Path
 
 from yarl import URL
 
+import gateway.model as m
 from conformance.kit.secrets import Redactor
 from conformance.recording.relay import relaying
 from conformance.recording.writing import Recorder
 from gateway.backends.remote.settings import open_remote
-from gateway.model import Settings
 from gateway.ports.remote import RemoteAddress
 from tests.support.dialect_tables import dialect
 from tests.support.gateway_server import Served
 from tests.support.translate.client import SETTINGS, converse
 
 
-async def recorded(served: Served, name: str, *directives: str, settings: Settings = SETTINGS) -> bytes:
+async def recorded(served: Served, name: str, *directives: str, settings: m.Settings = SETTINGS) -> bytes:
     """What the recorder writes while a client of this dialect says these, each in a session of its own."""
     file = io.BytesIO()
     target = URL(served.url(dialect(name).mount))

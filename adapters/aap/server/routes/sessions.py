@@ -3,12 +3,12 @@
 
 from aiohttp import web
 
+import gateway.model as m
 from adapters.aap.server import history, inbound, views
 from adapters.aap.server.stream_options import IDS
 from adapters.aap.wire import NewSession, NewTurn, image_addresses
 from gateway.errors import Conflict, Invalid, NotFound, Unsupported
 from gateway.http import OWNER, Context, decode_cursor, encode_cursor, json_response, public, read_json
-from gateway.model import SessionStatus, SessionView, StopReason
 
 from .turns import resume_point
 
@@ -90,12 +90,12 @@ class SessionRoutes:
         """End the turn that runs, or waits for the client; beside what AAP documents."""
         session_id, context = request.match_info["id"], self.context
         view = await context.sessions.get(request[OWNER], session_id)
-        if view.status not in (SessionStatus.RUNNING, SessionStatus.SUSPENDED):
+        if view.status not in (m.SessionStatus.RUNNING, m.SessionStatus.SUSPENDED):
             raise Conflict(f"no turn runs or waits in session '{session_id}'")
         await context.sessions.submit(request[OWNER], session_id, [context.table.command("turn.interrupt")])
         return web.Response(status=204)
 
-    def _mode(self, request: web.Request, view: SessionView) -> str:
+    def _mode(self, request: web.Request, view: m.SessionView) -> str:
         mode, card = request.query.get("stream", "delta"), self.context.shown_agent(view)
         if mode not in ("delta", "message") or mode not in card.capabilities.streaming:
             raise Unsupported(f"agent '{card.name}' does not stream as '{mode[:64]}'")
@@ -105,6 +105,6 @@ class SessionRoutes:
         """The answers were taken, but others are still pending."""
         table = self.context.table
         if stream == "none":
-            return json_response(table.object("turn", stop_reason=StopReason.NEEDS_INPUT, messages=[]))
+            return json_response(table.object("turn", stop_reason=m.StopReason.NEEDS_INPUT, messages=[]))
         frames = table.encoder("sse").cue("turn.waiting", None)
         return web.Response(body=b"".join(frames), content_type="text/event-stream")

@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 from aiohttp import web
 
+import gateway.model as m
 from gateway.errors import Invalid, NotFound
 from gateway.http import OWNER, Context
-from gateway.model import SessionView, TurnResumed, TurnStarted
 
 CURSOR_FORMAT = re.compile(r"(?:([0-9]{1,15})\.)?([0-9]{1,9})", re.ASCII)
-TURN_BEGINNINGS = (TurnStarted, TurnResumed)
+TURN_BEGINNINGS = (m.TurnStarted, m.TurnResumed)
 """Each of them is the start of a turn of AAP's."""
 
 
@@ -41,7 +41,7 @@ class ResumePoint(NamedTuple):
     """Whether there is nothing more to come."""
 
 
-async def resume_point(context: Context, request: web.Request, view: SessionView, options: str) -> ResumePoint:
+async def resume_point(context: Context, request: web.Request, view: m.SessionView, options: str) -> ResumePoint:
     """Where the client goes on; a place that cannot be is refused."""
     begins, had = turn_cursor_of(request)
     if begins is None:
@@ -56,14 +56,14 @@ async def resume_point(context: Context, request: web.Request, view: SessionView
     return ResumePoint(begins - 1, had, is_over)
 
 
-async def _check_turn_begins(context: Context, request: web.Request, view: SessionView, begins: int) -> None:
+async def _check_turn_begins(context: Context, request: web.Request, view: m.SessionView, begins: int) -> None:
     first = await context.sessions.records(request[OWNER], view.session_id, max(0, begins - 1), 1)
     if begins < 1 or not first or not isinstance(first[0].event, TURN_BEGINNINGS):
         raise Invalid(f"after: no turn of this session begins at {begins}", param="after")
 
 
 async def _count_events(
-    context: Context, request: web.Request, view: SessionView, options: str, after: int, had: int,
+    context: Context, request: web.Request, view: m.SessionView, options: str, after: int, had: int,
 ) -> tuple[int, bool]:
     """How many events the turn has had, but no more than one more than are known; and whether there are no more."""
     told = 0

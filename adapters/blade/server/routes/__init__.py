@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from aiohttp import web
 
+import gateway.model as m
 from adapters.blade.server.socket import ChatSocket, decode_packet
 from gateway.http import Context, SocketIOServer, json_response
-from gateway.model import FaultCode
 
 from .checkpoints import checkpoint_routes, replay_routes
 from .keys import key_routes
@@ -60,7 +60,7 @@ NOT_IMPLEMENTED_PATHS: tuple[tuple[str, str, str], ...] = (
 def _not_implemented(context: Context, what: str) -> Handler:
     async def absent(request: web.Request) -> web.Response:
         message = f"{request.method} {request.path}: {what} are not part of this gateway"
-        _, body = context.table.error(FaultCode.UNSUPPORTED, message=message)
+        _, body = context.table.error(m.FaultCode.UNSUPPORTED, message=message)
         return json_response(body, 501)
 
     return absent

@@ -7,12 +7,12 @@ from typing import Any
 
 from aiohttp import web
 
+import gateway.model as m
 from adapters.blade.server import resource_views as views
 from adapters.blade.server.history import message_bodies, update_private
 from adapters.blade.wire import CheckoutRequest, ReplayChange, ReplayRequest, RewindRequest
 from gateway.errors import NotFound
 from gateway.http import OWNER, Context, json_response, read_json
-from gateway.model import PRIVATE, ROOT, SessionView, text_of
 from gateway.ports import Replays, ReplayState
 from gateway.time_slices import sliced
 
@@ -66,11 +66,11 @@ class CheckpointRoutes:
             "checked_out", checkpoint_id=said.checkpoint_id, position=said.position, messages=messages,
         ))
 
-    async def _view(self, request: web.Request) -> SessionView:
+    async def _view(self, request: web.Request) -> m.SessionView:
         return await self.context.sessions.get(request[OWNER], request.match_info["id"])
 
 
-def _checkpoint_index(view: SessionView, checkpoint_id: str) -> int:
+def _checkpoint_index(view: m.SessionView, checkpoint_id: str) -> int:
     """Which of the checkpoints that were not rewound."""
     for place, mark in enumerate(view.checkpoints):
         if checkpoint_id == f"{CHECKPOINT_PREFIX}{mark.seq}":
@@ -78,20 +78,20 @@ def _checkpoint_index(view: SessionView, checkpoint_id: str) -> int:
     raise NotFound(f"there is no checkpoint '{checkpoint_id}'")
 
 
-def _last_messages(view: SessionView) -> list[str | None]:
+def _last_messages(view: m.SessionView) -> list[str | None]:
     """For each number of entries, the message that was the last then."""
     last: list[str | None] = [None]
     for entry in view.entries:
-        last.append(entry.message_id if entry.scope_id == ROOT and entry.message_id else last[-1])
+        last.append(entry.message_id if entry.scope_id == m.ROOT and entry.message_id else last[-1])
     return last
 
 
-def _first_words(view: SessionView) -> dict[str | None, str]:
+def _first_words(view: m.SessionView) -> dict[str | None, str]:
     """What somebody said to begin each turn."""
     said: dict[str | None, str] = {None: ""}
     for entry in view.entries:
         if entry.turn_id not in said:
-            said[entry.turn_id] = text_of(entry.content)[:PREVIEW_LENGTH]
+            said[entry.turn_id] = m.text_of(entry.content)[:PREVIEW_LENGTH]
     return said
 
 
@@ -116,7 +116,7 @@ class ReplayRoutes:
         said = await read_json(request, ReplayRequest) if request.can_read_body else ReplayRequest()
         owner = request[OWNER]
         old = await self.context.sessions.get(owner, request.match_info["id"])
-        kept = {PRIVATE: {self.context.dialect: old.private(self.context.dialect)}}
+        kept = {m.PRIVATE: {self.context.dialect: old.private(self.context.dialect)}}
 
         async def changed(session_id: str, state: ReplayState) -> None:
             await update_private(self.context, owner, session_id, replay_state=self._shown(state))

@@ -5,12 +5,12 @@ from typing import Any
 
 from aiohttp import web
 
+import gateway.model as m
 from adapters.blade.server import views
 from adapters.blade.server.history import update_private
 from adapters.blade.wire import ExtraInfo
 from gateway.errors import TooLarge
 from gateway.http import OWNER, Context, json_response, public, read_bytes, read_json
-from gateway.model import SessionView
 
 MIN_SDK = "0.4.0"
 MAX_EXTRA_BYTES = 256 * 1024
@@ -79,7 +79,7 @@ class ServiceRoutes:
     async def extra(self, request: web.Request) -> web.Response:
         return json_response(self._shown(await self.context.sessions.get(request[OWNER], request.match_info["id"])))
 
-    def _shown(self, view: SessionView) -> Any:
+    def _shown(self, view: m.SessionView) -> Any:
         kept = _extra_info(view, self.context.dialect)
         return self.context.table.object(
             "extra", session_id=view.session_id, extra=kept.get("extra"), created_at=kept.get("created_at"),
@@ -87,6 +87,6 @@ class ServiceRoutes:
         )
 
 
-def _extra_info(view: SessionView, dialect: str) -> dict[str, Any]:
+def _extra_info(view: m.SessionView, dialect: str) -> dict[str, Any]:
     found: dict[str, Any] = view.private(dialect).get("extra_info", {})
     return found

@@ -5,6 +5,7 @@ from typing import Any
 from aiohttp import web
 from pydantic import BaseModel
 
+import gateway.model as m
 from adapters.blade import wire
 from adapters.blade.server import history as history_module
 from adapters.blade.server import inbound, views
@@ -13,7 +14,6 @@ from adapters.blade.server.socket import MISSING_MESSAGE, ChatSocket, final_resu
 from gateway.errors import Invalid
 from gateway.field_errors import quote_value
 from gateway.http import OWNER, Context, json_response, public, read_json
-from gateway.model import PRIVATE, SECRETS, SessionStatus, SessionView, Settings
 from gateway.time_slices import one_at_a_time, sliced
 
 HARD_LIMIT_FACTOR = 3
@@ -41,14 +41,14 @@ class SessionRoutes:
         agent = self._agent(body.solution_id)
         view = await self.context.sessions.create(
             request[OWNER], agent, settings=self._settings(body, agent), title=body.intent,
-            metadata={PRIVATE: {self.context.dialect: _private_fields(body)}},
+            metadata={m.PRIVATE: {self.context.dialect: _private_fields(body)}},
         )
         return json_response(self.context.table.object("session.created", session_id=view.session_id))
 
     async def listed(self, request: web.Request) -> web.Response:
         limit, offset = _number_param(request, "limit", 20, 1), _number_param(request, "offset", 0, 0)
         found, _ = await self.context.sessions.list(request[OWNER], limit=MAX_SESSIONS_LISTED)
-        wanted: list[SessionView] = []
+        wanted: list[m.SessionView] = []
         async for some in sliced(found, RECORDS_PER_PAGE):
             wanted += [view for view in some if self._wanted(request, view)]
         items: list[Any] = []
@@ -71,7 +71,7 @@ class SessionRoutes:
         return json_response(self.context.table.object("session.deleted"))
 
     async def env(self, request: web.Request) -> web.Response:
-        return self._whole(await self._keep(request, **{SECRETS: (await read_json(request, wire.EnvRequest)).env}))
+        return self._whole(await self._keep(request, **{m.SECRETS: (await read_json(request, wire.EnvRequest)).env}))
 
     async def pin(self, request: web.Request) -> web.Response:
         return self._whole(await self._keep(request, is_pinned=(await read_json(request, wire.PinRequest)).pinned))
@@ -118,19 +118,19 @@ class SessionRoutes:
 
     # -- pieces ---------------------------------------------------------------------------------------------------
 
-    async def _view(self, request: web.Request) -> SessionView:
+    async def _view(self, request: web.Request) -> m.SessionView:
         return await self.context.sessions.get(request[OWNER], request.match_info["id"])
 
-    async def _keep(self, request: web.Request, **kept: Any) -> SessionView:
+    async def _keep(self, request: web.Request, **kept: Any) -> m.SessionView:
         return await update_private(self.context, request[OWNER], request.match_info["id"], **kept)
 
-    def _whole(self, view: SessionView) -> web.Response:
+    def _whole(self, view: m.SessionView) -> web.Response:
         return json_response(views.full_session_body(self.context.table, view, self._model(view)))
 
-    def _shown(self, view: SessionView) -> Any:
+    def _shown(self, view: m.SessionView) -> Any:
         return views.session_body(self.context.table, view, self._model(view))
 
-    def _model(self, view: SessionView) -> str | None:
+    def _model(self, view: m.SessionView) -> str | None:
         card = self.context.agents.get(view.agent)
         return view.settings.model or (card.model if card else None)
 
@@ -141,16 +141,16 @@ class SessionRoutes:
             return str(solution_id)
         return self.context.agent(named).name if named else next(iter(self.context.agents))
 
-    def _settings(self, body: wire.NewSession, agent: str) -> Settings:
+    def _settings(self, body: wire.NewSession, agent: str) -> m.Settings:
         tools = None
         if body.disable_tools:
             off = body.disable_tools
             tools = {tool.spec.name: tool.permission for tool in self.context.agent(agent).tools
                      if isinstance(off, list) and tool.spec.name not in off}
-        return Settings(model=body.model, tools=tools)
+        return m.Settings(model=body.model, tools=tools)
 
-    def _wanted(self, request: web.Request, view: SessionView) -> bool:
-        if view.status is SessionStatus.CLOSED:
+    def _wanted(self, request: web.Request, view: m.SessionView) -> bool:
+        if view.status is m.SessionStatus.CLOSED:
             return False
         prefix, words = request.query.get("template_id_prefix", ""), request.query.get("q", "")
         kept, solution = view.private(self.context.dialect), request.query.get("solution_id")
@@ -163,7 +163,7 @@ def _private_fields(body: wire.NewSession) -> dict[str, Any]:
     """What the gateway has no use for and Blade's clients want to see again."""
     said: BaseModel = body
     kept = said.model_dump(exclude={"intent", "model", "disable_tools", "env"}, exclude_none=True)
-    return kept | ({SECRETS: body.env} if body.env else {})
+    return kept | ({m.SECRETS: body.env} if body.env else {})
 
 
 def _number_param(request: web.Request, name: str, otherwise: int, least: int) -> int:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from aiohttp import web
 
+import gateway.model as m
 from adapters.blade.server import resource_views as views
 from adapters.blade.server.history import message_bodies, update_private
 from adapters.blade.wire import ShareRequest
 from gateway.errors import GatewayError
 from gateway.http import OWNER, Context, absolute_url, attachment, json_response, public, read_json, receive_form
-from gateway.model import SessionView
 from gateway.resources import (
     SessionArchive,
     Shares,
@@ -87,7 +87,7 @@ class ArchiveRoutes:
         self.context.check_addresses(addresses_in(found.records))
         return found
 
-    async def _fill(self, view: SessionView, file: Path, fields: Mapping[str, str]) -> None:
+    async def _fill(self, view: m.SessionView, file: Path, fields: Mapping[str, str]) -> None:
         """The session's files and its name; without all of them the session does not stay either."""
         title, solution = fields.get("name", "").strip()[:500], fields.get("solution_id", "").strip()
         try:

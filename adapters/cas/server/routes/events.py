@@ -4,13 +4,13 @@ from typing import Any
 
 from aiohttp import web
 
+import gateway.model as m
 from adapters.cas.server import inbound, views
 from adapters.cas.server.handler_context import HandlerContext, session_errors
 from adapters.cas.server.paging import event_filter, fetch_page, page_reply, page_request, query_words
 from adapters.cas.wire import PREVIEWED_TYPES, PreviewedType, SentEvents
 from gateway.errors import Conflict, Invalid
 from gateway.http import OWNER, json_response, read_json
-from gateway.model import ROOT, SessionView
 
 SSE_TYPE = "text/event-stream"
 
@@ -78,7 +78,7 @@ class EventRoutes:
     async def threads(self, request: web.Request) -> web.Response:
         """The coordinator first; sub-agents in the order they were called."""
         view = await self.handlers.session(request)
-        shown = [await self._shown(view, scope_id) for scope_id in (ROOT, *view.scopes)]
+        shown = [await self._shown(view, scope_id) for scope_id in (m.ROOT, *view.scopes)]
         page = await self.handlers.page_of(
             request, [*enumerate(shown, 1)], place_of=lambda row: row[0], id_of=lambda row: str(row[1]["id"]),
         )
@@ -86,12 +86,12 @@ class EventRoutes:
 
     async def thread(self, request: web.Request) -> web.Response:
         view = await self.handlers.session(request)
-        return json_response(await self._shown(view, self.handlers.scope(request, view) or ROOT))
+        return json_response(await self._shown(view, self.handlers.scope(request, view) or m.ROOT))
 
     async def archive_thread(self, request: web.Request) -> web.Response:
         view = await self.handlers.session(request)
-        scope_id = self.handlers.scope(request, view) or ROOT
-        if scope_id == ROOT:
+        scope_id = self.handlers.scope(request, view) or m.ROOT
+        if scope_id == m.ROOT:
             raise Conflict("The coordinator thread cannot be archived; archive the session instead.")
         if view.closed is not None:
             raise Conflict(f"Session '{view.session_id}' is {view.closed} and cannot be changed.")
@@ -101,7 +101,7 @@ class EventRoutes:
             raise Conflict(f"Thread '{request.match_info['thread']}' is still running; archive it later.") from None
         return json_response(await self._shown(view, scope_id))
 
-    async def _shown(self, view: SessionView, scope_id: str) -> Any:
+    async def _shown(self, view: m.SessionView, scope_id: str) -> Any:
         return views.thread_body(self.context.table, view, await self.handlers.agent(view), scope_id)
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from aiohttp import web
 from msgspec.structs import replace
 
+import gateway.model as m
 from adapters.cas.server import inbound
 from adapters.cas.server.environments import find_environment
 from adapters.cas.server.handler_context import BUSY_MESSAGE, HandlerContext, session_errors
@@ -44,20 +45,10 @@ from adapters.cas.wire import (
 )
 from gateway.errors import Conflict, Invalid, NotFound
 from gateway.http import OWNER, json_response, read_json, validate
-from gateway.model import (
-    PRIVATE,
-    SECRETS,
-    CloseReason,
-    Configure,
-    Interrupt,
-    SessionStatus,
-    SessionView,
-    public_metadata,
-)
 
 SELF_HOSTED = "self_hosted"
 CHANGEABLE = "title, metadata, agent, environment_variables and vault_ids can change, and resources under …/resources"
-SessionRow = tuple[int, SessionView]
+SessionRow = tuple[int, m.SessionView]
 """A session and its place in the list."""
 
 
@@ -98,7 +89,7 @@ class SessionRoutes:
         await self.handlers.check_sources(owner, body.initial_events or [], "initial_events")
         own = await self._environment(owner, body, variables) | {
             "agent": choice.snapshot, "agent_id": choice.agent_id, "agent_version": choice.version,
-            SECRETS: variables, "vault_ids": body.vault_ids or [],
+            m.SECRETS: variables, "vault_ids": body.vault_ids or [],
             "memory_store_ids": body.memory_store_ids or [], "incremental": bool(body.incremental_streaming_enabled),
         }
 
@@ -109,7 +100,7 @@ class SessionRoutes:
         async with context.undo_if_refused(undo_environment):
             view = await context.sessions.create(
                 owner, choice.agent, settings=choice.settings, title=body.title,
-                metadata={**(body.metadata or {}), PRIVATE: {context.dialect: own}},
+                metadata={**(body.metadata or {}), m.PRIVATE: {context.dialect: own}},
             )
             return json_response(await self._begun(view, mounts, body), 201)
 
@@ -141,7 +132,7 @@ class SessionRoutes:
             refuse_variables(variables)
         return {"environment_id": chosen.environment_id}
 
-    async def _begun(self, view: SessionView, mounts: Sequence[Mount], body: NewSession) -> Any:
+    async def _begun(self, view: m.SessionView, mounts: Sequence[Mount], body: NewSession) -> Any:
         async def undo() -> None:
             await self.handlers.mounts(view).clear()
             await self.context.sessions.delete(view.owner, view.session_id)
@@ -164,12 +155,12 @@ class SessionRoutes:
         page = await self._page(request)
         return await page_reply(self.context.table, page, [await self.handlers.shown(view) for _, view in page.items])
 
-    async def _view(self, owner: str, session_id: str) -> SessionView:
+    async def _view(self, owner: str, session_id: str) -> m.SessionView:
         """As it is; one that was deleted since the list was made is shown as such, and by nobody."""
         try:
             return await self.context.sessions.get(owner, session_id)
         except NotFound:
-            return SessionView(session_id=session_id, closed=CloseReason.DELETED)
+            return m.SessionView(session_id=session_id, closed=m.CloseReason.DELETED)
 
     async def _page(self, request: web.Request) -> ListPage[SessionRow]:
         owner, sessions, query = request[OWNER], self.context.sessions, request.query
@@ -189,8 +180,8 @@ class SessionRoutes:
 
         def keep(row: SessionRow) -> bool:
             view = row[1]
-            return view.closed is not CloseReason.DELETED and (
-                (archived or view.closed is not CloseReason.ARCHIVED) and in_time(view.created_at)
+            return view.closed is not m.CloseReason.DELETED and (
+                (archived or view.closed is not m.CloseReason.ARCHIVED) and in_time(view.created_at)
                 and (not statuses or session_status(self.context.table, view) in statuses)
                 and (not agents or self.handlers.agent_id(view) in agents)
             )
@@ -220,30 +211,30 @@ class SessionRoutes:
         with self.context.committed():
             return json_response(await self.handlers.shown(view))
 
-    async def _own_changes(self, view: SessionView, change: SessionChange) -> dict[str, Any]:
+    async def _own_changes(self, view: m.SessionView, change: SessionChange) -> dict[str, Any]:
         """What changes of that part of a session that only this dialect has."""
         own: dict[str, Any] = {}
         if change.vault_ids is not None:
             await self._check_vaults(view.owner, change.vault_ids)
             own["vault_ids"] = change.vault_ids
         if change.environment_variables is not None:
-            own[SECRETS] = read_variables(change.environment_variables)
+            own[m.SECRETS] = read_variables(change.environment_variables)
             environment_id = view.private(self.context.dialect).get("environment_id") or DEFAULT_ENVIRONMENT
             with suppress(NotFound):  # one that was deleted since has no rules any more
                 if (await find_environment(self.context, view.owner, environment_id)).body["config"][
                     "type"
                 ] == SELF_HOSTED:
-                    refuse_variables(own[SECRETS])
+                    refuse_variables(own[m.SECRETS])
         return own
 
-    def _changed(self, view: SessionView, given: dict[str, str | None]) -> dict[str, Any]:
+    def _changed(self, view: m.SessionView, given: dict[str, str | None]) -> dict[str, Any]:
         old = view.shown_metadata if self.context.settings.metadata == "merge" else {}
         new = {key: value for key, value in {**old, **given}.items() if value is not None}
-        return public_metadata(validate(SessionMetadata, {"metadata": new}).metadata)
+        return m.public_metadata(validate(SessionMetadata, {"metadata": new}).metadata)
 
     async def archive(self, request: web.Request) -> web.Response:
         view = await self.handlers.session(request)
-        view = await self.context.sessions.close(view.owner, view.session_id, CloseReason.ARCHIVED)
+        view = await self.context.sessions.close(view.owner, view.session_id, m.CloseReason.ARCHIVED)
         with self.context.committed():
             return json_response(await self.handlers.shown(view))
 
@@ -256,10 +247,10 @@ class SessionRoutes:
 
     async def cancel(self, request: web.Request) -> web.Response:
         view = await self.handlers.session(request)
-        runs = view.status in (SessionStatus.RUNNING, SessionStatus.SUSPENDED)
+        runs = view.status in (m.SessionStatus.RUNNING, m.SessionStatus.SUSPENDED)
         if runs:
             with session_errors(view.session_id):
-                await self.context.sessions.submit(view.owner, view.session_id, [Interrupt()])
+                await self.context.sessions.submit(view.owner, view.session_id, [m.Interrupt()])
         return json_response(
             self.context.table.object("session.canceled", session_id=view.session_id), 202 if runs else 200
         )
@@ -305,17 +296,17 @@ FIXED_AGENT_FIELDS = ("model", "system", "skills", "name", "description")
 class AgentUpdate(NamedTuple):
     """Settings to go on with, and the agent as clients see it from now on."""
 
-    settings: Configure
+    settings: m.Configure
     snapshot: dict[str, Any]
 
 
-async def agent_update(desk: HandlerContext, view: SessionView, given: dict[str, Any]) -> AgentUpdate:
+async def agent_update(desk: HandlerContext, view: m.SessionView, given: dict[str, Any]) -> AgentUpdate:
     """What is not named stays; a turn that runs is not disturbed."""
     fixed = next((word for word in FIXED_AGENT_FIELDS if word in given), None)
     if fixed is not None:
         raise Invalid(f"agent.{fixed}: a session keeps what it was made with; tools and mcp_servers can change",
                       param=f"agent.{fixed}")
-    if view.status is SessionStatus.RUNNING:
+    if view.status is m.SessionStatus.RUNNING:
         raise Conflict(BUSY_MESSAGE)
     said = validate(AgentFields, given, "agent")
     desk.context.check_addresses(said.addresses("agent."))
@@ -326,10 +317,10 @@ async def agent_update(desk: HandlerContext, view: SessionView, given: dict[str,
     told = said.model_dump(include={"tools", "mcp_servers"}, exclude_none=True, exclude_unset=True)
     if "mcp_servers" in told:
         settings = replace(settings, mcp_servers=tuple(told["mcp_servers"]))
-    return AgentUpdate(Configure(settings=settings), {**await desk.agent(view), **told})
+    return AgentUpdate(m.Configure(settings=settings), {**await desk.agent(view), **told})
 
 
-def private_metadata(view: SessionView, dialect: str, changes: dict[str, Any]) -> dict[str, Any]:
+def private_metadata(view: m.SessionView, dialect: str, changes: dict[str, Any]) -> dict[str, Any]:
     """The part of the metadata that no client is shown, with these changes in it."""
-    private = view.metadata.get(PRIVATE) or {}
-    return {PRIVATE: {**private, dialect: {**view.private(dialect), **changes}}}
+    private = view.metadata.get(m.PRIVATE) or {}
+    return {m.PRIVATE: {**private, dialect: {**view.private(dialect), **changes}}}

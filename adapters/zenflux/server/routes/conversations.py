@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from aiohttp import web
 
+import gateway.model as m
 from adapters.zenflux import wire
 from adapters.zenflux.server import history, views
 from adapters.zenflux.server.chat_service import AgentNotFound, ChatService, conversation_errors
@@ -14,7 +15,6 @@ from adapters.zenflux.server.history import StoredMessage
 from adapters.zenflux.wire import LOCAL_USER
 from gateway.errors import Invalid
 from gateway.http import OWNER, Context, encode_array, json_response
-from gateway.model import ROOT, Role, SessionView, text_of
 from gateway.time_slices import next_slice, one_at_a_time
 
 SESSIONS_PER_PAGE, MAX_CONVERSATIONS = 1000, 10_000
@@ -124,23 +124,23 @@ class ConversationRoutes:
 
     # -- pieces ---------------------------------------------------------------------------------------------------
 
-    async def _found(self, request: web.Request) -> SessionView:
+    async def _found(self, request: web.Request) -> m.SessionView:
         with conversation_errors(request.match_info["id"]):
             return await self.context.sessions.get(request[OWNER], request.match_info["id"])
 
-    async def _all(self, request: web.Request) -> list[SessionView]:
+    async def _all(self, request: web.Request) -> list[m.SessionView]:
         """The user's conversations, newest first; of very many the newest."""
-        found, before = list[SessionView](), None
+        found, before = list[m.SessionView](), None
         while True:
             views_, before = await self.context.sessions.list(request[OWNER], before=before, limit=SESSIONS_PER_PAGE)
             found += [view for view in views_ if self.chats.is_of(view, request.query.get("user_id"))]
             if before is None or len(found) >= MAX_CONVERSATIONS:
                 return found
 
-    def _messages(self, view: SessionView) -> list[StoredMessage]:
+    def _messages(self, view: m.SessionView) -> list[StoredMessage]:
         return history.messages_of(view, multi_message=self.context.settings.multi_message)
 
-    def _shown(self, view: SessionView) -> Any:
+    def _shown(self, view: m.SessionView) -> Any:
         return views.conversation_body(self.context.table, view, self.context.settings.default_title)
 
     def _reply(self, data: object) -> web.Response:
@@ -170,14 +170,14 @@ class SearchHit(NamedTuple):
     snippet: str
 
 
-async def search_conversation(view: SessionView, wanted: str) -> SearchHit | None:
+async def search_conversation(view: m.SessionView, wanted: str) -> SearchHit | None:
     folded = wanted.casefold()
     if folded in (view.title or "").casefold():
         return SearchHit("title", view.title or "")
     seen = 0
     for entry in reversed(view.entries[:]):
-        if entry.scope_id == ROOT and entry.role in (Role.USER, Role.ASSISTANT):
-            text = text_of(entry.content)
+        if entry.scope_id == m.ROOT and entry.role in (m.Role.USER, m.Role.ASSISTANT):
+            text = m.text_of(entry.content)
             if folded in text.casefold():
                 return SearchHit("content", _snippet(text, wanted))
             seen += ENTRY_COST + len(text)

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from aiohttp import web
 
+import gateway.model as m
 from adapters.zenflux import asks as asks_module
 from adapters.zenflux.asks import confirmation_body, option_ids, option_label, rollback_options
 from adapters.zenflux.server import views
@@ -20,7 +21,6 @@ from adapters.zenflux.server.stream_options import sse_options
 from adapters.zenflux.wire import ChatRequest, ConfirmationRequest, ContinueRequest, RollbackRequest, ZenfluxSettings
 from gateway.errors import NotFound, NotPending
 from gateway.http import OWNER, Context, dumps, json_response, read_bytes, read_json, serve_websocket
-from gateway.model import ContinuationAsk, OpenAsk, RollbackAsk, SessionView
 from gateway.ports import StreamSlot
 
 M = TypeVar("M", RollbackRequest, ContinueRequest)
@@ -96,7 +96,7 @@ class RunRoutes:
     async def confirm_continue(self, request: web.Request) -> web.Response:
         """Where nobody asks, there is nothing to do, and nothing wrong."""
         action = request.query.get("action") or (await _optional(request, ContinueRequest)).action
-        ask = await self._pending(request, ContinuationAsk)
+        ask = await self._pending(request, m.ContinuationAsk)
         run_id = request.match_info["id"]
         if ask is not None:
             view = await self.chats.find(request[OWNER], run_id)
@@ -107,7 +107,7 @@ class RunRoutes:
     async def preview(self, request: web.Request) -> web.Response:
         """What can be gone back to; which files that changes is the agent's to know, and is not told."""
         ask = (await self._rollback_ask(request)).ask
-        assert isinstance(ask, RollbackAsk), "that is what was looked for"
+        assert isinstance(ask, m.RollbackAsk), "that is what was looked for"
         options = rollback_options(ask, objects=self.settings.rollback_objects)
         return self._reply(self.context.table.object(
             "preview", run_id=request.match_info["id"], ask=ask, options=options, option_ids=option_ids(ask)))
@@ -116,20 +116,20 @@ class RunRoutes:
         chosen = (await _optional(request, RollbackRequest)).option
         found, run_id = await self._rollback_ask(request), request.match_info["id"]
         ask, view = found.ask, await self.chats.find(request[OWNER], run_id)
-        assert isinstance(ask, RollbackAsk), "that is what was looked for"
+        assert isinstance(ask, m.RollbackAsk), "that is what was looked for"
         option = asks_module.option_of(ask, chosen)
         answer = self.context.table.command("confirm.rollback", request_id=found.request_id, option=option)
         await self.context.sessions.submit(request[OWNER], view.session_id, [answer])
         labels = [option_label(one) for one, name in zip(ask.options, option_ids(ask), strict=True) if name == option]
         return self._reply({"session_id": run_id, "messages": labels})
 
-    async def _rollback_ask(self, request: web.Request) -> OpenAsk:
-        ask = await self._pending(request, RollbackAsk)
+    async def _rollback_ask(self, request: web.Request) -> m.OpenAsk:
+        ask = await self._pending(request, m.RollbackAsk)
         if ask is None:
             raise NotFound(f"session '{request.match_info['id']}' has nothing to roll back to")
         return ask
 
-    async def _pending(self, request: web.Request, kind: type) -> OpenAsk | None:
+    async def _pending(self, request: web.Request, kind: type) -> m.OpenAsk | None:
         run_id = request.match_info["id"]
         view = await self.chats.find(request[OWNER], run_id)
         asks = (ask for ask in view.asks.values() if ask.turn_id == run_id and isinstance(ask.ask, kind))
@@ -183,14 +183,14 @@ class ConfirmationRoutes:
         await self._settle(request, view, asks[0], asks_module.CANCEL_WORDS[0])
         return self._reply({"request_id": asks[0].request_id})
 
-    async def _settle(self, request: web.Request, view: SessionView, ask: OpenAsk, response: object) -> None:
+    async def _settle(self, request: web.Request, view: m.SessionView, ask: m.OpenAsk, response: object) -> None:
         answer = asks_module.answer_of(ask, response, self.context.table)
         try:
             await self.context.sessions.submit(request[OWNER], view.session_id, [answer])
         except NotPending:
             raise NotFound(f"nothing waits under '{ask.request_id}'") from None
 
-    async def _asked(self, request: web.Request) -> tuple[SessionView, Sequence[OpenAsk]]:
+    async def _asked(self, request: web.Request) -> tuple[m.SessionView, Sequence[m.OpenAsk]]:
         """The asks that an id stands for, oldest first; none if the last of them has expired."""
         word = request.match_info["id"]
         try:

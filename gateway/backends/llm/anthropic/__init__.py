@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import HttpUrl, PositiveInt
 
+import gateway.model as m
 from gateway.backends.kinds import BackendKind
 from gateway.backends.llm.backend import LlmBackend
 from gateway.backends.llm.service import ModelRequest
@@ -13,7 +14,6 @@ from gateway.backends.llm.settings import LlmSettings
 from gateway.backends.llm.toolbox import LlmToolbox
 from gateway.backends.setting_types import settings_context
 from gateway.client import HttpClient, StreamAssembler
-from gateway.model import AgentCapabilities, AgentCard
 from gateway.ports import Backend
 
 from .decoder import MessagesDecoder
@@ -47,8 +47,8 @@ class MessagesService:
         return MessagesDecoder(scribe, toolbox, call_ids, upstream)
 
 
-CARD = AgentCard(
-    name="anthropic", title="Messages API model", capabilities=AgentCapabilities(images=("http", "data")),
+CARD = m.AgentCard(
+    name="anthropic", title="Messages API model", capabilities=m.AgentCapabilities(images=("http", "data")),
 )
 
 

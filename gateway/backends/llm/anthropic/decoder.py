@@ -7,11 +7,11 @@ import msgspec
 import structlog
 from msgspec import Struct
 
+import gateway.model as m
 from gateway.backends.llm.service import service_error
 from gateway.backends.llm.toolbox import LlmToolbox
 from gateway.client import HttpClient, SseEvent, StreamAssembler, replace_lone_surrogates
 from gateway.errors import BackendFailed
-from gateway.model import BlockKind, DataPart, StopReason, TextPart, ToolCall, ToolOrigin, Usage
 from gateway.ports import BackendEvent
 
 from .request import REDACTED_PREFIX
@@ -19,9 +19,9 @@ from .request import REDACTED_PREFIX
 log = structlog.get_logger("dragoman.model")
 
 STOP_REASONS = {
-    "end_turn": StopReason.END_TURN, "stop_sequence": StopReason.END_TURN, "tool_use": StopReason.TOOL_USE,
-    "pause_turn": StopReason.TOOL_USE, "max_tokens": StopReason.MAX_TOKENS,
-    "model_context_window_exceeded": StopReason.MAX_TOKENS, "refusal": StopReason.REFUSAL,
+    "end_turn": m.StopReason.END_TURN, "stop_sequence": m.StopReason.END_TURN, "tool_use": m.StopReason.TOOL_USE,
+    "pause_turn": m.StopReason.TOOL_USE, "max_tokens": m.StopReason.MAX_TOKENS,
+    "model_context_window_exceeded": m.StopReason.MAX_TOKENS, "refusal": m.StopReason.REFUSAL,
 }
 COUNTS = {
     "input_tokens": "input_tokens", "output_tokens": "output_tokens", "cache_read_input_tokens": "cache_read_tokens",
@@ -52,7 +52,7 @@ class MessagesDecoder:
     """See `gateway.backends.llm.service.ResponseDecoder`."""
 
     def __init__(self, scribe: StreamAssembler, toolbox: LlmToolbox, call_ids: set[str], upstream: HttpClient) -> None:
-        self.stop, self.usage = StopReason.END_TURN, Usage()
+        self.stop, self.usage = m.StopReason.END_TURN, m.Usage()
         self.has_calls = self.wants_continuation = self.is_complete = self.is_closed = False
         self._scribe, self._toolbox, self._call_ids, self._upstream = scribe, toolbox, call_ids, upstream
         self._inputs: dict[int, dict[str, Any]] = {}
@@ -97,7 +97,7 @@ class MessagesDecoder:
         if reason is not None:
             if reason not in STOP_REASONS:
                 log.warning("unknown stop reason", upstream=self._upstream.name, reason=str(reason)[:100])
-            self.stop, self.wants_continuation = STOP_REASONS.get(reason, StopReason.END_TURN), reason == "pause_turn"
+            self.stop, self.wants_continuation = STOP_REASONS.get(reason, m.StopReason.END_TURN), reason == "pause_turn"
             self.is_complete = True
         return ()
 
@@ -114,7 +114,7 @@ class MessagesDecoder:
         thought = ((usage or {}).get("output_tokens_details") or {}).get("thinking_tokens")
         if thought is not None:
             given["thinking_tokens"] = thought
-        self.usage = msgspec.convert(msgspec.structs.asdict(self.usage) | given, Usage)
+        self.usage = msgspec.convert(msgspec.structs.asdict(self.usage) | given, m.Usage)
 
     # -- its blocks -----------------------------------------------------------------------------------------------
 
@@ -125,7 +125,7 @@ class MessagesDecoder:
             return self._scribe.text_delta(index, block.get("text") or "")
         if kind == "thinking":
             signed = self._scribe.sign(index, block["signature"]) if block.get("signature") else []
-            return [*signed, *self._scribe.text_delta(index, block.get("thinking") or "", BlockKind.THINKING)]
+            return [*signed, *self._scribe.text_delta(index, block.get("thinking") or "", m.BlockKind.THINKING)]
         if kind == "redacted_thinking":
             return self._scribe.sign(index, REDACTED_PREFIX + block["data"])
         if kind.endswith("tool_use"):
@@ -136,8 +136,8 @@ class MessagesDecoder:
         name, id = str(block["name"]), str(block.get("id") or "")
         self._inputs[index] = block.get("input") or {}
         if not own:
-            return self._scribe.call(index, ToolCall(
-                call_id=id, name=name, origin=ToolOrigin.PROVIDER, server=block.get("server_name"),
+            return self._scribe.call(index, m.ToolCall(
+                call_id=id, name=name, origin=m.ToolOrigin.PROVIDER, server=block.get("server_name"),
             ))
         self.has_calls = True
         fresh = "" if id in self._call_ids else id  # one that is taken is exchanged for a new one
@@ -151,7 +151,7 @@ class MessagesDecoder:
         if piece.partial_json is not None:
             return self._write(index, piece.partial_json)
         if piece.thinking is not None:
-            return self._scribe.text_delta(index, piece.thinking, BlockKind.THINKING)
+            return self._scribe.text_delta(index, piece.thinking, m.BlockKind.THINKING)
         return self._scribe.sign(index, piece.signature) if piece.signature is not None else ()
 
     def _write(self, index: int, json: str) -> Sequence[BackendEvent]:
@@ -170,9 +170,9 @@ class MessagesDecoder:
         """What a tool of the service gave back: for people in words, for the service as it came."""
         content = block.get("content")
         failed = bool(block.get("is_error")) or (isinstance(content, dict) and "error_code" in content)
-        words = TextPart(text=result_as_text(content))
+        words = m.TextPart(text=result_as_text(content))
         return self._scribe.returned(
-            block["tool_use_id"], (words, DataPart(type=block["type"], content=block)), is_error=failed)
+            block["tool_use_id"], (words, m.DataPart(type=block["type"], content=block)), is_error=failed)
 
 
 def result_as_text(content: Any) -> str:

@@ -7,26 +7,10 @@ from typing import Any
 
 import orjson
 
+import gateway.model as m
 from gateway.backends.llm.conversation import InputMessage, OutputMessage, content_as_text, missing_result
 from gateway.backends.llm.service import ModelRequest
 from gateway.backends.llm.toolbox import LlmToolbox
-from gateway.model import (
-    AnyPart,
-    Content,
-    DataPart,
-    FilePart,
-    HistoryEntry,
-    ImagePart,
-    Role,
-    TextPart,
-    ThinkingPart,
-    ToolCall,
-    ToolOrigin,
-    ToolSpec,
-    ToolUsePart,
-    decode_data_url,
-    parts_of,
-)
 
 Block = dict[str, Any]
 REDACTED_PREFIX = "redacted_thinking:"
@@ -50,14 +34,14 @@ def _system(asking: ModelRequest) -> Iterator[str]:
     if asking.system:
         yield asking.system
     for exchange in asking.exchanges:
-        if isinstance(exchange, InputMessage) and exchange.role is Role.SYSTEM:
+        if isinstance(exchange, InputMessage) and exchange.role is m.Role.SYSTEM:
             yield content_as_text(exchange.parts)
     if asking.schema is not None:
         schema = orjson.dumps(asking.schema).decode()
         yield f"Answer with JSON only, without a code fence, that fits this JSON Schema:\n{schema}"
 
 
-def _tool(spec: ToolSpec) -> dict[str, Any]:
+def _tool(spec: m.ToolSpec) -> dict[str, Any]:
     return {"name": spec.name, "description": spec.description, "input_schema": {"type": "object", **spec.parameters}}
 
 
@@ -69,7 +53,7 @@ def _messages(asking: ModelRequest) -> list[dict[str, Any]]:
         if isinstance(exchange, OutputMessage):
             _add(messages, "assistant", list(_output_blocks(exchange, asking, is_last=place == last)))
             _add(messages, "user", list(_results(exchange)))
-        elif exchange.role is not Role.SYSTEM:
+        elif exchange.role is not m.Role.SYSTEM:
             _add(messages, "user", list(_input_blocks(exchange.parts)) or [_text(EMPTY_PLACEHOLDER)])
     if messages and messages[0]["role"] == "assistant":
         messages.insert(0, {"role": "user", "content": [_text(EARLIER_PLACEHOLDER)]})
@@ -91,22 +75,22 @@ def _text(text: str) -> Block:
     return {"type": "text", "text": text}
 
 
-def _input_blocks(parts: tuple[AnyPart, ...]) -> Iterator[Block]:
+def _input_blocks(parts: tuple[m.AnyPart, ...]) -> Iterator[Block]:
     for part in parts:
-        if isinstance(part, ImagePart):
+        if isinstance(part, m.ImagePart):
             yield {"type": "image", "source": _source(part.url, part.media_type)}
-        elif isinstance(part, FilePart) and _is_pdf(part):
+        elif isinstance(part, m.FilePart) and _is_pdf(part):
             yield {"type": "document", "source": _source(part.url or "", PDF), "title": part.name}
         elif (words := content_as_text((part,))).strip():
             yield _text(words)
 
 
-def _is_pdf(file: FilePart) -> bool:
-    return bool(file.url) and (file.media_type == PDF or decode_data_url(file.url or "")[0] == PDF)
+def _is_pdf(file: m.FilePart) -> bool:
+    return bool(file.url) and (file.media_type == PDF or m.decode_data_url(file.url or "")[0] == PDF)
 
 
 def _source(url: str, media_type: str | None) -> Block:
-    kind, data = decode_data_url(url)
+    kind, data = m.decode_data_url(url)
     if data is None:
         return {"type": "url", "url": url}
     return {"type": "base64", "media_type": media_type or kind, "data": base64.b64encode(data).decode()}
@@ -117,13 +101,13 @@ def _source(url: str, media_type: str | None) -> Block:
 def _output_blocks(spoken: OutputMessage, asking: ModelRequest, *, is_last: bool) -> Iterator[Block]:
     for part in spoken.parts:
         match part:
-            case ThinkingPart(signature=str() as signature) if spoken.model == asking.model:
+            case m.ThinkingPart(signature=str() as signature) if spoken.model == asking.model:
                 yield _thought(part.text, signature)
-            case ToolUsePart(call=call) if call.origin is ToolOrigin.PROVIDER:
+            case m.ToolUsePart(call=call) if call.origin is m.ToolOrigin.PROVIDER:
                 yield from _provider_call(call, spoken.results.get(call.call_id), is_last=is_last)
-            case ToolUsePart(call=call):
+            case m.ToolUsePart(call=call):
                 yield _call(call, asking.toolbox)
-            case TextPart() | ImagePart():
+            case m.TextPart() | m.ImagePart():
                 if (words := content_as_text((part,))).strip():
                     yield _text(words)
 
@@ -135,19 +119,19 @@ def _thought(text: str, signature: str) -> Block:
     return {"type": "thinking", "thinking": text, "signature": signature}
 
 
-def _call(call: ToolCall, toolbox: LlmToolbox) -> Block:
+def _call(call: m.ToolCall, toolbox: LlmToolbox) -> Block:
     return {"type": "tool_use", "id": _id(call), "name": toolbox.service_name(call.name), "input": call.input}
 
 
-def _id(call: ToolCall) -> str:
+def _id(call: m.ToolCall) -> str:
     """Calls of other agents may have ids that the service does not take."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", call.call_id)
 
 
-def _provider_call(call: ToolCall, result: HistoryEntry | None, *, is_last: bool) -> Iterator[Block]:
+def _provider_call(call: m.ToolCall, result: m.HistoryEntry | None, *, is_last: bool) -> Iterator[Block]:
     """A call of the service's own with its result as it came; one whose result is lost is not told."""
-    kept = parts_of(result.content) if result is not None else ()
-    block = next((part.content for part in kept if isinstance(part, DataPart)), None)
+    kept = m.parts_of(result.content) if result is not None else ()
+    block = next((part.content for part in kept if isinstance(part, m.DataPart)), None)
     if block is None and not (is_last and result is None):
         return
     made = {"id": call.call_id, "name": call.name, "input": call.input}
@@ -161,7 +145,7 @@ def _provider_call(call: ToolCall, result: HistoryEntry | None, *, is_last: bool
 
 def _results(spoken: OutputMessage) -> Iterator[Block]:
     for call in spoken.calls:
-        if call.origin is not ToolOrigin.PROVIDER:
+        if call.origin is not m.ToolOrigin.PROVIDER:
             entry = spoken.results.get(call.call_id) or missing_result(call)
             yield {
                 "type": "tool_result", "tool_use_id": _id(call), "content": _result(entry.content),
@@ -169,5 +153,5 @@ def _results(spoken: OutputMessage) -> Iterator[Block]:
             }
 
 
-def _result(content: Content) -> str | list[Block]:
+def _result(content: m.Content) -> str | list[Block]:
     return content if isinstance(content, str) else list(_input_blocks(content))

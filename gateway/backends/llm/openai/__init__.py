@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import HttpUrl
 
+import gateway.model as m
 from gateway.backends.kinds import BackendKind
 from gateway.backends.llm.backend import LlmBackend
 from gateway.backends.llm.service import ModelRequest
@@ -13,7 +14,6 @@ from gateway.backends.llm.settings import LlmSettings
 from gateway.backends.llm.toolbox import LlmToolbox
 from gateway.backends.setting_types import settings_context
 from gateway.client import HttpClient, StreamAssembler
-from gateway.model import AgentCapabilities, AgentCard
 from gateway.ports import Backend
 
 from .decoder import ChatCompletionsDecoder
@@ -49,8 +49,8 @@ class ChatCompletionsService:
         return ChatCompletionsDecoder(scribe, toolbox, call_ids, upstream)
 
 
-CARD = AgentCard(
-    name="openai", title="Chat-completions model", capabilities=AgentCapabilities(images=("http", "data")),
+CARD = m.AgentCard(
+    name="openai", title="Chat-completions model", capabilities=m.AgentCapabilities(images=("http", "data")),
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from gateway.model import Usage
+import gateway.model as m
 
 MAX_COUNT = 2 ** 53
 """More than anybody counts to."""
@@ -81,11 +81,11 @@ def text_only_delta(chunk: ChatChunk, voice: str) -> str | None:
     return None if other or type(words) is not str else words
 
 
-def chunk_usage(cost: ChunkUsage) -> Usage:
+def chunk_usage(cost: ChunkUsage) -> m.Usage:
     """What was read from a cache, or written to one, is told apart from what was read anew, as the house has it."""
     before, after = cost.prompt_tokens_details or NO_DETAILS, cost.completion_tokens_details or NO_DETAILS
     read, written = _count(before.cached_tokens), _count(before.cache_write_tokens)
-    return Usage(
+    return m.Usage(
         input_tokens=max(0, _count(cost.prompt_tokens) - read - written), output_tokens=_count(cost.completion_tokens),
         cache_read_tokens=read, cache_write_tokens=written, thinking_tokens=_count(after.reasoning_tokens),
     )

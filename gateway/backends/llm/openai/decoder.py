@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 import structlog
 
+import gateway.model as m
 from gateway.backends.llm.service import service_error
 from gateway.backends.llm.toolbox import LlmToolbox
 from gateway.client import HttpClient, SseEvent, StreamAssembler, replace_lone_surrogates
 from gateway.errors import BackendFailed
-from gateway.model import BlockKind, StopReason, Usage
 from gateway.ports import BackendEvent
 
 from .chunks import (
@@ -30,9 +30,9 @@ log = structlog.get_logger("dragoman.model")
 
 DONE = "[DONE]"
 STOP_REASONS = {
-    "stop": StopReason.END_TURN, "eos": StopReason.END_TURN, "end_turn": StopReason.END_TURN,
-    "tool_calls": StopReason.TOOL_USE, "function_call": StopReason.TOOL_USE,
-    "length": StopReason.MAX_TOKENS, "content_filter": StopReason.REFUSAL,
+    "stop": m.StopReason.END_TURN, "eos": m.StopReason.END_TURN, "end_turn": m.StopReason.END_TURN,
+    "tool_calls": m.StopReason.TOOL_USE, "function_call": m.StopReason.TOOL_USE,
+    "length": m.StopReason.MAX_TOKENS, "content_filter": m.StopReason.REFUSAL,
 }
 ERROR_REASON = "error"
 """The finish reason of an answer that broke, at services that tell no more of it."""
@@ -42,7 +42,7 @@ class ChatCompletionsDecoder:
     """See `gateway.backends.llm.service.ResponseDecoder`."""
 
     def __init__(self, scribe: StreamAssembler, toolbox: LlmToolbox, call_ids: set[str], upstream: HttpClient) -> None:
-        self.stop, self.usage = StopReason.END_TURN, Usage()
+        self.stop, self.usage = m.StopReason.END_TURN, m.Usage()
         self.has_calls = self.wants_continuation = self.is_complete = self.is_closed = False
         self._scribe, self._toolbox, self._call_ids, self._upstream = scribe, toolbox, call_ids, upstream
         self._voice = ""
@@ -119,7 +119,7 @@ class ChatCompletionsDecoder:
         stop = STOP_REASONS.get(reason)
         if stop is None:
             log.warning("unknown finish reason", upstream=self._upstream.name, reason=reason[:100])
-        self.stop = StopReason.REFUSAL if self._refused else stop or StopReason.END_TURN
+        self.stop = m.StopReason.REFUSAL if self._refused else stop or m.StopReason.END_TURN
 
     # -- pieces ---------------------------------------------------------------------------------------------------
 
@@ -127,7 +127,7 @@ class ChatCompletionsDecoder:
         content, thought = delta.content, delta.reasoning_content or delta.reasoning
         said: list[BackendEvent] = []
         if isinstance(thought, str) and thought:
-            said += self._words("thinking", thought, BlockKind.THINKING)
+            said += self._words("thinking", thought, m.BlockKind.THINKING)
         if content:
             said += self._content(content)
         if delta.refusal:
@@ -152,11 +152,11 @@ class ChatCompletionsDecoder:
             return self._words("text", text)
         thoughts = piece.get("thinking")
         if isinstance(thoughts, str):
-            return self._words("thinking", thoughts, BlockKind.THINKING)
+            return self._words("thinking", thoughts, m.BlockKind.THINKING)
         return [event for thought in (thoughts if isinstance(thoughts, list) else ()) if isinstance(thought, dict)
-                for event in self._words("thinking", str(thought.get("text") or ""), BlockKind.THINKING)]
+                for event in self._words("thinking", str(thought.get("text") or ""), m.BlockKind.THINKING)]
 
-    def _words(self, key: str, text: str, kind: BlockKind = BlockKind.TEXT) -> list[BackendEvent]:
+    def _words(self, key: str, text: str, kind: m.BlockKind = m.BlockKind.TEXT) -> list[BackendEvent]:
         if not text:
             return []
         ended = self._scribe.end(self._voice) if self._voice and self._voice != key else []

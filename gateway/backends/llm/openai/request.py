@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec.json import encode
 
+import gateway.model as m
 from gateway.backends.llm.conversation import (
     ConversationMessage,
     InputMessage,
@@ -14,17 +15,6 @@ from gateway.backends.llm.conversation import (
 )
 from gateway.backends.llm.service import ModelRequest
 from gateway.backends.llm.toolbox import LlmToolbox
-from gateway.model import (
-    AnyPart,
-    HistoryEntry,
-    ImagePart,
-    Role,
-    ThinkingPart,
-    ToolCall,
-    ToolOrigin,
-    ToolSpec,
-    ToolUsePart,
-)
 
 Message = dict[str, Any]
 
@@ -47,7 +37,7 @@ def _system(text: str) -> list[Message]:
     return [{"role": "system", "content": text}] if text else []
 
 
-def _tool(spec: ToolSpec) -> dict[str, Any]:
+def _tool(spec: m.ToolSpec) -> dict[str, Any]:
     return {"type": "function", "function": {
         "name": spec.name, "description": spec.description, "parameters": spec.parameters,
     }}
@@ -61,11 +51,13 @@ def _format(schema: dict[str, Any] | None) -> dict[str, Any] | None:
 
 def _messages(exchange: ConversationMessage, toolbox: LlmToolbox, reasoning_field: str | None) -> Iterator[Message]:
     if isinstance(exchange, InputMessage):
-        role = "system" if exchange.role is Role.SYSTEM else "user"
+        role = "system" if exchange.role is m.Role.SYSTEM else "user"
         yield {"role": role, "content": _content(exchange.parts) if role == "user" else content_as_text(exchange.parts)}
         return
-    calls = [call for call in exchange.calls if call.origin is not ToolOrigin.PROVIDER]
-    text = content_as_text(tuple(part for part in exchange.parts if not isinstance(part, ThinkingPart | ToolUsePart)))
+    calls = [call for call in exchange.calls if call.origin is not m.ToolOrigin.PROVIDER]
+    text = content_as_text(
+        tuple(part for part in exchange.parts if not isinstance(part, m.ThinkingPart | m.ToolUsePart))
+    )
     if not text and not calls:
         return
     yield {
@@ -78,30 +70,30 @@ def _messages(exchange: ConversationMessage, toolbox: LlmToolbox, reasoning_fiel
 
 def _reasoning(spoken: OutputMessage, field: str | None, called: bool) -> dict[str, str]:
     """The thoughts, for services that want them; with calls such a service wants the field even if it is empty."""
-    thoughts = "".join(part.text for part in spoken.parts if isinstance(part, ThinkingPart))
+    thoughts = "".join(part.text for part in spoken.parts if isinstance(part, m.ThinkingPart))
     return {field: thoughts} if field and (thoughts or called) else {}
 
 
-def _call(call: ToolCall, toolbox: LlmToolbox) -> dict[str, Any]:
+def _call(call: m.ToolCall, toolbox: LlmToolbox) -> dict[str, Any]:
     return {"id": call.call_id, "type": "function", "function": {
         "name": toolbox.service_name(call.name), "arguments": encode(call.input).decode(),
     }}
 
 
-def _result(call: ToolCall, entry: HistoryEntry) -> Message:
+def _result(call: m.ToolCall, entry: m.HistoryEntry) -> Message:
     words = content_as_text(entry.content)
     return {"role": "tool", "tool_call_id": call.call_id, "content": f"Error: {words}" if entry.is_error else words}
 
 
-def _content(parts: tuple[AnyPart, ...]) -> str | list[dict[str, Any]]:
+def _content(parts: tuple[m.AnyPart, ...]) -> str | list[dict[str, Any]]:
     """A bare string where there is nothing but words: every server takes that."""
-    if not any(isinstance(part, ImagePart) for part in parts):
+    if not any(isinstance(part, m.ImagePart) for part in parts):
         return content_as_text(parts)
     return [piece for part in parts if (piece := _piece(part)) is not None]
 
 
-def _piece(part: AnyPart) -> dict[str, Any] | None:
-    if isinstance(part, ImagePart):
+def _piece(part: m.AnyPart) -> dict[str, Any] | None:
+    if isinstance(part, m.ImagePart):
         return {"type": "image_url", "image_url": {"url": part.url}}
     words = content_as_text((part,))
     return {"type": "text", "text": words} if words else None

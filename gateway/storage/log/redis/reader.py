@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from gateway.model import Record, SessionCreated
+import gateway.model as m
 from gateway.ports import SessionHead
 from gateway.storage.log.segments import is_in_turn_after, lookup_id_of, seal_records, split_deltas, unseal_records
 from gateway.storage.redis import RedisClient
@@ -25,11 +25,11 @@ class RedisLogReader:
         self.redis = redis
         self.seal = seal
 
-    async def read(self, session_id: str, after: int = 0, limit: int | None = None) -> Sequence[Record]:
+    async def read(self, session_id: str, after: int = 0, limit: int | None = None) -> Sequence[m.Record]:
         return await self._read_on(session_id, after, limit)
 
-    async def _read_on(self, session_id: str, after: int, limit: int | None) -> list[Record]:
-        found: list[Record] = []
+    async def _read_on(self, session_id: str, after: int, limit: int | None) -> list[m.Record]:
+        found: list[m.Record] = []
         key = self.redis.key("log", session_id)
         while limit is None or len(found) < limit:
             count = PAGE if limit is None else min(PAGE, limit - len(found))
@@ -42,15 +42,15 @@ class RedisLogReader:
             after = found[-1].seq
         return found if limit is None else found[:limit]
 
-    async def since(self, session_id: str, after: int) -> list[Record] | None:
+    async def since(self, session_id: str, after: int) -> list[m.Record] | None:
         """What is there after that record; None if there is no such session, or not so much of it."""
         head = (await self.redis.read_all([("HGET", self.redis.key("s", session_id), "head")]))[0]
         if head is None or int(head) < after:
             return None
         return [] if int(head) == after else await self._read_on(session_id, after, None)
 
-    async def read_without_deltas(self, session_id: str) -> Sequence[Record]:
-        found, place = list[Record](), "0"
+    async def read_without_deltas(self, session_id: str) -> Sequence[m.Record]:
+        found, place = list[m.Record](), "0"
         while True:
             page = await self.redis.run_read_script("spine", session_id, place, PAGE)
             found += [record for lines in page[1:] for record in decode_lines(lines, self.seal)]
@@ -91,35 +91,35 @@ def _heads(rows: Iterable[Any]) -> list[SessionHead]:
 
 _encode_lines = msgspec.json.Encoder().encode_lines
 _encode = msgspec.json.Encoder().encode
-_decode_lines = msgspec.json.Decoder(Record).decode_lines
+_decode_lines = msgspec.json.Decoder(m.Record).decode_lines
 
 
 def encode_entry(
-    session_id: str, token: str, records: list[Record], seal: Seal = UNSEALED,
+    session_id: str, token: str, records: list[m.Record], seal: Seal = UNSEALED,
 ) -> list[str | bytes | int | float]:
     """What the script wants to know to append these."""
     spine, deltas = split_deltas(records)
     words = [word for record in spine if (word := lookup_id_of(record)) is not None]
     now, first = is_in_turn_after(records), records[0]
-    owner = first.event.owner if isinstance(first.event, SessionCreated) else ""
+    owner = first.event.owner if isinstance(first.event, m.SessionCreated) else ""
     return [
         session_id, token, first.seq - 1, records[-1].seq, "" if now is None else now,
         owner, _encode_lines(seal_records(spine, seal)), _encode_lines(deltas), len(words), *words,
     ]
 
 
-def decode_entry(lines: bytes, seal: Seal = UNSEALED) -> list[Record]:
+def decode_entry(lines: bytes, seal: Seal = UNSEALED) -> list[m.Record]:
     """The records of one entry, in order."""
     return sorted(decode_lines(lines, seal), key=_seq)
 
 
-def decode_lines(lines: bytes, seal: Seal = UNSEALED) -> list[Record]:
+def decode_lines(lines: bytes, seal: Seal = UNSEALED) -> list[m.Record]:
     return unseal_records(_decode_lines(lines), seal)
 
 
-def is_same_record(ours: Record, theirs: Record) -> bool:
+def is_same_record(ours: m.Record, theirs: m.Record) -> bool:
     return _encode(ours) == _encode(theirs)
 
 
-def _seq(record: Record) -> int:
+def _seq(record: m.Record) -> int:
     return record.seq

@@ -10,8 +10,8 @@ from typing import Any
 
 import structlog
 
+import gateway.model as m
 from gateway.errors import GatewayError, Overloaded
-from gateway.model import MODEL_VERSION, InputRequested, Record, SessionCreated, TurnEnded
 from gateway.ports import OnCommit, OnTrouble
 from gateway.quotas import Quotas
 from gateway.storage.redis import Command, RedisClient, RedisDataLost, RedisUnreachable
@@ -24,7 +24,7 @@ WINDOW, RETRY_SECONDS = 0.002, 0.25
 """Seconds that records wait for company, and after which what could not be stored is tried again."""
 SESSIONS_PER_SCRIPT = 64
 """How many sessions one step of the server appends to."""
-SYNCED_EVENTS = (InputRequested, TurnEnded)
+SYNCED_EVENTS = (m.InputRequested, m.TurnEnded)
 """What is on the disk before anybody is shown it, where the settings ask for that."""
 DEFAULT_MAX_SESSIONS, OWNERS_PER_COUNT = 1_000_000, 200
 """How many sessions there may be if nobody says so, and of how many owners is asked at once how much they have."""
@@ -57,8 +57,8 @@ class RedisLog(RedisLogReader):
         self._fsync = fsync
         self._tokens: dict[str, str] = {}
         self._heads: dict[str, int] = {}
-        self._pending: dict[str, list[Record]] = {}
-        self._leaving: dict[str, list[Record]] = {}
+        self._pending: dict[str, list[m.Record]] = {}
+        self._leaving: dict[str, list[m.Record]] = {}
         self._waiting = CommitWaiters()
         self._stirred = asyncio.Event()
         self._count = 0
@@ -130,7 +130,7 @@ class RedisLog(RedisLogReader):
 
     # -- writing --------------------------------------------------------------------------------------------------
 
-    def append(self, record: Record) -> None:
+    def append(self, record: m.Record) -> None:
         session_id = record.session_id
         records = self._pending.get(session_id)
         if records is not None:
@@ -143,7 +143,7 @@ class RedisLog(RedisLogReader):
         self._pending[session_id] = [record]
         self._stirred.set()
 
-    def append_deltas(self, records: Sequence[Record]) -> None:
+    def append_deltas(self, records: Sequence[m.Record]) -> None:
         self.append(records[0])
         self._pending[records[0].session_id] += records[1:]
 
@@ -192,7 +192,7 @@ class RedisLog(RedisLogReader):
         for start in range(0, len(ids), SESSIONS_PER_SCRIPT):
             own = self._tally.quota().sessions
             given: list[str | bytes | int | float] = [
-                self.redis.replica, MODEL_VERSION, self._most(), "" if own is None else own]
+                self.redis.replica, m.MODEL_VERSION, self._most(), "" if own is None else own]
             for session_id in islice(ids, start, start + SESSIONS_PER_SCRIPT):
                 given += encode_entry(session_id, self._tokens.get(session_id, "-"), batch[session_id], self.seal)
             calls.append(("append", given))
@@ -211,7 +211,7 @@ class RedisLog(RedisLogReader):
         if sessions >= 0:
             self._tally.set_usage(owner.decode(errors="surrogatepass"), "sessions", sessions)
 
-    def _sync(self, batch: dict[str, list[Record]]) -> list[Command]:
+    def _sync(self, batch: dict[str, list[m.Record]]) -> list[Command]:
         """A write of this connection, and to wait until it is on the disk: so is then all that was written before."""
         if self._fsync and any(
             isinstance(record.event, SYNCED_EVENTS) for records in batch.values() for record in records
@@ -223,7 +223,7 @@ class RedisLog(RedisLogReader):
         if replies and replies[-1][0] < 1:
             raise RedisUnreachable(f"Redis at {self.redis.address.shown} does not get to write to its disk")
 
-    async def _told(self, session_id: str, records: list[Record], outcome: str, head: int) -> None:
+    async def _told(self, session_id: str, records: list[m.Record], outcome: str, head: int) -> None:
         if outcome == "ok":
             self._committed(session_id, records)
         elif outcome == "at" and records[0].seq <= head:
@@ -252,18 +252,18 @@ class RedisLog(RedisLogReader):
                 self._tally.set_usage(owner, "sessions", sessions)
                 self._tally.add(owner)
 
-    def _refused(self, session_id: str, first: Record, why: str) -> None:
+    def _refused(self, session_id: str, first: m.Record, why: str) -> None:
         """There is no room for a new session, here or with its owner."""
         self._leaving.pop(session_id, None)
         error: GatewayError = SessionLimitReached(f"there are {self._most()} sessions already, and no more are allowed")
-        if why == "sessions" and isinstance(first.event, SessionCreated):
+        if why == "sessions" and isinstance(first.event, m.SessionCreated):
             self._tally.set_usage(first.event.owner, "sessions", self._tally.quota().sessions or 0)
             error = self._tally.limit_error(first.event.owner, "sessions")
         self._waiting.refuse(session_id, error)
         self.let_go(session_id)
         self.on_lost(session_id)
 
-    def _committed(self, session_id: str, records: list[Record]) -> None:
+    def _committed(self, session_id: str, records: list[m.Record]) -> None:
         left = self._leaving.pop(session_id)[len(records):]
         if left:
             self._leaving[session_id] = left
@@ -274,7 +274,7 @@ class RedisLog(RedisLogReader):
         if session_id not in self._tokens and not left:
             self._waiting.refuse(session_id, LeaseLost(TAKEN_OVER))  # what came after these was dropped when we let go
 
-    async def _fenced(self, session_id: str, records: list[Record]) -> None:
+    async def _fenced(self, session_id: str, records: list[m.Record]) -> None:
         """Somebody else writes. What an earlier try has stored before that is in the log, and the rest is not."""
         found = await self.read(session_id, records[0].seq - 1, len(records))
         same = sum(1 for ours, theirs in zip(records, found, strict=False) if is_same_record(ours, theirs))

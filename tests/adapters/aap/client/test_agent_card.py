@@ -5,21 +5,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+import gateway.model as m
 from adapters.aap.client.readers import best_stream_mode, read_agent_card
 from adapters.aap.client.requests import settings_to_send
 from adapters.aap.server.views import meta_body
 from gateway.backends.demo.backend import DEMO_CARD
 from gateway.errors import BackendFailed
-from gateway.model import (
-    AgentCapabilities,
-    AgentCard,
-    AgentOption,
-    AgentTool,
-    OptionKind,
-    Permission,
-    Settings,
-    ToolSpec,
-)
 from tests.support.dialect_tables import table
 
 OBJECT = {"type": "object"}
@@ -32,19 +23,19 @@ def described(*agents: dict[str, Any], version: Any = 3) -> dict[str, Any]:
 def test_our_own_description_comes_back_whole() -> None:
     """But for the model, and for tools that are denied by themselves: AAP does not tell."""
     ours = replace(DEMO_CARD, model=None, tools=(
-        *DEMO_CARD.tools[:2], AgentTool(spec=ToolSpec(name="saw", parameters=OBJECT), permission=Permission.ASK)))
+        *DEMO_CARD.tools[:2], m.AgentTool(spec=m.ToolSpec(name="saw", parameters=OBJECT), permission=m.Permission.ASK)))
     assert read_agent_card(meta_body(table("aap"), [ours]), "it", None) == ours
 
 
 def test_a_server_that_does_not_say_which_tools_it_trusts_is_trusted_with_none() -> None:
     card = read_agent_card(described({"name": "a", "tools": [{"name": "saw"}]}), "it", None)
-    assert [tool.permission for tool in card.tools] == [Permission.ASK]
-    assert settings_to_send(card, Settings()).tools == [{"name": "saw", "trust": False}]
+    assert [tool.permission for tool in card.tools] == [m.Permission.ASK]
+    assert settings_to_send(card, m.Settings()).tools == [{"name": "saw", "trust": False}]
 
 
 def test_an_agent_that_says_little_can_do_little() -> None:
     card = read_agent_card(described({"name": "a"}), "it", None)
-    assert card == AgentCard(name="a", capabilities=AgentCapabilities(
+    assert card == m.AgentCard(name="a", capabilities=m.AgentCapabilities(
         streaming=("none",), history=(), images=(), client_tools=False))
     assert best_stream_mode(card) == "none"
 
@@ -86,6 +77,6 @@ def test_options_are_read_and_a_hidden_default_is_nobodys_value() -> None:
         {"type": "select", "name": "mood", "options": ["a", "b"], "default": "a", "title": "Mood"},
     ]
     assert read_agent_card(described({"name": "a", "options": options}), "it", None).options == (
-        AgentOption(name="key", kind=OptionKind.SECRET),
-        AgentOption(name="mood", kind=OptionKind.SELECT, default="a", choices=("a", "b"), title="Mood"),
+        m.AgentOption(name="key", kind=m.OptionKind.SECRET),
+        m.AgentOption(name="mood", kind=m.OptionKind.SELECT, default="a", choices=("a", "b"), title="Mood"),
     )

@@ -9,43 +9,22 @@ import pytest
 from hypothesis import given
 
 import adapters.aap.client.decoder
+import gateway.model as m
 from adapters.aap.client.decoder import Decoder
 from adapters.aap.client.readers import builtin_aap_table, stop_reasons
 from adapters.aap.client.turn_stream import frames_of_body
 from gateway.client import SseDecoder
 from gateway.errors import BackendFailed
 from gateway.ids import make_mint
-from gateway.model import (
-    ANSWERS,
-    BlockDelta,
-    BlockEnded,
-    DecidePermission,
-    FaultCode,
-    InputAccepted,
-    InputRequested,
-    MessageEnded,
-    Outcome,
-    Permission,
-    PermissionAsk,
-    Record,
-    ReturnResult,
-    StopReason,
-    ToolOrigin,
-    ToolReturned,
-    ToolStatus,
-    ToolStatusChanged,
-    TurnResumed,
-    TurnStarted,
-)
 from gateway.ports.remote import DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd
 from tests.support.dialect_tables import dialect
 from tests.support.dialect_tables import table as table_of
 from tests.support.dialects.aap.conversations import TOOLBOX, CheckingEngine, errors, facts, folded, talks
 
-STARTS = (TurnStarted, TurnResumed)
+STARTS = (m.TurnStarted, m.TurnResumed)
 
 
-def heard_again(records: Sequence[Record], mode: str) -> CheckingEngine:
+def heard_again(records: Sequence[m.Record], mode: str) -> CheckingEngine:
     """The records told by our outbound and heard again, answers being settled where they were given."""
     outbound, hearing, house = (
         dialect("aap").projector(table_of("aap"), mode),
@@ -53,10 +32,10 @@ def heard_again(records: Sequence[Record], mode: str) -> CheckingEngine:
         CheckingEngine(),
     )
     refs = {r.event.request_id: r.event.call_id or r.event.request_id for r in records
-            if isinstance(r.event, InputRequested)}
+            if isinstance(r.event, m.InputRequested)}
     for record in records:
         event = record.event
-        if isinstance(event, InputAccepted) and isinstance(event.command, ANSWERS):
+        if isinstance(event, m.InputAccepted) and isinstance(event.command, m.ANSWERS):
             [asked] = [asked for asked in house.asked if asked.ref == refs[event.command.request_id]]
             hearing.on_answer(asked, event.command)
         if isinstance(event, STARTS):
@@ -82,7 +61,7 @@ def frames(said: Sequence[bytes], mode: str) -> list[ParsedFrame]:
 
 @pytest.mark.parametrize("mode", ["delta", "message"])
 @given(records=talks())
-def test_what_is_streamed_is_heard_again_in_order(mode: str, records: list[Record]) -> None:
+def test_what_is_streamed_is_heard_again_in_order(mode: str, records: list[m.Record]) -> None:
     heard = heard_again(records, mode)
     assert facts(heard.records, mode=mode) == facts(records, mode=mode)
     assert errors(heard.records) == errors(records)
@@ -90,7 +69,7 @@ def test_what_is_streamed_is_heard_again_in_order(mode: str, records: list[Recor
 
 
 @given(records=talks(loose=False))
-def test_a_whole_turn_is_heard_as_its_history_has_it(records: list[Record]) -> None:
+def test_a_whole_turn_is_heard_as_its_history_has_it(records: list[m.Record]) -> None:
     """In this mode messages come one after the other, so only what they add up to is the same as in the log."""
     heard = heard_again(records, "none")
     assert folded(heard.records) == folded(records)
@@ -100,8 +79,8 @@ def test_a_whole_turn_is_heard_as_its_history_has_it(records: list[Record]) -> N
 
 def test_the_words_of_the_table_are_read_backwards() -> None:
     assert stop_reasons() == {
-        "end_turn": StopReason.END_TURN, "tool_use": StopReason.TOOL_USE, "max_tokens": StopReason.MAX_TOKENS,
-        "refusal": StopReason.REFUSAL, "error": StopReason.ERROR,
+        "end_turn": m.StopReason.END_TURN, "tool_use": m.StopReason.TOOL_USE, "max_tokens": m.StopReason.MAX_TOKENS,
+        "refusal": m.StopReason.REFUSAL, "error": m.StopReason.ERROR,
     }
     assert builtin_aap_table() is builtin_aap_table(), "loaded once"
 
@@ -143,8 +122,8 @@ def words(text: str) -> tuple[str, Any]:
 def test_a_result_ends_the_message_and_words_begin_another() -> None:
     heard = hear(words("Let me see."), call("clock"), ("tool_result", {"toolCallId": "c1", "content": "noon"}),
                  words("It is noon."), end())
-    stops = [one.stop_reason for one in heard if isinstance(one, MessageEnded)]
-    assert stops == [StopReason.TOOL_USE, StopReason.END_TURN]
+    stops = [one.stop_reason for one in heard if isinstance(one, m.MessageEnded)]
+    assert stops == [m.StopReason.TOOL_USE, m.StopReason.END_TURN]
     assert lawful(heard) == [("text", "Let me see."), ("call", "c1", "clock", {}), ("result", "c1", "noon"),
                              ("text", "It is noon."), ("ended", "end_turn")]
 
@@ -153,7 +132,7 @@ def test_words_and_thoughts_are_said_as_they_come() -> None:
     hearing = Decoder(make_mint())
     hear(words("a"), hearing=hearing)
     for frame, delta in ((("thinking_delta", {"delta": "b"}), "b"), (words("c"), "c")):
-        assert [one.delta for one in hearing.feed(ParsedFrame(*frame)) if isinstance(one, BlockDelta)] == [delta]
+        assert [one.delta for one in hearing.feed(ParsedFrame(*frame)) if isinstance(one, m.BlockDelta)] == [delta]
     mixed = hear(words("a"), ("thinking_delta", {"delta": "b"}), words("c"), words("d"), end())
     assert lawful(mixed) == [("text", "a"), ("thinking", "b"), ("text", "cd"), ("ended", "end_turn")]
 
@@ -198,7 +177,7 @@ def test_a_broken_frame_is_refused_in_clear_words(name: str, body: Any) -> None:
     began = hear(words("a"), hearing=hearing)
     with pytest.raises(BackendFailed, match=rf"a {name} of the server cannot be understood: .+"):
         hearing.feed(ParsedFrame(name, body))
-    assert lawful([*began, *hearing.end(), RemoteTurnEnd(outcome=Outcome.FAILED)])[0] == ("text", "a")
+    assert lawful([*began, *hearing.end(), RemoteTurnEnd(outcome=m.Outcome.FAILED)])[0] == ("text", "a")
 
 
 def test_a_call_without_input_has_an_empty_one() -> None:
@@ -232,7 +211,7 @@ def test_a_result_may_be_made_of_parts() -> None:
     parts = [{"type": "text", "text": "a"}, {"type": "image", "url": "data:image/png;base64,AA=="},
              {"type": "video", "url": "x"}]
     heard = hear(call("clock"), ("tool_result", {"toolCallId": "c1", "content": parts}), end())
-    [back] = [one for one in heard if isinstance(one, ToolReturned)]
+    [back] = [one for one in heard if isinstance(one, m.ToolReturned)]
     assert [type(part).__name__ for part in back.content] == ["TextPart", "ImagePart"]
     lawful(heard)
 
@@ -249,7 +228,7 @@ def test_a_piece_of_text_that_is_a_picture_is_one(kind: str) -> None:
 
 def test_whole_parts_are_blocks_of_their_own() -> None:
     heard = hear(("text", {"text": "a"}), ("text", {"text": "b"}), ("thinking", {"thinking": "c"}), end())
-    assert [one.text for one in heard if isinstance(one, BlockEnded)] == ["a", "b", "c"]
+    assert [one.text for one in heard if isinstance(one, m.BlockEnded)] == ["a", "b", "c"]
     lawful(heard)
 
 
@@ -257,9 +236,9 @@ def test_whole_parts_are_blocks_of_their_own() -> None:
 
 def test_an_error_is_a_fault_without_words_of_the_server() -> None:
     heard = hear(words("I am"), end("error"))
-    assert heard[-1] == RemoteTurnEnd(stop_reason=StopReason.ERROR, outcome=Outcome.FAILED, fault=heard[-1].fault)
-    assert heard[-1].fault.code is FaultCode.BACKEND
-    assert [one.outcome for one in heard if isinstance(one, MessageEnded)] == [Outcome.FAILED]
+    assert heard[-1] == RemoteTurnEnd(stop_reason=m.StopReason.ERROR, outcome=m.Outcome.FAILED, fault=heard[-1].fault)
+    assert heard[-1].fault.code is m.FaultCode.BACKEND
+    assert [one.outcome for one in heard if isinstance(one, m.MessageEnded)] == [m.Outcome.FAILED]
     lawful(heard)
 
 
@@ -272,7 +251,7 @@ def test_a_reason_nobody_knows_is_an_error_that_names_it() -> None:
 @pytest.mark.parametrize("reason", ["max_tokens", "refusal"])
 def test_why_it_stopped_is_told_with_the_message_and_with_the_turn(reason: str) -> None:
     heard = hear(words("a"), end(reason))
-    assert [one.stop_reason for one in heard if isinstance(one, MessageEnded | RemoteTurnEnd)] == [reason, reason]
+    assert [one.stop_reason for one in heard if isinstance(one, m.MessageEnded | RemoteTurnEnd)] == [reason, reason]
 
 
 def test_a_stream_that_breaks_off_is_closed_without_an_end() -> None:
@@ -294,12 +273,12 @@ def test_a_server_that_waits_asks_for_what_it_left_open() -> None:
                  ("tool_result", {"toolCallId": "c1", "content": "noon"}), end("tool_use"), hearing=hearing)
     assert hearing.paused
     assert [(one.ask.kind, one.ref) for one in asked(heard)] == [("permission", "c2"), ("client_tool", "c3")]
-    waits = [one.call_id for one in heard if isinstance(one, ToolStatusChanged)]
+    waits = [one.call_id for one in heard if isinstance(one, m.ToolStatusChanged)]
     assert waits == ["c2", "c3"]
-    assert all(one.status is ToolStatus.AWAITING_INPUT for one in heard if isinstance(one, ToolStatusChanged))
+    assert all(one.status is m.ToolStatus.AWAITING_INPUT for one in heard if isinstance(one, m.ToolStatusChanged))
     ask = asked(heard)[0].ask
-    assert isinstance(ask, PermissionAsk) and ask.description == "Run Calculator?"
-    assert (ask.call.permission, asked(heard)[1].ask.call.origin) == (Permission.ASK, ToolOrigin.CLIENT)  # type: ignore[union-attr]
+    assert isinstance(ask, m.PermissionAsk) and ask.description == "Run Calculator?"
+    assert (ask.call.permission, asked(heard)[1].ask.call.origin) == (m.Permission.ASK, m.ToolOrigin.CLIENT)  # type: ignore[union-attr]
     lawful(heard)
 
 
@@ -315,12 +294,12 @@ def answered(*said: tuple[str, Any]) -> list[Any]:
     house.start()
     house.take(hear(call("calc", "c1"), call("camera", "c2"), end("tool_use"), hearing=hearing))
     permission, picture = house.asked
-    hearing.on_answer(permission, DecidePermission(request_id="a1", granted=False, reason="no"))
-    hearing.on_answer(picture, ReturnResult(request_id="a2", content="click", is_error=True))
+    hearing.on_answer(permission, m.DecidePermission(request_id="a1", granted=False, reason="no"))
+    hearing.on_answer(picture, m.ReturnResult(request_id="a2", content="click", is_error=True))
     house.start()
     house.take(hear(*said, hearing=hearing))
     return [(r.event.call_id, r.event.content, r.event.is_error)
-            for r in house.records if isinstance(r.event, ToolReturned)]
+            for r in house.records if isinstance(r.event, m.ToolReturned)]
 
 
 def test_what_the_client_carried_out_is_told_when_the_turn_goes_on() -> None:
@@ -340,7 +319,7 @@ def test_what_was_permitted_comes_back_when_the_server_says_so() -> None:
     hearing, house = Decoder(make_mint(), TOOLBOX), CheckingEngine()
     house.start()
     house.take(hear(call("calc"), end("tool_use"), hearing=hearing))
-    hearing.on_answer(house.asked[0], DecidePermission(request_id="a1", granted=True))
+    hearing.on_answer(house.asked[0], m.DecidePermission(request_id="a1", granted=True))
     house.start()
     back = ("tool_result", {"toolCallId": "c1", "content": "42"})
     house.take(hear(words("Working. "), back, words("Done."), end(), hearing=hearing))
@@ -354,9 +333,9 @@ def test_calls_made_before_the_hearing_began_come_back_in_it() -> None:
     house.start()
     house.take(hear(call("inner", "c1"), call("calc", "c2"), end("tool_use"), hearing=first))
     late = Decoder(make_mint(), TOOLBOX)
-    inner = next(r.event.call for r in house.records if isinstance(r.event, BlockEnded) and r.event.call)
+    inner = next(r.event.call for r in house.records if isinstance(r.event, m.BlockEnded) and r.event.call)
     late.recall([inner])
-    late.on_answer(house.asked[0], DecidePermission(request_id="a1", granted=True))
+    late.on_answer(house.asked[0], m.DecidePermission(request_id="a1", granted=True))
     house.start()
     house.take(hear(("tool_result", {"toolCallId": "c2", "content": "42"}),
                     ("tool_result", {"toolCallId": "c1", "content": "done"}), end(), hearing=late))

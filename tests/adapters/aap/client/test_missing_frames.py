@@ -7,10 +7,10 @@ import orjson
 import pytest
 from structlog.testing import capture_logs
 
+import gateway.model as m
 from adapters.aap.client.readers import MessageBody
 from adapters.aap.client.turn_stream import ReceivedPieces, missing_frames
 from gateway.errors import GatewayError
-from gateway.model import BlockDelta, BlockKind, SendMessage
 from gateway.ports.remote import DecodedItem, ParsedFrame, RemoteTurnEnd
 from tests.support.client.byte_server import Answer, says, stream
 from tests.support.client.byte_server import serving as scripted
@@ -39,12 +39,12 @@ def words(*deltas: str) -> Answer:
 
 
 def told(heard: Sequence[DecodedItem]) -> str:
-    return "".join(one.delta for one in heard if isinstance(one, BlockDelta) and one.kind is BlockKind.TEXT)
+    return "".join(one.delta for one in heard if isinstance(one, m.BlockDelta) and one.kind is m.BlockKind.TEXT)
 
 
 async def say(*answers: Answer, strict: bool = False) -> Sequence[DecodedItem]:
     async with scripted(*answers) as server, conversing(server.url, is_strict=strict) as talk:
-        heard = await all_of(talk.remote.start_turn(talk.session_id, SendMessage(content="hi")))
+        heard = await all_of(talk.remote.start_turn(talk.session_id, m.SendMessage(content="hi")))
         talk.house.start()
         talk.house.take(heard)
         return heard
@@ -89,7 +89,7 @@ async def test_a_turn_that_waits_is_answered_and_finished() -> None:
         kept(HI, CALLED, RESULT, {"role": "assistant", "content": "It is sunny."}),
     )
     async with scripted(*answers) as server, conversing(server.url, SETTINGS) as talk:
-        [asked] = await talk.hear(talk.remote.start_turn(talk.session_id, SendMessage(content="hi")))
+        [asked] = await talk.hear(talk.remote.start_turn(talk.session_id, m.SendMessage(content="hi")))
         assert (asked.ask.kind, asked.ref) == ("client_tool", "c1")
         assert not await talk.hear(talk.remote.answer(talk.session_id, [(asked, answer_to(asked.ask))]))
     assert (told(talk.heard), talk.heard[-1]) == ("Let me see.It is sunny.", RemoteTurnEnd())

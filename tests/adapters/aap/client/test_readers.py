@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+import gateway.model as m
 from adapters.aap.client.readers import (
     CallFrame,
     CreatedBody,
@@ -14,7 +15,6 @@ from adapters.aap.client.readers import (
     read_content,
 )
 from gateway.errors import BackendFailed
-from gateway.model import ImagePart, TextPart, ThinkingPart, ToolCall, ToolUsePart
 
 
 def test_names_are_aaps_and_members_nobody_knows_are_passed_over() -> None:
@@ -52,8 +52,10 @@ def test_content_is_words_or_parts() -> None:
         {"type": "tool_use", "toolCallId": "c", "name": "n", "input": {"x": 1}}, {"type": "image", "url": "https://e/i"},
     ]
     assert read_content(blocks) == (
-        TextPart(text="a"), ThinkingPart(text="b"), ToolUsePart(call=ToolCall(call_id="c", name="n", input={"x": 1})),
-        ImagePart(url="https://e/i"),
+        m.TextPart(text="a"),
+        m.ThinkingPart(text="b"),
+        m.ToolUsePart(call=m.ToolCall(call_id="c", name="n", input={"x": 1})),
+        m.ImagePart(url="https://e/i"),
     )
 
 

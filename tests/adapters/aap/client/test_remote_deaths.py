@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.model import SendMessage
+import gateway.model as m
 from gateway.ports.remote import DecodedItem, NewRemoteSession, RemoteTurnEnd, Timeouts
 from tests.support.connection_faults import KillableServerInLoop, breaking_proxy
 from tests.support.dialects.aap.conversations import CheckingEngine, facts
@@ -34,7 +34,7 @@ async def test_over_the_death_of_the_server(mortal_server: KillableServerInLoop)
             list[DecodedItem](),
         )
         async with asyncio.timeout(60):
-            async for one in remote.start_turn(talk.session_id, SendMessage(content="/slow 400")):
+            async for one in remote.start_turn(talk.session_id, m.SendMessage(content="/slow 400")):
                 heard.append(one)
                 if len(heard) == 20:
                     await mortal_server.die_and_come_back()

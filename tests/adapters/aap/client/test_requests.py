@@ -1,5 +1,6 @@
 """What is said to a server: what our own server's wire takes, and nothing that was not chosen."""
 
+import gateway.model as m
 from adapters.aap import wire
 from adapters.aap.client.requests import (
     answer_messages,
@@ -11,44 +12,33 @@ from adapters.aap.client.requests import (
     with_supported_images,
 )
 from gateway.backends.demo.backend import DEMO_CARD
-from gateway.model import (
-    AgentCapabilities,
-    AgentCard,
-    ContinuationAsk,
-    ContinueTurn,
-    DecidePermission,
-    FilePart,
-    ImagePart,
-    Permission,
-    PermissionAsk,
-    Role,
-    SeedMessage,
-    SendMessage,
-    Settings,
-    TextPart,
-    ToolCall,
-    ToolSpec,
-)
 from gateway.ports.remote import NewRemoteSession, RemoteAsk
 
-LAMP = ToolSpec(name="lamp", description="On.", parameters={"type": "object"})
-CALL = ToolCall(call_id="c1", name="calc")
-BLIND = AgentCard(name="blind", capabilities=AgentCapabilities(images=("data",), client_tools=False))
+LAMP = m.ToolSpec(name="lamp", description="On.", parameters={"type": "object"})
+CALL = m.ToolCall(call_id="c1", name="calc")
+BLIND = m.AgentCard(name="blind", capabilities=m.AgentCapabilities(images=("data",), client_tools=False))
 
 
 def test_a_session_as_small_as_it_can_be() -> None:
-    body = new_session(DEMO_CARD, NewRemoteSession(settings=Settings(tools={})))
+    body = new_session(DEMO_CARD, NewRemoteSession(settings=m.Settings(tools={})))
     assert body == {"agent": {"name": "demo", "tools": []}}
     wire.NewSession.model_validate(body)
 
 
 def test_a_session_with_all_there_is() -> None:
-    settings = Settings(
-        tools={"calc": Permission.ASK, "clock": Permission.DENY, "search": Permission.ALLOW, "unheard": Permission.ASK},
-        client_tools=(LAMP,), options={"mood": "loud", "greeting": "", "odd": "x"}, secrets={"api_key": "s3cret"},
+    settings = m.Settings(
+        tools={
+            "calc": m.Permission.ASK,
+            "clock": m.Permission.DENY,
+            "search": m.Permission.ALLOW,
+            "unheard": m.Permission.ASK,
+        },
+        client_tools=(LAMP,),
+        options={"mood": "loud", "greeting": "", "odd": "x"},
+        secrets={"api_key": "s3cret"},
         system="Be brief.",
     )
-    history = (SeedMessage(role=Role.USER, content="hi"), SeedMessage(role=Role.TOOL, content="x", call_id="c"))
+    history = (m.SeedMessage(role=m.Role.USER, content="hi"), m.SeedMessage(role=m.Role.TOOL, content="x", call_id="c"))
     body = new_session(DEMO_CARD, NewRemoteSession(settings=settings, history=history))
     assert body == {
         "agent": {"name": "demo", "tools": [{"name": "calc", "trust": False}, {"name": "search", "trust": True}],
@@ -61,43 +51,45 @@ def test_a_session_with_all_there_is() -> None:
 
 
 def test_an_agent_that_takes_no_tools_of_clients_is_given_none() -> None:
-    assert "tools" not in new_session(BLIND, NewRemoteSession(settings=Settings(client_tools=(LAMP,))))
+    assert "tools" not in new_session(BLIND, NewRemoteSession(settings=m.Settings(client_tools=(LAMP,))))
 
 
 def test_only_what_has_changed_is_said_again() -> None:
-    before = settings_to_send(DEMO_CARD, Settings(tools={"calc": Permission.ASK}, options={"mood": "loud"},
+    before = settings_to_send(DEMO_CARD, m.Settings(tools={"calc": m.Permission.ASK}, options={"mood": "loud"},
                                         secrets={"api_key": "one-secret"}))
     same = settings_to_send(
         DEMO_CARD,
-        Settings(
-            tools={"calc": Permission.ASK}, options={"mood": "loud", "greeting": ""}, secrets={"api_key": "one-secret"}
+        m.Settings(
+            tools={"calc": m.Permission.ASK},
+            options={"mood": "loud", "greeting": ""},
+            secrets={"api_key": "one-secret"},
         ),
     )
     assert changed_settings(DEMO_CARD, before, same) == {}
-    other = settings_to_send(DEMO_CARD, Settings(tools={"calc": Permission.ALLOW}, client_tools=(LAMP,)))
+    other = settings_to_send(DEMO_CARD, m.Settings(tools={"calc": m.Permission.ALLOW}, client_tools=(LAMP,)))
     said = changed_settings(DEMO_CARD, before, other)
     assert said["agent"] == {"tools": [{"name": "calc", "trust": True}], "options": {"mood": "plain"}}
     assert [tool["name"] for tool in said["tools"]] == ["lamp"]
-    wire.NewTurn.model_validate(new_turn(turn_messages(DEMO_CARD, SendMessage(content="hi")), "delta", said))
+    wire.NewTurn.model_validate(new_turn(turn_messages(DEMO_CARD, m.SendMessage(content="hi")), "delta", said))
 
 
 def test_where_nobody_knows_how_things_were_all_is_said() -> None:
-    assert changed_settings(DEMO_CARD, None, settings_to_send(DEMO_CARD, Settings(tools={}))) == {
+    assert changed_settings(DEMO_CARD, None, settings_to_send(DEMO_CARD, m.Settings(tools={}))) == {
         "agent": {"tools": []},
         "tools": [],
     }
 
 
 def test_settings_are_never_printed() -> None:
-    assert "s3cret" not in repr(settings_to_send(DEMO_CARD, Settings(secrets={"api_key": "s3cret"})))
+    assert "s3cret" not in repr(settings_to_send(DEMO_CARD, m.Settings(secrets={"api_key": "s3cret"})))
 
 
 def test_answers_are_permissions_or_results() -> None:
-    permission = RemoteAsk(ask=PermissionAsk(call=CALL), ref="c1")
+    permission = RemoteAsk(ask=m.PermissionAsk(call=CALL), ref="c1")
     said = answer_messages(DEMO_CARD, [
-        (permission, DecidePermission(request_id="a", granted=False, reason="no")),
-        (permission, DecidePermission(request_id="a", granted=True)),
-        (RemoteAsk(ask=ContinuationAsk(turn=1, message="?"), ref="a2"), ContinueTurn(request_id="a")),
+        (permission, m.DecidePermission(request_id="a", granted=False, reason="no")),
+        (permission, m.DecidePermission(request_id="a", granted=True)),
+        (RemoteAsk(ask=m.ContinuationAsk(turn=1, message="?"), ref="a2"), m.ContinueTurn(request_id="a")),
     ])
     assert said == [
         {"role": "tool_permission", "toolCallId": "c1", "granted": False, "reason": "no"},
@@ -108,17 +100,17 @@ def test_answers_are_permissions_or_results() -> None:
 
 
 def test_pictures_that_are_not_taken_are_words() -> None:
-    far, near = ImagePart(url="https://example.test/a.png"), ImagePart(url="data:image/png;base64,AA==")
-    assert with_supported_images(BLIND, (far, near, TextPart(text="x"))) == (
-        TextPart(text="![image](https://example.test/a.png)"), near, TextPart(text="x"))
+    far, near = m.ImagePart(url="https://example.test/a.png"), m.ImagePart(url="data:image/png;base64,AA==")
+    assert with_supported_images(BLIND, (far, near, m.TextPart(text="x"))) == (
+        m.TextPart(text="![image](https://example.test/a.png)"), near, m.TextPart(text="x"))
     assert with_supported_images(DEMO_CARD, (far, near)) == (far, near)
-    assert with_supported_images(DEMO_CARD, (ImagePart(url="http://example.test/a.png"),)) == (
-        TextPart(text="![image](http://example.test/a.png)"),)
-    [told] = turn_messages(DEMO_CARD, SendMessage(content=(FilePart(name="a.txt"),)))
+    assert with_supported_images(DEMO_CARD, (m.ImagePart(url="http://example.test/a.png"),)) == (
+        m.TextPart(text="![image](http://example.test/a.png)"),)
+    [told] = turn_messages(DEMO_CARD, m.SendMessage(content=(m.FilePart(name="a.txt"),)))
     assert told["content"] == [{"type": "text", "text": "a.txt"}]
 
 
 def test_results_of_the_first_messages_are_sent_as_results() -> None:
-    result = SeedMessage(role=Role.TOOL, content="sunny", call_id="call_1")
-    command = SendMessage(content="weather returned sunny", results=(result,))
+    result = m.SeedMessage(role=m.Role.TOOL, content="sunny", call_id="call_1")
+    command = m.SendMessage(content="weather returned sunny", results=(result,))
     assert turn_messages(DEMO_CARD, command) == [{"role": "tool", "toolCallId": "call_1", "content": "sunny"}]

@@ -10,10 +10,10 @@ from urllib.parse import parse_qs, urlsplit
 import orjson
 import pytest
 
+import gateway.model as m
 from adapters.aap.client.turn_stream import EVENT_ID, StreamInterrupted, TurnStream, frames_of_body
 from gateway.client import HttpClient
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, Overloaded, RateLimited, TimedOut
-from gateway.model import Outcome, SendMessage
 from gateway.ports.remote import DecodedItem, NewRemoteSession, ParsedFrame, RemoteTurnEnd, Timeouts
 from tests.support.client.byte_server import (
     END,
@@ -70,7 +70,7 @@ async def hear(server: Server, patience: Timeouts = QUICK) -> list[DecodedItem]:
     """One turn with a server that has told of its agent and made a session; what fails is raised, never waited for."""
     async with asyncio.timeout(30), conversing(server.url) as talk:
         talk.remote._upstream.timeouts = patience
-        return list(await all_of(talk.remote.start_turn(talk.session_id, SendMessage(content="hi"))))
+        return list(await all_of(talk.remote.start_turn(talk.session_id, m.SendMessage(content="hi"))))
 
 
 # -- lines that break -------------------------------------------------------------------------------------------------
@@ -106,9 +106,9 @@ async def test_a_stream_that_is_cut_at_any_byte_is_heard_once_and_in_order() -> 
             async with asyncio.timeout(30):
                 if cut < len(head()):
                     with pytest.raises(ConnectionLost, match="broke"):
-                        await all_of(remote.start_turn("s1", SendMessage(content="hi")))
+                        await all_of(remote.start_turn("s1", m.SendMessage(content="hi")))
                 else:
-                    assert told(await all_of(remote.start_turn("s1", SendMessage(content="hi")))) == TOLD, cut
+                    assert told(await all_of(remote.start_turn("s1", m.SendMessage(content="hi")))) == TOLD, cut
 
 
 @pytest.mark.parametrize("answer", [
@@ -160,7 +160,7 @@ async def test_a_real_server_over_a_line_that_is_cut_anywhere_hears_each_message
             talk = RemoteConversation(remote, await remote.open(NewRemoteSession(settings=SETTINGS)))
             await talk.say("hello")
             line.cut_after = cut
-            pending = await talk.hear(remote.start_turn(talk.session_id, SendMessage(content="/parallel hello")))
+            pending = await talk.hear(remote.start_turn(talk.session_id, m.SendMessage(content="/parallel hello")))
             line.cut_after = cut
             answers = [(asked, answer_to(asked.ask)) for asked in pending]
             assert await talk.hear(remote.answer(talk.session_id, answers)) == []
@@ -244,7 +244,7 @@ async def test_a_server_that_is_not_there_is_tried_and_given_up() -> None:
             await remote.about()
         remote._card = None
         with pytest.raises(BackendFailed, match="cannot be reached"):
-            await all_of(remote.start_turn("s1", SendMessage(content="hi")))
+            await all_of(remote.start_turn("s1", m.SendMessage(content="hi")))
 
 
 @pytest.mark.parametrize("before", [(), (head(),), (head(), chunk(START), chunk(EVENTS[1]))],
@@ -296,7 +296,7 @@ async def test_what_is_odd_but_can_be_understood_is_heard_lawfully(name: str) ->
 async def test_what_makes_no_sense_ends_the_turn_with_a_fault(said: Any) -> None:
     async with serving(META, MADE, said) as server:
         heard = await hear(server)
-        assert isinstance(heard[-1], RemoteTurnEnd) and heard[-1].outcome is Outcome.FAILED and heard[-1].fault
+        assert isinstance(heard[-1], RemoteTurnEnd) and heard[-1].outcome is m.Outcome.FAILED and heard[-1].fault
         told(heard)
 
 
@@ -326,13 +326,13 @@ async def test_a_server_that_has_not_noticed_that_we_hung_up_is_asked_again() ->
 
     busy = says(b'{"error": "a turn runs"}', 409)
     async with serving(META, MADE, hang, busy, busy, turn(EVENTS[4]), busy) as server, conversing(server.url) as talk:
-        async with aclosing(talk.remote.start_turn(talk.session_id, SendMessage(content="hi"))) as heard:
+        async with aclosing(talk.remote.start_turn(talk.session_id, m.SendMessage(content="hi"))) as heard:
             await anext(heard)
-        again = talk.remote.start_turn(talk.session_id, SendMessage(content="hi"))
+        again = talk.remote.start_turn(talk.session_id, m.SendMessage(content="hi"))
         assert told(await all_of(again)) == [("text", "llo"), ("ended", "end_turn")]
         before = len(server.asked)
         with pytest.raises(BackendFailed, match="a turn runs"):
-            await all_of(talk.remote.start_turn(talk.session_id, SendMessage(content="hi")))
+            await all_of(talk.remote.start_turn(talk.session_id, m.SendMessage(content="hi")))
         assert len(server.asked) == before + 1, "somebody else's turn is left alone"
 
 
@@ -370,7 +370,7 @@ async def test_a_key_that_a_server_repeats_is_not_heard() -> None:
     key = "a-key-of-many-letters"
     async with serving(META, MADE, turn(event("text_delta", delta=f"it is {key}"))) as server:
         async with conversing(server.url, key=key) as talk:
-            heard = await all_of(talk.remote.start_turn(talk.session_id, SendMessage(content="hi")))
+            heard = await all_of(talk.remote.start_turn(talk.session_id, m.SendMessage(content="hi")))
         assert told(heard)[0] == ("text", "it is ***")
         assert {asked.headers["authorization"] for asked in server.asked} == {f"Bearer {key}"}
 

@@ -7,9 +7,9 @@ from typing import Any
 import orjson
 import pytest
 
+import gateway.model as m
 from adapters.aap.server import history
 from gateway.http import dumps
-from gateway.model import DataPart, FilePart, HistoryEntry, ImagePart, Role, SessionView, TextPart
 from tests.support.dialect_tables import table
 from tests.support.dialects.aap.client import MINE, Client
 from tests.support.gateway_server import serving
@@ -60,7 +60,7 @@ async def test_the_result_of_a_late_decision_comes_after_an_earlier_result(aap: 
     assert (await aap.turn(session, denied)).stop == "end_turn"
     after = await aap.history(session)
     assert after[:len(between)] == between
-    assert [(m["toolCallId"], m["content"]) for m in after if m["role"] == "tool"] == [
+    assert [(message["toolCallId"], message["content"]) for message in after if message["role"] == "tool"] == [
         (calls["mine"], "first"), (calls["calc"], "Tool call denied: no")]
 
 
@@ -71,7 +71,7 @@ async def test_results_stay_in_the_order_in_which_they_were_returned(aap: Client
     await aap.call("DELETE", f"/sessions/{session}/turns/current")
     after = await aap.history(session)
     assert after[:len(between)] == between
-    assert [m["toolCallId"] for m in after if m["role"] == "tool"] == [calls["mine"], calls["calc"]]
+    assert [message["toolCallId"] for message in after if message["role"] == "tool"] == [calls["mine"], calls["calc"]]
 
 
 ANSWERS: dict[str, Any] = {
@@ -92,8 +92,8 @@ async def test_what_a_client_answered_stays_in_history_as_it_was_sent(aap: Clien
     assert call_id not in [returned for returned, _ in heard.results], "the client knows what it returned"
     after = await aap.history(session)
     assert after[:len(before) + 1] == [*before, answer]
-    assert [m for m in after if m.get("toolCallId") == call_id] == [answer]
-    blocks = [block for m in after if m["role"] == "assistant" for block in m["content"]]
+    assert [message for message in after if message.get("toolCallId") == call_id] == [answer]
+    blocks = [block for message in after if message["role"] == "assistant" for block in message["content"]]
     assert [block["name"] for block in blocks if block.get("toolCallId") == call_id] == [name]
 
 
@@ -171,20 +171,20 @@ async def test_nothing_is_added_to_a_question_that_the_client_brought(aap: Clien
 AAP = table("aap")
 
 
-def entry(role: Role, content: object, **more: object) -> HistoryEntry:
-    return HistoryEntry(role=role, content=content, seq=1, at=0, **{"turn_id": "t", **more})  # type: ignore[arg-type]
+def entry(role: m.Role, content: object, **more: object) -> m.HistoryEntry:
+    return m.HistoryEntry(role=role, content=content, seq=1, at=0, **{"turn_id": "t", **more})  # type: ignore[arg-type]
 
 
-async def told_of(entries: list[HistoryEntry]) -> Any:
-    told = await history.history_body(AAP, "full", SessionView(session_id="s", entries=entries))
+async def told_of(entries: list[m.HistoryEntry]) -> Any:
+    told = await history.history_body(AAP, "full", m.SessionView(session_id="s", entries=entries))
     return orjson.loads(dumps(told))["history"]["full"]
 
 
 async def test_history_keeps_what_clients_said_as_it_was() -> None:
-    image = ImagePart(url="https://x.test/p.png")
+    image = m.ImagePart(url="https://x.test/p.png")
     told = await told_of([
-        entry(Role.SYSTEM, "be kind"), entry(Role.USER, "hi"), entry(Role.USER, (TextPart(text="see"), image)),
-        entry(Role.TOOL, "42", call_id="call_1"),
+        entry(m.Role.SYSTEM, "be kind"), entry(m.Role.USER, "hi"), entry(m.Role.USER, (m.TextPart(text="see"), image)),
+        entry(m.Role.TOOL, "42", call_id="call_1"),
     ])
     assert told == [
         {"role": "system", "content": "be kind"},
@@ -195,25 +195,25 @@ async def test_history_keeps_what_clients_said_as_it_was() -> None:
 
 
 async def test_what_aap_cannot_say_of_an_agent_is_left_out_as_in_the_stream() -> None:
-    shown = (ImagePart(url="https://x.test/p.png"), DataPart(type="plan"), FilePart(name="f"))
+    shown = (m.ImagePart(url="https://x.test/p.png"), m.DataPart(type="plan"), m.FilePart(name="f"))
     told = await told_of([
-        entry(Role.ASSISTANT, shown), entry(Role.ASSISTANT, (DataPart(type="plan"),)),
-        entry(Role.ASSISTANT, (TextPart(text="psst"),), scope_id="kid"),
+        entry(m.Role.ASSISTANT, shown), entry(m.Role.ASSISTANT, (m.DataPart(type="plan"),)),
+        entry(m.Role.ASSISTANT, (m.TextPart(text="psst"),), scope_id="kid"),
     ])
     assert told == [{"role": "assistant", "content": [{"type": "text", "text": "![image](https://x.test/p.png)"}]}]
 
 
 async def test_a_seed_without_words_stays_in_history() -> None:
-    empty = [entry(Role.ASSISTANT, "", turn_id=None), entry(Role.ASSISTANT, (), turn_id=None)]
+    empty = [entry(m.Role.ASSISTANT, "", turn_id=None), entry(m.Role.ASSISTANT, (), turn_id=None)]
     assert await told_of(empty) == [{"role": "assistant", "content": ""}, {"role": "assistant", "content": []}]
-    assert await told_of([entry(Role.ASSISTANT, (), turn_id="t")]) == []
+    assert await told_of([entry(m.Role.ASSISTANT, (), turn_id="t")]) == []
 
 
 async def test_the_results_of_calls_that_were_given_up_stand_before_what_gave_them_up() -> None:
     told = await told_of([
-        entry(Role.USER, "go", turn_id="t1"), entry(Role.USER, "never mind", turn_id="t2"),
-        entry(Role.TOOL, "no", call_id="c1", turn_id="t1"), entry(Role.TOOL, "no", call_id="c2", turn_id="t1"),
-        entry(Role.TOOL, "yes", call_id="c3", turn_id="t2"),
+        entry(m.Role.USER, "go", turn_id="t1"), entry(m.Role.USER, "never mind", turn_id="t2"),
+        entry(m.Role.TOOL, "no", call_id="c1", turn_id="t1"), entry(m.Role.TOOL, "no", call_id="c2", turn_id="t1"),
+        entry(m.Role.TOOL, "yes", call_id="c3", turn_id="t2"),
     ])
-    assert [(m["role"], m.get("toolCallId")) for m in told] == [
+    assert [(message["role"], message.get("toolCallId")) for message in told] == [
         ("user", None), ("tool", "c1"), ("tool", "c2"), ("user", None), ("tool", "c3")]

@@ -5,62 +5,32 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+import gateway.model as m
 from adapters.aap import wire
 from adapters.aap.server import inbound
 from gateway.errors import GatewayError
-from gateway.model import (
-    AgentCapabilities,
-    AgentCard,
-    AnswerQuestion,
-    AnyAsk,
-    AnyCommand,
-    ClientToolAsk,
-    Configure,
-    ContinuationAsk,
-    ContinueTurn,
-    DecidePermission,
-    ImagePart,
-    OpenAsk,
-    Permission,
-    PermissionAsk,
-    Question,
-    QuestionAsk,
-    ReturnResult,
-    Role,
-    RollBack,
-    RollbackAsk,
-    SeedMessage,
-    SendMessage,
-    SessionView,
-    Settings,
-    TextPart,
-    ThinkingPart,
-    ToolCall,
-    ToolSpec,
-    ToolUsePart,
-)
 from tests.support.dialect_tables import table
 from tests.support.engine.engine_fixture import CARD
 
-CAPABLE = replace(CARD, capabilities=AgentCapabilities(images=("http", "data")))
-CALL = ToolCall(call_id="call_1", name="calc")
+CAPABLE = replace(CARD, capabilities=m.AgentCapabilities(images=("http", "data")))
+CALL = m.ToolCall(call_id="call_1", name="calc")
 SPEC = {"name": "mine", "description": "", "parameters": {}}
 
 
-def view(*asks: AnyAsk, settings: Settings = Settings()) -> SessionView:  # noqa: B008
+def view(*asks: m.AnyAsk, settings: m.Settings = m.Settings()) -> m.SessionView:  # noqa: B008
     open_asks = {
-        f"ask_{n}": OpenAsk(request_id=f"ask_{n}", ask=ask, seq=n, at=0, turn_id="t", scope_id="root",
+        f"ask_{n}": m.OpenAsk(request_id=f"ask_{n}", ask=ask, seq=n, at=0, turn_id="t", scope_id="root",
                             call_id=getattr(ask, "call", None) and ask.call.call_id)
         for n, ask in enumerate(asks, 1)
     }
-    return SessionView(session_id="s", agent="agent", asks=open_asks, settings=settings)
+    return m.SessionView(session_id="s", agent="agent", asks=open_asks, settings=settings)
 
 
-def commands(body: dict[str, Any], session: SessionView, card: AgentCard = CAPABLE) -> list[AnyCommand]:
+def commands(body: dict[str, Any], session: m.SessionView, card: m.AgentCard = CAPABLE) -> list[m.AnyCommand]:
     return inbound.commands_of(wire.NewTurn.model_validate(body), session, card, table("aap"))
 
 
-def one(message: dict[str, Any], session: SessionView) -> AnyCommand:
+def one(message: dict[str, Any], session: m.SessionView) -> m.AnyCommand:
     [command] = commands({"messages": [message]}, session)
     return command
 
@@ -76,43 +46,43 @@ def permission(granted: bool, call_id: str = "call_1", **more: Any) -> dict[str,
 # -- messages ---------------------------------------------------------------------------------------------------------
 
 def test_a_user_message_keeps_its_spelling() -> None:
-    assert one({"role": "user", "content": "hi"}, view()) == SendMessage(content="hi")
+    assert one({"role": "user", "content": "hi"}, view()) == m.SendMessage(content="hi")
     blocks = [
         {"type": "text", "text": "look"}, {"type": "thinking", "thinking": "hm"},
         {"type": "tool_use", "toolCallId": "c", "name": "n", "input": {"a": 1}},
         {"type": "image", "url": "https://x.test/p.png"}, {"type": "image", "url": "data:image/png;base64,AA=="},
     ]
-    assert one({"role": "user", "content": blocks}, view()) == SendMessage(content=(
-        TextPart(text="look"), ThinkingPart(text="hm"),
-        ToolUsePart(call=ToolCall(call_id="c", name="n", input={"a": 1})),
-        ImagePart(url="https://x.test/p.png"), ImagePart(url="data:image/png;base64,AA=="),
+    assert one({"role": "user", "content": blocks}, view()) == m.SendMessage(content=(
+        m.TextPart(text="look"), m.ThinkingPart(text="hm"),
+        m.ToolUsePart(call=m.ToolCall(call_id="c", name="n", input={"a": 1})),
+        m.ImagePart(url="https://x.test/p.png"), m.ImagePart(url="data:image/png;base64,AA=="),
     ))
 
 
 def test_an_answer_fits_what_was_asked() -> None:
-    asks = view(PermissionAsk(call=CALL))
-    assert one(permission(True), asks) == DecidePermission(request_id="ask_1", granted=True)
-    assert one(permission(False, reason="no"), asks) == DecidePermission(
+    asks = view(m.PermissionAsk(call=CALL))
+    assert one(permission(True), asks) == m.DecidePermission(request_id="ask_1", granted=True)
+    assert one(permission(False, reason="no"), asks) == m.DecidePermission(
         request_id="ask_1", granted=False, reason="no")
-    assert one(tool("42"), view(ClientToolAsk(call=CALL))) == ReturnResult(request_id="ask_1", content="42")
-    assert one(tool([{"type": "text", "text": "42"}]), view(ClientToolAsk(call=CALL))) == ReturnResult(
-        request_id="ask_1", content=(TextPart(text="42"),))
+    assert one(tool("42"), view(m.ClientToolAsk(call=CALL))) == m.ReturnResult(request_id="ask_1", content="42")
+    assert one(tool([{"type": "text", "text": "42"}]), view(m.ClientToolAsk(call=CALL))) == m.ReturnResult(
+        request_id="ask_1", content=(m.TextPart(text="42"),))
 
 
 def test_a_question_is_answered_by_a_tool_message() -> None:
-    asked = view(QuestionAsk(questions=(Question(question="a"), Question(question="b")), call=CALL))
-    assert one(tool(" both "), asked) == AnswerQuestion(
+    asked = view(m.QuestionAsk(questions=(m.Question(question="a"), m.Question(question="b")), call=CALL))
+    assert one(tool(" both "), asked) == m.AnswerQuestion(
         request_id="ask_1", custom={"0": "both", "1": "both"}, said=" both ")
 
 
 def test_an_ask_without_a_call_is_answered_by_its_own_id() -> None:
-    asked = view(ContinuationAsk(turn=1, message="more?"))
-    assert one(permission(False, "ask_1"), asked) == ContinueTurn(request_id="ask_1", proceed=False)
-    assert one(tool("No", "ask_1"), asked) == ContinueTurn(request_id="ask_1", proceed=False, said="No")
-    assert one(tool("yes please", "ask_1"), asked) == ContinueTurn(
+    asked = view(m.ContinuationAsk(turn=1, message="more?"))
+    assert one(permission(False, "ask_1"), asked) == m.ContinueTurn(request_id="ask_1", proceed=False)
+    assert one(tool("No", "ask_1"), asked) == m.ContinueTurn(request_id="ask_1", proceed=False, said="No")
+    assert one(tool("yes please", "ask_1"), asked) == m.ContinueTurn(
         request_id="ask_1", proceed=True, said="yes please")
-    asked = view(RollbackAsk(task_id="t", options=()))
-    assert one(tool("opt_2", "ask_1"), asked) == RollBack(request_id="ask_1", option="opt_2", said="opt_2")
+    asked = view(m.RollbackAsk(task_id="t", options=()))
+    assert one(tool("opt_2", "ask_1"), asked) == m.RollBack(request_id="ask_1", option="opt_2", said="opt_2")
 
 
 @pytest.mark.parametrize(("messages", "complaint"), [
@@ -124,35 +94,35 @@ def test_an_ask_without_a_call_is_answered_by_its_own_id() -> None:
 ])
 def test_what_does_not_fit_is_refused(messages: list[dict[str, Any]], complaint: str) -> None:
     with pytest.raises(GatewayError, match=complaint):
-        commands({"messages": messages}, view(PermissionAsk(call=CALL)))
+        commands({"messages": messages}, view(m.PermissionAsk(call=CALL)))
 
 
 def test_a_permission_is_no_result() -> None:
     with pytest.raises(GatewayError, match="waits for a tool message"):
-        one(permission(True), view(ClientToolAsk(call=CALL)))
+        one(permission(True), view(m.ClientToolAsk(call=CALL)))
 
 
 # -- settings ---------------------------------------------------------------------------------------------------------
 
 def test_options_merge_and_tools_replace() -> None:
-    session = view(settings=Settings(
-        options={"tone": "warm", "size": "small"}, tools={"clock": Permission.ALLOW},
-        client_tools=(ToolSpec(name="old"),),
+    session = view(settings=m.Settings(
+        options={"tone": "warm", "size": "small"}, tools={"clock": m.Permission.ALLOW},
+        client_tools=(m.ToolSpec(name="old"),),
     ))
     body = {
         "messages": [{"role": "user", "content": "hi"}], "tools": [SPEC],
         "agent": {"options": {"size": "large"}, "tools": [{"name": "calc"}, {"name": "clock", "trust": True}]},
     }
-    assert commands(body, session)[0] == Configure(settings=Settings(
-        options={"tone": "warm", "size": "large"}, tools={"calc": Permission.ASK, "clock": Permission.ALLOW},
-        client_tools=(ToolSpec(name="mine"),),
+    assert commands(body, session)[0] == m.Configure(settings=m.Settings(
+        options={"tone": "warm", "size": "large"}, tools={"calc": m.Permission.ASK, "clock": m.Permission.ALLOW},
+        client_tools=(m.ToolSpec(name="mine"),),
     ))
 
 
 def test_what_is_not_said_does_not_change() -> None:
-    session = view(settings=Settings(options={"tone": "warm"}, tools={}))
+    session = view(settings=m.Settings(options={"tone": "warm"}, tools={}))
     assert commands({"messages": [{"role": "user", "content": "hi"}], "agent": {}}, session) == [
-        SendMessage(content="hi"),
+        m.SendMessage(content="hi"),
     ]
 
 
@@ -161,12 +131,12 @@ def test_the_agent_cannot_change() -> None:
     with pytest.raises(GatewayError, match="cannot change"):
         commands(body, view())
     body["agent"] = {"name": "agent"}
-    assert commands(body, view()) == [SendMessage(content="hi")]
+    assert commands(body, view()) == [m.SendMessage(content="hi")]
 
 
 def test_what_the_agent_cannot_do_is_refused() -> None:
     hi = {"role": "user", "content": "hi"}
-    quiet = replace(CARD, capabilities=AgentCapabilities(streaming=("none",), images=("http",)))
+    quiet = replace(CARD, capabilities=m.AgentCapabilities(streaming=("none",), images=("http",)))
     with pytest.raises(GatewayError, match="does not stream as 'delta'"):
         commands({"messages": [hi], "stream": "delta"}, view(), quiet)
     picture = {"role": "user", "content": [{"type": "image", "url": "data:image/png;base64,AA=="}]}
@@ -181,11 +151,11 @@ def new(**body: Any) -> wire.NewSession:
 
 
 def test_absent_tools_are_all_off() -> None:
-    assert inbound.settings_of(new(), CARD) == Settings(tools={})
+    assert inbound.settings_of(new(), CARD) == m.Settings(tools={})
     given = new(agent={"name": "agent", "tools": [{"name": "calc", "trust": True}], "options": {"tone": "x"}},
                 tools=[SPEC])
-    assert inbound.settings_of(given, CARD) == Settings(
-        tools={"calc": Permission.ALLOW}, options={"tone": "x"}, client_tools=(ToolSpec(name="mine"),),
+    assert inbound.settings_of(given, CARD) == m.Settings(
+        tools={"calc": m.Permission.ALLOW}, options={"tone": "x"}, client_tools=(m.ToolSpec(name="mine"),),
     )
 
 
@@ -195,9 +165,9 @@ def test_seeds_become_history() -> None:
         {"role": "assistant", "content": [{"type": "text", "text": "hello"}]}, tool("42", "call_7"),
     ])
     assert inbound.seed_of(body, CAPABLE) == [
-        SeedMessage(role=Role.SYSTEM, content="be kind"), SeedMessage(role=Role.USER, content="hi"),
-        SeedMessage(role=Role.ASSISTANT, content=(TextPart(text="hello"),)),
-        SeedMessage(role=Role.TOOL, content="42", call_id="call_7"),
+        m.SeedMessage(role=m.Role.SYSTEM, content="be kind"), m.SeedMessage(role=m.Role.USER, content="hi"),
+        m.SeedMessage(role=m.Role.ASSISTANT, content=(m.TextPart(text="hello"),)),
+        m.SeedMessage(role=m.Role.TOOL, content="42", call_id="call_7"),
     ]
 
 
@@ -206,4 +176,4 @@ def test_nothing_is_named_twice() -> None:
     with pytest.raises(GatewayError, match="'calc' is named twice"):
         inbound.settings_of(wire.NewSession.model_validate({"agent": {"name": "agent", "tools": tools}}), CARD)
     with pytest.raises(GatewayError, match="'call_1' is answered twice"):
-        commands({"messages": [tool("a"), tool("b")]}, view(ClientToolAsk(call=CALL)))
+        commands({"messages": [tool("a"), tool("b")]}, view(m.ClientToolAsk(call=CALL)))

@@ -4,22 +4,10 @@ import jsonschema_rs
 import orjson
 from msgspec.structs import replace
 
+import gateway.model as m
 from adapters.aap.server import views
 from adapters.aap.wire import NewSession
 from gateway.http import dumps
-from gateway.model import (
-    AgentCapabilities,
-    AgentOption,
-    Choice,
-    OptionKind,
-    Permission,
-    Question,
-    QuestionAsk,
-    SessionView,
-    Settings,
-    ToolSpec,
-    question_call,
-)
 from tests.support.dialect_tables import table
 from tests.support.engine.engine_fixture import CARD
 
@@ -31,8 +19,8 @@ def read(body: object) -> dict:
     return orjson.loads(dumps(body))
 
 
-def session(settings: Settings, **card: object) -> dict:
-    view = SessionView(session_id="sess_1", agent="agent", settings=settings)
+def session(settings: m.Settings, **card: object) -> dict:
+    view = m.SessionView(session_id="sess_1", agent="agent", settings=settings)
     return read(views.session_body(AAP, view, replace(CARD, **card)))
 
 
@@ -59,8 +47,8 @@ def test_meta_tells_how_an_agent_asks_people() -> None:
         assert one["description"].startswith("A person must ")
         assert NewSession.model_validate({"agent": {"name": "a"}, "tools": [one]}), "a tool like any other"
     assert "JSON object" in asks["AskUserQuestion"]["description"]
-    question = question_call(
-        QuestionAsk(questions=(Question(question="Which?", options=(Choice(label="a"),)),)), "ask_1"
+    question = m.question_call(
+        m.QuestionAsk(questions=(m.Question(question="Which?", options=(m.Choice(label="a"),)),)), "ask_1"
     )
     jsonschema_rs.validate(asks["AskUserQuestion"]["parameters"], question.input)
 
@@ -73,23 +61,24 @@ def test_capabilities_are_empty_objects_and_what_is_missing_is_not_there() -> No
         "trust": {"calc": {}, "clock": {}},
     }
     bare = replace(
-        CARD, tools=(), capabilities=AgentCapabilities(streaming=(), history=(), images=("http",), client_tools=False))
+        CARD, tools=(), capabilities=m.AgentCapabilities(streaming=(), history=(), images=("http",), client_tools=False)
+    )
     assert views.meta_body(AAP, [bare])["agents"][0]["capabilities"] == {
         "image": {"http": {}}, "turn": {"resume": {}, "interrupt": {}}}
 
 
 def test_a_secret_is_masked_even_as_a_default() -> None:
-    secret = AgentOption(name="api_key", kind=OptionKind.SECRET, default="hush")
+    secret = m.AgentOption(name="api_key", kind=m.OptionKind.SECRET, default="hush")
     assert views.meta_body(AAP, [replace(CARD, options=(secret,))])["agents"][0]["options"][0]["default"] == "***"
-    assert session(Settings(secrets={"api_key": "hush"}))["agent"]["options"]["api_key"] == "***"
-    assert session(Settings())["agent"]["options"] == {"tone": "plain", "size": "small", "api_key": ""}
+    assert session(m.Settings(secrets={"api_key": "hush"}))["agent"]["options"]["api_key"] == "***"
+    assert session(m.Settings())["agent"]["options"] == {"tone": "plain", "size": "small", "api_key": ""}
 
 
 def test_tools_are_told_with_their_trust() -> None:
-    tools = {"clock": Permission.ALLOW, "calc": Permission.ASK}
-    told = session(Settings(tools=tools, client_tools=(ToolSpec(name="mine", description="d"),)))
+    tools = {"clock": m.Permission.ALLOW, "calc": m.Permission.ASK}
+    told = session(m.Settings(tools=tools, client_tools=(m.ToolSpec(name="mine", description="d"),)))
     assert told["agent"]["tools"] == [{"name": "clock", "trust": True}, {"name": "calc", "trust": False}]
     assert told["tools"] == [{"name": "mine", "description": "d", "parameters": {"type": "object"}}]
-    assert "tools" not in session(Settings())
-    assert session(Settings(tools={"clock": Permission.DENY}))["agent"]["tools"] == []
-    assert len(session(Settings())["agent"]["tools"]) == 2, "where nobody said anything, the agent's own are on"
+    assert "tools" not in session(m.Settings())
+    assert session(m.Settings(tools={"clock": m.Permission.DENY}))["agent"]["tools"] == []
+    assert len(session(m.Settings())["agent"]["tools"]) == 2, "where nobody said anything, the agent's own are on"

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+import gateway.model as m
 from adapters.blade.client.call_decoder import CANCELLED, UNKNOWN_RESULT
-from gateway.model import BlockEnded, QuestionAsk, ToolStatusChanged
 from tests.adapters.blade.client.test_turn_decoder import ended, parts, patch, starting
 from tests.support.dialects.blade.facts import CheckedDecoder
 
@@ -44,7 +44,7 @@ def test_arguments_that_never_become_whole_are_torn() -> None:
     call(ear, arguments='{"x"')
     back(ear, status="error")
     ended(ear)
-    [block] = [said for said in ear.said if isinstance(said, BlockEnded)]
+    [block] = [said for said in ear.said if isinstance(said, m.BlockEnded)]
     assert block.torn
     assert ear.facts.results == {}
 
@@ -102,10 +102,10 @@ def test_a_call_that_waits_is_a_question(name: str) -> None:
     ear.hear("chat:end", {"status": "completed"})
     assert ear.hearing.paused
     [asked] = ear.asked
-    assert isinstance(asked.ask, QuestionAsk) and asked.ask.call is not None
+    assert isinstance(asked.ask, m.QuestionAsk) and asked.ask.call is not None
     [question] = asked.ask.questions
     assert ([choice.label for choice in question.options], question.multi_select) == (["this", "that"], True)
-    assert [said.status for said in ear.said if isinstance(said, ToolStatusChanged)] == ["awaiting_input"]
+    assert [said.status for said in ear.said if isinstance(said, m.ToolStatusChanged)] == ["awaiting_input"]
 
 
 def test_what_only_the_end_of_the_chat_tells_is_asked() -> None:
@@ -121,7 +121,7 @@ def test_a_question_without_questions_is_one() -> None:
     call(ear, name="confirm", display_name="Confirm", status="awaiting_answer")
     ear.hear("chat:end", {})
     [asked] = ear.asked
-    assert isinstance(asked.ask, QuestionAsk)
+    assert isinstance(asked.ask, m.QuestionAsk)
     assert asked.ask.questions[0].question == "Confirm waits for an answer."
 
 

@@ -7,20 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gateway.model as m
 from gateway.http import split_frame
-from gateway.model import (
-    BlockEnded,
-    Fault,
-    FaultCode,
-    FaultRaised,
-    MessageStarted,
-    NoticePosted,
-    Record,
-    ScopeOpened,
-    ToolReturned,
-    TurnStarted,
-    Usage,
-)
 from gateway.ports.remote import RemoteTurnEnd
 from tests.support.dialect_tables import dialect, table
 from tests.support.dialects.blade.facts import CheckedDecoder, Facts, as_told, asked_like, made_up_calls, said_in
@@ -29,7 +17,7 @@ from tests.support.examples import examples
 from tests.support.record_streams import sessions
 
 
-def frames_of(records: list[Record], options: str = "") -> list[tuple[str, Any]]:
+def frames_of(records: list[m.Record], options: str = "") -> list[tuple[str, Any]]:
     outbound = dialect("blade").projector(table("blade"), options)
     frames = [split_frame(frame) for record in records for frame in outbound.feed(record)]
     return [(name, orjson.loads(payload)) for name, payload in frames]
@@ -38,16 +26,16 @@ def frames_of(records: list[Record], options: str = "") -> list[tuple[str, Any]]
 # -- streams nobody wrote ---------------------------------------------------------------------------------------------
 
 @given(sessions())
-def test_what_is_said_in_blade_is_heard_as_it_was(records: list[Record]) -> None:
+def test_what_is_said_in_blade_is_heard_as_it_was(records: list[m.Record]) -> None:
     compare(records, frames_of(records))
 
 
 @given(sessions())
-def test_without_snapshots_as_well(records: list[Record]) -> None:
+def test_without_snapshots_as_well(records: list[m.Record]) -> None:
     compare(records, frames_of(records, "bare"))
 
 
-def compare(records: list[Record], frames: list[tuple[str, Any]]) -> CheckedDecoder:
+def compare(records: list[m.Record], frames: list[tuple[str, Any]]) -> CheckedDecoder:
     """The same messages with the same parts, results, asks, titles, notices and ends, in the same scopes.
 
     Lost, as the table's `support` says: where one block of words ends and the next begins; pictures (Markdown); what
@@ -70,7 +58,7 @@ def compare(records: list[Record], frames: list[tuple[str, Any]]) -> CheckedDeco
 
 @examples(50)
 @given(sessions(suspend=False))
-def test_what_was_spent_is_added_up(records: list[Record]) -> None:
+def test_what_was_spent_is_added_up(records: list[m.Record]) -> None:
     """In all; a message whose calls come back late may be charged to the next one of its scope, if there is one."""
     heard, said = compare(records, frames_of(records)).facts.usage, said_in(records).usage
     assert sum_of(heard) <= sum_of(said)
@@ -78,24 +66,24 @@ def test_what_was_spent_is_added_up(records: list[Record]) -> None:
         assert heard == said
 
 
-def sum_of(usages: dict[str, Usage]) -> int:
+def sum_of(usages: dict[str, m.Usage]) -> int:
     return sum(usage.input_tokens + usage.output_tokens for usage in usages.values())
 
 
-def overlapping(records: list[Record]) -> bool:
+def overlapping(records: list[m.Record]) -> bool:
     """Whether a scope goes on speaking while a call of its last message is not back, or a sub-agent without a call."""
     last: dict[str, set[str]] = {}
     for record in records:
         event = record.event
-        if isinstance(event, ScopeOpened) and event.call_id is None:
+        if isinstance(event, m.ScopeOpened) and event.call_id is None:
             last.setdefault(event.parent, set()).add(record.scope_id)
-        elif isinstance(event, MessageStarted):
+        elif isinstance(event, m.MessageStarted):
             if last.get(record.scope_id):
                 return True
             last[record.scope_id] = set()
-        elif isinstance(event, BlockEnded) and event.call is not None:
+        elif isinstance(event, m.BlockEnded) and event.call is not None:
             last[record.scope_id].add(event.call.call_id)
-        elif isinstance(event, ToolReturned):
+        elif isinstance(event, m.ToolReturned):
             for calls in last.values():
                 calls.discard(event.call_id)
     return False
@@ -103,7 +91,7 @@ def overlapping(records: list[Record]) -> bool:
 
 @examples(50)
 @given(sessions(), st.data())
-def test_what_was_missed_is_made_up_for_by_the_turns_as_they_are(records: list[Record], data: st.DataObject) -> None:
+def test_what_was_missed_is_made_up_for_by_the_turns_as_they_are(records: list[m.Record], data: st.DataObject) -> None:
     """After a gap the turns of the chat are fetched, and what follows is heard: the same words, calls and results."""
     frames, ear = frames_of(records), CheckedDecoder()
     start = data.draw(st.integers(0, len(frames)))
@@ -125,7 +113,7 @@ def test_what_was_missed_is_made_up_for_by_the_turns_as_they_are(records: list[R
 
 @examples(50)
 @given(sessions())
-def test_a_server_that_only_shows_turns_as_they_are(records: list[Record]) -> None:
+def test_a_server_that_only_shows_turns_as_they_are(records: list[m.Record]) -> None:
     ear = CheckedDecoder()
     for name, body in frames_of(records):
         if name == "turn:patch":
@@ -136,7 +124,7 @@ def test_a_server_that_only_shows_turns_as_they_are(records: list[Record]) -> No
 
 @examples(50)
 @given(sessions())
-def test_what_can_be_fetched_is_what_was_heard(records: list[Record]) -> None:
+def test_what_can_be_fetched_is_what_was_heard(records: list[m.Record]) -> None:
     ear = CheckedDecoder()
     ear.go_on()
     for turn in listed_messages(records):
@@ -155,12 +143,12 @@ def loose(ear: CheckedDecoder | None, said: Facts) -> tuple[Any, ...]:
     return words, sorted(map(repr, facts.calls)), facts.results
 
 
-@pytest.mark.parametrize("code", FaultCode)
-def test_a_fault_that_ends_nothing_keeps_its_code(code: FaultCode) -> None:
-    fault = Fault(code=code, message="It broke.")
-    said = [TurnStarted(command_id="c"), FaultRaised(fault=fault), NoticePosted(topic="plan", title="Go on.")]
-    records = [Record(seq=seq, at=1.0, session_id="s", turn_id="t", event=event) for seq, event in enumerate(said, 1)]
+@pytest.mark.parametrize("code", m.FaultCode)
+def test_a_fault_that_ends_nothing_keeps_its_code(code: m.FaultCode) -> None:
+    fault = m.Fault(code=code, message="It broke.")
+    said = [m.TurnStarted(command_id="c"), m.FaultRaised(fault=fault), m.NoticePosted(topic="plan", title="Go on.")]
+    records = [m.Record(seq=seq, at=1.0, session_id="s", turn_id="t", event=event) for seq, event in enumerate(said, 1)]
     ear = CheckedDecoder()
     for name, body in frames_of(records):
         ear.hear(name, body)
-    assert [one.fault for one in ear.said if isinstance(one, FaultRaised)] == [fault]
+    assert [one.fault for one in ear.said if isinstance(one, m.FaultRaised)] == [fault]

@@ -5,19 +5,29 @@ from typing import Any
 
 import pytest
 
+import gateway.model as m
 from adapters.blade.client.loops import read_usage
 from adapters.blade.client.readers import meanings, number, optional_number, require_object, require_objects
 from gateway.errors import BackendFailed
-from gateway.model import CompactionTrigger, FaultCode, NoticeLevel, Outcome, Role, StopReason, ToolStatus, Usage
 from tests.support.dialect_tables import table
 
 
-@pytest.mark.parametrize(("enum_map", "kind", "lost"), [
-    ("outcome", Outcome, set()), ("level", NoticeLevel, set()), ("trigger", CompactionTrigger, set()),
-    ("fault", FaultCode, set()),
-    ("role", Role, {Role.TOOL}), ("tool_status", ToolStatus, {ToolStatus.PENDING}),
-    ("stop_reason", StopReason, set(StopReason) - {StopReason.END_TURN, StopReason.MAX_STEPS, StopReason.ERROR}),
-])
+@pytest.mark.parametrize(
+    ("enum_map", "kind", "lost"),
+    [
+        ("outcome", m.Outcome, set()),
+        ("level", m.NoticeLevel, set()),
+        ("trigger", m.CompactionTrigger, set()),
+        ("fault", m.FaultCode, set()),
+        ("role", m.Role, {m.Role.TOOL}),
+        ("tool_status", m.ToolStatus, {m.ToolStatus.PENDING}),
+        (
+            "stop_reason",
+            m.StopReason,
+            set(m.StopReason) - {m.StopReason.END_TURN, m.StopReason.MAX_STEPS, m.StopReason.ERROR},
+        ),
+    ],
+)
 def test_words_come_back(enum_map: str, kind: type[StrEnum], lost: set[Any]) -> None:
     read = getattr(meanings(), enum_map)
     for member in kind:
@@ -37,5 +47,5 @@ def test_shapes_that_cannot_be_are_refused() -> None:
 def test_numbers_are_counts() -> None:
     assert [number(value) for value in (3, 3.9, -1, True, "3", None)] == [3, 3, 0, 0, 0, 0]
     assert [optional_number(value) for value in (0, None, "x")] == [0, None, None]
-    assert read_usage({"usage": {"input_tokens": 3, "output_tokens": None}}) == Usage(input_tokens=3)
-    assert read_usage({"usage": 7}) == Usage()
+    assert read_usage({"usage": {"input_tokens": 3, "output_tokens": None}}) == m.Usage(input_tokens=3)
+    assert read_usage({"usage": 7}) == m.Usage()

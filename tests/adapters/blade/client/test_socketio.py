@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+import gateway.model as m
 from adapters.blade.client import turn_stream
 from gateway.errors import (
     BackendFailed,
@@ -17,7 +18,6 @@ from gateway.errors import (
     ServerUnreachable,
     TimedOut,
 )
-from gateway.model import Outcome, Settings, StopReason
 from gateway.ports.remote import NewRemoteSession, RemoteTurnEnd, Timeouts
 from tests.support.connection_faults import free_port
 from tests.support.dialects.blade.facts import CheckedDecoder
@@ -68,7 +68,7 @@ async def fail(script: Script, kind: type[GatewayError], words: str, patience: T
 async def test_a_server_of_few_words_is_heard() -> None:
     ear = await hear(polite)
     assert ear.facts.messages == {"root": [[("text", "Hello.")]]}
-    assert ear.facts.ends == [(Outcome.COMPLETED, StopReason.END_TURN, None, None)]
+    assert ear.facts.ends == [(m.Outcome.COMPLETED, m.StopReason.END_TURN, None, None)]
 
 
 async def test_the_key_goes_where_the_dialect_wants_it(caplog: pytest.LogCaptureFixture) -> None:
@@ -259,7 +259,7 @@ async def test_what_was_told_in_confidence_does_not_come_back() -> None:
         await guest.say("chat:end", status="failed")
         await guest.linger()
 
-    settings = Settings(secrets={"token": "hush-hush"})
+    settings = m.Settings(secrets={"token": "hush-hush"})
     async with scripted_server(gossip, refusing(message="hush-hush?")) as served, remote(served.address, KEY) as server:
         [(_, _, fault, _)] = (await talk(server, SESSION, "hello", settings=settings)).facts.ends
         assert (fault.code, fault.message) == ("forbidden", "neither *** nor *** will do")
@@ -302,7 +302,7 @@ async def test_without_numbers_the_turns_are_fetched() -> None:
         ear = await talk(server, await server.open(NewRemoteSession()), "hello")
     assert ear.facts.messages == {"root": [[("text", "Hello. And goodbye.")]]}
     assert ear.facts.usage["root"].output_tokens == 4
-    assert ear.facts.ends == [(Outcome.COMPLETED, StopReason.END_TURN, None, None)]
+    assert ear.facts.ends == [(m.Outcome.COMPLETED, m.StopReason.END_TURN, None, None)]
 
 
 async def test_a_chat_that_goes_on_is_followed_further() -> None:
@@ -321,7 +321,7 @@ async def test_a_chat_that_goes_on_is_followed_further() -> None:
         ]
         ear = await talk(server, await server.open(NewRemoteSession()), "hello")
     assert ear.facts.messages == {"root": [[("text", "Hello. And")]]}
-    assert ear.facts.ends == [(Outcome.INTERRUPTED, StopReason.INTERRUPTED, None, None)]
+    assert ear.facts.ends == [(m.Outcome.INTERRUPTED, m.StopReason.INTERRUPTED, None, None)]
 
 
 async def test_an_answer_whose_effect_was_missed_is_fetched_with_the_turn_that_asked() -> None:
@@ -371,7 +371,7 @@ async def test_a_chat_of_which_nothing_was_heard_is_told_from_its_start() -> Non
 
     async with scripted_server(taken, again) as served, remote(served.address, KEY) as server:
         ear = await talk(server, await server.open(NewRemoteSession()), "hello")
-    assert [end[0] for end in ear.facts.ends] == [Outcome.COMPLETED]
+    assert [end[0] for end in ear.facts.ends] == [m.Outcome.COMPLETED]
 
 
 async def test_a_chat_that_is_not_told_again_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ import socketio
 from aiohttp import web
 from yarl import URL
 
+import gateway.model as m
 from adapters.blade.client import transports
 from adapters.blade.client.remote import stop_chat
 from adapters.blade.client.socketio import Acknowledgement, connect
@@ -33,7 +34,6 @@ from gateway.errors import (
     ServerUnreachable,
     TimedOut,
 )
-from gateway.model import Outcome, Settings, StopReason
 from gateway.ports.remote import NewRemoteSession, ParsedFrame
 from tests.adapters.blade.client.test_remote import ASKING, MESSAGES, WEATHER, compare, directive
 from tests.support.connection_faults import free_port
@@ -66,7 +66,7 @@ async def test_a_server_behind_a_proxy_without_upgrades_is_heard_as_it_is(tmp_pa
         proxy = Proxy(served.address, status)
         async with proxy.address() as address, remote(address) as server:
             for name in ("", "think", "tool", "burst", *ASKING):
-                view = await served.gateway.sessions.create("", "demo", settings=Settings(client_tools=(WEATHER,)))
+                view = await served.gateway.sessions.create("", "demo", settings=m.Settings(client_tools=(WEATHER,)))
                 with directive(name):
                     ear = await talk(server, view.session_id, MESSAGES[name], kind)
                     await compare(served, view.session_id, ear)
@@ -92,7 +92,7 @@ async def test_a_chat_there_can_be_stopped(tmp_path: Path) -> None:
         await until(lambda: served.gateway.sessions.running)
         await server.interrupt(view.session_id)
         [(outcome, stop_reason, _, _)] = (await talking).facts.ends
-        assert (outcome, stop_reason) == (Outcome.INTERRUPTED, StopReason.INTERRUPTED)
+        assert (outcome, stop_reason) == (m.Outcome.INTERRUPTED, m.StopReason.INTERRUPTED)
 
 
 async def test_a_socketio_server_that_offers_nothing_but_polling_is_heard() -> None:
@@ -125,7 +125,7 @@ async def test_a_socketio_server_that_offers_nothing_but_polling_is_heard() -> N
         for _ in range(2):
             ear = await talk(server, SESSION, "hello")
             assert ear.facts.messages == {"root": [[("text", "Grüße.")]]}
-            assert ear.facts.ends == [(Outcome.COMPLETED, StopReason.END_TURN, None, None)]
+            assert ear.facts.ends == [(m.Outcome.COMPLETED, m.StopReason.END_TURN, None, None)]
     assert let_in == [{"token": KEY}] * 2
     await sio.shutdown()
     await runner.cleanup()

@@ -4,18 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.model import (
-    AnnotationTopic,
-    BlockDelta,
-    CompactionTrigger,
-    MessageEnded,
-    MessageStarted,
-    Outcome,
-    Role,
-    ScopeOpened,
-    StopReason,
-    Usage,
-)
+import gateway.model as m
 from gateway.ports import ScopedEvent
 from tests.support.dialects.blade.facts import CheckedDecoder
 
@@ -47,7 +36,7 @@ def parts(ear: CheckedDecoder) -> list[Any]:
 
 
 def deltas(ear: CheckedDecoder) -> list[str]:
-    return [said.delta for said in ear.said if isinstance(said, BlockDelta)]
+    return [said.delta for said in ear.said if isinstance(said, m.BlockDelta)]
 
 
 # -- words ------------------------------------------------------------------------------------------------------------
@@ -145,11 +134,13 @@ def test_a_message_has_its_model_usage_time_and_memories() -> None:
     words(ear, "hi", "hi")
     refs = [{"id": 7, "content_preview": "likes tea", "skill_name": None}]
     ended(ear, usage={"input_tokens": 5, "output_tokens": 6}, duration_ms=77, memory_refs=refs)
-    [begun] = [said for said in ear.said if isinstance(said, MessageStarted)]
-    [over] = [said for said in ear.said if isinstance(said, MessageEnded)]
-    assert (begun.model, begun.context_window, begun.role) == ("m-1", 1000, Role.ASSISTANT)
-    assert (over.usage, over.duration_ms) == (Usage(input_tokens=5, output_tokens=6), 77)
-    assert [said.content for said in ear.said if getattr(said, "topic", None) is AnnotationTopic.MEMORY_REFS] == [refs]
+    [begun] = [said for said in ear.said if isinstance(said, m.MessageStarted)]
+    [over] = [said for said in ear.said if isinstance(said, m.MessageEnded)]
+    assert (begun.model, begun.context_window, begun.role) == ("m-1", 1000, m.Role.ASSISTANT)
+    assert (over.usage, over.duration_ms) == (m.Usage(input_tokens=5, output_tokens=6), 77)
+    assert [said.content for said in ear.said if getattr(said, "topic", None) is m.AnnotationTopic.MEMORY_REFS] == [
+        refs
+    ]
 
 
 def test_what_people_say_is_not_the_agents() -> None:
@@ -167,16 +158,21 @@ def test_a_summary_is_told_once() -> None:
             "summary_preview": "A", "archived_count": 4, "tokens_before": 90, "tokens_after": 10, "trigger": "manual"}
     for name in ("chat:start", "turn:start", "turn:end", "turn:end"):
         ear.hear(name, turn)
-    assert ear.facts.compactions == [("All.", "A", 4, 90, 10, CompactionTrigger.MANUAL)]
+    assert ear.facts.compactions == [("All.", "A", 4, 90, 10, m.CompactionTrigger.MANUAL)]
 
 
-@pytest.mark.parametrize(("status", "outcome", "stop"), [
-    ("completed", Outcome.COMPLETED, StopReason.END_TURN), ("failed", Outcome.FAILED, StopReason.ERROR),
-    ("interrupted", Outcome.INTERRUPTED, StopReason.INTERRUPTED), ("novel", Outcome.COMPLETED, StopReason.END_TURN),
-])
-def test_how_a_turn_came_out(status: str, outcome: Outcome, stop: StopReason) -> None:
+@pytest.mark.parametrize(
+    ("status", "outcome", "stop"),
+    [
+        ("completed", m.Outcome.COMPLETED, m.StopReason.END_TURN),
+        ("failed", m.Outcome.FAILED, m.StopReason.ERROR),
+        ("interrupted", m.Outcome.INTERRUPTED, m.StopReason.INTERRUPTED),
+        ("novel", m.Outcome.COMPLETED, m.StopReason.END_TURN),
+    ],
+)
+def test_how_a_turn_came_out(status: str, outcome: m.Outcome, stop: m.StopReason) -> None:
     ear = ended(starting(), status=status)
-    [over] = [said for said in ear.said if isinstance(said, MessageEnded)]
+    [over] = [said for said in ear.said if isinstance(said, m.MessageEnded)]
     assert (over.outcome, over.stop_reason) == (outcome, stop)
 
 
@@ -191,7 +187,7 @@ def test_sub_agents_go_by_their_loops_and_end_with_the_call_that_brought_them_ab
     ear.hear("turn:start", {"turn_id": "t3", "parent_fork_tool_call_id": "tc_2", "role": "assistant"})
     patch(ear, "add_content", "t3", type="text", text_delta="deep", content="deep")
     patch(ear, "tool_result", tool_call_id="tc_1", result="seen", status="done")
-    opened = [said for said in ear.said if isinstance(said, ScopedEvent) and isinstance(said.event, ScopeOpened)]
+    opened = [said for said in ear.said if isinstance(said, ScopedEvent) and isinstance(said.event, m.ScopeOpened)]
     assert [(said.scope_id, said.event.parent, said.event.call_id, said.event.title) for said in opened] == [  # type: ignore[union-attr]
         ("agent:1", "root", "tc_1", "Look"), ("fork:tc_2", "agent:1", "tc_2", None)]
     assert list(ear.grammar.scopes) == ["root"], "both are done"
@@ -271,7 +267,7 @@ def test_a_sub_agent_whose_turn_goes_on_after_its_end_is_opened_again() -> None:
     patch(ear, "tool_result", tool_call_id="tc_1", result="", status="done")
     patch(ear, "add_tool_call", "t2", id="tc_3", tool_name="clock", arguments="{}", status="running")
     opened = [
-        each.scope_id for each in ear.said if isinstance(each, ScopedEvent) and isinstance(each.event, ScopeOpened)
+        each.scope_id for each in ear.said if isinstance(each, ScopedEvent) and isinstance(each.event, m.ScopeOpened)
     ]
     assert opened == ["agent:1", "agent:1"]
     ended(ear)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import gateway.model as m
 from adapters.blade.client import turn_stream
-from gateway.model import InputAccepted, SendMessage
 from gateway.ports.remote import NewRemoteSession
 from tests.adapters.blade.client.test_remote import compare
 from tests.support.dialects.blade.client import blade
@@ -34,7 +34,7 @@ async def cut_talk(served: Served, message: str, cuts: Iterable[int]) -> tuple[i
         await compare(served, session_id, ear)
         records = await served.gateway.sessions.records("", session_id)
         sent = [record for record in records
-                if isinstance(record.event, InputAccepted) and isinstance(record.event.command, SendMessage)]
+                if isinstance(record.event, m.InputAccepted) and isinstance(record.event.command, m.SendMessage)]
         assert len(sent) == 1, "what was taken is not sent again"
         return line.sockets, line.told
 

@@ -8,23 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gateway.model as m
 from adapters.blade.server.projector import sequence_in_frame
 from adapters.blade.server.turn_projection import Cue
 from adapters.blade.server.turn_state import PAUSE, PAUSE_SHARE, SEND_SHARE
 from gateway.http import split_frame
-from gateway.model import (
-    BlockDelta,
-    BlockEnded,
-    BlockKind,
-    BlockStarted,
-    MessageEnded,
-    MessageStarted,
-    Outcome,
-    Record,
-    StopReason,
-    TurnEnded,
-    TurnStarted,
-)
 from gateway.ports import Projector
 from tests.support.dialect_tables import dialect, table
 from tests.support.dialects.blade.messages import listed_messages
@@ -37,7 +25,7 @@ def fresh(options: str = "") -> Projector:
     return dialect("blade").projector(table("blade"), options)
 
 
-def live(records: list[Record], options: str = "", *, timers: bool = True) -> list[bytes]:
+def live(records: list[m.Record], options: str = "", *, timers: bool = True) -> list[bytes]:
     """What a client gets while it happens, with timers going off between the records as they do in a server."""
     outbound, frames = fresh(options), list[bytes]()
     for at, record in enumerate(records):
@@ -49,26 +37,26 @@ def live(records: list[Record], options: str = "", *, timers: bool = True) -> li
 
 
 @given(sessions())
-def test_a_strict_client_can_follow(records: list[Record]) -> None:
+def test_a_strict_client_can_follow(records: list[m.Record]) -> None:
     page = Page().read(live(records))
     assert not page.chatting
     assert list(page.turns) == sorted(page.ends, key=lambda turn_id: page.ends[turn_id]["sequence"])
 
 
 @given(sessions())
-def test_without_snapshots_the_patches_say_as_much(records: list[Record]) -> None:
+def test_without_snapshots_the_patches_say_as_much(records: list[m.Record]) -> None:
     with_, without = Page().read(live(records)), Page(snapshots=False).read(live(records, "bare"))
     assert without.turns == with_.turns
 
 
 @given(sessions())
-def test_words_add_up(records: list[Record]) -> None:
+def test_words_add_up(records: list[m.Record]) -> None:
     page = Page().read(live(records))
-    for kind in (BlockKind.TEXT, BlockKind.THINKING):
+    for kind in (m.BlockKind.TEXT, m.BlockKind.THINKING):
         whole: dict[str, str] = {}
         for record in records:
             event = record.event
-            if isinstance(event, BlockEnded) and (event.kind is kind or (kind is BlockKind.TEXT and event.image)):
+            if isinstance(event, m.BlockEnded) and (event.kind is kind or (kind is m.BlockKind.TEXT and event.image)):
                 said = f"![image]({event.image.url})" if event.image else event.text or ""
                 whole[event.message_id] = whole.get(event.message_id, "") + said
         told = {key.partition("/")[0]: words for key, words in page.deltas.items() if key.endswith(f"/{kind}")}
@@ -76,12 +64,12 @@ def test_words_add_up(records: list[Record]) -> None:
 
 
 @given(sessions())
-def test_replay_equals_live_with_its_timers(records: list[Record]) -> None:
+def test_replay_equals_live_with_its_timers(records: list[m.Record]) -> None:
     assert live(records, timers=False) == live(records)
 
 
 @given(sessions())
-def test_what_can_be_fetched_is_what_was_told(records: list[Record]) -> None:
+def test_what_can_be_fetched_is_what_was_told(records: list[m.Record]) -> None:
     page = Page().read(live(records))
     listed = listed_messages(records)
     shown = [{key: value for key, value in turn.items() if key in page.turns[turn["turn_id"]]} for turn in listed]
@@ -90,7 +78,7 @@ def test_what_can_be_fetched_is_what_was_told(records: list[Record]) -> None:
 
 
 @given(sessions(), st.data())
-def test_who_comes_back_misses_nothing(records: list[Record], data: st.DataObject) -> None:
+def test_who_comes_back_misses_nothing(records: list[m.Record], data: st.DataObject) -> None:
     """A client that reconnects reads the log from where it was, and drops what it has had."""
     frames = live(records)
     had = data.draw(st.integers(0, len(frames)))
@@ -100,7 +88,7 @@ def test_who_comes_back_misses_nothing(records: list[Record], data: st.DataObjec
 
 
 @given(sessions(), st.data())
-def test_what_is_skipped_leaves_the_same_state(records: list[Record], data: st.DataObject) -> None:
+def test_what_is_skipped_leaves_the_same_state(records: list[m.Record], data: st.DataObject) -> None:
     had = data.draw(st.integers(0, len(records)))
     whole, late = fresh(), fresh()
     for record in records[:had]:
@@ -110,7 +98,7 @@ def test_what_is_skipped_leaves_the_same_state(records: list[Record], data: st.D
 
 
 @given(sessions())
-def test_raw_wraps_the_same_events(records: list[Record]) -> None:
+def test_raw_wraps_the_same_events(records: list[m.Record]) -> None:
     plain, raw = live(records), live(records, "raw")
     assert raw[::2] == plain
     for frame, wrapped in zip(raw[::2], raw[1::2], strict=True):
@@ -120,15 +108,18 @@ def test_raw_wraps_the_same_events(records: list[Record]) -> None:
         assert (event["type"], event["payload"]) == (split_frame(frame)[0], orjson.loads(split_frame(frame)[1]))
 
 
-def reply(deltas: list[str], gap: float | list[float]) -> list[Record]:
+def reply(deltas: list[str], gap: float | list[float]) -> list[m.Record]:
     """A turn of one message with these deltas, so many seconds apart."""
-    events: list[Any] = [TurnStarted(command_id="c"), MessageStarted(message_id="msg_1"),
-                         BlockStarted(block_id="b", message_id="msg_1", kind=BlockKind.TEXT)]
-    events += [BlockDelta(block_id="b", message_id="msg_1", kind=BlockKind.TEXT, delta=delta) for delta in deltas]
-    events += [BlockEnded(block_id="b", message_id="msg_1", kind=BlockKind.TEXT, text="".join(deltas)),
-               MessageEnded(message_id="msg_1"), TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN)]
+    events: list[Any] = [m.TurnStarted(command_id="c"), m.MessageStarted(message_id="msg_1"),
+                         m.BlockStarted(block_id="b", message_id="msg_1", kind=m.BlockKind.TEXT)]
+    events += [m.BlockDelta(block_id="b", message_id="msg_1", kind=m.BlockKind.TEXT, delta=delta) for delta in deltas]
+    events += [
+        m.BlockEnded(block_id="b", message_id="msg_1", kind=m.BlockKind.TEXT, text="".join(deltas)),
+        m.MessageEnded(message_id="msg_1"),
+        m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN),
+    ]
     gaps = [0.0] * 3 + gap + [0.0] * 3 if isinstance(gap, list) else [gap] * len(events)
-    return [Record(seq=n, at=1e9 + at, session_id="sess_1", turn_id="turn_1", event=event)
+    return [m.Record(seq=n, at=1e9 + at, session_id="sess_1", turn_id="turn_1", event=event)
             for n, (event, at) in enumerate(zip(events, accumulate(gaps), strict=True), 1)]
 
 

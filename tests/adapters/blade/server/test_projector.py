@@ -5,62 +5,8 @@ from typing import Any
 import orjson
 import pytest
 
+import gateway.model as m
 from adapters.blade.server.projector import make_projector, sequence_in_frame
-from gateway.model import (
-    PRIVATE,
-    AnnotationTopic,
-    AnswerQuestion,
-    BlockDelta,
-    BlockEnded,
-    BlockKind,
-    BlockStarted,
-    Choice,
-    ClientToolAsk,
-    Compact,
-    ContinuationAsk,
-    ContinueTurn,
-    CustomEvent,
-    DataPart,
-    DecidePermission,
-    Fault,
-    FaultCode,
-    FaultRaised,
-    ImagePart,
-    InputAccepted,
-    InputRequested,
-    InputResolved,
-    Interrupt,
-    MessageAnnotated,
-    MessageEnded,
-    MessageStarted,
-    NoticePosted,
-    Outcome,
-    PermissionAsk,
-    Question,
-    QuestionAsk,
-    Resolution,
-    ReturnResult,
-    RollBack,
-    RollbackAsk,
-    ScopeOpened,
-    ScopeStatus,
-    ScopeStatusChanged,
-    SendMessage,
-    SessionCompacted,
-    SessionUpdated,
-    Settings,
-    StopReason,
-    TextPart,
-    ToolCall,
-    ToolReturned,
-    ToolStatus,
-    ToolStatusChanged,
-    TurnEnded,
-    TurnResumed,
-    TurnStarted,
-    TurnSuspended,
-    Withdraw,
-)
 from tests.support.dialect_tables import table
 from tests.support.playbook import KID, Playbook, silence
 
@@ -93,33 +39,36 @@ def play(options: str = "") -> Playbook:
     return Playbook(make_projector(table("blade"), options), "json", "sess_1")
 
 
-def say(message: str = "Hi", **more: Any) -> InputAccepted:
-    return InputAccepted(command_id="cmd_1", command=SendMessage(content=message, **more))
+def say(message: str = "Hi", **more: Any) -> m.InputAccepted:
+    return m.InputAccepted(command_id="cmd_1", command=m.SendMessage(content=message, **more))
 
 
-START, MESSAGE = TurnStarted(command_id="cmd_1"), MessageStarted(message_id="msg_1", model="m-1", context_window=1000)
-SPOKEN = MessageEnded(message_id="msg_1")
-OVER = TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN, duration_ms=7)
-CALL = ToolCall(call_id="call_a", name="Bash", display_name="Shell", input={"command": "ls"})
-QUESTIONS = (
-    Question(question="Which?", header="Pick", options=(Choice(label="this"), Choice(label="that"))),
-    Question(question="Which ones?", options=(Choice(label="a"), Choice(label="b")), multi_select=True),
+START, MESSAGE = (
+    m.TurnStarted(command_id="cmd_1"),
+    m.MessageStarted(message_id="msg_1", model="m-1", context_window=1000),
 )
-ASKING = ToolCall(call_id="call_q", name="AskUserQuestion", input={"questions": [{"question": "Which?"}]})
-QUESTION = QuestionAsk(questions=QUESTIONS, call=ASKING)
-BROKEN = Fault(code=FaultCode.BACKEND, message="It broke.")
+SPOKEN = m.MessageEnded(message_id="msg_1")
+OVER = m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN, duration_ms=7)
+CALL = m.ToolCall(call_id="call_a", name="Bash", display_name="Shell", input={"command": "ls"})
+QUESTIONS = (
+    m.Question(question="Which?", header="Pick", options=(m.Choice(label="this"), m.Choice(label="that"))),
+    m.Question(question="Which ones?", options=(m.Choice(label="a"), m.Choice(label="b")), multi_select=True),
+)
+ASKING = m.ToolCall(call_id="call_q", name="AskUserQuestion", input={"questions": [{"question": "Which?"}]})
+QUESTION = m.QuestionAsk(questions=QUESTIONS, call=ASKING)
+BROKEN = m.Fault(code=m.FaultCode.BACKEND, message="It broke.")
 
 
-def started(kind: BlockKind = BlockKind.TEXT, call: ToolCall | None = None) -> BlockStarted:
-    return BlockStarted(block_id="b", message_id="msg_1", kind=kind, call=call)
+def started(kind: m.BlockKind = m.BlockKind.TEXT, call: m.ToolCall | None = None) -> m.BlockStarted:
+    return m.BlockStarted(block_id="b", message_id="msg_1", kind=kind, call=call)
 
 
-def delta(text: str, kind: BlockKind = BlockKind.TEXT) -> BlockDelta:
-    return BlockDelta(block_id="b", message_id="msg_1", kind=kind, delta=text)
+def delta(text: str, kind: m.BlockKind = m.BlockKind.TEXT) -> m.BlockDelta:
+    return m.BlockDelta(block_id="b", message_id="msg_1", kind=kind, delta=text)
 
 
-def ended(kind: BlockKind = BlockKind.TEXT, **whole: Any) -> BlockEnded:
-    return BlockEnded(block_id="b", message_id="msg_1", kind=kind, **whole)
+def ended(kind: m.BlockKind = m.BlockKind.TEXT, **whole: Any) -> m.BlockEnded:
+    return m.BlockEnded(block_id="b", message_id="msg_1", kind=kind, **whole)
 
 
 def begun(options: str = "", **more: Any) -> Playbook:
@@ -133,21 +82,21 @@ def begun(options: str = "", **more: Any) -> Playbook:
         >> MESSAGE << event("turn:start", role="assistant", status="streaming", sequence=1))
 
 
-def called(call: ToolCall, options: str = "", status: str = "pending", **more: Any) -> Playbook:
+def called(call: m.ToolCall, options: str = "", status: str = "pending", **more: Any) -> Playbook:
     """… and has called a tool and waits for it."""
     return (begun(options, **more)
-        >> started(BlockKind.TOOL_USE, call) << silence
-        >> ended(BlockKind.TOOL_USE, call=call)
+        >> started(m.BlockKind.TOOL_USE, call) << silence
+        >> ended(m.BlockKind.TOOL_USE, call=call)
         << patch("add_tool_call", id=f"tc_{call.call_id[5:]}", tool_name=call.name, status=status)
         >> SPOKEN << silence)
 
 
-def asked(ask: Any, call_id: str | None = None) -> InputRequested:
-    return InputRequested(request_id="ask_r", ask=ask, call_id=call_id)
+def asked(ask: Any, call_id: str | None = None) -> m.InputRequested:
+    return m.InputRequested(request_id="ask_r", ask=ask, call_id=call_id)
 
 
-def answer(command: Any) -> InputAccepted:
-    return InputAccepted(command_id="cmd_2", command=command)
+def answer(command: Any) -> m.InputAccepted:
+    return m.InputAccepted(command_id="cmd_2", command=command)
 
 
 # -- words ------------------------------------------------------------------------------------------------------------
@@ -170,9 +119,9 @@ def test_a_chat_without_tools() -> None:
 
 def test_thinking_is_a_block_of_its_own_kind() -> None:
     (begun()
-        >> started(BlockKind.THINKING) << silence
-        >> delta("hm", BlockKind.THINKING) << patch("add_content", type="thinking", text_delta="hm", block_index=0)
-        >> ended(BlockKind.THINKING, text="hm") << silence
+        >> started(m.BlockKind.THINKING) << silence
+        >> delta("hm", m.BlockKind.THINKING) << patch("add_content", type="thinking", text_delta="hm", block_index=0)
+        >> ended(m.BlockKind.THINKING, text="hm") << silence
         >> started() << silence
         >> delta("so") << patch("add_content", type="text", content="so", text_delta="so", block_index=1))
 
@@ -190,22 +139,22 @@ def test_snapshots_can_be_left_out() -> None:
 
 def test_pictures_are_words_and_cards_are_blocks() -> None:
     (begun()
-        >> started(BlockKind.IMAGE) << silence
-        >> ended(BlockKind.IMAGE, image=ImagePart(url="https://x/y.png"))
+        >> started(m.BlockKind.IMAGE) << silence
+        >> ended(m.BlockKind.IMAGE, image=m.ImagePart(url="https://x/y.png"))
         << patch("add_content", type="text", text_delta="![image](https://x/y.png)")
-        >> started(BlockKind.DATA) << silence
-        >> ended(BlockKind.DATA, data=DataPart(type="planning_enter")) << patch(
+        >> started(m.BlockKind.DATA) << silence
+        >> ended(m.BlockKind.DATA, data=m.DataPart(type="planning_enter")) << patch(
             "add_content", type="planning_enter", content=None)
-        >> started(BlockKind.DATA) << silence
-        >> ended(BlockKind.DATA, data=DataPart(type="nobody_knows", content={"x": 1})) << patch(
+        >> started(m.BlockKind.DATA) << silence
+        >> ended(m.BlockKind.DATA, data=m.DataPart(type="nobody_knows", content={"x": 1})) << patch(
             "add_content", type="system_notification", content="nobody_knows"))
 
 
 def test_memories_stand_beside_the_turn() -> None:
     refs = [{"id": 5, "content": "Likes tea."}, {"id": "mem_x", "title": "A title", "skill_name": "s"}, "nonsense"]
     (begun()
-        >> MessageAnnotated(message_id="msg_1", topic=AnnotationTopic.MEMORY_REFS, content=refs) << silence
-        >> MessageAnnotated(message_id="msg_1", topic=AnnotationTopic.INTENT, content="x") << silence
+        >> m.MessageAnnotated(message_id="msg_1", topic=m.AnnotationTopic.MEMORY_REFS, content=refs) << silence
+        >> m.MessageAnnotated(message_id="msg_1", topic=m.AnnotationTopic.INTENT, content="x") << silence
         >> SPOKEN << event("turn:end", memory_refs=[
             {"id": 5, "content_preview": "Likes tea.", "skill_name": None},
             Like(content_preview="A title", skill_name="s")]))
@@ -215,12 +164,12 @@ def test_memories_stand_beside_the_turn() -> None:
 
 def test_a_result_comes_before_the_end_of_its_turn() -> None:
     (called(CALL)
-        >> ToolStatusChanged(call_id="call_a", status=ToolStatus.RUNNING) << silence
-        >> ToolReturned(call_id="call_a", content="total 48", duration_ms=120)
+        >> m.ToolStatusChanged(call_id="call_a", status=m.ToolStatus.RUNNING) << silence
+        >> m.ToolReturned(call_id="call_a", content="total 48", duration_ms=120)
         << patch("tool_result", tool_call_id="tc_a", result="total 48", status="done", duration_ms=120)
         << event("turn:end", status="completed", tool_calls=[Like(id="tc_a", tool_name="Bash", display_name="Shell",
                  arguments='{"command":"ls"}', status="done", result="total 48", pending_question_ref=None)])
-        >> MessageStarted(message_id="msg_2") << event("turn:start", sequence=2))
+        >> m.MessageStarted(message_id="msg_2") << event("turn:start", sequence=2))
 
 
 def test_a_call_and_its_result_have_their_places_among_the_words() -> None:
@@ -228,13 +177,13 @@ def test_a_call_and_its_result_have_their_places_among_the_words() -> None:
     (begun()
         >> started() << silence >> delta("Before.") << patch("add_content", block_index=0)
         >> ended(text="Before.") << silence
-        >> started(BlockKind.TOOL_USE, CALL) << silence >> ended(BlockKind.TOOL_USE, call=CALL)
+        >> started(m.BlockKind.TOOL_USE, CALL) << silence >> ended(m.BlockKind.TOOL_USE, call=CALL)
         << patch("add_tool_call", id="tc_a", turn=Like(blocks=[Like(type="text"), {
             "type": "tool_use", "content": {"id": "tc_a", "name": "Bash", "input": {"command": "ls"}},
             "tool_call_id": "tc_a", "tool_name": "Bash", "display_name": "Shell"}]))
         >> started() << silence >> delta("Between.") << silence
         >> ended(text="Between.") << patch("add_content", block_index=2, content="Between.")
-        >> ToolReturned(call_id="call_a", content="total 48")
+        >> m.ToolReturned(call_id="call_a", content="total 48")
         << patch("tool_result", tool_call_id="tc_a", turn=Like(blocks=[
             Like(type="text"), Like(type="tool_use"), Like(type="text"),
             Like(type="tool_result", content="total 48", tool_call_id="tc_a", tool_name="Bash")]))
@@ -244,7 +193,7 @@ def test_a_call_and_its_result_have_their_places_among_the_words() -> None:
 
 def test_a_failed_tool_does_not_fail_the_turn() -> None:
     (called(CALL)
-        >> ToolReturned(call_id="call_a", content=(TextPart(text="no"),), is_error=True)
+        >> m.ToolReturned(call_id="call_a", content=(m.TextPart(text="no"),), is_error=True)
         << patch("tool_result", result=[{"type": "text", "text": "no"}], status="error")
         << event("turn:end", status="completed"))
 
@@ -253,7 +202,7 @@ def test_what_a_result_hands_to_the_page_is_a_block_of_its_own() -> None:
     meta = {"bridge": {"action": "map.highlight", "payload": {"x": 1}},
             "ui": {"resourceUri": "https://x", "target": "inline"}}
     (called(CALL)
-        >> ToolReturned(call_id="call_a", content='{"ok": true}', meta=meta)
+        >> m.ToolReturned(call_id="call_a", content='{"ok": true}', meta=meta)
         << patch("tool_result", result={"ok": True, "_meta": meta})
         << patch("add_content", type="tool_bridge", content=meta["bridge"], tool_call_id="tc_a", tool_name="Bash")
         << patch("add_content", type="tool_ui", content=meta["ui"], tool_call_id="tc_a", display_name="Shell")
@@ -265,24 +214,24 @@ def test_what_a_result_hands_to_the_page_is_a_block_of_its_own() -> None:
 
 def test_a_question_pauses_the_turn_and_an_answer_goes_on() -> None:
     (called(ASKING, status="awaiting_answer")
-        >> ToolStatusChanged(call_id="call_q", status=ToolStatus.AWAITING_INPUT) << silence
+        >> m.ToolStatusChanged(call_id="call_q", status=m.ToolStatus.AWAITING_INPUT) << silence
         >> asked(QUESTION, "call_q") << silence
-        >> TurnSuspended(pending=("ask_r",))
+        >> m.TurnSuspended(pending=("ask_r",))
         << event("turn:end", status="paused", tool_calls=[Like(id="tc_q", status="awaiting_answer")])
         << event("chat:end", status="completed", finish_reason="completed", result=None,
                  pause_tool="builtin:AskUserQuestion",
                  pause_tool_data=Like(tool_call_id="tc_q", arguments=Like(source_loop=None)))
-        >> answer(AnswerQuestion(request_id="ask_r", selections={"0": (1,), "1": (0, 1)}, message="that one"))
+        >> answer(m.AnswerQuestion(request_id="ask_r", selections={"0": (1,), "1": (0, 1)}, message="that one"))
         << silence
-        >> InputResolved(request_id="ask_r", resolution=Resolution.ANSWERED, call_id="call_q") << silence
-        >> TurnResumed(settled=("ask_r",))
+        >> m.InputResolved(request_id="ask_r", resolution=m.Resolution.ANSWERED, call_id="call_q") << silence
+        >> m.TurnResumed(settled=("ask_r",))
         << event("chat:start", session_id="sess_1")
         << event("turn:start", role="user", blocks=[
             Like(type="ask_user_answer", content={
                 "tool_call_id": "tc_q", "selections": {"0": [1], "1": [0, 1]}, "custom": {}}),
             Like(type="text", content="that one")])
         << event("turn:end", role="user")
-        >> ToolReturned(call_id="call_q", content="that; a, b")
+        >> m.ToolReturned(call_id="call_q", content="that; a, b")
         << patch("tool_result", tool_call_id="tc_q", result="that; a, b", status="done")
         << patch("set_status", status="completed")
         << event("turn:end", turn_id="turn_1", status="completed", tool_calls=[Like(id="tc_q", status="done")])
@@ -290,21 +239,38 @@ def test_a_question_pauses_the_turn_and_an_answer_goes_on() -> None:
 
 
 def test_arguments_are_json_in_a_string() -> None:
-    talk = begun() >> started(BlockKind.TOOL_USE, ASKING) << silence >> ended(BlockKind.TOOL_USE, call=ASKING)
+    talk = begun() >> started(m.BlockKind.TOOL_USE, ASKING) << silence >> ended(m.BlockKind.TOOL_USE, call=ASKING)
     [said] = talk._said
     given = orjson.loads(said["data"]["data"]["arguments"])
     assert given == {"questions": [{"question": "Which?"}], "source_loop": None}
 
 
-ROLLBACK = RollbackAsk(task_id="t", options=({"id": "step"}, {"id": "all"}), error="It broke.", reason="Why not.")
+ROLLBACK = m.RollbackAsk(task_id="t", options=({"id": "step"}, {"id": "all"}), error="It broke.", reason="Why not.")
 FALLBACKS = [
-    (PermissionAsk(call=CALL), "call_a", ["Allow", "Deny"], DecidePermission(request_id="ask_r", granted=True), [0]),
-    (PermissionAsk(call=CALL), "call_a", ["Allow", "Deny"], DecidePermission(request_id="ask_r", granted=False), [1]),
-    (ClientToolAsk(call=CALL), "call_a", [], ReturnResult(request_id="ask_r", content="sunny"), None),
-    (ContinuationAsk(turn=3, message="On?"), None, ["Continue", "Stop"], ContinueTurn(request_id="ask_r"), [0]),
-    (ROLLBACK, None, ["step", "all"], RollBack(request_id="ask_r", option="all"), [1]),
-    (QuestionAsk(questions=QUESTIONS[:1]), None, ["this", "that"],
-     AnswerQuestion(request_id="ask_r", selections={"0": (1,)}), [1]),
+    (
+        m.PermissionAsk(call=CALL),
+        "call_a",
+        ["Allow", "Deny"],
+        m.DecidePermission(request_id="ask_r", granted=True),
+        [0],
+    ),
+    (
+        m.PermissionAsk(call=CALL),
+        "call_a",
+        ["Allow", "Deny"],
+        m.DecidePermission(request_id="ask_r", granted=False),
+        [1],
+    ),
+    (m.ClientToolAsk(call=CALL), "call_a", [], m.ReturnResult(request_id="ask_r", content="sunny"), None),
+    (m.ContinuationAsk(turn=3, message="On?"), None, ["Continue", "Stop"], m.ContinueTurn(request_id="ask_r"), [0]),
+    (ROLLBACK, None, ["step", "all"], m.RollBack(request_id="ask_r", option="all"), [1]),
+    (
+        m.QuestionAsk(questions=QUESTIONS[:1]),
+        None,
+        ["this", "that"],
+        m.AnswerQuestion(request_id="ask_r", selections={"0": (1,)}),
+        [1],
+    ),
 ]
 
 
@@ -322,12 +288,12 @@ def test_whatever_is_asked_can_be_answered_as_a_question(
     [question] = orjson.loads(said["data"]["data"]["arguments"])["questions"]
     assert [option["label"] for option in question["options"]] == labels
     (talk << patch("add_tool_call", turn_id, id="tc_r", tool_name="AskUserQuestion", status="awaiting_answer")
-        >> TurnSuspended(pending=("ask_r",))
+        >> m.TurnSuspended(pending=("ask_r",))
         << event("turn:end", status="paused", turn_id=turn_id)
         << event("chat:end", status="completed", pause_tool_data=Like(tool_call_id="tc_r"))
         >> answer(command) << silence
-        >> InputResolved(request_id="ask_r", resolution=Resolution.ANSWERED) << silence
-        >> TurnResumed(settled=("ask_r",))
+        >> m.InputResolved(request_id="ask_r", resolution=m.Resolution.ANSWERED) << silence
+        >> m.TurnResumed(settled=("ask_r",))
         << event("chat:start")
         << event("turn:start", role="user", blocks=[Like(type="ask_user_answer", content=Like(
             tool_call_id="tc_r", selections={"0": picks} if picks else {}))])
@@ -336,28 +302,28 @@ def test_whatever_is_asked_can_be_answered_as_a_question(
     if call_id is None:
         talk << patch("set_status", turn_id, status="completed")
     else:
-        (talk >> ToolReturned(call_id="call_a", content="done") << patch("tool_result", tool_call_id="tc_a")
+        (talk >> m.ToolReturned(call_id="call_a", content="done") << patch("tool_result", tool_call_id="tc_a")
             << patch("set_status", status="completed"))
     talk << event("turn:end", turn_id=turn_id, status="completed")
 
 
 def test_several_asks_are_answered_one_by_one() -> None:
-    other = InputRequested(request_id="ask_s", ask=ContinuationAsk(turn=1, message="On?"))
+    other = m.InputRequested(request_id="ask_s", ask=m.ContinuationAsk(turn=1, message="On?"))
     (begun() >> SPOKEN << event("turn:end")
-        >> asked(ContinuationAsk(turn=1, message="Go?")) << event("turn:start") << patch("add_tool_call", "turn_r")
+        >> asked(m.ContinuationAsk(turn=1, message="Go?")) << event("turn:start") << patch("add_tool_call", "turn_r")
         >> other << event("turn:start") << patch("add_tool_call", "turn_s")
-        >> TurnSuspended(pending=("ask_r", "ask_s"))
+        >> m.TurnSuspended(pending=("ask_r", "ask_s"))
         << event("turn:end", turn_id="turn_s") << event("turn:end", turn_id="turn_r")
         << event("chat:end", pause_tool_data=Like(tool_call_id="tc_r"))
-        >> answer(ContinueTurn(request_id="ask_r")) << silence
-        >> InputResolved(request_id="ask_r", resolution=Resolution.ANSWERED)
+        >> answer(m.ContinueTurn(request_id="ask_r")) << silence
+        >> m.InputResolved(request_id="ask_r", resolution=m.Resolution.ANSWERED)
         << event("chat:start") << event("turn:start", role="user") << event("turn:end", role="user")
         << patch("tool_result", "turn_r", status="done") << patch("set_status", "turn_r", status="completed")
         << event("turn:end", turn_id="turn_r", status="completed")
         << event("chat:end", status="completed", pause_tool_data=Like(tool_call_id="tc_s"))
-        >> answer(ContinueTurn(request_id="ask_s")) << silence
-        >> InputResolved(request_id="ask_s", resolution=Resolution.ANSWERED) << silence
-        >> TurnResumed(settled=("ask_r", "ask_s"))
+        >> answer(m.ContinueTurn(request_id="ask_s")) << silence
+        >> m.InputResolved(request_id="ask_s", resolution=m.Resolution.ANSWERED) << silence
+        >> m.TurnResumed(settled=("ask_r", "ask_s"))
         << event("chat:start") << event("turn:start", role="user") << event("turn:end")
         << patch("tool_result", "turn_s", status="done") << patch("set_status", "turn_s", status="completed")
         << event("turn:end", turn_id="turn_s", status="completed"))
@@ -365,13 +331,13 @@ def test_several_asks_are_answered_one_by_one() -> None:
 
 def test_a_turn_that_still_waits_ends_again_with_what_has_changed() -> None:
     """Two questions of one turn, answered one by one: those who look at ends only see the first answer, too."""
-    other = InputRequested(request_id="ask_s", call_id="call_a", ask=PermissionAsk(call=CALL))
+    other = m.InputRequested(request_id="ask_s", call_id="call_a", ask=m.PermissionAsk(call=CALL))
     (called(CALL)
-        >> asked(PermissionAsk(call=CALL), "call_a") << patch("add_tool_call", id="tc_r")
+        >> asked(m.PermissionAsk(call=CALL), "call_a") << patch("add_tool_call", id="tc_r")
         >> other << patch("add_tool_call", id="tc_s")
-        >> TurnSuspended(pending=("ask_r", "ask_s")) << event("turn:end", status="paused") << event("chat:end")
-        >> answer(DecidePermission(request_id="ask_r", granted=True)) << silence
-        >> InputResolved(request_id="ask_r", resolution=Resolution.GRANTED)
+        >> m.TurnSuspended(pending=("ask_r", "ask_s")) << event("turn:end", status="paused") << event("chat:end")
+        >> answer(m.DecidePermission(request_id="ask_r", granted=True)) << silence
+        >> m.InputResolved(request_id="ask_r", resolution=m.Resolution.GRANTED)
         << event("chat:start") << event("turn:start", role="user") << event("turn:end", role="user")
         << patch("tool_result", tool_call_id="tc_r", status="done")
         << event("turn:end", turn_id="turn_1", status="paused", tool_calls=[
@@ -382,97 +348,103 @@ def test_a_turn_that_still_waits_ends_again_with_what_has_changed() -> None:
 
 def test_a_question_nobody_answers_is_cancelled_and_the_turn_goes_on() -> None:
     (begun() >> SPOKEN << event("turn:end")
-        >> asked(ContinuationAsk(turn=1, message="Go?")) << event("turn:start") << patch("add_tool_call", "turn_r")
-        >> TurnSuspended(pending=("ask_r",)) << event("turn:end") << event("chat:end")
-        >> InputResolved(request_id="ask_r", resolution=Resolution.EXPIRED)
+        >> asked(m.ContinuationAsk(turn=1, message="Go?")) << event("turn:start") << patch("add_tool_call", "turn_r")
+        >> m.TurnSuspended(pending=("ask_r",)) << event("turn:end") << event("chat:end")
+        >> m.InputResolved(request_id="ask_r", resolution=m.Resolution.EXPIRED)
         << patch("set_tool_status", "turn_r", status="cancelled")
-        >> TurnResumed(settled=("ask_r",)) << event("chat:start") << patch("set_status", "turn_r", status="completed")
+        >> m.TurnResumed(settled=("ask_r",)) << event("chat:start") << patch("set_status", "turn_r", status="completed")
         << event("turn:end", turn_id="turn_r", status="completed", tool_calls=[Like(status="cancelled")])
-        >> answer(Withdraw(request_id="ask_x")) << silence)
+        >> answer(m.Withdraw(request_id="ask_x")) << silence)
 
 
 def test_a_new_message_cancels_what_was_asked_and_only_its_own_chat_ends() -> None:
     (called(ASKING, status="awaiting_answer")
         >> asked(QUESTION, "call_q") << silence
-        >> TurnSuspended(pending=("ask_r",)) << event("turn:end", status="paused") << event("chat:end")
-        >> InputAccepted(command_id="cmd_9", command=SendMessage(content="Never mind")) << silence
-        >> InputResolved(request_id="ask_r", resolution=Resolution.CANCELLED, call_id="call_q") << silence
-        >> ToolStatusChanged(call_id="call_q", status=ToolStatus.CANCELLED)
+        >> m.TurnSuspended(pending=("ask_r",)) << event("turn:end", status="paused") << event("chat:end")
+        >> m.InputAccepted(command_id="cmd_9", command=m.SendMessage(content="Never mind")) << silence
+        >> m.InputResolved(request_id="ask_r", resolution=m.Resolution.CANCELLED, call_id="call_q") << silence
+        >> m.ToolStatusChanged(call_id="call_q", status=m.ToolStatus.CANCELLED)
         << patch("set_tool_status", tool_call_id="tc_q", status="cancelled")
-        >> ToolReturned(call_id="call_q", content="interrupted", is_error=True) << silence
-        >> TurnEnded(outcome=Outcome.INTERRUPTED, stop_reason=StopReason.INTERRUPTED)
+        >> m.ToolReturned(call_id="call_q", content="interrupted", is_error=True) << silence
+        >> m.TurnEnded(outcome=m.Outcome.INTERRUPTED, stop_reason=m.StopReason.INTERRUPTED)
         << patch("set_status", status="interrupted") << event("turn:end", turn_id="turn_1", status="interrupted")
-        >> TurnStarted(command_id="cmd_9") << event("chat:start", chat_run_id="chat_1_9")
+        >> m.TurnStarted(command_id="cmd_9") << event("chat:start", chat_run_id="chat_1_9")
         << event("turn:start", role="user", sequence=2) << event("turn:end"))
 
 
 # -- sub-agents -------------------------------------------------------------------------------------------------------
 
-FORK = ToolCall(call_id="call_f", name="Agent", input={"description": "clean up"})
+FORK = m.ToolCall(call_id="call_f", name="Agent", input={"description": "clean up"})
 
 
 def test_a_sub_agent_speaks_between_its_call_and_the_result() -> None:
     (called(FORK)
-        >> (KID, ScopeOpened(parent="root", call_id="call_f", title="Helper")) << silence
-        >> (KID, MessageStarted(message_id="msg_k"))
+        >> (KID, m.ScopeOpened(parent="root", call_id="call_f", title="Helper")) << silence
+        >> (KID, m.MessageStarted(message_id="msg_k"))
         << event("turn:start", role="assistant", parent_fork_tool_call_id="tc_f", turn_id="turn_k")
-        >> (KID, MessageEnded(message_id="msg_k")) << event("turn:end", parent_fork_tool_call_id="tc_f")
-        >> ToolReturned(call_id="call_f", content="cleaned")
+        >> (KID, m.MessageEnded(message_id="msg_k")) << event("turn:end", parent_fork_tool_call_id="tc_f")
+        >> m.ToolReturned(call_id="call_f", content="cleaned")
         << patch("tool_result", tool_call_id="tc_f", status="done", result="cleaned")
         << event("turn:end", turn_id="turn_1", parent_fork_tool_call_id=None))
 
 
 @pytest.mark.parametrize(("stop_reason", "status", "result"), [
-    (StopReason.END_TURN, "done", "Found it."), (StopReason.ERROR, "error", "Found it."),
+    (m.StopReason.END_TURN, "done", "Found it."), (m.StopReason.ERROR, "error", "Found it."),
 ])
-def test_a_sub_agent_that_no_call_brought_about_gets_one(stop_reason: StopReason, status: str, result: str) -> None:
+def test_a_sub_agent_that_no_call_brought_about_gets_one(stop_reason: m.StopReason, status: str, result: str) -> None:
     """So that its turns have a call to stand below: in the turn that is under way."""
-    words = {"block_id": "k", "message_id": "msg_k", "kind": BlockKind.TEXT}
+    words = {"block_id": "k", "message_id": "msg_k", "kind": m.BlockKind.TEXT}
     (begun()
-        >> (KID, ScopeOpened(parent="root", title="Helper"))
+        >> (KID, m.ScopeOpened(parent="root", title="Helper"))
         << patch("add_tool_call", id="tc_kid", tool_name="Agent", arguments='{"description":"Helper"}')
-        >> (KID, ScopeStatusChanged(status=ScopeStatus.RUNNING)) << silence
-        >> (KID, MessageStarted(message_id="msg_k")) << event("turn:start", parent_fork_tool_call_id="tc_kid")
-        >> (KID, BlockStarted(**words)) << silence
-        >> (KID, BlockDelta(**words, delta="Found it.")) << patch("add_content", "turn_k")
-        >> (KID, BlockEnded(**words, text="Found it.")) << silence
-        >> (KID, MessageEnded(message_id="msg_k")) << event("turn:end", turn_id="turn_k")
-        >> (KID, ScopeStatusChanged(status=ScopeStatus.ENDED, stop_reason=stop_reason))
+        >> (KID, m.ScopeStatusChanged(status=m.ScopeStatus.RUNNING)) << silence
+        >> (KID, m.MessageStarted(message_id="msg_k")) << event("turn:start", parent_fork_tool_call_id="tc_kid")
+        >> (KID, m.BlockStarted(**words)) << silence
+        >> (KID, m.BlockDelta(**words, delta="Found it.")) << patch("add_content", "turn_k")
+        >> (KID, m.BlockEnded(**words, text="Found it.")) << silence
+        >> (KID, m.MessageEnded(message_id="msg_k")) << event("turn:end", turn_id="turn_k")
+        >> (KID, m.ScopeStatusChanged(status=m.ScopeStatus.ENDED, stop_reason=stop_reason))
         << patch("tool_result", tool_call_id="tc_kid", result=result, status=status)
         >> SPOKEN << event("turn:end", turn_id="turn_1", status="completed"))
 
 
 def test_a_sub_agent_between_the_turns_of_its_agent_gets_a_turn_for_its_call() -> None:
     (begun() >> SPOKEN << event("turn:end", turn_id="turn_1")
-        >> (KID, ScopeOpened(parent="root", agent="researcher"))
+        >> (KID, m.ScopeOpened(parent="root", agent="researcher"))
         << event("turn:start", turn_id="turn_kid", role="assistant", loop_id="root", parent_fork_tool_call_id=None)
         << patch("add_tool_call", "turn_kid", id="tc_kid", arguments='{"description":"researcher"}')
-        >> (KID, MessageStarted(message_id="msg_k")) << event("turn:start", parent_fork_tool_call_id="tc_kid")
-        >> (KID, MessageEnded(message_id="msg_k")) << event("turn:end", turn_id="turn_k")
-        >> (KID, ScopeStatusChanged(status=ScopeStatus.ENDED, stop_reason=StopReason.END_TURN))
+        >> (KID, m.MessageStarted(message_id="msg_k")) << event("turn:start", parent_fork_tool_call_id="tc_kid")
+        >> (KID, m.MessageEnded(message_id="msg_k")) << event("turn:end", turn_id="turn_k")
+        >> (KID, m.ScopeStatusChanged(status=m.ScopeStatus.ENDED, stop_reason=m.StopReason.END_TURN))
         << patch("tool_result", "turn_kid", tool_call_id="tc_kid", result="", status="done")
         << event("turn:end", turn_id="turn_kid", status="completed"))
 
 
 def test_a_sub_agent_that_is_stopped_cancels_the_call_it_got() -> None:
-    (begun()
-        >> (KID, ScopeOpened(parent="root")) << patch("add_tool_call", arguments='{"description":"sub-agent"}')
-        >> InputAccepted(command_id="cmd_2", command=Interrupt()) << silence
-        >> MessageEnded(message_id="msg_1", outcome=Outcome.INTERRUPTED, stop_reason=StopReason.INTERRUPTED) << silence
-        >> (KID, ScopeStatusChanged(status=ScopeStatus.ENDED, stop_reason=StopReason.INTERRUPTED))
+    (
+        begun()
+        >> (KID, m.ScopeOpened(parent="root"))
+        << patch("add_tool_call", arguments='{"description":"sub-agent"}')
+        >> m.InputAccepted(command_id="cmd_2", command=m.Interrupt())
+        << silence
+        >> m.MessageEnded(message_id="msg_1", outcome=m.Outcome.INTERRUPTED, stop_reason=m.StopReason.INTERRUPTED)
+        << silence
+        >> (KID, m.ScopeStatusChanged(status=m.ScopeStatus.ENDED, stop_reason=m.StopReason.INTERRUPTED))
         << patch("set_tool_status", tool_call_id="tc_kid", status="cancelled")
-        >> TurnEnded(outcome=Outcome.INTERRUPTED, stop_reason=StopReason.INTERRUPTED)
-        << event("turn:end", status="interrupted") << event("chat:end", status="interrupted"))
+        >> m.TurnEnded(outcome=m.Outcome.INTERRUPTED, stop_reason=m.StopReason.INTERRUPTED)
+        << event("turn:end", status="interrupted")
+        << event("chat:end", status="interrupted")
+    )
 
 
 def test_a_sub_agents_question_bubbles_up() -> None:
-    call = ToolCall(call_id="call_q", name="AskUserQuestion", input={"questions": []})
-    block = {"block_id": "k", "message_id": "msg_k", "kind": BlockKind.TOOL_USE, "call": call}
+    call = m.ToolCall(call_id="call_q", name="AskUserQuestion", input={"questions": []})
+    block = {"block_id": "k", "message_id": "msg_k", "kind": m.BlockKind.TOOL_USE, "call": call}
     talk = (called(FORK)
-        >> (KID, ScopeOpened(parent="root", call_id="call_f", title="Helper")) << silence
-        >> (KID, MessageStarted(message_id="msg_k")) << event("turn:start", turn_id="turn_k")
-        >> (KID, BlockStarted(**block)) << silence
-        >> (KID, BlockEnded(**block)))
+        >> (KID, m.ScopeOpened(parent="root", call_id="call_f", title="Helper")) << silence
+        >> (KID, m.MessageStarted(message_id="msg_k")) << event("turn:start", turn_id="turn_k")
+        >> (KID, m.BlockStarted(**block)) << silence
+        >> (KID, m.BlockEnded(**block)))
     [said] = talk._said
     loop = said["data"]["loop_id"]
     assert loop.startswith("agent:") and len(loop) == 14
@@ -480,23 +452,23 @@ def test_a_sub_agents_question_bubbles_up() -> None:
     assert source == {"loop_name": loop, "description": "Helper"}
     reference = {"child_loop_name": loop, "child_tool_call_id": "tc_q", "description": "Helper"}
     (talk << patch("add_tool_call", "turn_k", id="tc_q", status="awaiting_answer")
-        >> (KID, MessageEnded(message_id="msg_k")) << silence
-        >> (KID, asked(QuestionAsk(questions=QUESTIONS, call=call), "call_q"))
+        >> (KID, m.MessageEnded(message_id="msg_k")) << silence
+        >> (KID, asked(m.QuestionAsk(questions=QUESTIONS, call=call), "call_q"))
         << patch("set_tool_status", tool_call_id="tc_f", status="awaiting_answer", pending_question_ref=reference)
-        >> TurnSuspended(pending=("ask_r",))
+        >> m.TurnSuspended(pending=("ask_r",))
         << event("turn:end", turn_id="turn_k", status="paused")
         << event("turn:end", turn_id="turn_1", status="paused", tool_calls=[Like(
             id="tc_f", status="awaiting_answer", pending_question_ref=reference)])
         << event("chat:end", pause_tool_data=Like(tool_call_id="tc_q"))
-        >> answer(AnswerQuestion(request_id="ask_r", custom={"0": "x", "1": "y"})) << silence
-        >> InputResolved(request_id="ask_r", resolution=Resolution.ANSWERED, call_id="call_q") << silence
-        >> TurnResumed(settled=("ask_r",))
+        >> answer(m.AnswerQuestion(request_id="ask_r", custom={"0": "x", "1": "y"})) << silence
+        >> m.InputResolved(request_id="ask_r", resolution=m.Resolution.ANSWERED, call_id="call_q") << silence
+        >> m.TurnResumed(settled=("ask_r",))
         << event("chat:start") << event("turn:start", role="user") << event("turn:end")
         << patch("set_tool_status", tool_call_id="tc_f", status="pending", pending_question_ref=None)
-        >> (KID, ToolReturned(call_id="call_q", content="x; y"))
+        >> (KID, m.ToolReturned(call_id="call_q", content="x; y"))
         << patch("tool_result", "turn_k", tool_call_id="tc_q") << patch("set_status", "turn_k", status="completed")
         << event("turn:end", turn_id="turn_k", status="completed")
-        >> ToolReturned(call_id="call_f", content="done")
+        >> m.ToolReturned(call_id="call_f", content="done")
         << patch("tool_result", tool_call_id="tc_f") << patch("set_status", status="completed")
         << event("turn:end", turn_id="turn_1", status="completed"))
 
@@ -505,11 +477,11 @@ def test_a_sub_agents_question_bubbles_up() -> None:
 
 def test_a_stop_cancels_what_runs() -> None:
     (called(CALL)
-        >> InputAccepted(command_id="cmd_2", command=Interrupt()) << silence
-        >> ToolStatusChanged(call_id="call_a", status=ToolStatus.CANCELLED)
+        >> m.InputAccepted(command_id="cmd_2", command=m.Interrupt()) << silence
+        >> m.ToolStatusChanged(call_id="call_a", status=m.ToolStatus.CANCELLED)
         << patch("set_tool_status", tool_call_id="tc_a", status="cancelled")
-        >> ToolReturned(call_id="call_a", content="interrupted", is_error=True) << silence
-        >> TurnEnded(outcome=Outcome.INTERRUPTED, stop_reason=StopReason.INTERRUPTED)
+        >> m.ToolReturned(call_id="call_a", content="interrupted", is_error=True) << silence
+        >> m.TurnEnded(outcome=m.Outcome.INTERRUPTED, stop_reason=m.StopReason.INTERRUPTED)
         << event("turn:end", status="interrupted", tool_calls=[Like(status="cancelled", result=None)])
         << event("chat:end", status="interrupted", finish_reason=None, result=None))
 
@@ -517,62 +489,66 @@ def test_a_stop_cancels_what_runs() -> None:
 def test_a_stop_while_a_question_waits_ends_the_turn_and_not_the_chat_which_is_over() -> None:
     (called(ASKING, status="awaiting_answer")
         >> asked(QUESTION, "call_q") << silence
-        >> TurnSuspended(pending=("ask_r",)) << event("turn:end", status="paused") << event("chat:end")
-        >> InputAccepted(command_id="cmd_2", command=Interrupt()) << silence
-        >> InputResolved(request_id="ask_r", resolution=Resolution.CANCELLED, call_id="call_q") << silence
-        >> ToolStatusChanged(call_id="call_q", status=ToolStatus.CANCELLED)
+        >> m.TurnSuspended(pending=("ask_r",)) << event("turn:end", status="paused") << event("chat:end")
+        >> m.InputAccepted(command_id="cmd_2", command=m.Interrupt()) << silence
+        >> m.InputResolved(request_id="ask_r", resolution=m.Resolution.CANCELLED, call_id="call_q") << silence
+        >> m.ToolStatusChanged(call_id="call_q", status=m.ToolStatus.CANCELLED)
         << patch("set_tool_status", status="cancelled")
-        >> ToolReturned(call_id="call_q", content="interrupted", is_error=True) << silence
-        >> TurnEnded(outcome=Outcome.INTERRUPTED, stop_reason=StopReason.INTERRUPTED)
+        >> m.ToolReturned(call_id="call_q", content="interrupted", is_error=True) << silence
+        >> m.TurnEnded(outcome=m.Outcome.INTERRUPTED, stop_reason=m.StopReason.INTERRUPTED)
         << patch("set_status", status="interrupted")
         << event("turn:end", turn_id="turn_1", status="interrupted", tool_calls=[Like(status="cancelled")]) << silence)
 
 
 @pytest.mark.parametrize(("stop_reason", "finish_reason"), [
-    (StopReason.ERROR, None), (StopReason.TIMEOUT, None), (StopReason.MAX_STEPS, "max_turns"),
+    (m.StopReason.ERROR, None), (m.StopReason.TIMEOUT, None), (m.StopReason.MAX_STEPS, "max_turns"),
 ])
-def test_a_failure_is_no_tool_error(stop_reason: StopReason, finish_reason: str | None) -> None:
+def test_a_failure_is_no_tool_error(stop_reason: m.StopReason, finish_reason: str | None) -> None:
     (begun() >> SPOKEN << event("turn:end")
-        >> TurnEnded(outcome=Outcome.FAILED, stop_reason=stop_reason, fault=BROKEN)
+        >> m.TurnEnded(outcome=m.Outcome.FAILED, stop_reason=stop_reason, fault=BROKEN)
         << event("system:error") << event("chat:end", status="failed", finish_reason=finish_reason))
 
 
 @pytest.mark.parametrize("goes_on", [False, True])
 def test_a_failure_after_the_error_of_a_tool_is_one_unless_the_agent_went_on(goes_on: bool) -> None:
-    talk = (called(CALL) >> ToolReturned(call_id="call_a", content="no", is_error=True)
+    talk = (called(CALL) >> m.ToolReturned(call_id="call_a", content="no", is_error=True)
         << patch("tool_result", status="error") << event("turn:end"))
     if goes_on:
-        talk >> MessageStarted(message_id="msg_2") << event("turn:start") >> MessageEnded(message_id="msg_2")
+        talk >> m.MessageStarted(message_id="msg_2") << event("turn:start") >> m.MessageEnded(message_id="msg_2")
         talk << event("turn:end")
-    (talk >> TurnEnded(outcome=Outcome.FAILED, stop_reason=StopReason.ERROR, fault=BROKEN) << event("system:error")
-        << event("chat:end", status="failed", finish_reason=None if goes_on else "tool_error"))
+    (
+        talk
+        >> m.TurnEnded(outcome=m.Outcome.FAILED, stop_reason=m.StopReason.ERROR, fault=BROKEN)
+        << event("system:error")
+        << event("chat:end", status="failed", finish_reason=None if goes_on else "tool_error")
+    )
 
 
 def test_a_failure_is_told_in_three_steps() -> None:
     (begun(headless=True)
-        >> MessageEnded(message_id="msg_1", outcome=Outcome.FAILED, stop_reason=StopReason.ERROR)
+        >> m.MessageEnded(message_id="msg_1", outcome=m.Outcome.FAILED, stop_reason=m.StopReason.ERROR)
         << event("turn:end", status="failed")
-        >> FaultRaised(fault=BROKEN) << silence
-        >> TurnEnded(outcome=Outcome.FAILED, stop_reason=StopReason.ERROR, fault=BROKEN)
+        >> m.FaultRaised(fault=BROKEN) << silence
+        >> m.TurnEnded(outcome=m.Outcome.FAILED, stop_reason=m.StopReason.ERROR, fault=BROKEN)
         << event("system:error", session_id="sess_1", message="It broke.", code="agent_error")
         << event("chat:end", status="failed", finish_reason=None, result={"err_msg": "It broke."}))
 
 
 def test_a_fault_that_ends_nothing_is_a_notification() -> None:
     (begun()
-        >> FaultRaised(fault=BROKEN) << silence
-        >> NoticePosted(topic="plan", title="Three steps.", detail={"n": 3})
+        >> m.FaultRaised(fault=BROKEN) << silence
+        >> m.NoticePosted(topic="plan", title="Three steps.", detail={"n": 3})
         << event(
             "system:notification", notification_type="fault", code="agent_error", title="It broke.", status="error")
         << event("system:notification", notification_type="plan", title="Three steps.", detail={"n": 3}, status="info"))
 
 
 @pytest.mark.parametrize(("stop", "word"), [
-    (StopReason.MAX_STEPS, "max_turns"), (StopReason.MAX_TOKENS, "completed"), (StopReason.REFUSAL, "completed"),
+    (m.StopReason.MAX_STEPS, "max_turns"), (m.StopReason.MAX_TOKENS, "completed"), (m.StopReason.REFUSAL, "completed"),
 ])
-def test_why_a_chat_ended(stop: StopReason, word: str) -> None:
+def test_why_a_chat_ended(stop: m.StopReason, word: str) -> None:
     (begun() >> SPOKEN << event("turn:end")
-        >> TurnEnded(outcome=Outcome.COMPLETED, stop_reason=stop) << event("chat:end", finish_reason=word))
+        >> m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=stop) << event("chat:end", finish_reason=word))
 
 
 def test_a_headless_chat_ends_with_its_last_words() -> None:
@@ -586,7 +562,7 @@ def test_a_headless_chat_ends_with_its_last_words() -> None:
 def test_structured_output_comes_with_its_schema(value: Any, fields: dict[str, Any]) -> None:
     schema = {"type": "object"}
     (begun(headless=True, output_schema=schema) >> SPOKEN << event("turn:end")
-        >> TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN, result=value)
+        >> m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN, result=value)
         << event("chat:end", result={**fields, "output": value, "schema": schema}))
 
 
@@ -594,9 +570,9 @@ def test_structured_output_comes_with_its_schema(value: Any, fields: dict[str, A
 
 def test_a_compaction_is_an_entry_of_its_own() -> None:
     (play()
-        >> InputAccepted(command_id="cmd_1", command=Compact()) << silence
+        >> m.InputAccepted(command_id="cmd_1", command=m.Compact()) << silence
         >> START << event("chat:start")
-        >> SessionCompacted(
+        >> m.SessionCompacted(
             compaction_id="cmp_1", summary="Much was said.", archived=4, tokens_before=100, tokens_after=25)
         << event("turn:start", kind="compaction", role="system", status="completed")
         << event("turn:end", kind="compaction", summary_full="Much was said.", archived_count=0, saved_ratio=0.75,
@@ -606,14 +582,14 @@ def test_a_compaction_is_an_entry_of_its_own() -> None:
 
 def test_news_of_the_session() -> None:
     (play()
-        >> SessionUpdated(title="Tea") << event("session:updated", session_id="sess_1", intent="Tea")
-        >> SessionUpdated(settings=Settings(model="m-2")) << event("session:updated", model="m-2")
-        >> SessionUpdated(metadata={"x": 1}) << silence
-        >> SessionUpdated(metadata={PRIVATE: {"blade": {"replay_state": {"speed": 2}}}})
+        >> m.SessionUpdated(title="Tea") << event("session:updated", session_id="sess_1", intent="Tea")
+        >> m.SessionUpdated(settings=m.Settings(model="m-2")) << event("session:updated", model="m-2")
+        >> m.SessionUpdated(metadata={"x": 1}) << silence
+        >> m.SessionUpdated(metadata={m.PRIVATE: {"blade": {"replay_state": {"speed": 2}}}})
         << event("session:updated", replay_state={"speed": 2})
-        >> CustomEvent(topic="workspace.files_changed", payload={"file_path": "a.txt"})
+        >> m.CustomEvent(topic="workspace.files_changed", payload={"file_path": "a.txt"})
         << event("workspace:files_changed", session_id="sess_1", file_path="a.txt")
-        >> CustomEvent(topic="other") << silence)
+        >> m.CustomEvent(topic="other") << silence)
 
 
 def test_numbers_tell_where_in_the_log_an_event_stands() -> None:

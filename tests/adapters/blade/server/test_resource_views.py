@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
+import gateway.model as m
 from adapters.blade.server import resource_views as views
-from gateway.model import Checkpoint
 from gateway.ports import Resource
 from gateway.ports.keys import Key
 from gateway.resources import Memory, ScheduledTask, StoredMemory, StoredRun, StoredTask, WorkspaceItem
@@ -58,7 +58,7 @@ def test_files_and_folders() -> None:
 
 
 def test_a_checkpoint_is_named_after_the_turn_that_ended_there() -> None:
-    mark = Checkpoint(seq=7, at=NOW.timestamp(), entries=2)
+    mark = m.Checkpoint(seq=7, at=NOW.timestamp(), entries=2)
     shown = views.checkpoint_body(BLADE, "cp_7", mark, "msg_1f", "hi", "cp_9")
     assert (shown["checkpoint_id"], shown["turn_id"], shown["preview"]) == ("cp_7", "turn_1f", "hi")
     assert shown["leaf_id"] == "cp_9"

@@ -10,8 +10,8 @@ import orjson
 import pytest
 import socketio
 
+import gateway.model as m
 from adapters.blade.server.projector import NUMBERS_PER_RECORD, sequence_in_frame
-from gateway.model import Record, Role, SeedMessage, SessionCreated, SessionUpdated
 from tests.support.connection_faults import KillableServerInLoop, breaking_proxy
 from tests.support.dialect_tables import dialect, table
 from tests.support.gateway_server import serving
@@ -104,8 +104,8 @@ async def test_over_the_death_of_the_server(mortal_server: KillableServerInLoop)
 def test_what_was_said_elsewhere_has_no_numbers() -> None:
     """So that a number tells where in the log its event stands, however much a session was begun with."""
     outbound = dialect("blade").projector(table("blade"), "")
-    seed = tuple(SeedMessage(role=Role.USER, content="before") for _ in range(10_000))
-    created = Record(seq=1, at=1.0, session_id="sess_1", event=SessionCreated(agent="demo", history=seed))
+    seed = tuple(m.SeedMessage(role=m.Role.USER, content="before") for _ in range(10_000))
+    created = m.Record(seq=1, at=1.0, session_id="sess_1", event=m.SessionCreated(agent="demo", history=seed))
     assert outbound.feed(created) == ()
-    [frame] = outbound.feed(Record(seq=2, at=2.0, session_id="sess_1", event=SessionUpdated(title="x")))
+    [frame] = outbound.feed(m.Record(seq=2, at=2.0, session_id="sess_1", event=m.SessionUpdated(title="x")))
     assert sequence_in_frame(frame) == 2 * NUMBERS_PER_RECORD

@@ -5,45 +5,18 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+import gateway.model as m
 from adapters.blade import asks, wire
 from adapters.blade.server import inbound, turn_state, views
 from adapters.blade.server.ask_projection import AskProjection
 from adapters.blade.server.session_projection import command_seq
 from adapters.blade.server.socket import WrongAnswer, final_result, refusal_name, run_id_of_receipt
 from gateway.errors import Busy, Invalid, NotFound, NotPending, Unsupported
-from gateway.model import (
-    AgentCapabilities,
-    AgentCard,
-    AnswerQuestion,
-    DataPart,
-    DecidePermission,
-    FilePart,
-    ImagePart,
-    InputAccepted,
-    OpenAsk,
-    Outcome,
-    PermissionAsk,
-    Question,
-    QuestionAsk,
-    Record,
-    RollBack,
-    RollbackAsk,
-    SendMessage,
-    SessionRewound,
-    SessionStatus,
-    SessionView,
-    StopReason,
-    TextPart,
-    ToolCall,
-    TurnEnded,
-    TurnStarted,
-    Withdraw,
-)
 from gateway.ports import Receipt
 from tests.support.dialect_tables import table
 from tests.support.dialects.blade.messages import listed_messages
 
-CALL = ToolCall(call_id="call_1", name="calc")
+CALL = m.ToolCall(call_id="call_1", name="calc")
 
 
 # -- names ------------------------------------------------------------------------------------------------------------
@@ -63,8 +36,8 @@ def test_a_sub_agent_has_a_loop_of_its_own() -> None:
 
 
 def test_a_chat_goes_by_the_command_that_began_it() -> None:
-    accepted = Record(seq=9, at=1.0, session_id="sess_ab", event=InputAccepted(
-        command_id="c", command=SendMessage(content="")))
+    accepted = m.Record(seq=9, at=1.0, session_id="sess_ab", event=m.InputAccepted(
+        command_id="c", command=m.SendMessage(content="")))
     assert run_id_of_receipt("sess_ab", Receipt("turn_1", (accepted,), 9, True)) == "chat_ab_9"
 
 
@@ -93,13 +66,13 @@ def test_words_wait_longer_in_a_long_turn() -> None:
 
 # -- asking -----------------------------------------------------------------------------------------------------------
 
-def open_ask(ask: Any, call_id: str | None = None) -> OpenAsk:
-    return OpenAsk(request_id="ask_1", ask=ask, seq=1, at=0.0, turn_id="t", scope_id="root", call_id=call_id)
+def open_ask(ask: Any, call_id: str | None = None) -> m.OpenAsk:
+    return m.OpenAsk(request_id="ask_1", ask=ask, seq=1, at=0.0, turn_id="t", scope_id="root", call_id=call_id)
 
 
 def test_an_ask_goes_by_its_own_call_or_by_the_one_it_is_about() -> None:
-    ask = open_ask(PermissionAsk(call=CALL), "call_9")
-    view = SessionView(session_id="s", asks={"ask_1": ask})
+    ask = open_ask(m.PermissionAsk(call=CALL), "call_9")
+    view = m.SessionView(session_id="s", asks={"ask_1": ask})
     assert inbound.pending_ask("tc_1", view) is ask
     assert inbound.pending_ask("tc_9", view) is ask
     with pytest.raises(NotPending):
@@ -107,28 +80,28 @@ def test_an_ask_goes_by_its_own_call_or_by_the_one_it_is_about() -> None:
 
 
 def test_picks_and_answers_are_two_ways_to_say_the_same() -> None:
-    rollback = RollbackAsk(task_id="t", options=({"id": "a"}, {"target": "b"}, {"action": "c"}, {"x": 1}))
+    rollback = m.RollbackAsk(task_id="t", options=({"id": "a"}, {"target": "b"}, {"action": "c"}, {"x": 1}))
     given = asks.answer_bindings(open_ask(rollback), {"0": (1,)}, {})
     assert given == {"option": "b"}
-    assert asks.picks_of_answer(rollback, RollBack(request_id="r", option="c")) == ({"0": (2,)}, {})
-    assert asks.picks_of_answer(rollback, RollBack(request_id="r", option="z")) == ({}, {"0": "z"})
-    assert asks.picks_of_answer(rollback, RollBack(request_id="r")) == ({}, {"0": "none"})
+    assert asks.picks_of_answer(rollback, m.RollBack(request_id="r", option="c")) == ({"0": (2,)}, {})
+    assert asks.picks_of_answer(rollback, m.RollBack(request_id="r", option="z")) == ({}, {"0": "z"})
+    assert asks.picks_of_answer(rollback, m.RollBack(request_id="r")) == ({}, {"0": "none"})
     assert asks.answer_bindings(open_ask(rollback), {}, {"0": " None "}) == {"option": None}
-    called_so = RollbackAsk(task_id="t", options=({"id": "none"},))
+    called_so = m.RollbackAsk(task_id="t", options=({"id": "none"},))
     assert asks.answer_bindings(open_ask(called_so), {}, {"0": "none"}) == {"option": "none"}
-    permission = PermissionAsk(call=CALL)
+    permission = m.PermissionAsk(call=CALL)
     assert asks.answer_bindings(open_ask(permission), {"0": (1,)}, {"0": "no"}) == {"granted": False, "reason": "no"}
-    assert asks.picks_of_answer(permission, DecidePermission(request_id="r", granted=False, reason="no")) == (
+    assert asks.picks_of_answer(permission, m.DecidePermission(request_id="r", granted=False, reason="no")) == (
         {"0": (1,)}, {"0": "no"})
-    assert asks.picks_of_answer(permission, Withdraw(request_id="r")) is None
-    question = QuestionAsk(questions=(Question(question="?"),))
-    assert asks.picks_of_answer(question, AnswerQuestion(request_id="r", custom={"0": "x"})) == ({}, {"0": "x"})
+    assert asks.picks_of_answer(permission, m.Withdraw(request_id="r")) is None
+    question = m.QuestionAsk(questions=(m.Question(question="?"),))
+    assert asks.picks_of_answer(question, m.AnswerQuestion(request_id="r", custom={"0": "x"})) == ({}, {"0": "x"})
     assert asks.picks_in_words(question.questions, {"0": (4,)}, {"0": "x"}) == "?: x"
 
 
 def test_only_a_call_with_questions_asks_by_itself() -> None:
-    assert asks.is_ask_call(ToolCall(call_id="c", name="AskUserQuestion", input={"questions": []}))
-    assert not asks.is_ask_call(ToolCall(call_id="c", name="AskUserQuestion", input={}))
+    assert asks.is_ask_call(m.ToolCall(call_id="c", name="AskUserQuestion", input={"questions": []}))
+    assert not asks.is_ask_call(m.ToolCall(call_id="c", name="AskUserQuestion", input={}))
     assert not asks.is_ask_call(CALL)
     assert AskProjection().entries == 0
 
@@ -136,8 +109,8 @@ def test_only_a_call_with_questions_asks_by_itself() -> None:
 # -- blocks -----------------------------------------------------------------------------------------------------------
 
 def test_what_a_person_sent_is_named() -> None:
-    parts = (TextPart(text="hi"), TextPart(text=""), ImagePart(url="data:image/png;base64,AAAA"),
-             FilePart(name="a.txt"), DataPart(type="x"))
+    parts = (m.TextPart(text="hi"), m.TextPart(text=""), m.ImagePart(url="data:image/png;base64,AAAA"),
+             m.FilePart(name="a.txt"), m.DataPart(type="x"))
     assert [block.content for block in turn_state.blocks_of_parts(parts)] == ["hi", "![image](data:)", "[a.txt]"]
 
 
@@ -158,24 +131,24 @@ def test_a_result_for_the_page_is_an_object(content: str, result: Any) -> None:
 
 def test_what_was_rewound_is_not_shown() -> None:
     events: list[Any] = [
-        InputAccepted(command_id="cmd_1", command=SendMessage(content="one")), TurnStarted(command_id="cmd_1"),
-        TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN),
-        InputAccepted(command_id="cmd_2", command=SendMessage(content="two")), TurnStarted(command_id="cmd_2"),
-        TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN),
-        SessionRewound(to_seq=3),
+        m.InputAccepted(command_id="cmd_1", command=m.SendMessage(content="one")), m.TurnStarted(command_id="cmd_1"),
+        m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN),
+        m.InputAccepted(command_id="cmd_2", command=m.SendMessage(content="two")), m.TurnStarted(command_id="cmd_2"),
+        m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN),
+        m.SessionRewound(to_seq=3),
     ]
-    records = [Record(seq=n, at=float(n), session_id="s", event=event) for n, event in enumerate(events, 1)]
+    records = [m.Record(seq=n, at=float(n), session_id="s", event=event) for n, event in enumerate(events, 1)]
     assert [turn["turn_id"] for turn in listed_messages(records)] == ["turn_1"]
 
 
 @pytest.mark.parametrize(("status", "ended", "word"), [
-    (SessionStatus.IDLE, None, "created"), (SessionStatus.IDLE, Outcome.COMPLETED, "completed"),
-    (SessionStatus.IDLE, Outcome.FAILED, "failed"), (SessionStatus.IDLE, Outcome.INTERRUPTED, "interrupted"),
-    (SessionStatus.RUNNING, Outcome.FAILED, "running"), (SessionStatus.SUSPENDED, None, "waiting_for_input"),
+    (m.SessionStatus.IDLE, None, "created"), (m.SessionStatus.IDLE, m.Outcome.COMPLETED, "completed"),
+    (m.SessionStatus.IDLE, m.Outcome.FAILED, "failed"), (m.SessionStatus.IDLE, m.Outcome.INTERRUPTED, "interrupted"),
+    (m.SessionStatus.RUNNING, m.Outcome.FAILED, "running"), (m.SessionStatus.SUSPENDED, None, "waiting_for_input"),
 ])
-def test_a_session_has_a_status(status: SessionStatus, ended: Outcome | None, word: str) -> None:
-    over = TurnEnded(outcome=ended, stop_reason=StopReason.END_TURN) if ended else None
-    view = SessionView(session_id="s", status=status, ended=over)
+def test_a_session_has_a_status(status: m.SessionStatus, ended: m.Outcome | None, word: str) -> None:
+    over = m.TurnEnded(outcome=ended, stop_reason=m.StopReason.END_TURN) if ended else None
+    view = m.SessionView(session_id="s", status=status, ended=over)
     assert views.session_body(table("blade"), view)["status"] == word
 
 
@@ -204,10 +177,10 @@ def test_pictures_are_for_agents_that_take_them() -> None:
     parts = wire.ChatSend.model_validate({"message": [
         {"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": "https://x/y.png"}},
     ]}).message
-    takes = AgentCard(name="a", capabilities=AgentCapabilities(images=("http",)))
-    assert inbound.content_of(parts, [], takes) == (TextPart(text="a"), ImagePart(url="https://x/y.png"))
+    takes = m.AgentCard(name="a", capabilities=m.AgentCapabilities(images=("http",)))
+    assert inbound.content_of(parts, [], takes) == (m.TextPart(text="a"), m.ImagePart(url="https://x/y.png"))
     with pytest.raises(Unsupported):
-        inbound.content_of(parts, [], AgentCard(name="a"))
+        inbound.content_of(parts, [], m.AgentCard(name="a"))
 
 
 def test_files_are_decoded_once() -> None:

@@ -9,21 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace as changed
 
+import gateway.model as m
 from adapters.cas.client.decoder import Decoder
 from adapters.cas.client.readers import is_stored
 from adapters.cas.server.stream_options import StreamOptions
 from gateway.errors import BackendFailed
 from gateway.ids import make_mint
-from gateway.model import (
-    ROOT,
-    FaultCode,
-    FaultRaised,
-    MessageEnded,
-    Outcome,
-    Record,
-    SessionUpdated,
-    StopReason,
-)
 from gateway.ports.remote import ParsedFrame, RemoteAsk, RemoteTurnEnd
 from tests.support.dialect_tables import dialect, table
 from tests.support.dialects.cas.facts import CheckedDecoder, Facts, Turn, of_records
@@ -41,9 +32,9 @@ MODES = {
 modes = pytest.mark.parametrize("mode", MODES)
 
 
-def frames_of(records: Sequence[Record], mode: StreamOptions) -> Iterator[list[ParsedFrame]]:
+def frames_of(records: Sequence[m.Record], mode: StreamOptions) -> Iterator[list[ParsedFrame]]:
     """What a server says of each record: in the threads of its sub-agents first, then on the session's stream."""
-    scopes = dict.fromkeys(record.scope_id for record in records if record.scope_id != ROOT)
+    scopes = dict.fromkeys(record.scope_id for record in records if record.scope_id != m.ROOT)
     readings = [*(changed(mode, thread=scope_id) for scope_id in scopes), mode]
     projectors = [dialect("cas").projector(table("cas"), reading.word) for reading in readings]
     for record in records:
@@ -58,7 +49,7 @@ def heard(frames: Sequence[ParsedFrame], hearing: Decoder | None = None) -> Chec
     return witness
 
 
-def everything(records: Sequence[Record], mode: StreamOptions) -> list[ParsedFrame]:
+def everything(records: Sequence[m.Record], mode: StreamOptions) -> list[ParsedFrame]:
     return [frame for frames in frames_of(records, mode) for frame in frames]
 
 
@@ -82,7 +73,7 @@ def _comparable(turn: Turn, mode: str, stops: bool) -> Turn:
             parts=sorted(message.parts, key=lambda part: str(part[0])) if mode == "raw" else message.parts,
         ) for message in messages] for scope_id, messages in turn.messages.items()
     }
-    told = mode == "raw" and stops and ROOT in turn.messages
+    told = mode == "raw" and stops and m.ROOT in turn.messages
     ended = turn.ended and (turn.ended[0] if told else None, *turn.ended[1:])
     return replace(turn, messages=messages, ended=ended)
 
@@ -90,14 +81,14 @@ def _comparable(turn: Turn, mode: str, stops: bool) -> Turn:
 @modes
 @examples(20)
 @given(records=sessions())
-def test_what_is_said_comes_back_as_what_it_was(mode: str, records: list[Record]) -> None:
+def test_what_is_said_comes_back_as_what_it_was(mode: str, records: list[m.Record]) -> None:
     same(heard(everything(records, MODES[mode])).facts, of_records(records), mode)
 
 
 @modes
 @examples(20)
 @given(records=sessions())
-def test_an_event_that_is_told_twice_is_heard_once(mode: str, records: list[Record]) -> None:
+def test_an_event_that_is_told_twice_is_heard_once(mode: str, records: list[m.Record]) -> None:
     twice = [again for frame in everything(records, MODES[mode]) for again in [frame] * (1 + is_stored(frame))]
     same(heard(twice).facts, of_records(records), mode)
 
@@ -105,7 +96,7 @@ def test_an_event_that_is_told_twice_is_heard_once(mode: str, records: list[Reco
 @modes
 @examples(20)
 @given(records=sessions(), data=st.data())
-def test_a_stream_that_is_cut_is_heard_once(mode: str, records: list[Record], data: st.DataObject) -> None:
+def test_a_stream_that_is_cut_is_heard_once(mode: str, records: list[m.Record], data: st.DataObject) -> None:
     """After each cut the server tells again whatever followed the last whole event, or what it has from then on."""
     frames, hearing, witness = everything(records, MODES[mode]), Decoder(make_mint("t")), CheckedDecoder()
     cuts, again, at = data.draw(st.sets(st.integers(0, len(frames)), max_size=6)), data.draw(st.booleans()), 0
@@ -126,7 +117,7 @@ def test_a_stream_that_is_cut_is_heard_once(mode: str, records: list[Record], da
 
 @examples(20)
 @given(records=sessions(), data=st.data())
-def test_a_stream_that_ends_anywhere_is_closed_lawfully(records: list[Record], data: st.DataObject) -> None:
+def test_a_stream_that_ends_anywhere_is_closed_lawfully(records: list[m.Record], data: st.DataObject) -> None:
     frames = everything(records, MODES[data.draw(st.sampled_from([*MODES]))])
     hearing = Decoder(make_mint("t"))
     witness = heard(frames[:data.draw(st.integers(0, len(frames)))], hearing)
@@ -138,7 +129,7 @@ def test_a_stream_that_ends_anywhere_is_closed_lawfully(records: list[Record], d
 
 @examples(50)
 @given(records=sessions(turns=1), data=st.data())
-def test_frames_in_any_order_are_lawful_or_refused(records: list[Record], data: st.DataObject) -> None:
+def test_frames_in_any_order_are_lawful_or_refused(records: list[m.Record], data: st.DataObject) -> None:
     frames = data.draw(st.permutations(everything(records, MODES[data.draw(st.sampled_from([*MODES]))])))
     hearing, witness = Decoder(make_mint("t")), CheckedDecoder()
     try:
@@ -167,24 +158,24 @@ def idle(why: str = "end_turn") -> ParsedFrame:
 
 
 @pytest.mark.parametrize(("frames", "raised", "ended"), [
-    ([WORDS, error("e6"), idle()], 0, (StopReason.ERROR, Outcome.FAILED)),
-    ([error("e4"), WORDS, idle()], 1, (StopReason.END_TURN, Outcome.COMPLETED)),
-    ([error("e4"), frame("session.updated", "e5", title="t"), idle()], 0, (StopReason.ERROR, Outcome.FAILED)),
-    ([error("e4", "retrying"), idle()], 1, (StopReason.END_TURN, Outcome.COMPLETED)),
-    ([error("e4"), error("e5"), idle()], 1, (StopReason.ERROR, Outcome.FAILED)),
-    ([WORDS, idle("cancelled")], 0, (StopReason.INTERRUPTED, Outcome.INTERRUPTED)),
-    ([WORDS, idle("retries_exhausted")], 0, (StopReason.ERROR, Outcome.FAILED)),
-    ([WORDS, idle("max_tokens")], 0, (StopReason.MAX_TOKENS, Outcome.COMPLETED)),
-    ([WORDS, idle("bored")], 0, (StopReason.END_TURN, Outcome.COMPLETED)),
-    ([WORDS, frame("session.status_idle", "e9")], 0, (StopReason.END_TURN, Outcome.COMPLETED)),
+    ([WORDS, error("e6"), idle()], 0, (m.StopReason.ERROR, m.Outcome.FAILED)),
+    ([error("e4"), WORDS, idle()], 1, (m.StopReason.END_TURN, m.Outcome.COMPLETED)),
+    ([error("e4"), frame("session.updated", "e5", title="t"), idle()], 0, (m.StopReason.ERROR, m.Outcome.FAILED)),
+    ([error("e4", "retrying"), idle()], 1, (m.StopReason.END_TURN, m.Outcome.COMPLETED)),
+    ([error("e4"), error("e5"), idle()], 1, (m.StopReason.ERROR, m.Outcome.FAILED)),
+    ([WORDS, idle("cancelled")], 0, (m.StopReason.INTERRUPTED, m.Outcome.INTERRUPTED)),
+    ([WORDS, idle("retries_exhausted")], 0, (m.StopReason.ERROR, m.Outcome.FAILED)),
+    ([WORDS, idle("max_tokens")], 0, (m.StopReason.MAX_TOKENS, m.Outcome.COMPLETED)),
+    ([WORDS, idle("bored")], 0, (m.StopReason.END_TURN, m.Outcome.COMPLETED)),
+    ([WORDS, frame("session.status_idle", "e9")], 0, (m.StopReason.END_TURN, m.Outcome.COMPLETED)),
 ])
 def test_a_fault_is_told_with_the_end_it_brings_or_by_itself(
-    frames: list[ParsedFrame], raised: int, ended: tuple[StopReason, Outcome],
+    frames: list[ParsedFrame], raised: int, ended: tuple[m.StopReason, m.Outcome],
 ) -> None:
     [turn, _] = heard(frames).facts.turns
     assert turn.ended[:2] == ended
-    assert turn.faults == [(FaultCode.OVERLOADED, "Too much.")] * raised
-    assert (turn.ended[2] is not None) is (ended[1] is Outcome.FAILED)
+    assert turn.faults == [(m.FaultCode.OVERLOADED, "Too much.")] * raised
+    assert (turn.ended[2] is not None) is (ended[1] is m.Outcome.FAILED)
 
 
 def test_a_fault_before_an_ask_is_told_before_it() -> None:
@@ -193,7 +184,7 @@ def test_a_fault_before_an_ask_is_told_before_it() -> None:
     hearing = Decoder(make_mint("t"))
     said = [one for told in (asking, error("e5"), waiting) for one in hearing.feed(told)]
     assert hearing.paused
-    assert [type(one) for one in said[-3:]] == [FaultRaised, MessageEnded, RemoteAsk]
+    assert [type(one) for one in said[-3:]] == [m.FaultRaised, m.MessageEnded, RemoteAsk]
 
 
 def test_turns_follow_each_other() -> None:
@@ -206,4 +197,4 @@ def test_turns_follow_each_other() -> None:
 def test_what_a_session_is_called_is_heard_between_turns_too() -> None:
     hearing = Decoder(make_mint("t"))
     told = [hearing.feed(one) for one in (idle(), frame("session.updated", "e10", title="", metadata={"a": "b"}))]
-    assert told[1] == [SessionUpdated(title="", metadata={"a": "b"})]
+    assert told[1] == [m.SessionUpdated(title="", metadata={"a": "b"})]

@@ -5,9 +5,9 @@ import asyncio
 import orjson
 import pytest
 
+import gateway.model as m
 from adapters.cas.client.remote import Remote
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited, TimedOut
-from gateway.model import StopReason
 from gateway.ports.remote import NewRemoteSession, RemoteAddress, RemoteAsk, RemoteTurnEnd, Timeouts
 from tests.support.client import byte_server as wire
 from tests.support.connection_faults import free_port
@@ -208,7 +208,7 @@ async def test_other_turns_are_not_told() -> None:
 async def test_a_session_that_is_gone_ends_the_turn() -> None:
     for type in ("session.status_terminated", "session.deleted"):
         turn = await facts(RUNNING, text("hi", "e2"), event(type, "e3"))
-        assert turn.ended[0] is StopReason.ERROR and "closed the session" in turn.ended[2][1]
+        assert turn.ended[0] is m.StopReason.ERROR and "closed the session" in turn.ended[2][1]
 
 
 async def test_a_server_without_spans_threads_and_previews_is_heard() -> None:

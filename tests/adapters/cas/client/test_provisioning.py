@@ -6,10 +6,10 @@ from typing import Any
 import orjson
 import pytest
 
+import gateway.model as m
 from adapters.cas.client.provisioning import OWN_MARK, agent_fields, read_agent_card
 from gateway.backends.demo.backend import DEMO_CARD
 from gateway.errors import BackendFailed
-from gateway.model import Permission, Settings, ToolSpec
 from gateway.ports.remote import NewRemoteSession
 from tests.adapters.cas.client.test_remote import ASKING, MINE, conversation, remote_of, speaking
 from tests.support.client import byte_server as wire
@@ -24,8 +24,8 @@ def listed(*rows: dict[str, Any], more: str | None = None) -> wire.Answer:
 # -- at a gateway of ours ---------------------------------------------------------------------------------------------
 
 async def test_settings_go_over_with_the_agent(tmp_path: Path) -> None:
-    settings = Settings(
-        tools={"clock": Permission.DENY, "calc": Permission.ASK}, client_tools=(MINE,), system="Be kind.",
+    settings = m.Settings(
+        tools={"clock": m.Permission.DENY, "calc": m.Permission.ASK}, client_tools=(MINE,), system="Be kind.",
         model="demo-1", options={"mood": "loud"}, mcp_servers=({"type": "url", "name": "m", "url": "https://example.test/m"},),
     )
     async with speaking(tmp_path) as (served, remote):
@@ -42,12 +42,12 @@ async def test_settings_go_over_with_the_agent(tmp_path: Path) -> None:
 async def test_nothing_said_about_tools_stays_nothing_said(tmp_path: Path) -> None:
     async with speaking(tmp_path) as (served, remote):
         plain, with_tool = [await remote.open(NewRemoteSession(settings=one)) for one in (
-            Settings(), Settings(client_tools=(MINE,)))]
+            m.Settings(), m.Settings(client_tools=(MINE,)))]
         assert (await served.gateway.sessions.get("", plain)).settings.tools is None
         told = (await served.gateway.sessions.get("", with_tool)).settings
         own = {tool.spec.name: tool.permission for tool in DEMO_CARD.tools}
         assert told.tools == own, "the agent's own"
-        none = await remote.open(NewRemoteSession(settings=Settings(tools={})))
+        none = await remote.open(NewRemoteSession(settings=m.Settings(tools={})))
         assert (await served.gateway.sessions.get("", none)).settings.tools == {}
 
 
@@ -55,7 +55,7 @@ async def test_agents_and_environments_are_used_again(tmp_path: Path) -> None:
     async with speaking(tmp_path) as (served, remote):
         client, other = Client(served), remote_of(served)
         for one in (remote, other):
-            for settings in (Settings(), ASKING, Settings(), ASKING):
+            for settings in (m.Settings(), ASKING, m.Settings(), ASKING):
                 await one.open(NewRemoteSession(settings=settings))
         await other.close()
         agents = (await client.ok("GET", "/agents?limit=100"))["data"]
@@ -84,7 +84,7 @@ async def test_a_named_agent_is_taken_as_it_is(tmp_path: Path) -> None:
         plain, asking = await remote.open(NewRemoteSession()), await remote.open(NewRemoteSession(settings=ASKING))
         agents = (await Client(served).ok("GET", "/agents"))["data"]
         assert [agent["id"] for agent in agents] == ["agent_demo"], "none was made"
-        assert (await served.gateway.sessions.get("", plain)).settings == Settings()
+        assert (await served.gateway.sessions.get("", plain)).settings == m.Settings()
         assert (await served.gateway.sessions.get("", asking)).settings.tools == ASKING.tools
         assert (await conversation(remote, asking, "/permit x")).facts.turns[0].asks == [("permission", 0, None)]
 
@@ -175,7 +175,7 @@ async def test_tools_of_a_client_do_not_take_away_what_the_agent_asks_about(name
     agent = {"id": "agent_9", "model": "m-1", "tools": [policed, {"type": "custom", "name": "old"}]}
     server = stranger(get_agents=[listed(agent)], get_agent_9=[wire.says(orjson.dumps(agent))])
     async with scripted_server(server, agent=named) as remote:
-        await remote.open(NewRemoteSession(settings=Settings(client_tools=(MINE,))))
+        await remote.open(NewRemoteSession(settings=m.Settings(client_tools=(MINE,))))
     made = server.asked("post_agents")[0].json if named is None else server.asked("post_sessions")[0].json["agent"]
     assert (made["tools"][0], [tool["name"] for tool in made["tools"][1:]]) == (policed, [MINE.name])
 
@@ -192,11 +192,11 @@ def test_a_card_tells_what_the_agent_tells() -> None:
     ]})
     assert (card.name, card.version, card.description, card.model) == ("Ada", "4", None, "m")
     assert [(tool.spec.name, tool.permission) for tool in card.tools] == [
-        ("Bash", Permission.ASK), ("Read", Permission.ALLOW)]
+        ("Bash", m.Permission.ASK), ("Read", m.Permission.ALLOW)]
     assert read_agent_card({"id": "agent_1", "tools": None}).name == "agent_1"
 
 
 def test_a_client_tool_without_parameters_takes_an_object() -> None:
-    [custom] = agent_fields(Settings(client_tools=(ToolSpec(name="t"),)))["tools"]
+    [custom] = agent_fields(m.Settings(client_tools=(m.ToolSpec(name="t"),)))["tools"]
     assert custom == {"type": "custom", "name": "t", "description": "", "input_schema": {"type": "object"}}
 

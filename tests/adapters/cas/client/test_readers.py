@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+import gateway.model as m
 from adapters.cas.client.readers import (
     ReceivedEvent,
     meanings,
@@ -14,16 +15,6 @@ from adapters.cas.client.readers import (
     usage_difference,
 )
 from gateway.errors import BackendFailed
-from gateway.model import (
-    FaultCode,
-    FilePart,
-    ImagePart,
-    Permission,
-    ScopeStatus,
-    StopReason,
-    TextPart,
-    Usage,
-)
 from tests.support.dialect_tables import table
 
 
@@ -55,9 +46,12 @@ def test_blocks_are_parts() -> None:
         {"type": "document", "source": {"type": "text", "data": "words"}},
     ]).content()
     assert parts == (
-        TextPart(text="a"), ImagePart(url="https://example.test/a.png"),
-        ImagePart(url="data:image/png;base64,AA==", media_type="image/png"),
-        FilePart(name="file_1", file_id="file_1"), FilePart(name="a.txt", file_id="file_2"), TextPart(text="words"),
+        m.TextPart(text="a"),
+        m.ImagePart(url="https://example.test/a.png"),
+        m.ImagePart(url="data:image/png;base64,AA==", media_type="image/png"),
+        m.FilePart(name="file_1", file_id="file_1"),
+        m.FilePart(name="a.txt", file_id="file_2"),
+        m.TextPart(text="words"),
     )
     assert simplified_content(parts) is parts
     assert simplified_content(parts[1:2]) == parts[1:2]
@@ -66,20 +60,20 @@ def test_blocks_are_parts() -> None:
 
 def test_usage_is_counted() -> None:
     body = {"input_tokens": 5, "output_tokens": -1, "cache_read_input_tokens": "x", "cache_creation_input_tokens": True}
-    assert read_usage(body) == Usage(input_tokens=5)
-    total, told = Usage(input_tokens=5, output_tokens=1), Usage(input_tokens=2, output_tokens=3)
-    assert usage_difference(total, told) == Usage(input_tokens=3)
+    assert read_usage(body) == m.Usage(input_tokens=5)
+    total, told = m.Usage(input_tokens=5, output_tokens=1), m.Usage(input_tokens=2, output_tokens=3)
+    assert usage_difference(total, told) == m.Usage(input_tokens=3)
 
 
 @pytest.mark.parametrize(("error", "code", "retryable", "again"), [
-    ({"type": "model_overloaded_error"}, FaultCode.OVERLOADED, True, False),
-    ({"type": "model_rate_limited_error"}, FaultCode.RATE_LIMITED, True, False),
-    ({"type": "model_request_failed_error"}, FaultCode.BACKEND, False, False),
-    ({"type": "unknown_error", "retry_status": {"type": "exhausted"}}, FaultCode.BACKEND, False, False),
-    ({"type": "unknown_error", "retry_status": {"type": "retrying"}}, FaultCode.BACKEND, True, True),
-    ({}, FaultCode.BACKEND, False, False),
+    ({"type": "model_overloaded_error"}, m.FaultCode.OVERLOADED, True, False),
+    ({"type": "model_rate_limited_error"}, m.FaultCode.RATE_LIMITED, True, False),
+    ({"type": "model_request_failed_error"}, m.FaultCode.BACKEND, False, False),
+    ({"type": "unknown_error", "retry_status": {"type": "exhausted"}}, m.FaultCode.BACKEND, False, False),
+    ({"type": "unknown_error", "retry_status": {"type": "retrying"}}, m.FaultCode.BACKEND, True, True),
+    ({}, m.FaultCode.BACKEND, False, False),
 ])
-def test_errors_are_faults(error: dict[str, Any], code: FaultCode, retryable: bool, again: bool) -> None:
+def test_errors_are_faults(error: dict[str, Any], code: m.FaultCode, retryable: bool, again: bool) -> None:
     fault, tried = read_fault(ReceivedEvent("session.error", "e1", {"error": {"message": "It broke.", **error}}))
     assert (fault.code, fault.message, fault.retryable, tried) == (code, "It broke.", retryable, again)
     assert read_fault(ReceivedEvent("session.error", "e1", {}))[0].message
@@ -87,12 +81,12 @@ def test_errors_are_faults(error: dict[str, Any], code: FaultCode, retryable: bo
 
 def test_the_table_is_read_from_right_to_left() -> None:
     known = meanings()
-    assert known.permissions == {str(one): one for one in Permission}
+    assert known.permissions == {str(one): one for one in m.Permission}
     assert known.stops == {
-        "cancelled": StopReason.INTERRUPTED, "end_turn": StopReason.END_TURN, "error": StopReason.ERROR,
-        "max_tokens": StopReason.MAX_TOKENS, "max_steps": StopReason.MAX_STEPS, "refusal": StopReason.REFUSAL,
+        "cancelled": m.StopReason.INTERRUPTED, "end_turn": m.StopReason.END_TURN, "error": m.StopReason.ERROR,
+        "max_tokens": m.StopReason.MAX_TOKENS, "max_steps": m.StopReason.MAX_STEPS, "refusal": m.StopReason.REFUSAL,
     }
-    assert known.message_stops["tool_use"] is StopReason.TOOL_USE
-    assert known.scopes["terminated"] is ScopeStatus.ENDED
+    assert known.message_stops["tool_use"] is m.StopReason.TOOL_USE
+    assert known.scopes["terminated"] is m.ScopeStatus.ENDED
     assert "unknown_error" not in known.faults, "it stands for many"
-    assert reversed_words(table("cas"), "fault@refusal", FaultCode)["not_found_error"] is FaultCode.NOT_FOUND
+    assert reversed_words(table("cas"), "fault@refusal", m.FaultCode)["not_found_error"] is m.FaultCode.NOT_FOUND

@@ -9,35 +9,10 @@ from typing import Any
 
 import pytest
 
+import gateway.model as m
 from adapters.cas.client.remote import Remote
 from gateway.backends.demo.directive_parser import ARGUMENT_PARSERS
 from gateway.errors import BackendFailed, Unsupported
-from gateway.model import (
-    Answer,
-    AnswerQuestion,
-    BlockDelta,
-    ClientToolAsk,
-    Compact,
-    ContinuationAsk,
-    ContinueTurn,
-    DecidePermission,
-    FaultCode,
-    ImagePart,
-    Outcome,
-    Permission,
-    PermissionAsk,
-    QuestionAsk,
-    ReturnResult,
-    RollBack,
-    RollbackAsk,
-    SendMessage,
-    SessionStatus,
-    Settings,
-    StopReason,
-    TextPart,
-    ToolSpec,
-    Withdraw,
-)
 from gateway.ports.remote import DecodedItem, NewRemoteSession, RemoteAddress, RemoteAsk, RemoteTurnEnd, Timeouts
 from gateway.resources import KeyStore
 from tests.support.dialects.cas.facts import CheckedDecoder, Facts, Message, Turn, of_records
@@ -45,10 +20,10 @@ from tests.support.gateway_server import Served, serving, until
 
 AT = "/api/v1/cloud"
 PATIENCE = Timeouts(connect=20, first_byte=30, idle=30)
-MINE = ToolSpec(name="mine", description="A tool of the client.", parameters={
+MINE = m.ToolSpec(name="mine", description="A tool of the client.", parameters={
     "type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"],
 })
-ASKING = Settings(tools={"clock": Permission.ALLOW, "calc": Permission.ASK, "search": Permission.ALLOW},
+ASKING = m.Settings(tools={"clock": m.Permission.ALLOW, "calc": m.Permission.ASK, "search": m.Permission.ALLOW},
                   client_tools=(MINE,))
 
 SAID = {name: f"/{name} hello" for name in ARGUMENT_PARSERS} | {
@@ -72,19 +47,19 @@ async def speaking(folder: Path, **address: Any) -> AsyncIterator[tuple[Served, 
             await remote.close()
 
 
-def answered(asked: RemoteAsk, yes: bool) -> Answer:
+def answered(asked: RemoteAsk, yes: bool) -> m.Answer:
     match asked.ask:
-        case PermissionAsk():
-            return DecidePermission(request_id="r", granted=yes, reason=None if yes else "not today")
-        case ContinuationAsk():
-            return ContinueTurn(request_id="r", proceed=yes)
-        case ClientToolAsk():
-            return ReturnResult(request_id="r", content="It rains." if yes else "No such city.", is_error=not yes)
-        case QuestionAsk() if yes:
-            return AnswerQuestion(request_id="r", selections={"0": (0,), "1": (0, 2)})
-        case RollbackAsk() if yes:
-            return RollBack(request_id="r", option="step")
-    return Withdraw(request_id="r")
+        case m.PermissionAsk():
+            return m.DecidePermission(request_id="r", granted=yes, reason=None if yes else "not today")
+        case m.ContinuationAsk():
+            return m.ContinueTurn(request_id="r", proceed=yes)
+        case m.ClientToolAsk():
+            return m.ReturnResult(request_id="r", content="It rains." if yes else "No such city.", is_error=not yes)
+        case m.QuestionAsk() if yes:
+            return m.AnswerQuestion(request_id="r", selections={"0": (0,), "1": (0, 2)})
+        case m.RollbackAsk() if yes:
+            return m.RollBack(request_id="r", option="step")
+    return m.Withdraw(request_id="r")
 
 
 async def conversation(
@@ -92,7 +67,7 @@ async def conversation(
 ) -> CheckedDecoder:
     """One turn from the message to its end, whatever it asks on the way; heard by a fresh remote after each ask."""
     witness = CheckedDecoder()
-    asked = await listen(witness, remote.start_turn(session, SendMessage(content=words)))
+    asked = await listen(witness, remote.start_turn(session, m.SendMessage(content=words)))
     while asked:
         if forgetful is not None:
             remote = remote_of(forgetful)
@@ -118,8 +93,8 @@ def same(told: Facts, known: Facts) -> None:
 
 
 def _comparable(turn: Turn) -> Turn:
-    is_told = turn.ended is None or turn.ended[0] in (StopReason.INTERRUPTED, StopReason.ERROR)
-    ended = turn.ended if is_told else (StopReason.END_TURN, *turn.ended[1:])
+    is_told = turn.ended is None or turn.ended[0] in (m.StopReason.INTERRUPTED, m.StopReason.ERROR)
+    ended = turn.ended if is_told else (m.StopReason.END_TURN, *turn.ended[1:])
     messages = {scope_id: [_plain(message) for message in some] for scope_id, some in turn.messages.items()}
     return replace(turn, ended=ended, messages=messages)
 
@@ -134,9 +109,9 @@ async def logged(served: Served, session: str) -> Facts:
 
 # -- every directive --------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("settings", [Settings(), ASKING], ids=["plain", "asking"])
+@pytest.mark.parametrize("settings", [m.Settings(), ASKING], ids=["plain", "asking"])
 @pytest.mark.parametrize("yes", [True, False], ids=["yes", "no"])
-async def test_every_directive_is_heard_as_the_log_has_it(tmp_path: Path, settings: Settings, yes: bool) -> None:
+async def test_every_directive_is_heard_as_the_log_has_it(tmp_path: Path, settings: m.Settings, yes: bool) -> None:
     async with speaking(tmp_path) as (served, remote):
         for name, words in SAID.items():
             session = await remote.open(NewRemoteSession(settings=settings))
@@ -154,8 +129,10 @@ EXPECTED: dict[str, Any] = {
     "/client-tool hello": lambda turn: turn.asks[0][0] == "client_tool" and "It rains." in turn.words("text")[0],
     "/ask hello": lambda turn: turn.asks[0][0] == "question" and turn.asks[0][1] == 0,
     "/continue hello": lambda turn: turn.asks == [("continuation", None, "This may take long. Shall I go on?")],
-    "/rollback hello": lambda turn: turn.asks[0][0] == "rollback" and turn.faults[0][0] is FaultCode.BACKEND,
-    "/fail": lambda turn: turn.ended[:2] == (StopReason.ERROR, Outcome.FAILED) and "as it was told" in turn.ended[2][1],
+    "/rollback hello": lambda turn: turn.asks[0][0] == "rollback" and turn.faults[0][0] is m.FaultCode.BACKEND,
+    "/fail": lambda turn: (
+        turn.ended[:2] == (m.StopReason.ERROR, m.Outcome.FAILED) and "as it was told" in turn.ended[2][1]
+    ),
     "/title A new title": lambda turn: turn.titles == ["A new title"],
     "/compact hello": lambda turn: turn.compactions == 1,
     "/image hello": lambda turn: turn.words("text")[0].startswith("![image](data:image/png"),
@@ -186,8 +163,8 @@ async def test_no_is_no(tmp_path: Path) -> None:
 async def test_words_come_as_they_are_said(tmp_path: Path) -> None:
     async with speaking(tmp_path) as (_, remote):
         session = await remote.open(NewRemoteSession())
-        said = [one async for one in remote.start_turn(session, SendMessage(content="/burst 5 hello"))]
-        assert [one.delta for one in said if isinstance(one, BlockDelta)][:5] == ["word "] * 5
+        said = [one async for one in remote.start_turn(session, m.SendMessage(content="/burst 5 hello"))]
+        assert [one.delta for one in said if isinstance(one, m.BlockDelta)][:5] == ["word "] * 5
 
 
 async def test_several_turns_follow_each_other(tmp_path: Path) -> None:
@@ -211,32 +188,32 @@ async def test_a_turn_that_waits_is_found_again_after_a_restart_of_ours(tmp_path
 async def test_an_answer_to_a_session_without_a_turn_is_refused(tmp_path: Path) -> None:
     async with speaking(tmp_path) as (_, remote):
         session = await remote.open(NewRemoteSession())
-        nothing = RemoteAsk(ask=ContinuationAsk(turn=1, message="?"), ref="evt_1")
+        nothing = RemoteAsk(ask=m.ContinuationAsk(turn=1, message="?"), ref="evt_1")
         with pytest.raises(BackendFailed, match="no turn in session"):
-            await listen(CheckedDecoder(), remote.answer(session, [(nothing, ContinueTurn(request_id="r"))]))
+            await listen(CheckedDecoder(), remote.answer(session, [(nothing, m.ContinueTurn(request_id="r"))]))
         await conversation(remote, session, "hello")
         with pytest.raises(BackendFailed, match="is not pending"):
-            await listen(CheckedDecoder(), remote.answer(session, [(nothing, ContinueTurn(request_id="r"))]))
+            await listen(CheckedDecoder(), remote.answer(session, [(nothing, m.ContinueTurn(request_id="r"))]))
 
 
 # -- what goes over ---------------------------------------------------------------------------------------------------
 
 async def test_pictures_go_over(tmp_path: Path) -> None:
     addresses = ["https://example.test/a.png", "data:image/png;base64,AA=="]
-    pictures = (TextPart(text="look"), *(ImagePart(url=address) for address in addresses))
+    pictures = (m.TextPart(text="look"), *(m.ImagePart(url=address) for address in addresses))
     async with speaking(tmp_path) as (served, remote):
         session = await remote.open(NewRemoteSession(title="Pictures"))
-        said = [one async for one in remote.start_turn(session, SendMessage(content=pictures))]
+        said = [one async for one in remote.start_turn(session, m.SendMessage(content=pictures))]
         assert isinstance(said[-1], RemoteTurnEnd)
         view = await served.gateway.sessions.get("", session)
         assert view.title == "Pictures"
-        assert [part.url for part in view.entries[0].content if isinstance(part, ImagePart)] == addresses
+        assert [part.url for part in view.entries[0].content if isinstance(part, m.ImagePart)] == addresses
 
 
 async def test_to_compact_is_not_in_the_dialect(tmp_path: Path) -> None:
     async with speaking(tmp_path) as (_, remote):
         with pytest.raises(Unsupported, match="compacts by itself"):
-            await listen(CheckedDecoder(), remote.start_turn("sess_1", Compact()))
+            await listen(CheckedDecoder(), remote.start_turn("sess_1", m.Compact()))
 
 
 async def test_a_key_lets_us_in_and_is_repeated_nowhere(tmp_path: Path) -> None:
@@ -260,26 +237,26 @@ async def test_an_interruption_ends_the_turn_there(tmp_path: Path) -> None:
         session, witness = await remote.open(NewRemoteSession()), CheckedDecoder()
         async with (
             asyncio.timeout(30),
-            aclosing(remote.start_turn(session, SendMessage(content="/slow 1000"))) as stream,
+            aclosing(remote.start_turn(session, m.SendMessage(content="/slow 1000"))) as stream,
         ):
             async for one in stream:
                 witness.hear([one])
-                if isinstance(one, BlockDelta) and one.delta == "2 ":
+                if isinstance(one, m.BlockDelta) and one.delta == "2 ":
                     await remote.interrupt(session)
         known = (await logged(served, session)).turns[0]
         told = witness.facts.turns[0]
-        assert told.ended == known.ended == (StopReason.INTERRUPTED, Outcome.INTERRUPTED, None)
+        assert told.ended == known.ended == (m.StopReason.INTERRUPTED, m.Outcome.INTERRUPTED, None)
         assert told.words("text") == known.words("text")
 
 
 async def test_an_interruption_ends_a_turn_that_waits(tmp_path: Path) -> None:
     async with speaking(tmp_path) as (served, remote):
         session = await remote.open(NewRemoteSession(settings=ASKING))
-        assert await listen(CheckedDecoder(), remote.start_turn(session, SendMessage(content="/permit x")))
+        assert await listen(CheckedDecoder(), remote.start_turn(session, m.SendMessage(content="/permit x")))
         await remote.interrupt(session)
         view = await served.gateway.sessions.get("", session)
-        await until(lambda: view.status is SessionStatus.IDLE)
-        assert view.ended is not None and view.ended.outcome is Outcome.INTERRUPTED
+        await until(lambda: view.status is m.SessionStatus.IDLE)
+        assert view.ended is not None and view.ended.outcome is m.Outcome.INTERRUPTED
 
 
 async def test_an_interruption_where_nothing_runs_does_nothing(tmp_path: Path) -> None:
@@ -292,18 +269,18 @@ async def test_an_interruption_where_nothing_runs_does_nothing(tmp_path: Path) -
 async def test_to_stop_listening_leaves_the_turn_alone(tmp_path: Path) -> None:
     async with speaking(tmp_path) as (served, remote):
         session = await remote.open(NewRemoteSession())
-        async with aclosing(remote.start_turn(session, SendMessage(content="/slow 3 hello"))) as stream:
+        async with aclosing(remote.start_turn(session, m.SendMessage(content="/slow 3 hello"))) as stream:
             await anext(stream)
         view = await served.gateway.sessions.get("", session)
-        await until(lambda: view.status is SessionStatus.IDLE)
-        assert view.ended is not None and view.ended.outcome is Outcome.COMPLETED
+        await until(lambda: view.status is m.SessionStatus.IDLE)
+        assert view.ended is not None and view.ended.outcome is m.Outcome.COMPLETED
 
 
 async def test_a_message_abandons_what_was_asked_before(tmp_path: Path) -> None:
     async with speaking(tmp_path) as (_, remote):
         session = await remote.open(NewRemoteSession(settings=ASKING))
-        assert await listen(CheckedDecoder(), remote.start_turn(session, SendMessage(content="/permit x")))
+        assert await listen(CheckedDecoder(), remote.start_turn(session, m.SendMessage(content="/permit x")))
         witness = CheckedDecoder()
-        assert await listen(witness, remote.start_turn(session, SendMessage(content="hello"))) == []
+        assert await listen(witness, remote.start_turn(session, m.SendMessage(content="hello"))) == []
         assert witness.facts.turns[0].words("text") == ["You said: hello"]
 

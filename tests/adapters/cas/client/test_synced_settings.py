@@ -5,27 +5,27 @@ from typing import Any
 
 import pytest
 
+import gateway.model as m
 from adapters.cas.client.provisioning import FIXED_AGENT_STATUSES, MAX_SESSIONS, SyncedSettings, changeable_fields
 from adapters.cas.client.remote import Remote
 from gateway.backends.demo.backend import DEMO_CARD
 from gateway.errors import BackendFailed
-from gateway.model import Permission, SendMessage, Settings, ToolSpec
 from gateway.ports.remote import NewRemoteSession, RemoteAddress, Timeouts
 from tests.support.gateway_server import serving
 
 AT = "/api/v1/cloud"
-MINE, YOURS = (ToolSpec(name=name, description="d", parameters={"type": "object"}) for name in ("mine", "yours"))
-FIRST = Settings(tools={"clock": Permission.ALLOW}, client_tools=(MINE,))
+MINE, YOURS = (m.ToolSpec(name=name, description="d", parameters={"type": "object"}) for name in ("mine", "yours"))
+FIRST = m.Settings(tools={"clock": m.Permission.ALLOW}, client_tools=(MINE,))
 POLICED = {"type": "agent_toolset_20260401", "default_config": {"permission_policy": {"type": "always_ask"}}}
-LATER = Settings(tools={"calc": Permission.ASK}, client_tools=(MINE, YOURS))
+LATER = m.Settings(tools={"calc": m.Permission.ASK}, client_tools=(MINE, YOURS))
 
 
 async def test_the_agent_has_the_tools_of_now(tmp_path: Path) -> None:
     async with serving(tmp_path, dialects={"cas": {}}, log="memory") as served:
         remote = Remote(RemoteAddress(url=served.url(AT), patience=Timeouts()))
         session = await remote.open(NewRemoteSession(settings=FIRST))
-        for settings in (FIRST, LATER, Settings(), LATER):
-            heard = [one async for one in remote.start_turn(session, SendMessage(content="hello"), settings)]
+        for settings in (FIRST, LATER, m.Settings(), LATER):
+            heard = [one async for one in remote.start_turn(session, m.SendMessage(content="hello"), settings)]
             assert heard
             view = await served.gateway.sessions.get("", session)
             assert view.settings.client_tools == settings.client_tools
@@ -55,8 +55,8 @@ async def test_where_nobody_says_anything_any_more_the_agent_has_its_own_tools_a
     server = Server()
     chosen = SyncedSettings(server.post, server.own_tools)
     chosen.note("s", FIRST)
-    await chosen.bring("s", Settings())
-    await chosen.bring("s", Settings(client_tools=(MINE,)))
+    await chosen.bring("s", m.Settings())
+    await chosen.bring("s", m.Settings(client_tools=(MINE,)))
     plain, with_tool = [body["agent"]["tools"] for _, body in server.said]
     assert (plain, with_tool[0], with_tool[1]["name"]) == ([POLICED], POLICED, "mine")
 
@@ -65,7 +65,7 @@ async def test_only_what_has_changed_is_said_and_only_once() -> None:
     server = Server()
     chosen = SyncedSettings(server.post, server.own_tools)
     chosen.note("s", FIRST)
-    for settings in (FIRST, LATER, LATER, Settings(tools=LATER.tools, client_tools=LATER.client_tools, model="m")):
+    for settings in (FIRST, LATER, LATER, m.Settings(tools=LATER.tools, client_tools=LATER.client_tools, model="m")):
         await chosen.bring("s", settings)
     assert server.said == [("/sessions/s", {"agent": {"tools": changeable_fields(LATER)["tools"]}})]
 
@@ -73,7 +73,7 @@ async def test_only_what_has_changed_is_said_and_only_once() -> None:
 async def test_of_a_session_that_nobody_remembers_only_the_unusual_is_said() -> None:
     server = Server()
     chosen = SyncedSettings(server.post, server.own_tools)
-    await chosen.bring("plain", Settings(model="m"))
+    await chosen.bring("plain", m.Settings(model="m"))
     await chosen.bring("special", LATER)
     assert [path for path, _ in server.said] == ["/sessions/special"]
 

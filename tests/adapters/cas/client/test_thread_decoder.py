@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+import gateway.model as m
 from adapters.cas.client.decoder import Decoder
 from gateway.errors import BackendFailed
 from gateway.ids import make_mint
-from gateway.model import BlockEnded, MessageEnded, StopReason
 from gateway.ports.remote import ParsedFrame, RemoteTurnEnd
 from tests.support.dialects.cas.facts import CheckedDecoder, Turn
 
@@ -61,7 +61,7 @@ def turn(*frames: ParsedFrame) -> Turn:
 
 
 def blocks(*frames: ParsedFrame) -> list[tuple[str, str | None]]:
-    return [(one.kind.value, one.text) for one in heard(*frames) if isinstance(one, BlockEnded)]
+    return [(one.kind.value, one.text) for one in heard(*frames) if isinstance(one, m.BlockEnded)]
 
 
 # -- event by event ---------------------------------------------------------------------------------------------------
@@ -127,14 +127,14 @@ def test_a_signature_is_kept() -> None:
         RAW, start(0, "thinking"), grown(0, type="thinking_delta", thinking="Hm"),
         grown(0, type="signature_delta", signature="abc"), stop(0), frame("agent.thinking", "e1", thinking="Hm"),
     )
-    assert [(one.text, one.signature) for one in said if isinstance(one, BlockEnded)] == [("Hm", "abc")]
+    assert [(one.text, one.signature) for one in said if isinstance(one, m.BlockEnded)] == [("Hm", "abc")]
 
 
-@pytest.mark.parametrize("why", [StopReason.REFUSAL, StopReason.MAX_TOKENS, StopReason.END_TURN])
-def test_the_raw_stream_tells_why_a_message_ended(why: StopReason) -> None:
+@pytest.mark.parametrize("why", [m.StopReason.REFUSAL, m.StopReason.MAX_TOKENS, m.StopReason.END_TURN])
+def test_the_raw_stream_tells_why_a_message_ended(why: m.StopReason) -> None:
     said = heard(RAW, SPAN, start(0), grown(0, type="text_delta", text="No."), stop(0),
                  frame("agent.message_delta", delta={"stop_reason": str(why)}), message("e1", "No."), SPAN_END)
-    assert [one.stop_reason for one in said if isinstance(one, MessageEnded | RemoteTurnEnd)] == [why, why]
+    assert [one.stop_reason for one in said if isinstance(one, m.MessageEnded | RemoteTurnEnd)] == [why, why]
 
 
 def test_what_the_raw_stream_passes_over_comes_in_its_place() -> None:

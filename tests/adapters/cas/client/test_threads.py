@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gateway.model import ROOT, ScopeOpened, ScopeStatus, StopReason
+import gateway.model as m
 from gateway.ports import ScopedEvent
 from gateway.ports.remote import ParsedFrame
 from tests.adapters.cas.client.test_thread_decoder import frame, heard, turn
@@ -30,9 +30,9 @@ def mail(kind: str, id: str, sender: str, recipient: str, **more: Any) -> Parsed
 
 def test_a_thread_is_a_scope() -> None:
     [opened] = [
-        one.event for one in heard(created()) if isinstance(one, ScopedEvent) and isinstance(one.event, ScopeOpened)
+        one.event for one in heard(created()) if isinstance(one, ScopedEvent) and isinstance(one.event, m.ScopeOpened)
     ]
-    assert opened == ScopeOpened(parent=ROOT, call_id="e1", agent="7", title="Helper", role="child")
+    assert opened == m.ScopeOpened(parent=m.ROOT, call_id="e1", agent="7", title="Helper", role="child")
 
 
 def test_its_life_is_told() -> None:
@@ -43,8 +43,12 @@ def test_its_life_is_told() -> None:
         status("terminated", "e7", status="terminated", stop_reason=END), says("Too late.", "e8"),
     )
     assert [one[1:] for one in told.scopes] == [
-        ("opened", ROOT, "Helper"), (ScopeStatus.RUNNING, None), (ScopeStatus.BLOCKED, StopReason.NEEDS_INPUT),
-        (ScopeStatus.RUNNING, None), (ScopeStatus.IDLE, StopReason.END_TURN), (ScopeStatus.ENDED, StopReason.END_TURN),
+        ("opened", m.ROOT, "Helper"),
+        (m.ScopeStatus.RUNNING, None),
+        (m.ScopeStatus.BLOCKED, m.StopReason.NEEDS_INPUT),
+        (m.ScopeStatus.RUNNING, None),
+        (m.ScopeStatus.IDLE, m.StopReason.END_TURN),
+        (m.ScopeStatus.ENDED, m.StopReason.END_TURN),
     ]
     assert told.words("text", "scope_1") == ["I look."]
 
@@ -52,23 +56,23 @@ def test_its_life_is_told() -> None:
 def test_a_thread_within_a_thread() -> None:
     told = turn(created(), created("sthr_2", "sthr_1"), says("deep", "e2", "sthr_2"))
     opened = [(one[0], one[2]) for one in told.scopes if one[1] == "opened"]
-    assert opened == [("scope_1", ROOT), ("scope_2", "scope_1")]
+    assert opened == [("scope_1", m.ROOT), ("scope_2", "scope_1")]
     assert told.words("text", "scope_2") == ["deep"]
 
 
 def test_a_thread_of_one_that_has_ended_is_the_agents_own() -> None:
     told = turn(created(), status("terminated", "e2"), created("sthr_2", "sthr_1"))
-    assert [one[2] for one in told.scopes if one[1] == "opened"] == [ROOT, ROOT]
+    assert [one[2] for one in told.scopes if one[1] == "opened"] == [m.ROOT, m.ROOT]
 
 
 def test_threads_that_are_left_are_closed_with_the_turn() -> None:
     told = turn(created(), says("unfinished", "e2"))
-    assert told.scopes[-1] == ("scope_1", ScopeStatus.ENDED, StopReason.END_TURN)
+    assert told.scopes[-1] == ("scope_1", m.ScopeStatus.ENDED, m.StopReason.END_TURN)
 
 
 def test_a_thread_of_an_earlier_turn_is_opened_anew() -> None:
     told = turn(status("running", "e1", agent_name="Helper"), says("Again.", "e2"))
-    assert told.scopes[0] == ("scope_1", "opened", ROOT, "Helper")
+    assert told.scopes[0] == ("scope_1", "opened", m.ROOT, "Helper")
     assert told.words("text", "scope_1") == ["Again."]
 
 
@@ -88,7 +92,7 @@ def test_the_coordinator_is_the_agent_itself() -> None:
 def test_mail_goes_both_ways() -> None:
     back = mail("received", "e2", "sthr_1", "sthr_0", is_error=True)
     told = turn(created(), mail("sent", "e1", "sthr_0", "sthr_1"), back)
-    assert told.mail == [(ROOT, "scope_1", "Hello.", False), ("scope_1", ROOT, "Hello.", True)]
+    assert told.mail == [(m.ROOT, "scope_1", "Hello.", False), ("scope_1", m.ROOT, "Hello.", True)]
 
 
 def test_a_thread_may_be_told_of_twice() -> None:

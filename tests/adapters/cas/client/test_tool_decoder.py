@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+import gateway.model as m
 from adapters.cas.client.tool_decoder import ORIGINS
-from gateway.model import BlockEnded, CustomEvent, FilePart, Permission, ToolOrigin, ToolReturned
 from gateway.ports.remote import ParsedFrame
 from tests.adapters.cas.client.test_thread_decoder import frame, heard
 
@@ -22,19 +22,19 @@ def result(*content: Any, kind: str = "agent.tool_result", name: str = "tool_use
 
 
 def calls(*frames: ParsedFrame) -> list[Any]:
-    return [one.call for one in heard(*frames) if isinstance(one, BlockEnded) and one.call]
+    return [one.call for one in heard(*frames) if isinstance(one, m.BlockEnded) and one.call]
 
 
-def returned(*frames: ParsedFrame) -> list[ToolReturned]:
-    return [one for one in heard(*frames) if isinstance(one, ToolReturned)]
+def returned(*frames: ParsedFrame) -> list[m.ToolReturned]:
+    return [one for one in heard(*frames) if isinstance(one, m.ToolReturned)]
 
 
 @pytest.mark.parametrize(("kind", "origin"), ORIGINS.items())
-def test_a_call_is_its_event(kind: str, origin: ToolOrigin) -> None:
+def test_a_call_is_its_event(kind: str, origin: m.ToolOrigin) -> None:
     [call] = calls(frame(kind, "e1", name="look", input={"at": 1}, evaluated_permission="ask", mcp_server_name="eyes"))
     assert (call.call_id, call.name, call.input, call.origin) == ("e1", "look", {"at": 1}, origin)
-    assert call.permission is Permission.ASK
-    assert call.server == ("eyes" if origin is ToolOrigin.MCP else None)
+    assert call.permission is m.Permission.ASK
+    assert call.server == ("eyes" if origin is m.ToolOrigin.MCP else None)
 
 
 @pytest.mark.parametrize(("called", "told", "name"), [
@@ -57,12 +57,12 @@ def test_a_file_in_a_result_is_what_was_delivered() -> None:
     back = result({"type": "text", "text": "Here."}, DOCUMENT)
     said = (frame("agent.tool_use", "e1", name="write"), delivered(), back)
     [told] = returned(*said)
-    assert told.content[1] == FilePart(name="a.txt", file_id="file_1", media_type="text/plain", size=3)
-    assert not [one for one in heard(*said) if isinstance(one, CustomEvent)]
+    assert told.content[1] == m.FilePart(name="a.txt", file_id="file_1", media_type="text/plain", size=3)
+    assert not [one for one in heard(*said) if isinstance(one, m.CustomEvent)]
 
 
 def test_a_file_without_a_result_is_told_all_the_same() -> None:
-    [told] = [one for one in heard(delivered(), delivered("")) if isinstance(one, CustomEvent)]
+    [told] = [one for one in heard(delivered(), delivered("")) if isinstance(one, m.CustomEvent)]
     assert told.payload == {"file_id": "file_1", "name": "a.txt", "media_type": "text/plain", "size": 3}
 
 
@@ -73,6 +73,6 @@ def test_a_question_is_a_call_of_the_agent_and_has_one_result(own: bool) -> None
     told = (frame("span.model_request_start", "e0"), asked, frame("span.model_request_end", "e2"), answer,
             *([frame("agent.tool_result", "e10", tool_use_id="e1", content="Which?: that")] if own else []))
     [call] = calls(*told)
-    assert (call.name, call.origin) == ("AskUserQuestion", ToolOrigin.BUILTIN)
+    assert (call.name, call.origin) == ("AskUserQuestion", m.ToolOrigin.BUILTIN)
     [back] = returned(*told)
     assert (back.call_id, back.content, back.is_error) == ("e1", "Which?: that" if own else "that", False)

@@ -9,12 +9,12 @@ from typing import Any
 import orjson
 import pytest
 
+import gateway.model as m
 from adapters.cas.client import turn_stream
 from adapters.cas.client.remote import Remote
 from adapters.cas.client.turn_stream import frame_of_event
 from gateway.client import SseEvent
 from gateway.errors import BackendFailed
-from gateway.model import SendMessage
 from gateway.ports.remote import NewRemoteSession, RemoteAddress, Timeouts
 from tests.adapters.cas.client.test_remote import ASKING, conversation, listen, same
 from tests.support.client import byte_server as wire
@@ -214,7 +214,7 @@ async def test_a_list_that_is_none_is_a_failure() -> None:
         ScriptedServer(stream=[wire.stream(*frames, idle())], thread=[wire.says(b'{"data":5}')])
     ) as remote:
         with pytest.raises(BackendFailed, match="a list that has no data"):
-            await listen(CheckedDecoder(), remote.start_turn("s1", SendMessage(content="x")))
+            await listen(CheckedDecoder(), remote.start_turn("s1", m.SendMessage(content="x")))
 
 
 def test_an_id_that_stays_is_not_the_events_own() -> None:

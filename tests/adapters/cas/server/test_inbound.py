@@ -4,66 +4,36 @@ from typing import Any
 
 import pytest
 
+import gateway.model as m
 from adapters.cas.asks import ask_event_id
 from adapters.cas.server.inbound import commands_of
 from adapters.cas.wire.sessions import SentEvents
 from gateway.errors import Invalid, NotPending, Unsupported
 from gateway.http import validate
-from gateway.model import (
-    AgentCapabilities,
-    AgentCard,
-    AnswerQuestion,
-    BlockEnded,
-    BlockKind,
-    BlockStarted,
-    ClientToolAsk,
-    ContinuationAsk,
-    ContinueTurn,
-    CustomCommand,
-    DecidePermission,
-    FilePart,
-    ImagePart,
-    InputRequested,
-    Interrupt,
-    MessageStarted,
-    PermissionAsk,
-    Question,
-    QuestionAsk,
-    Record,
-    ReturnResult,
-    RollBack,
-    RollbackAsk,
-    SendMessage,
-    SessionView,
-    TextPart,
-    ToolCall,
-    ToolOrigin,
-    fold,
-)
 from tests.support.dialect_tables import table
 
-CARD = AgentCard(name="demo", capabilities=AgentCapabilities(images=("http",)))
-SERVER = ToolCall(call_id="c1", name="calc")
-CLIENT = ToolCall(call_id="c2", name="mine", origin=ToolOrigin.CLIENT)
-QUESTIONS = (Question(question="One?"), Question(question="Two?"))
+CARD = m.AgentCard(name="demo", capabilities=m.AgentCapabilities(images=("http",)))
+SERVER = m.ToolCall(call_id="c1", name="calc")
+CLIENT = m.ToolCall(call_id="c2", name="mine", origin=m.ToolOrigin.CLIENT)
+QUESTIONS = (m.Question(question="One?"), m.Question(question="Two?"))
 
 
-def waiting() -> SessionView:
+def waiting() -> m.SessionView:
     """A session that waits for one of each."""
     events = [
-        MessageStarted(message_id="m"),
-        BlockStarted(block_id="b1", message_id="m", kind=BlockKind.TOOL_USE, call=SERVER),
-        BlockEnded(block_id="b1", message_id="m", kind=BlockKind.TOOL_USE, call=SERVER),
-        BlockStarted(block_id="b2", message_id="m", kind=BlockKind.TOOL_USE, call=CLIENT),
-        BlockEnded(block_id="b2", message_id="m", kind=BlockKind.TOOL_USE, call=CLIENT),
-        InputRequested(request_id="permission", ask=PermissionAsk(call=SERVER), call_id="c1"),
-        InputRequested(request_id="client_tool", ask=ClientToolAsk(call=CLIENT), call_id="c2"),
-        InputRequested(request_id="question", ask=QuestionAsk(questions=QUESTIONS)),
-        InputRequested(request_id="continuation", ask=ContinuationAsk(turn=1, message="on?")),
-        InputRequested(request_id="rollback", ask=RollbackAsk(task_id="t", options=())),
+        m.MessageStarted(message_id="m"),
+        m.BlockStarted(block_id="b1", message_id="m", kind=m.BlockKind.TOOL_USE, call=SERVER),
+        m.BlockEnded(block_id="b1", message_id="m", kind=m.BlockKind.TOOL_USE, call=SERVER),
+        m.BlockStarted(block_id="b2", message_id="m", kind=m.BlockKind.TOOL_USE, call=CLIENT),
+        m.BlockEnded(block_id="b2", message_id="m", kind=m.BlockKind.TOOL_USE, call=CLIENT),
+        m.InputRequested(request_id="permission", ask=m.PermissionAsk(call=SERVER), call_id="c1"),
+        m.InputRequested(request_id="client_tool", ask=m.ClientToolAsk(call=CLIENT), call_id="c2"),
+        m.InputRequested(request_id="question", ask=m.QuestionAsk(questions=QUESTIONS)),
+        m.InputRequested(request_id="continuation", ask=m.ContinuationAsk(turn=1, message="on?")),
+        m.InputRequested(request_id="rollback", ask=m.RollbackAsk(task_id="t", options=())),
     ]
-    return fold("sess_1", [
-        Record(seq=seq, at=1.0, session_id="sess_1", turn_id="turn_1", event=event)
+    return m.fold("sess_1", [
+        m.Record(seq=seq, at=1.0, session_id="sess_1", turn_id="turn_1", event=event)
         for seq, event in enumerate(events, 1)
     ])
 
@@ -83,27 +53,27 @@ def test_an_ask_is_known_by_the_event_that_told_it() -> None:
 
 
 @pytest.mark.parametrize(("event", "wanted"), [
-    ({"type": "user.message", "content": "hi"}, SendMessage(content="hi")),
+    ({"type": "user.message", "content": "hi"}, m.SendMessage(content="hi")),
     ({"type": "user.message", "content": [{"type": "text", "text": "hi"}]},
-     SendMessage(content=(TextPart(text="hi"),))),
-    ({"type": "user.interrupt"}, Interrupt()),
-    ({"type": "user.define_outcome", "a": {"b": 1}}, CustomCommand(name="define_outcome", payload={"a": {"b": 1}})),
+     m.SendMessage(content=(m.TextPart(text="hi"),))),
+    ({"type": "user.interrupt"}, m.Interrupt()),
+    ({"type": "user.define_outcome", "a": {"b": 1}}, m.CustomCommand(name="define_outcome", payload={"a": {"b": 1}})),
     ({"type": "user.tool_confirmation", "tool_use_id": TOLD["permission"], "result": "allow", "deny_message": "x"},
-     DecidePermission(request_id="permission", granted=True)),
+     m.DecidePermission(request_id="permission", granted=True)),
     ({"type": "user.tool_confirmation", "tool_use_id": TOLD["permission"], "result": "deny", "deny_message": "x"},
-     DecidePermission(request_id="permission", granted=False, reason="x")),
+     m.DecidePermission(request_id="permission", granted=False, reason="x")),
     ({"type": "user.tool_confirmation", "tool_use_id": TOLD["continuation"], "result": "deny"},
-     ContinueTurn(request_id="continuation", proceed=False)),
+     m.ContinueTurn(request_id="continuation", proceed=False)),
     ({"type": "user.custom_tool_result", "custom_tool_use_id": TOLD["client_tool"]},
-     ReturnResult(request_id="client_tool")),
+     m.ReturnResult(request_id="client_tool")),
     ({"type": "user.custom_tool_result", "custom_tool_use_id": TOLD["client_tool"], "content": "x", "is_error": True},
-     ReturnResult(request_id="client_tool", content="x", is_error=True)),
+     m.ReturnResult(request_id="client_tool", content="x", is_error=True)),
     ({"type": "user.custom_tool_result", "custom_tool_use_id": TOLD["question"], "content": " Red "},
-     AnswerQuestion(request_id="question", custom={"0": "Red", "1": "Red"}, said=" Red ")),
+     m.AnswerQuestion(request_id="question", custom={"0": "Red", "1": "Red"}, said=" Red ")),
     ({"type": "user.custom_tool_result", "custom_tool_use_id": TOLD["continuation"], "content": "No"},
-     ContinueTurn(request_id="continuation", proceed=False)),
+     m.ContinueTurn(request_id="continuation", proceed=False)),
     ({"type": "user.custom_tool_result", "custom_tool_use_id": TOLD["rollback"], "content": "step"},
-     RollBack(request_id="rollback", option="step")),
+     m.RollBack(request_id="rollback", option="step")),
 ])
 def test_what_an_event_asks_for(event: dict[str, Any], wanted: Any) -> None:
     assert command(event) == wanted
@@ -133,12 +103,12 @@ def content(*blocks: dict[str, Any]) -> Any:
 
 def test_pictures_and_documents() -> None:
     assert content({"type": "image", "source": {"type": "url", "url": "https://x/a.png"}}) == (
-        ImagePart(url="https://x/a.png"),)
+        m.ImagePart(url="https://x/a.png"),)
     assert content({"type": "image", "source": {"type": "file", "file_id": "file_1"}}) == (
-        FilePart(name="file_1", file_id="file_1"),)
+        m.FilePart(name="file_1", file_id="file_1"),)
     assert content(
         {"type": "document", "title": "t", "source": {"type": "base64", "media_type": "text/plain", "data": "QQ=="}},
-    ) == (FilePart(name="t", url="data:text/plain;base64,QQ==", media_type="text/plain"),)
-    assert content({"type": "document", "source": {"type": "text", "data": "words"}}) == (TextPart(text="words"),)
+    ) == (m.FilePart(name="t", url="data:text/plain;base64,QQ==", media_type="text/plain"),)
+    assert content({"type": "document", "source": {"type": "text", "data": "words"}}) == (m.TextPart(text="words"),)
     with pytest.raises(Unsupported, match="data"):
         content({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QQ=="}})

@@ -1,8 +1,8 @@
 """What is told while a message is being written, in both forms, and what is passed over."""
 
+import gateway.model as m
 from adapters.cas.server.previews import make_previews
 from adapters.cas.server.stream_options import StreamOptions
-from gateway.model import BlockKind, DataPart, ImagePart
 from tests.adapters.cas.server.test_projector import (
     ENDED,
     NO_USAGE,
@@ -38,9 +38,9 @@ def raw(kind: str, number: int = 1, **body: object) -> tuple[str, int | str, dic
 def test_an_event_is_announced_with_its_first_word() -> None:
     (Cas(deltas=("agent.message",))
         >> STARTED << SPAN
-        >> block(BlockKind.THINKING) << silence
-        >> delta("hm", BlockKind.THINKING) << silence
-        >> ended(BlockKind.THINKING, text="hm") << said("agent.thinking", 2, thinking="hm")
+        >> block(m.BlockKind.THINKING) << silence
+        >> delta("hm", m.BlockKind.THINKING) << silence
+        >> ended(m.BlockKind.THINKING, text="hm") << said("agent.thinking", 2, thinking="hm")
         >> block() << silence
         >> delta("") << silence
         >> delta("he") << started("agent.message", 5, "evt_1_7-p1") << piece("he", 5, "evt_1_7-p2")
@@ -68,23 +68,23 @@ RAW_START = said("agent.message_start", "evt_1_1-p1", message={
 def test_the_raw_stream_of_a_message() -> None:
     (Cas(incremental=True, raw=True)
         >> STARTED << RAW_START << SPAN
-        >> block(BlockKind.THINKING)
+        >> block(m.BlockKind.THINKING)
         << raw("agent.content_block_start", index=0, content_block={
             "type": "thinking", "thinking": "", "signature": ""})
-        >> delta("hm", BlockKind.THINKING)
+        >> delta("hm", m.BlockKind.THINKING)
         << raw("agent.content_block_delta", index=0, delta={"type": "thinking_delta", "thinking": "hm"})
-        >> ended(BlockKind.THINKING, text="hm")
+        >> ended(m.BlockKind.THINKING, text="hm")
         << raw("agent.content_block_stop", index=0) << said("agent.thinking", 2, thinking="hm")
         >> block() << raw("agent.content_block_start", index=1, content_block={"type": "text", "text": ""})
         >> delta("hello")
         << raw("agent.content_block_delta", index=1, delta={"type": "text_delta", "text": "hello"})
         >> ended(text="hello") << raw("agent.content_block_stop", index=1)
-        >> block(BlockKind.TOOL_USE, call=call())
+        >> block(m.BlockKind.TOOL_USE, call=call())
         << raw("agent.content_block_start", index=2, content_block={
             "type": "tool_use", "id": "evt_1_8", "name": "calc", "input": {}})
-        >> delta('{"x":1}', BlockKind.TOOL_USE)
+        >> delta('{"x":1}', m.BlockKind.TOOL_USE)
         << raw("agent.content_block_delta", index=2, delta={"type": "input_json_delta", "partial_json": '{"x":1}'})
-        >> ended(BlockKind.TOOL_USE, call=call())
+        >> ended(m.BlockKind.TOOL_USE, call=call())
         << raw("agent.content_block_stop", index=2)
         << said("agent.tool_use", 8, name="calc", input={"x": 1}, evaluated_permission="allow")
         >> ENDED
@@ -96,15 +96,15 @@ def test_the_raw_stream_of_a_message() -> None:
 
 
 def test_a_picture_is_words_of_the_raw_stream_too() -> None:
-    picture = ImagePart(url="https://x.test/a.png")
+    picture = m.ImagePart(url="https://x.test/a.png")
     words = {"type": "text_delta", "text": "![image](https://x.test/a.png)"}
     empty = {"type": "text", "text": ""}
     (Cas(raw=True)
         >> STARTED << RAW_START << SPAN
-        >> block(BlockKind.DATA) << silence
-        >> ended(BlockKind.DATA, data=DataPart(type="x")) << silence
-        >> block(BlockKind.IMAGE) << silence
-        >> ended(BlockKind.IMAGE, image=picture)
+        >> block(m.BlockKind.DATA) << silence
+        >> ended(m.BlockKind.DATA, data=m.DataPart(type="x")) << silence
+        >> block(m.BlockKind.IMAGE) << silence
+        >> ended(m.BlockKind.IMAGE, image=picture)
         << raw("agent.content_block_start", index=0, content_block=empty)
         << raw("agent.content_block_delta", 2, index=0, delta=words)
         << raw("agent.content_block_stop", 3, index=0)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gateway.model as m
 from adapters.cas.server.stream_options import StreamOptions, thread_id_of
-from gateway.model import ROOT, BlockEnded, BlockKind, Record, image_markdown
 from tests.support.dialects.cas.reader import Frame, StoredSession, kept
 from tests.support.examples import examples
 from tests.support.record_streams import sessions, spread
@@ -23,7 +23,7 @@ MODES = {
 modes = pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
 
 
-def scopes(records: list[Record]) -> list[str | None]:
+def scopes(records: list[m.Record]) -> list[str | None]:
     return [None, *dict.fromkeys(record.scope_id for record in records)]
 
 
@@ -31,17 +31,17 @@ def in_thread(reading: StreamOptions, scope_id: str | None) -> StreamOptions:
     return StreamOptions(**{**{name: getattr(reading, name) for name in reading.__struct_fields__}, "thread": scope_id})
 
 
-def said(records: list[Record], kind: BlockKind, scope_id: str) -> list[str]:
-    events = [r.event for r in records if isinstance(r.event, BlockEnded) and r.scope_id == scope_id]
-    told = [image_markdown(e.image) if e.image and kind is BlockKind.TEXT else e.text for e in events
-            if e.kind is kind or (e.image and kind is BlockKind.TEXT)]
+def said(records: list[m.Record], kind: m.BlockKind, scope_id: str) -> list[str]:
+    events = [r.event for r in records if isinstance(r.event, m.BlockEnded) and r.scope_id == scope_id]
+    told = [m.image_markdown(e.image) if e.image and kind is m.BlockKind.TEXT else e.text for e in events
+            if e.kind is kind or (e.image and kind is m.BlockKind.TEXT)]
     return [text for text in told if text]
 
 
 @modes
 @examples(30)
 @given(records=sessions())
-async def test_the_list_is_the_stream(mode: StreamOptions, records: list[Record]) -> None:
+async def test_the_list_is_the_stream(mode: StreamOptions, records: list[m.Record]) -> None:
     shelf = StoredSession(records)
     for scope_id in scopes(records):
         reading = in_thread(mode, scope_id)
@@ -54,21 +54,21 @@ async def test_the_list_is_the_stream(mode: StreamOptions, records: list[Record]
 @modes
 @examples(30)
 @given(records=sessions())
-async def test_text_adds_up_in_every_thread(mode: StreamOptions, records: list[Record]) -> None:
+async def test_text_adds_up_in_every_thread(mode: StreamOptions, records: list[m.Record]) -> None:
     shelf = StoredSession(records)
     for scope_id in {record.scope_id for record in records}:
         told = kept(await shelf.stream(in_thread(mode, scope_id)))
         messages = [event["content"][0]["text"] for event in told if event["type"] == "agent.message"]
-        assert messages == said(records, BlockKind.TEXT, scope_id)
+        assert messages == said(records, m.BlockKind.TEXT, scope_id)
         thoughts = [event["thinking"] for event in told if event["type"] == "agent.thinking"]
-        assert thoughts == said(records, BlockKind.THINKING, scope_id)
+        assert thoughts == said(records, m.BlockKind.THINKING, scope_id)
     whole = [event for event in kept(await shelf.stream(mode)) if event["type"] == "agent.message"]
-    assert [event["content"][0]["text"] for event in whole] == said(records, BlockKind.TEXT, ROOT)
+    assert [event["content"][0]["text"] for event in whole] == said(records, m.BlockKind.TEXT, m.ROOT)
 
 
 @given(records=sessions(), wanted=st.sampled_from([BOTH, BOTH[:1], BOTH[1:]]), incremental=st.booleans())
 async def test_deltas_add_up_to_the_event_they_announce(
-    records: list[Record], wanted: tuple[Any, ...], incremental: bool,
+    records: list[m.Record], wanted: tuple[Any, ...], incremental: bool,
 ) -> None:
     shelf, open_events = StoredSession(records), dict[str, tuple[str, str]]()
     for scope_id in scopes(records):
@@ -88,7 +88,7 @@ async def test_deltas_add_up_to_the_event_they_announce(
 
 
 @given(records=sessions())
-async def test_the_raw_stream_is_well_formed_and_adds_up(records: list[Record]) -> None:
+async def test_the_raw_stream_is_well_formed_and_adds_up(records: list[m.Record]) -> None:
     shelf = StoredSession(records)
     for scope_id in scopes(records):
         blocks, whole = dict[int, str](), list[str]()
@@ -111,7 +111,7 @@ async def test_the_raw_stream_is_well_formed_and_adds_up(records: list[Record]) 
 @modes
 @examples(25)
 @given(records=sessions(steps=15))
-async def test_a_stream_resumed_after_anything_is_the_rest_of_it(mode: StreamOptions, records: list[Record]) -> None:
+async def test_a_stream_resumed_after_anything_is_the_rest_of_it(mode: StreamOptions, records: list[m.Record]) -> None:
     """After any event, and after any preview of one."""
     shelf = StoredSession(records)
     for scope_id in scopes(records):
@@ -132,7 +132,7 @@ async def test_a_stream_resumed_after_anything_is_the_rest_of_it(mode: StreamOpt
 @examples(50)
 @given(records=sessions(steps=15), data=st.data())
 async def test_a_stream_cut_anywhere_goes_on_without_gap_or_repetition(
-    mode: StreamOptions, records: list[Record], data: st.DataObject,
+    mode: StreamOptions, records: list[m.Record], data: st.DataObject,
 ) -> None:
     head = data.draw(st.integers(1, len(records)))
     before, all_of_it = StoredSession(records[:head]), StoredSession(records)
@@ -146,7 +146,7 @@ async def test_a_stream_cut_anywhere_goes_on_without_gap_or_repetition(
 @examples(50)
 @given(records=sessions(steps=15), data=st.data())
 async def test_who_names_an_event_in_progress_gets_no_old_deltas_of_it(
-    records: list[Record], data: st.DataObject,
+    records: list[m.Record], data: st.DataObject,
 ) -> None:
     mode, head = MODES["deltas"], data.draw(st.integers(1, len(records)))
     before, all_of_it = StoredSession(records[:head]), StoredSession(records)
@@ -167,7 +167,7 @@ def deltas_of(frames: list[Frame], event_id: str) -> list[str]:
 
 
 @given(records=sessions())
-async def test_what_requires_action_is_there_to_be_answered(records: list[Record]) -> None:
+async def test_what_requires_action_is_there_to_be_answered(records: list[m.Record]) -> None:
     told = kept(await StoredSession(records).stream(StreamOptions()))
     calls = {event["id"] for event in told if event["type"].endswith("tool_use")}
     for event in told:
@@ -179,7 +179,7 @@ async def test_what_requires_action_is_there_to_be_answered(records: list[Record
 
 
 @given(records=sessions())
-async def test_every_event_of_a_turn_has_its_turn(records: list[Record]) -> None:
+async def test_every_event_of_a_turn_has_its_turn(records: list[m.Record]) -> None:
     turns = {record.event_id: record.turn_id for record in records}
     for event in kept(await StoredSession(records).stream(StreamOptions())):
         assert event.get("turn_id") == turns[event["id"]]
@@ -190,12 +190,12 @@ async def test_every_event_of_a_turn_has_its_turn(records: list[Record]) -> None
 
 
 @given(records=sessions())
-async def test_the_threads_add_up_to_the_session(records: list[Record]) -> None:
+async def test_the_threads_add_up_to_the_session(records: list[m.Record]) -> None:
     """Whatever the session tells is told in a thread, and it tells all of the coordinator's."""
     shelf = StoredSession(records)
     whole = [event["id"] for event in kept(await shelf.stream(StreamOptions()))]
     threads = {scope: [event["id"] for event in kept(await shelf.stream(StreamOptions(thread=scope)))]
                for scope in {record.scope_id for record in records}}
     assert set(whole) <= {event_id for ids in threads.values() for event_id in ids}
-    assert [event_id for event_id in whole if event_id in set(threads[ROOT])] == threads[ROOT]
+    assert [event_id for event_id in whole if event_id in set(threads[m.ROOT])] == threads[m.ROOT]
     assert len({thread_id_of("sess_walk", scope) for scope in threads}) == len(threads)

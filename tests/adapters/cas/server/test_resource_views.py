@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+import gateway.model as m
 from adapters.cas.server import resource_views as views
-from gateway.model import AgentCard
 from gateway.ports import Resource
 from tests.support.dialect_tables import table
 
@@ -49,5 +49,5 @@ def test_a_memory_is_shown_with_or_without_its_words() -> None:
 
 
 def test_a_model_is_called_by_the_title_of_its_agent() -> None:
-    assert views.model_body(table("cas"), "m", AgentCard(name="a", title="T"))["display_name"] == "T"
-    assert views.model_body(table("cas"), "m", AgentCard(name="a"))["display_name"] == "a"
+    assert views.model_body(table("cas"), "m", m.AgentCard(name="a", title="T"))["display_name"] == "T"
+    assert views.model_body(table("cas"), "m", m.AgentCard(name="a"))["display_name"] == "a"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+import gateway.model as m
 from adapters.cas.server import history
-from gateway.model import SessionStatus
 from tests.support.dialects.cas.client import Client, confirm, toolset, types
 from tests.support.dialects.cas.reader import kept
 from tests.support.gateway_server import Served, serving, simulation, until
@@ -114,5 +114,5 @@ async def test_a_turn_whose_end_is_not_stored_yet_was_carried_by_nobody() -> Non
     house: Any = SimpleNamespace(
         settings=SimpleNamespace(stream_start="turn"), sessions=SimpleNamespace(records=records), started_at=0.0)
     view: Any = SimpleNamespace(
-        owner="", session_id="sess_1", status=SessionStatus.IDLE, turn_starts=[3, 8], stops=[6, 12], head=12)
+        owner="", session_id="sess_1", status=m.SessionStatus.IDLE, turn_starts=[3, 8], stops=[6, 12], head=12)
     assert await history.StreamStart(house).after(view, None, None) == 6

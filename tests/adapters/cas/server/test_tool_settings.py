@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
+import gateway.model as m
 from adapters.cas.server.inbound import client_tools, read_tools, server_tools, toolset_of_card
-from gateway.model import AgentCard, AgentTool, Permission, ToolSpec
 
-ALLOW, ASK, DENY = Permission.ALLOW, Permission.ASK, Permission.DENY
+ALLOW, ASK, DENY = m.Permission.ALLOW, m.Permission.ASK, m.Permission.DENY
 CUSTOM = {"type": "custom", "name": "weather", "description": "d", "input_schema": {"type": "object", "x": 1}}
-CARD = AgentCard(name="a", tools=(
-    AgentTool(spec=ToolSpec(name="calc")), AgentTool(spec=ToolSpec(name="clock")),
-    AgentTool(spec=ToolSpec(name="pay"), permission=ASK),
+CARD = m.AgentCard(name="a", tools=(
+    m.AgentTool(spec=m.ToolSpec(name="calc")), m.AgentTool(spec=m.ToolSpec(name="clock")),
+    m.AgentTool(spec=m.ToolSpec(name="pay"), permission=ASK),
 ))
 OWN = {"calc": ALLOW, "clock": ALLOW, "pay": ASK}
 
@@ -41,17 +41,17 @@ def policy(name: str, kind: str) -> dict[str, Any]:
     (toolset(configs=[{"type": "calc", "enabled": False}]), {"clock": ALLOW, "pay": ASK}),
     ([*toolset(enabled_tools=["calc"]), *toolset(enabled_tools=["pay"])], {"calc": ALLOW, "pay": ASK}),
 ])
-def test_tools_are_what_the_toolset_says(said: Any, meant: dict[str, Permission] | None) -> None:
+def test_tools_are_what_the_toolset_says(said: Any, meant: dict[str, m.Permission] | None) -> None:
     assert server_tools(read_tools(said), CARD) == meant
 
 
 def test_custom_tools_are_the_clients() -> None:
     assert client_tools(read_tools([*toolset(), CUSTOM])) == (
-        ToolSpec(name="weather", description="d", parameters={"type": "object", "x": 1}),
+        m.ToolSpec(name="weather", description="d", parameters={"type": "object", "x": 1}),
     )
     assert client_tools(None) == ()
 
 
 def test_a_card_in_cas_words_means_the_card() -> None:
     assert server_tools(read_tools(toolset_of_card(CARD)), CARD) == OWN
-    assert toolset_of_card(AgentCard(name="b")) == []
+    assert toolset_of_card(m.AgentCard(name="b")) == []

@@ -4,52 +4,30 @@ from typing import Any
 
 import pytest
 
+import gateway.model as m
 from adapters.cas.server import views
 from adapters.cas.server.stream_options import StreamOptions, decode_options, session_stream_options, thread_id_of
-from gateway.model import (
-    PRIVATE,
-    ROOT,
-    SECRETS,
-    CloseReason,
-    ContinuationAsk,
-    Event,
-    InputRequested,
-    Outcome,
-    Record,
-    ScopeOpened,
-    ScopeStatus,
-    ScopeStatusChanged,
-    SessionClosed,
-    SessionCreated,
-    SessionView,
-    StopReason,
-    TurnEnded,
-    TurnResumed,
-    TurnStarted,
-    TurnSuspended,
-    fold,
-)
 from tests.support.dialect_tables import table
 
 AGENT = {"id": "agent_1", "name": "made", "model": "m-1", "version": 3}
-OWN = {"agent_id": "agent_1", "agent_version": 3, "environment_id": "env_1", SECRETS: {"A": "1"}}
+OWN = {"agent_id": "agent_1", "agent_version": 3, "environment_id": "env_1", m.SECRETS: {"A": "1"}}
 
 
-def view(*events: Event | tuple[str, Event], private: dict[str, Any] | None = None) -> SessionView:
+def view(*events: m.Event | tuple[str, m.Event], private: dict[str, Any] | None = None) -> m.SessionView:
     """A session to which these things happened, a second apart."""
-    metadata = {"a": "b", PRIVATE: {"cas": OWN if private is None else private}}
-    said = [SessionCreated(agent="demo", metadata=metadata), *events]
-    placed = [event if isinstance(event, tuple) else (ROOT, event) for event in said]
-    return fold("sess_1", [
-        Record(seq=seq, at=float(seq), session_id="sess_1", turn_id="turn_1", scope_id=scope, event=event)  # type: ignore[arg-type]
+    metadata = {"a": "b", m.PRIVATE: {"cas": OWN if private is None else private}}
+    said = [m.SessionCreated(agent="demo", metadata=metadata), *events]
+    placed = [event if isinstance(event, tuple) else (m.ROOT, event) for event in said]
+    return m.fold("sess_1", [
+        m.Record(seq=seq, at=float(seq), session_id="sess_1", turn_id="turn_1", scope_id=scope, event=event)  # type: ignore[arg-type]
         for seq, (scope, event) in enumerate(placed, 1)
     ])
 
 
-START = TurnStarted(command_id="c")
-ASK = InputRequested(request_id="r", ask=ContinuationAsk(turn=1, message="on?"))
-WAIT = TurnSuspended(pending=("r",))
-END = TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN)
+START = m.TurnStarted(command_id="c")
+ASK = m.InputRequested(request_id="r", ask=m.ContinuationAsk(turn=1, message="on?"))
+WAIT = m.TurnSuspended(pending=("r",))
+END = m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN)
 
 
 def test_a_session_shows_what_was_captured_and_nothing_private() -> None:
@@ -68,10 +46,10 @@ def test_a_session_made_elsewhere_is_in_the_default_environment() -> None:
     ((), "idle", "idle", "idle", {"type": "end_turn"}),
     ((START,), "running", "running", "running", {}),
     ((START, ASK, WAIT), "idle", "idle", "idle", {"type": "requires_action", "event_ids": ["evt_1_3"]}),
-    ((START, ASK, WAIT, TurnResumed()), "running", "running", "running", {}),
+    ((START, ASK, WAIT, m.TurnResumed()), "running", "running", "running", {}),
     ((START, END), "idle", "idle", "idle", {"type": "end_turn"}),
-    ((SessionClosed(reason=CloseReason.ARCHIVED),), "idle", "idle", "archived", {"type": "archive"}),
-    ((SessionClosed(reason=CloseReason.TERMINATED),), "terminated", "idle", "terminated", {"type": "end_turn"}),
+    ((m.SessionClosed(reason=m.CloseReason.ARCHIVED),), "idle", "idle", "archived", {"type": "archive"}),
+    ((m.SessionClosed(reason=m.CloseReason.TERMINATED),), "terminated", "idle", "terminated", {"type": "end_turn"}),
 ])
 def test_what_a_session_is_doing(events: Any, status: str, turn: str, thread: str, stop: Any) -> None:
     at = view(*events)
@@ -82,22 +60,22 @@ def test_what_a_session_is_doing(events: Any, status: str, turn: str, thread: st
 
 
 def test_the_time_people_take_is_not_active() -> None:
-    shown = views.session_body(table("cas"), view(START, ASK, WAIT, ASK, ASK, TurnResumed(), END), AGENT, [])
+    shown = views.session_body(table("cas"), view(START, ASK, WAIT, ASK, ASK, m.TurnResumed(), END), AGENT, [])
     assert shown["stats"] == {"active_seconds": 3.0, "duration_seconds": 7.0}
     shown = views.session_body(table("cas"), view(START, ASK), AGENT, [])
     assert shown["stats"] == {"active_seconds": 1.0, "duration_seconds": 2.0}
 
 
 @pytest.mark.parametrize(("status", "word", "stop"), [
-    (ScopeStatus.RUNNING, "running", {}),
-    (ScopeStatus.BLOCKED, "blocked", {"type": "requires_action", "event_ids": ["evt_1_4"]}),
-    (ScopeStatus.IDLE, "idle", {"type": "end_turn"}),
-    (ScopeStatus.ENDED, "terminated", {"type": "end_turn"}),
-    (ScopeStatus.ARCHIVED, "archived", {"type": "archive"}),
+    (m.ScopeStatus.RUNNING, "running", {}),
+    (m.ScopeStatus.BLOCKED, "blocked", {"type": "requires_action", "event_ids": ["evt_1_4"]}),
+    (m.ScopeStatus.IDLE, "idle", {"type": "end_turn"}),
+    (m.ScopeStatus.ENDED, "terminated", {"type": "end_turn"}),
+    (m.ScopeStatus.ARCHIVED, "archived", {"type": "archive"}),
 ])
-def test_what_a_sub_agent_is_doing(status: ScopeStatus, word: str, stop: Any) -> None:
-    opened = ScopeOpened(parent=ROOT, agent="scout", title="Scout")
-    at = view(START, ("scope_k", opened), ("scope_k", ASK), ("scope_k", ScopeStatusChanged(status=status)))
+def test_what_a_sub_agent_is_doing(status: m.ScopeStatus, word: str, stop: Any) -> None:
+    opened = m.ScopeOpened(parent=m.ROOT, agent="scout", title="Scout")
+    at = view(START, ("scope_k", opened), ("scope_k", ASK), ("scope_k", m.ScopeStatusChanged(status=status)))
     shown = views.thread_body(table("cas"), at, AGENT, "scope_k")
     assert (shown["id"], shown["parent_thread_id"]) == ("sthr_k", "sthr_1")
     assert (shown["agent"]["id"], shown["name"], shown["role"]) == ("agent_scout", "Scout", "child")
@@ -117,4 +95,4 @@ def test_how_a_session_is_read() -> None:
     with_deltas = session_stream_options(raw, None, ("agent.message",), as_list=False)
     assert (with_deltas.raw, with_deltas.incremental, with_deltas.deltas) == (False, True, ("agent.message",))
     assert session_stream_options(view(private={}), "k", as_list=True).agent_id == "agent_demo"
-    assert thread_id_of("sess_ab", ROOT) == "sthr_ab"
+    assert thread_id_of("sess_ab", m.ROOT) == "sthr_ab"

@@ -9,18 +9,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+import gateway.model as m
 from adapters.zenflux.client.decoder import Decoder
 from adapters.zenflux.server.stream_options import StreamOptions, encode_options
 from gateway.client import SseDecoder
 from gateway.errors import BackendFailed
-from gateway.model import (
-    ROOT,
-    MessageEnded,
-    Record,
-    StopReason,
-    TurnEnded,
-    TurnStarted,
-)
 from gateway.ports.remote import DecodedItem, ParsedFrame
 from tests.support.dialect_tables import dialect, table
 from tests.support.dialects.zenflux.facts import as_heard, facts, lawful, told
@@ -38,7 +31,7 @@ def hearing() -> Decoder:
     return Decoder(lambda prefix: f"{prefix}_h{next(numbers)}")
 
 
-def frames(manner: StreamOptions, records: list[Record]) -> list[ParsedFrame]:
+def frames(manner: StreamOptions, records: list[m.Record]) -> list[ParsedFrame]:
     outbound = dialect("zenflux").projector(table("zenflux"), encode_options(manner))
     said = [frame for record in records for frame in outbound.feed(record)]
     if manner.framing == "json":
@@ -54,17 +47,17 @@ def hear(said: list[ParsedFrame]) -> list[DecodedItem]:
 
 # -- our own outbound, reversed ---------------------------------------------------------------------------------------
 
-def ended_as_it_was_told(records: list[Record]) -> list[Record]:
+def ended_as_it_was_told(records: list[m.Record]) -> list[m.Record]:
     """As the engine has it: why a turn ended is why its last message did, unless that made way for something else."""
-    last, made = StopReason.END_TURN, []
+    last, made = m.StopReason.END_TURN, []
     for record in records:
         event = record.event
-        if isinstance(event, TurnStarted):
-            last = StopReason.END_TURN
-        elif isinstance(event, MessageEnded) and record.scope_id == ROOT:
-            waits = event.stop_reason in (StopReason.TOOL_USE, StopReason.NEEDS_INPUT)
-            last = StopReason.END_TURN if waits else event.stop_reason
-        elif isinstance(event, TurnEnded):
+        if isinstance(event, m.TurnStarted):
+            last = m.StopReason.END_TURN
+        elif isinstance(event, m.MessageEnded) and record.scope_id == m.ROOT:
+            waits = event.stop_reason in (m.StopReason.TOOL_USE, m.StopReason.NEEDS_INPUT)
+            last = m.StopReason.END_TURN if waits else event.stop_reason
+        elif isinstance(event, m.TurnEnded):
             record = replace(record, event=replace(event, stop_reason=last))
         made.append(record)
     return made
@@ -72,7 +65,7 @@ def ended_as_it_was_told(records: list[Record]) -> list[Record]:
 
 @pytest.mark.parametrize("manner", MANNERS.values(), ids=MANNERS)
 @given(records=sessions())
-def test_what_was_said_is_heard(manner: StreamOptions, records: list[Record]) -> None:
+def test_what_was_said_is_heard(manner: StreamOptions, records: list[m.Record]) -> None:
     records = ended_as_it_was_told(records)
     heard = facts(hear(frames(manner, records)))
     assert [as_heard(turn) for turn in heard] == [as_heard(turn) for turn in told(records)]
@@ -141,7 +134,7 @@ def test_whatever_comes_is_lawful_or_refused(said: list[ParsedFrame]) -> None:
 
 
 @given(sessions())
-def test_a_hearing_that_is_broken_off_ends_what_is_open(records: list[Record]) -> None:
+def test_a_hearing_that_is_broken_off_ends_what_is_open(records: list[m.Record]) -> None:
     said = frames(MANNERS["socket"], records)
     for length in range(0, len(said), 3):
         ears = hearing()

@@ -8,41 +8,18 @@ from typing import Any
 
 import pytest
 
+import gateway.model as m
 from adapters.zenflux.client.remote import Remote
 from gateway.backends.demo.directive_parser import ARGUMENT_PARSERS
 from gateway.backends.demo.interactive_directives import QUESTIONS
 from gateway.errors import BackendFailed, GatewayError, Unsupported
-from gateway.model import (
-    Answer,
-    AnswerQuestion,
-    BlockDelta,
-    BlockKind,
-    Compact,
-    ContinueTurn,
-    DecidePermission,
-    FaultCode,
-    FilePart,
-    ImagePart,
-    InputRequested,
-    Outcome,
-    Permission,
-    ReturnResult,
-    RollBack,
-    SendMessage,
-    Settings,
-    StopReason,
-    TextPart,
-    ToolSpec,
-    TurnEnded,
-    Withdraw,
-)
 from gateway.ports.remote import DecodedItem, NewRemoteSession, RemoteAsk, RemoteTurnEnd
 from tests.support.dialects.zenflux.cutting_proxy import remote
 from tests.support.dialects.zenflux.facts import Facts, as_heard, facts, told
 from tests.support.gateway_server import Served, serving, until
 
-TOOLS = Settings(client_tools=(ToolSpec(name="wink", parameters={"type": "object"}),))
-Decide = Callable[[RemoteAsk], Answer]
+TOOLS = m.Settings(client_tools=(m.ToolSpec(name="wink", parameters={"type": "object"}),))
+Decide = Callable[[RemoteAsk], m.Answer]
 
 
 @asynccontextmanager
@@ -54,7 +31,7 @@ async def house(folder: Path, **zenflux: Any) -> AsyncIterator[tuple[Served, Rem
 async def talk(there: Remote, session_id: str, words: str, decide: Decide) -> list[DecodedItem]:
     """A whole turn, whatever is asked in it."""
     heard: list[DecodedItem] = []
-    stream = there.start_turn(session_id, SendMessage(content=words))
+    stream = there.start_turn(session_id, m.SendMessage(content=words))
     while not (heard and isinstance(heard[-1], RemoteTurnEnd)):
         async with aclosing(stream):
             new = [one async for one in stream]
@@ -69,28 +46,28 @@ async def log_of(served: Served, session_id: str) -> list[Facts]:
     return told(list(await served.gateway.sessions.records("", session_id)))
 
 
-def agree(asked: RemoteAsk) -> Answer:
+def agree(asked: RemoteAsk) -> m.Answer:
     return {
-        "permission": DecidePermission(request_id="", granted=True),
-        "question": AnswerQuestion(request_id="", selections={"0": (1,), "1": (0, 2)}, custom={"1": "Date"}),
-        "client_tool": ReturnResult(request_id="", content="I winked"),
-        "continuation": ContinueTurn(request_id=""),
-        "rollback": RollBack(request_id="", option=_first(asked)),
+        "permission": m.DecidePermission(request_id="", granted=True),
+        "question": m.AnswerQuestion(request_id="", selections={"0": (1,), "1": (0, 2)}, custom={"1": "Date"}),
+        "client_tool": m.ReturnResult(request_id="", content="I winked"),
+        "continuation": m.ContinueTurn(request_id=""),
+        "rollback": m.RollBack(request_id="", option=_first(asked)),
     }[asked.ask.kind]
 
 
-def disagree(asked: RemoteAsk) -> Answer:
+def disagree(asked: RemoteAsk) -> m.Answer:
     return {
-        "permission": DecidePermission(request_id="", granted=False, reason="not today"),
-        "question": AnswerQuestion(request_id="", custom={"0": "None of them", "1": "Figs, and \"dates\""}),
-        "client_tool": ReturnResult(request_id="", content="no", is_error=True),
-        "continuation": ContinueTurn(request_id="", proceed=False),
-        "rollback": RollBack(request_id="", option=None),
+        "permission": m.DecidePermission(request_id="", granted=False, reason="not today"),
+        "question": m.AnswerQuestion(request_id="", custom={"0": "None of them", "1": "Figs, and \"dates\""}),
+        "client_tool": m.ReturnResult(request_id="", content="no", is_error=True),
+        "continuation": m.ContinueTurn(request_id="", proceed=False),
+        "rollback": m.RollBack(request_id="", option=None),
     }[asked.ask.kind]
 
 
-def withdraw(asked: RemoteAsk) -> Answer:
-    return Withdraw(request_id="")
+def withdraw(asked: RemoteAsk) -> m.Answer:
+    return m.Withdraw(request_id="")
 
 
 def _first(asked: RemoteAsk) -> str | None:
@@ -135,14 +112,14 @@ async def test_what_is_asked_is_asked_in_the_same_words(tmp_path: Path) -> None:
             view = await served.gateway.sessions.create("", "demo", settings=TOOLS)
             heard = facts(await talk(there, view.session_id, words, agree))[0]
             records = await served.gateway.sessions.records("", view.session_id)
-            [asked] = [record.event.ask for record in records if isinstance(record.event, InputRequested)]
+            [asked] = [record.event.ask for record in records if isinstance(record.event, m.InputRequested)]
             [ask] = heard.asks
             if words in ("/continue", "/rollback"):
                 assert ask == asked
             elif words == "/permit":
                 assert (ask.call.call_id, ask.call.input, ask.description) == (
                     asked.call.call_id, asked.call.input, asked.description)
-                assert ask.call.permission is Permission.ASK
+                assert ask.call.permission is m.Permission.ASK
             elif words == "/client-tool":
                 assert (ask.call.call_id, ask.call.name, ask.call.input) == (
                     asked.call.call_id, asked.call.name, asked.call.input)
@@ -154,7 +131,7 @@ async def test_what_is_asked_is_asked_in_the_same_words(tmp_path: Path) -> None:
 async def test_all_that_is_asked_at_once_is_answered_at_once(tmp_path: Path) -> None:
     async with house(tmp_path) as (served, there):
         view = await served.gateway.sessions.create("", "demo", settings=TOOLS)
-        async with aclosing(there.start_turn(view.session_id, SendMessage(content="/parallel hello"))) as stream:
+        async with aclosing(there.start_turn(view.session_id, m.SendMessage(content="/parallel hello"))) as stream:
             heard = [one async for one in stream]
         asked = [one for one in heard if isinstance(one, RemoteAsk)]
         assert [one.ask.kind for one in asked] == ["permission", "client_tool"]
@@ -170,7 +147,7 @@ async def test_all_that_is_asked_at_once_is_answered_at_once(tmp_path: Path) -> 
 async def test_a_reason_is_never_taken_for_consent(tmp_path: Path, reason: str) -> None:
     async with house(tmp_path) as (_, there):
         session_id = await there.open(NewRemoteSession())
-        deny = DecidePermission(request_id="", granted=False, reason=reason)
+        deny = m.DecidePermission(request_id="", granted=False, reason=reason)
         heard = facts(await talk(there, session_id, "/permit", lambda asked: deny))[0]
         assert list(heard.results.values()) == [("Tool call denied", True)]
 
@@ -179,7 +156,7 @@ async def test_a_reason_is_never_taken_for_consent(tmp_path: Path, reason: str) 
 
 async def test_a_session_has_a_title_and_turns_that_follow_one_another(tmp_path: Path) -> None:
     async with house(tmp_path) as (served, there):
-        session_id = await there.open(NewRemoteSession(title="Journey", settings=Settings(system="not told")))
+        session_id = await there.open(NewRemoteSession(title="Journey", settings=m.Settings(system="not told")))
         for words in ("one", "/tool clock two", "three"):
             [turn] = facts(await talk(there, session_id, words, agree))
             assert turn.words().endswith(f"You said: {words.split()[-1]}")
@@ -190,18 +167,18 @@ async def test_a_session_has_a_title_and_turns_that_follow_one_another(tmp_path:
 async def test_files_pictures_and_variables_are_sent_along(tmp_path: Path) -> None:
     async with house(tmp_path) as (served, there):
         session_id = await there.open(NewRemoteSession())
-        content = (TextPart(text="look"), ImagePart(url="https://example.test/a.png"), FilePart(
+        content = (m.TextPart(text="look"), m.ImagePart(url="https://example.test/a.png"), m.FilePart(
             name="b.txt", url="https://example.test/b.txt", media_type="text/plain", size=3))
-        command = SendMessage(content=content, variables={"zone": "UTC"})
+        command = m.SendMessage(content=content, variables={"zone": "UTC"})
         async with aclosing(there.start_turn(session_id, command)) as stream:
             assert facts([one async for one in stream])[0].words() == "You said: look [1 image] [1 file]"
         said = (await served.gateway.sessions.get("", session_id)).entries[0]
-        assert [type(part) for part in said.content] == [TextPart, ImagePart, FilePart]
-        unreachable = SendMessage(content=(FilePart(name="c.txt", file_id="file_1"),))
+        assert [type(part) for part in said.content] == [m.TextPart, m.ImagePart, m.FilePart]
+        unreachable = m.SendMessage(content=(m.FilePart(name="c.txt", file_id="file_1"),))
         with pytest.raises(Unsupported, match=r"c\.txt"):
             await anext(there.start_turn(session_id, unreachable))
         with pytest.raises(Unsupported, match="compacts by itself"):
-            await anext(there.start_turn(session_id, Compact()))
+            await anext(there.start_turn(session_id, m.Compact()))
 
 
 async def test_the_agent_is_told_of_and_can_be_chosen(tmp_path: Path) -> None:
@@ -222,16 +199,16 @@ async def test_a_turn_is_interrupted_in_the_middle(tmp_path: Path) -> None:
     async with house(tmp_path) as (served, there):
         session_id = await there.open(NewRemoteSession())
         heard: list[DecodedItem] = []
-        async with aclosing(there.start_turn(session_id, SendMessage(content="/slow 1000"))) as stream:
+        async with aclosing(there.start_turn(session_id, m.SendMessage(content="/slow 1000"))) as stream:
             async for one in stream:
                 heard.append(one)
-                if sum(isinstance(said, BlockDelta) for said in heard) == 2 and not isinstance(one, RemoteTurnEnd):
+                if sum(isinstance(said, m.BlockDelta) for said in heard) == 2 and not isinstance(one, RemoteTurnEnd):
                     await there.interrupt(session_id)
         [turn] = facts(heard)
-        assert turn.ended == RemoteTurnEnd(outcome=Outcome.INTERRUPTED, stop_reason=StopReason.INTERRUPTED)
+        assert turn.ended == RemoteTurnEnd(outcome=m.Outcome.INTERRUPTED, stop_reason=m.StopReason.INTERRUPTED)
         view = await served.gateway.sessions.get("", session_id)
         assert view.ended is not None
-        assert view.ended.outcome is Outcome.INTERRUPTED
+        assert view.ended.outcome is m.Outcome.INTERRUPTED
         assert turn.words() == "".join(text.text for text in view.entries[-1].content)
         await there.interrupt(session_id)  # nothing runs, and nothing happens
 
@@ -239,15 +216,15 @@ async def test_a_turn_is_interrupted_in_the_middle(tmp_path: Path) -> None:
 async def test_leaving_a_stream_leaves_the_turn_alone_until_it_is_interrupted(tmp_path: Path) -> None:
     async with house(tmp_path) as (served, there):
         session_id = await there.open(NewRemoteSession())
-        stream = there.start_turn(session_id, SendMessage(content="/slow 1000"))
+        stream = there.start_turn(session_id, m.SendMessage(content="/slow 1000"))
         await anext(stream)
         await stream.aclose()
         view = await served.gateway.sessions.get("", session_id)
         assert view.turn_id is not None
         await there.interrupt(session_id)
         await until(lambda: view.turn_id is None)
-        assert view.ended == TurnEnded(
-            outcome=Outcome.INTERRUPTED, stop_reason=StopReason.INTERRUPTED, usage=view.ended.usage,
+        assert view.ended == m.TurnEnded(
+            outcome=m.Outcome.INTERRUPTED, stop_reason=m.StopReason.INTERRUPTED, usage=view.ended.usage,
             duration_ms=view.ended.duration_ms,
         ) if view.ended else False
 
@@ -255,7 +232,7 @@ async def test_leaving_a_stream_leaves_the_turn_alone_until_it_is_interrupted(tm
 async def test_a_turn_that_waits_is_interrupted_and_a_new_one_can_begin(tmp_path: Path) -> None:
     async with house(tmp_path) as (served, there):
         session_id = await there.open(NewRemoteSession())
-        async with aclosing(there.start_turn(session_id, SendMessage(content="/permit"))) as stream:
+        async with aclosing(there.start_turn(session_id, m.SendMessage(content="/permit"))) as stream:
             assert isinstance([one async for one in stream][-1], RemoteAsk)
         await there.interrupt(session_id)
         view = await served.gateway.sessions.get("", session_id)
@@ -268,12 +245,12 @@ async def test_a_turn_that_waits_is_interrupted_and_a_new_one_can_begin(tmp_path
 async def test_somebody_else_may_answer_first(tmp_path: Path) -> None:
     async with house(tmp_path) as (served, there):
         session_id = await there.open(NewRemoteSession())
-        async with aclosing(there.start_turn(session_id, SendMessage(content="/permit hello"))) as stream:
+        async with aclosing(there.start_turn(session_id, m.SendMessage(content="/permit hello"))) as stream:
             heard = [one async for one in stream]
         asked = heard[-1]
         assert isinstance(asked, RemoteAsk)
         view = await served.gateway.sessions.get("", session_id)
-        yes = DecidePermission(request_id=next(iter(view.asks)), granted=True)
+        yes = m.DecidePermission(request_id=next(iter(view.asks)), granted=True)
         await served.gateway.sessions.submit("", session_id, [yes])
         async with aclosing(there.answer(session_id, [(asked, disagree(asked))])) as stream:
             heard += [one async for one in stream]
@@ -286,7 +263,7 @@ async def test_somebody_else_may_answer_first(tmp_path: Path) -> None:
 async def test_a_remote_that_was_not_there_can_answer(tmp_path: Path, words: str, by_call: bool) -> None:
     async with house(tmp_path) as (served, there):
         view = await served.gateway.sessions.create("", "demo", settings=TOOLS)
-        async with aclosing(there.start_turn(view.session_id, SendMessage(content=words))) as stream:
+        async with aclosing(there.start_turn(view.session_id, m.SendMessage(content=words))) as stream:
             heard = [one async for one in stream]
         asked = [one for one in heard if isinstance(one, RemoteAsk)]
         if by_call:
@@ -316,8 +293,8 @@ async def test_a_fault_has_its_words_and_its_code(tmp_path: Path) -> None:
         [turn] = facts(await talk(there, session_id, "/think /fail", agree))
         assert turn.ended is not None
         assert turn.ended.fault is not None
-        assert turn.ended.fault.code is FaultCode.BACKEND
-        assert turn.words(BlockKind.THINKING) == "Let me think about that."
+        assert turn.ended.fault.code is m.FaultCode.BACKEND
+        assert turn.words(m.BlockKind.THINKING) == "Let me think about that."
         assert turn.words() == "I am about to "
 
 
@@ -334,7 +311,7 @@ async def test_turns_of_many_sessions_are_heard_side_by_side(tmp_path: Path) -> 
 async def test_a_remote_that_is_closed_lets_go_of_its_turns(tmp_path: Path) -> None:
     async with house(tmp_path) as (_, there):
         session_id = await there.open(NewRemoteSession())
-        stream = there.start_turn(session_id, SendMessage(content="/slow 1000"))
+        stream = there.start_turn(session_id, m.SendMessage(content="/slow 1000"))
         await anext(stream)
         await there.close()
         with pytest.raises(GatewayError):

@@ -8,19 +8,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+import gateway.model as m
 from adapters.zenflux.client import turn_stream
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited, ServerUnreachable, TimedOut
-from gateway.model import (
-    AnswerQuestion,
-    ContinueTurn,
-    DecidePermission,
-    FaultCode,
-    Outcome,
-    RollBack,
-    SendMessage,
-    StopReason,
-    Withdraw,
-)
 from gateway.ports.remote import DecodedItem, NewRemoteSession, RemoteAsk, RemoteTurnEnd
 from tests.support.connection_faults import free_port
 from tests.support.dialects.zenflux.cutting_proxy import (
@@ -34,7 +24,7 @@ from tests.support.dialects.zenflux.cutting_proxy import (
 from tests.support.dialects.zenflux.facts import facts, lawful
 from tests.support.gateway_server import until
 
-HELLO = SendMessage(content="hi")
+HELLO = m.SendMessage(content="hi")
 KEY = "a-key-that-nobody-should-see"
 
 
@@ -325,15 +315,15 @@ async def test_a_run_may_end_with_its_error(soon: None) -> None:
     async with scripted_server(saying(event("message_start"), fault)) as server:
         [turn] = facts(await hear(server))
         assert turn.ended is not None
-        assert (turn.ended.outcome, turn.ended.stop_reason) == (Outcome.FAILED, StopReason.ERROR)
+        assert (turn.ended.outcome, turn.ended.stop_reason) == (m.Outcome.FAILED, m.StopReason.ERROR)
         assert turn.ended.fault is not None
-        assert (turn.ended.fault.code, turn.ended.fault.retryable) == (FaultCode.OVERLOADED, True)
+        assert (turn.ended.fault.code, turn.ended.fault.retryable) == (m.FaultCode.OVERLOADED, True)
 
 
 async def test_a_run_may_be_stopped_and_say_no_more(soon: None) -> None:
     async with scripted_server(saying(event("session_stopped", {"reason": "timeout"}))) as server:
         [turn] = facts(await hear(server))
-        assert turn.ended == RemoteTurnEnd(outcome=Outcome.INTERRUPTED, stop_reason=StopReason.TIMEOUT)
+        assert turn.ended == RemoteTurnEnd(outcome=m.Outcome.INTERRUPTED, stop_reason=m.StopReason.TIMEOUT)
 
 
 DOCUMENTED = {"request_id": "req_1", "tool_name": "rm", "description": "Remove it?", "options": ["approve", "reject"]}
@@ -341,18 +331,18 @@ DOCUMENTED = {"request_id": "req_1", "tool_name": "rm", "description": "Remove i
 
 @pytest.mark.parametrize(("ask", "answer", "call"), [
     (event("message_delta", {"type": "confirmation_request", "content": DOCUMENTED}),
-     AnswerQuestion(request_id="", selections={"0": (1,)}),
+     m.AnswerQuestion(request_id="", selections={"0": (1,)}),
      ("POST", "/human-confirmation/run", {"response": "reject"})),
     (event("message_delta", {"type": "hitl", "content": {"status": "pending", "title": "Who?"}}),
-     AnswerQuestion(request_id="", custom={"0": "me"}), ("POST", "/human-confirmation/run", {"response": "me"})),
+     m.AnswerQuestion(request_id="", custom={"0": "me"}), ("POST", "/human-confirmation/run", {"response": "me"})),
     (event("long_running_confirm", {"turn": 20, "message": "Go on?"}),
-     ContinueTurn(request_id=""), ("POST", "/session/run/confirm_continue", None)),
+     m.ContinueTurn(request_id=""), ("POST", "/session/run/confirm_continue", None)),
     (event("long_running_confirm", {"turn": 20, "message": "Go on?"}),
-     ContinueTurn(request_id="", proceed=False), ("POST", "/session/run/stop", None)),
+     m.ContinueTurn(request_id="", proceed=False), ("POST", "/session/run/stop", None)),
     (event("rollback_options", {"task_id": "t", "options": ["undo", "keep"]}),
-     RollBack(request_id="", option="keep"), ("POST", "/session/run/rollback", {"option": "keep"})),
+     m.RollBack(request_id="", option="keep"), ("POST", "/session/run/rollback", {"option": "keep"})),
     (event("rollback_options", {"task_id": "t", "options": ["undo", "keep"]}),
-     Withdraw(request_id=""), ("POST", "/session/run/stop", None)),
+     m.Withdraw(request_id=""), ("POST", "/session/run/stop", None)),
 ], ids=["documented", "hitl", "continue", "stop", "rollback", "withdraw"])
 async def test_a_server_that_keeps_no_list_of_what_waits(ask: Any, answer: Any, call: Any) -> None:
     """An ask is answered at the documented place, and the stream that stayed open is heard to its end."""
@@ -387,7 +377,7 @@ async def test_a_denial_is_a_plain_no_to_those_who_may_not_know_more() -> None:
         asked = heard[-1]
         assert isinstance(asked, RemoteAsk)
         assert asked.ask.kind == "permission"
-        no = DecidePermission(request_id="", granted=False, reason="yes, but later")
+        no = m.DecidePermission(request_id="", granted=False, reason="yes, but later")
         with pytest.raises(GatewayError):
             await anext(there.answer("conversation", [(asked, no)]))
         assert ("POST", "/human-confirmation/req_1", {"response": "reject"}) in server.requests
@@ -396,7 +386,7 @@ async def test_a_denial_is_a_plain_no_to_those_who_may_not_know_more() -> None:
 # -- the published server ---------------------------------------------------------------------------------------------
 
 FORM = event("message_delta", {"type": "hitl", "content": {"status": "pending", "title": "Who?"}})
-ME = AnswerQuestion(request_id="", custom={"0": "me"})
+ME = m.AnswerQuestion(request_id="", custom={"0": "me"})
 ANSWERED = ("POST", "/human-confirmation/run", {"response": "me"})
 
 

@@ -6,37 +6,13 @@ from typing import Any
 import orjson
 import pytest
 
+import gateway.model as m
 from adapters.zenflux.asks import AskRef, decode_ref, encode_ref
 from adapters.zenflux.client.block_decoder import read_content, read_image
 from adapters.zenflux.client.decoder import Decoder
 from adapters.zenflux.client.readers import meanings, origin_of, outcome_of, read_fault, stop_cause, stop_reason_of
 from adapters.zenflux.client.run_decoder import UsageCounter
 from gateway.errors import BackendFailed
-from gateway.model import (
-    AnnotationTopic,
-    BlockEnded,
-    BlockKind,
-    Choice,
-    ContinuationAsk,
-    FaultCode,
-    ImagePart,
-    MessageAnnotated,
-    MessageEnded,
-    MessageStarted,
-    NoticePosted,
-    Outcome,
-    PermissionAsk,
-    Question,
-    QuestionAsk,
-    RollbackAsk,
-    SessionCompacted,
-    SessionUpdated,
-    StopReason,
-    TextPart,
-    ToolOrigin,
-    ToolReturned,
-    Usage,
-)
 from gateway.ports.remote import DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd
 from tests.support.dialects.zenflux.facts import facts, lawful
 
@@ -94,15 +70,17 @@ def test_the_documented_run_is_two_messages(ears: Ears) -> None:
     ears.say("message_stop")
     ears.say("session_end", {"status": "completed", "duration_ms": 3})
     kinds = [
-        type(one) for one in ears.heard if isinstance(one, MessageStarted | MessageEnded | ToolReturned | RemoteTurnEnd)
+        type(one)
+        for one in ears.heard
+        if isinstance(one, m.MessageStarted | m.MessageEnded | m.ToolReturned | RemoteTurnEnd)
     ]
-    assert kinds == [MessageStarted, MessageEnded, ToolReturned, MessageStarted, MessageEnded, RemoteTurnEnd]
+    assert kinds == [m.MessageStarted, m.MessageEnded, m.ToolReturned, m.MessageStarted, m.MessageEnded, RemoteTurnEnd]
     [turn] = facts(ears.heard)
     assert turn.parts == [
-        (BlockKind.THINKING, "Hmm"), (BlockKind.TEXT, "I look."),
-        (BlockKind.TOOL_USE, ("call_1", "search", {"q": "x"})), (BlockKind.TEXT, "Here.")]
-    assert (turn.results, turn.stops) == ({"call_1": ("found", False)}, [StopReason.TOOL_USE, StopReason.END_TURN])
-    assert [one.model for one in ears.heard if isinstance(one, MessageStarted)] == ["glm", "glm"]
+        (m.BlockKind.THINKING, "Hmm"), (m.BlockKind.TEXT, "I look."),
+        (m.BlockKind.TOOL_USE, ("call_1", "search", {"q": "x"})), (m.BlockKind.TEXT, "Here.")]
+    assert (turn.results, turn.stops) == ({"call_1": ("found", False)}, [m.StopReason.TOOL_USE, m.StopReason.END_TURN])
+    assert [one.model for one in ears.heard if isinstance(one, m.MessageStarted)] == ["glm", "glm"]
 
 
 def test_one_message_of_several_rounds_is_several_messages(ears: Ears) -> None:
@@ -116,10 +94,10 @@ def test_one_message_of_several_rounds_is_several_messages(ears: Ears) -> None:
     ears.say("message_stop")
     ears.say("session_end", {"status": "completed"})
     [turn] = facts(ears.heard)
-    assert turn.stops == [StopReason.TOOL_USE, StopReason.MAX_TOKENS]
+    assert turn.stops == [m.StopReason.TOOL_USE, m.StopReason.MAX_TOKENS]
     assert turn.results == {"a": ("A", True), "b": ("B", False)}
-    assert turn.usage == Usage(input_tokens=3, output_tokens=4)
-    assert turn.ended == RemoteTurnEnd(stop_reason=StopReason.MAX_TOKENS)
+    assert turn.usage == m.Usage(input_tokens=3, output_tokens=4)
+    assert turn.ended == RemoteTurnEnd(stop_reason=m.StopReason.MAX_TOKENS)
 
 
 def test_a_providers_results_stay_in_its_message(ears: Ears) -> None:
@@ -128,9 +106,9 @@ def test_a_providers_results_stay_in_its_message(ears: Ears) -> None:
     [back] = ears.block(1, {"type": "tool_result", "tool_use_id": "a", "content": "pages"})
     ears.block(2, {"type": "text", "text": "read"})
     ears.say("session_end", {"status": "completed"})
-    assert isinstance(back, ToolReturned)
-    assert back.origin is ToolOrigin.PROVIDER
-    assert facts(ears.heard)[0].stops == [StopReason.END_TURN]
+    assert isinstance(back, m.ToolReturned)
+    assert back.origin is m.ToolOrigin.PROVIDER
+    assert facts(ears.heard)[0].stops == [m.StopReason.END_TURN]
 
 
 def test_server_sent_events_are_heard_as_frames_are(ears: Ears) -> None:
@@ -164,21 +142,21 @@ def test_blocks_that_grow_side_by_side_are_told_one_after_the_other(ears: Ears) 
     for index in (2, 0, 1):
         ears.say("content_stop", {"index": index})
     assert facts(ears.heard)[0].parts == [
-        (BlockKind.TEXT, "hello"), (BlockKind.TOOL_USE, ("a", "one", {"x": 1})),
-        (BlockKind.TOOL_USE, ("b", "two", {"y": 2}))]
+        (m.BlockKind.TEXT, "hello"), (m.BlockKind.TOOL_USE, ("a", "one", {"x": 1})),
+        (m.BlockKind.TOOL_USE, ("b", "two", {"y": 2}))]
 
 
 def test_deltas_may_be_objects_and_thoughts_may_be_signed(ears: Ears) -> None:
     ears.block(0, {"type": "thinking"}, {"thinking": "so"}, {"signature": "sig"})
     ears.block(1, {"type": "text"}, {"text": "hi"})
     ears.block(2, {"type": "tool_use", "id": "a", "name": "one"}, {"partial_json": '{"x": 1}'})
-    ended = [one for one in ears.heard if isinstance(one, BlockEnded)]
+    ended = [one for one in ears.heard if isinstance(one, m.BlockEnded)]
     assert [(one.text, one.signature) for one in ended[:2]] == [("so", "sig"), ("hi", None)]
     assert ended[2].call is not None
     assert ended[2].call.input == {"x": 1}
     signed = Ears()
     signed.block(0, {"type": "thinking", "thinking": "so", "signature": "sig"})
-    assert [one.signature for one in signed.heard if isinstance(one, BlockEnded)] == ["sig"]
+    assert [one.signature for one in signed.heard if isinstance(one, m.BlockEnded)] == ["sig"]
 
 
 def test_pictures_come_by_address_or_whole(ears: Ears) -> None:
@@ -187,14 +165,14 @@ def test_pictures_come_by_address_or_whole(ears: Ears) -> None:
     ears.block(2, {"type": "image", "source": {}})
     assert [said for _, said in facts(ears.heard)[0].parts] == [
         "data:image/gif;base64,R0lG", "https://x.test/a.png"]
-    assert read_image({"source": {"url": "https://x.test"}}) == ImagePart(url="https://x.test")
+    assert read_image({"source": {"url": "https://x.test"}}) == m.ImagePart(url="https://x.test")
     anything = {"type": "url", "media_type": "image/*", "data": "https://x.test"}
-    assert read_image({"source": anything}) == ImagePart(url="https://x.test")
+    assert read_image({"source": anything}) == m.ImagePart(url="https://x.test")
 
 
 def test_what_a_tool_gave_back_may_be_blocks() -> None:
     assert read_content([{"type": "text", "text": "a"}, {"type": "image", "source": {"url": "https://x.test"}}]) == (
-        TextPart(text="a"), ImagePart(url="https://x.test"))
+        m.TextPart(text="a"), m.ImagePart(url="https://x.test"))
     assert read_content({"a": 1}) == '{"a":1}'
     assert read_content(None) == ""
 
@@ -212,15 +190,15 @@ def test_remarks_wait_for_the_end_of_a_block(ears: Ears) -> None:
     ears.say("content_start", {"index": 0, "content_block": {"type": "text", "text": "a"}})
     assert ears.note("intent", {"intent": "ask"}) == []
     said = ears.say("content_stop", {"index": 0})
-    assert [type(one) for one in said] == [BlockEnded, MessageAnnotated]
+    assert [type(one) for one in said] == [m.BlockEnded, m.MessageAnnotated]
 
 
 def test_content_may_be_json_in_a_string(ears: Ears) -> None:
     [*_, note] = ears.note("recommended", '{"questions": ["What?"]}')
-    assert isinstance(note, MessageAnnotated)
-    assert (note.topic, note.content) == (AnnotationTopic.RECOMMENDED, {"questions": ["What?"]})
+    assert isinstance(note, m.MessageAnnotated)
+    assert (note.topic, note.content) == (m.AnnotationTopic.RECOMMENDED, {"questions": ["What?"]})
     [note] = ears.note("preface", '{"as": "it is"}')
-    assert isinstance(note, MessageAnnotated)
+    assert isinstance(note, m.MessageAnnotated)
     assert note.content == '{"as": "it is"}'
 
 
@@ -230,28 +208,28 @@ def test_a_bill_after_the_costs_is_no_remark_and_counts_what_was_not_told(ears: 
     bill = {"prompt_tokens": 5, "completion_tokens": 7, "thinking_tokens": 2, "cache_read_tokens": 3}
     assert ears.note("billing", bill) == []
     ears.say("session_end", {"status": "completed"})
-    assert facts(ears.heard)[0].usage == Usage(
+    assert facts(ears.heard)[0].usage == m.Usage(
         input_tokens=5, output_tokens=7, thinking_tokens=2, cache_read_tokens=3)
 
 
 def test_a_bill_alone_is_a_remark_and_counts(ears: Ears) -> None:
     ears.block(0, {"type": "text", "text": "a"})
     [note] = ears.note("billing", {"prompt_tokens": 5, "completion_tokens": 7})
-    assert isinstance(note, MessageAnnotated)
+    assert isinstance(note, m.MessageAnnotated)
     ears.say("message_stop")
-    assert facts(ears.heard)[0].usage == Usage(input_tokens=5, output_tokens=7)
+    assert facts(ears.heard)[0].usage == m.Usage(input_tokens=5, output_tokens=7)
 
 
 def test_costs_are_counted_once() -> None:
     costs = UsageCounter()
     costs.spent({"input_tokens": 1, "output_tokens": 2})
     costs.message_over()
-    assert costs.take() == Usage(input_tokens=1, output_tokens=2)
+    assert costs.take() == m.Usage(input_tokens=1, output_tokens=2)
     costs.spent({"input_tokens": 10, "output_tokens": "20"})
     costs.billed({"prompt_tokens": 11, "completion_tokens": 22, "thinking_tokens": -4})
     costs.billed("nothing")
-    assert costs.take() == Usage(input_tokens=10, output_tokens=20)
-    assert costs.take() == Usage()
+    assert costs.take() == m.Usage(input_tokens=10, output_tokens=20)
+    assert costs.take() == m.Usage()
 
 
 def test_costs_that_come_after_the_last_message_are_not_lost(ears: Ears) -> None:
@@ -262,8 +240,8 @@ def test_costs_that_come_after_the_last_message_are_not_lost(ears: Ears) -> None
     ears.say("session_stopped", {"reason": "user_requested"})
     ears.say("session_end", {"status": "cancelled"})
     [turn] = facts(ears.heard)
-    assert turn.usage == Usage(input_tokens=5)
-    assert turn.ended == RemoteTurnEnd(outcome=Outcome.INTERRUPTED, stop_reason=StopReason.INTERRUPTED)
+    assert turn.usage == m.Usage(input_tokens=5)
+    assert turn.ended == RemoteTurnEnd(outcome=m.Outcome.INTERRUPTED, stop_reason=m.StopReason.INTERRUPTED)
 
 
 # -- asks -------------------------------------------------------------------------------------------------------------
@@ -279,7 +257,7 @@ def test_a_documented_request_is_about_the_last_call_of_that_tool(ears: Ears) ->
         ears.block(len(ears.heard), {"type": "tool_use", "id": call_id, "name": name, "input": {"path": call_id}})
     documented = {"request_id": "r", "tool_name": "rm", "description": "Remove?", "options": ["approve", "reject"]}
     one = asked(ears, orjson.dumps(documented).decode())
-    assert isinstance(one.ask, PermissionAsk)
+    assert isinstance(one.ask, m.PermissionAsk)
     assert (one.ask.call.call_id, one.ask.call.input, one.ask.description) == ("c", {"path": "c"}, "Remove?")
     assert decode_ref(one.ref) == AskRef(run="run_1", kind="permission", request_id="r", seq=ears.seq)
     assert ears.hearing.paused
@@ -291,25 +269,40 @@ def test_a_documented_request_is_about_the_last_call_of_that_tool(ears: Ears) ->
 
 def test_a_permission_for_a_call_that_was_not_told_is_a_question(ears: Ears) -> None:
     one = asked(ears, {"request_id": "r", "tool_name": "rm", "question": "May I?", "options": ["approve", "reject"]})
-    options = (Choice(label="approve"), Choice(label="reject"))
-    assert one.ask == QuestionAsk(questions=(Question(question="May I?", options=options),))
+    options = (m.Choice(label="approve"), m.Choice(label="reject"))
+    assert one.ask == m.QuestionAsk(questions=(m.Question(question="May I?", options=options),))
 
 
-@pytest.mark.parametrize(("content", "question"), [
-    ({"confirmation_type": "single_choice", "question": "Which?", "options": ["a", "b"]},
-     Question(question="Which?", options=(Choice(label="a"), Choice(label="b")))),
-    ({"confirmation_type": "multiple_choice", "title": "Which?", "options": [{"label": "a", "description": "A"}, 3]},
-     Question(question="Which?", options=(Choice(label="a", description="A"), Choice(label="3")), multi_select=True)),
-    ({"confirmation_type": "text_input", "question": "Name?"}, Question(question="Name?")),
-])
-def test_a_choice_is_a_question(ears: Ears, content: Any, question: Question) -> None:
-    assert asked(ears, content).ask == QuestionAsk(questions=(question,))
+@pytest.mark.parametrize(
+    ("content", "question"),
+    [
+        (
+            {"confirmation_type": "single_choice", "question": "Which?", "options": ["a", "b"]},
+            m.Question(question="Which?", options=(m.Choice(label="a"), m.Choice(label="b"))),
+        ),
+        (
+            {
+                "confirmation_type": "multiple_choice",
+                "title": "Which?",
+                "options": [{"label": "a", "description": "A"}, 3],
+            },
+            m.Question(
+                question="Which?",
+                options=(m.Choice(label="a", description="A"), m.Choice(label="3")),
+                multi_select=True,
+            ),
+        ),
+        ({"confirmation_type": "text_input", "question": "Name?"}, m.Question(question="Name?")),
+    ],
+)
+def test_a_choice_is_a_question(ears: Ears, content: Any, question: m.Question) -> None:
+    assert asked(ears, content).ask == m.QuestionAsk(questions=(question,))
 
 
 def test_a_form_has_the_names_of_its_questions(ears: Ears) -> None:
     one = asked(ears, {"questions": [{"id": "colour", "label": "Which?", "options": ["red"]}, {"question": "Why?"}]})
-    assert one.ask == QuestionAsk(questions=(
-        Question(question="Which?", options=(Choice(label="red"),)), Question(question="Why?")))
+    assert one.ask == m.QuestionAsk(questions=(
+        m.Question(question="Which?", options=(m.Choice(label="red"),)), m.Question(question="Why?")))
     assert decode_ref(one.ref).ids == ("colour", "1")
 
 
@@ -318,9 +311,9 @@ def test_long_and_failed_runs_ask(ears: Ears) -> None:
     [back] = ears.say("rollback_options", {"task_id": "t", "options": ["undo", {"id": "x", "action": "all"}],
                                            "error": "broke"})
     assert isinstance(going, RemoteAsk)
-    assert going.ask == ContinuationAsk(turn=20, message="Go on?")
+    assert going.ask == m.ContinuationAsk(turn=20, message="Go on?")
     assert isinstance(back, RemoteAsk)
-    assert back.ask == RollbackAsk(task_id="t", error="broke", options=(
+    assert back.ask == m.RollbackAsk(task_id="t", error="broke", options=(
         {"id": "undo", "label": "undo"}, {"id": "x", "action": "all"}))
 
 
@@ -338,10 +331,10 @@ def test_refs_are_words() -> None:
 # -- beside, and the end ----------------------------------------------------------------------------------------------
 
 def test_what_is_said_of_the_conversation(ears: Ears) -> None:
-    assert ears.say("conversation_delta", {"title": "New"}) == [SessionUpdated(title="New")]
-    assert ears.say("conversation_delta", {"metadata": {"a": 1}}) == [SessionUpdated(metadata={"a": 1})]
+    assert ears.say("conversation_delta", {"title": "New"}) == [m.SessionUpdated(title="New")]
+    assert ears.say("conversation_delta", {"metadata": {"a": 1}}) == [m.SessionUpdated(metadata={"a": 1})]
     [compacted] = ears.say("conversation_delta", {"compressed": {"summary": "much", "trimmed_count": 9}})
-    assert isinstance(compacted, SessionCompacted)
+    assert isinstance(compacted, m.SessionCompacted)
     assert (compacted.summary, compacted.archived) == ("much", 9)
     assert ears.say("conversation_start", {"title": "Old"}) == [], "where it stands is no change"
 
@@ -349,15 +342,15 @@ def test_what_is_said_of_the_conversation(ears: Ears) -> None:
 def test_a_notification_is_a_notice(ears: Ears) -> None:
     payload = {"notification_type": "task_done", "title": "Done", "message": "All of it"}
     [notice] = ears.take(ParsedFrame("", {"type": "event", "event": "notification", "payload": payload, "seq": 0}))
-    assert notice == NoticePosted(topic="task_done", title="Done", detail=payload)
+    assert notice == m.NoticePosted(topic="task_done", title="Done", detail=payload)
 
 
 @pytest.mark.parametrize(("kind", "code", "retryable"), [
-    ("network_error", FaultCode.BACKEND, True), ("timeout_error", FaultCode.TIMEOUT, True),
-    ("overloaded_error", FaultCode.OVERLOADED, True), ("internal_error", FaultCode.BACKEND, False),
-    ("validation_error", FaultCode.INVALID, False), ("model_not_configured", FaultCode.BACKEND, False),
+    ("network_error", m.FaultCode.BACKEND, True), ("timeout_error", m.FaultCode.TIMEOUT, True),
+    ("overloaded_error", m.FaultCode.OVERLOADED, True), ("internal_error", m.FaultCode.BACKEND, False),
+    ("validation_error", m.FaultCode.INVALID, False), ("model_not_configured", m.FaultCode.BACKEND, False),
 ])
-def test_an_error_is_a_fault(ears: Ears, kind: str, code: FaultCode, retryable: bool) -> None:
+def test_an_error_is_a_fault(ears: Ears, kind: str, code: m.FaultCode, retryable: bool) -> None:
     ears.block(0, {"type": "text", "text": "half"})
     ears.say("error", {"error": {"type": kind, "message": "why"}})
     assert ears.hearing.closing
@@ -367,8 +360,11 @@ def test_an_error_is_a_fault(ears: Ears, kind: str, code: FaultCode, retryable: 
     assert isinstance(ended, RemoteTurnEnd)
     assert ended.fault is not None
     assert (ended.fault.code, ended.fault.message, ended.fault.retryable) == (code, "why", retryable)
-    late = code is FaultCode.TIMEOUT
-    assert (ended.outcome, ended.stop_reason) == (Outcome.FAILED, StopReason.TIMEOUT if late else StopReason.ERROR)
+    late = code is m.FaultCode.TIMEOUT
+    assert (ended.outcome, ended.stop_reason) == (
+        m.Outcome.FAILED,
+        m.StopReason.TIMEOUT if late else m.StopReason.ERROR,
+    )
 
 
 def test_runs_follow_one_another_in_one_hearing(ears: Ears) -> None:
@@ -386,12 +382,12 @@ def test_runs_follow_one_another_in_one_hearing(ears: Ears) -> None:
 
 def test_words_are_read_from_the_table() -> None:
     assert [outcome_of(word) for word in ("completed", "failed", "cancelled", "moved_to_background", 3)] == [
-        Outcome.COMPLETED, Outcome.FAILED, Outcome.INTERRUPTED, None, None]
+        m.Outcome.COMPLETED, m.Outcome.FAILED, m.Outcome.INTERRUPTED, None, None]
     assert [stop_reason_of(word) for word in ("tool_use", "max_tokens", "refusal", "end_turn", "stop", None)] == [
-        StopReason.TOOL_USE, StopReason.MAX_TOKENS, StopReason.REFUSAL, *[StopReason.END_TURN] * 3]
+        m.StopReason.TOOL_USE, m.StopReason.MAX_TOKENS, m.StopReason.REFUSAL, *[m.StopReason.END_TURN] * 3]
     assert [stop_cause(word) for word in ("user_requested", "timeout", "error", "else", None)] == [
-        StopReason.INTERRUPTED, StopReason.TIMEOUT, StopReason.ERROR, *[StopReason.INTERRUPTED] * 2]
+        m.StopReason.INTERRUPTED, m.StopReason.TIMEOUT, m.StopReason.ERROR, *[m.StopReason.INTERRUPTED] * 2]
     assert (origin_of("server_tool_use"), origin_of("tool_use"), origin_of("text")) == (
-        ToolOrigin.PROVIDER, ToolOrigin.BUILTIN, None)
+        m.ToolOrigin.PROVIDER, m.ToolOrigin.BUILTIN, None)
     assert read_fault("words").message == "words"
-    assert meanings("outcome", Outcome)["cancelled"] is Outcome.INTERRUPTED
+    assert meanings("outcome", m.Outcome)["cancelled"] is m.Outcome.INTERRUPTED

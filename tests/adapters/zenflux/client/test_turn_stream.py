@@ -7,9 +7,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+import gateway.model as m
 from gateway.backends.demo.interactive_directives import QUESTIONS
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError
-from gateway.model import AnswerQuestion, DecidePermission, QuestionAsk, SendMessage
 from gateway.ports.remote import DecodedItem, NewRemoteSession, RemoteAsk, RemoteTurnEnd
 from tests.support.connection_faults import KillableServerInLoop, breaking_proxy
 from tests.support.dialects.zenflux.cutting_proxy import ScriptedConnection, cutting_proxy, remote, scripted_server
@@ -26,7 +26,7 @@ async def hear(address: str, words: str) -> tuple[str, list[DecodedItem]]:
     async with remote(address) as there:
         session_id = await there.open(NewRemoteSession())
         heard: list[DecodedItem] = []
-        stream = there.start_turn(session_id, SendMessage(content=words))
+        stream = there.start_turn(session_id, m.SendMessage(content=words))
         while not (heard and isinstance(heard[-1], RemoteTurnEnd)):
             async with aclosing(stream):
                 new = [one async for one in stream]
@@ -36,10 +36,10 @@ async def hear(address: str, words: str) -> tuple[str, list[DecodedItem]]:
         return session_id, heard
 
 
-def answer(asked: RemoteAsk) -> AnswerQuestion | DecidePermission:
-    if isinstance(asked.ask, QuestionAsk):
-        return AnswerQuestion(request_id="", selections=dict.fromkeys(map(str, range(len(QUESTIONS))), (0,)))
-    return DecidePermission(request_id="", granted=True)
+def answer(asked: RemoteAsk) -> m.AnswerQuestion | m.DecidePermission:
+    if isinstance(asked.ask, m.QuestionAsk):
+        return m.AnswerQuestion(request_id="", selections=dict.fromkeys(map(str, range(len(QUESTIONS))), (0,)))
+    return m.DecidePermission(request_id="", granted=True)
 
 
 async def same_as_the_log(served: Served, session_id: str, heard: list[DecodedItem]) -> None:
@@ -91,7 +91,7 @@ async def test_over_a_line_that_breaks_at_random(tmp_path: Path) -> None:
         async with remote(line.address) as there:
             heard = []
             async with aclosing(
-                there.start_turn(session_id, SendMessage(content="/think /slow 20 /tool clock on"))
+                there.start_turn(session_id, m.SendMessage(content="/think /slow 20 /tool clock on"))
             ) as stream:
                 heard = [one async for one in stream]
         assert line.breaks
@@ -108,7 +108,7 @@ async def test_the_server_dies_and_comes_back(mortal_server: KillableServerInLoo
     async with remote(mortal_server.address) as there:
         session_id = await there.open(NewRemoteSession())
         heard: list[DecodedItem] = []
-        async with aclosing(there.start_turn(session_id, SendMessage(content="/slow 2000"))) as stream:
+        async with aclosing(there.start_turn(session_id, m.SendMessage(content="/slow 2000"))) as stream:
             async for one in stream:
                 heard.append(one)
                 if len(heard) == 4:
@@ -138,7 +138,7 @@ async def test_a_server_that_cannot_resume_is_heard_up_to_the_cut() -> None:
     heard: list[DecodedItem] = []
     async with scripted_server(script) as server, remote(server.address) as there:
         with pytest.raises(BackendFailed, match=r"hung up .*cannot be taken up again \(METHOD_NOT_FOUND: unknown"):
-            async with aclosing(there.start_turn("conversation", SendMessage(content="hi"))) as stream:
+            async with aclosing(there.start_turn("conversation", m.SendMessage(content="hi"))) as stream:
                 async for one in stream:
                     heard += [one]
     assert facts(heard)[0].words() == "half of it"
@@ -157,7 +157,7 @@ async def test_what_a_server_repeats_is_heard_once() -> None:
         await talking.until_gone()
 
     async with scripted_server(script) as server, remote(server.address) as there:
-        stream = there.start_turn("conversation", SendMessage(content="hi"))
+        stream = there.start_turn("conversation", m.SendMessage(content="hi"))
         assert facts([one async for one in stream])[0].words() == "once"
 
 
@@ -168,5 +168,5 @@ async def test_whether_a_message_was_taken_may_stay_unknown() -> None:
     async with scripted_server(script) as server, remote(server.address) as there:
         server.replies["GET", "/sessions"] = 200, {"total": 0, "sessions": []}
         with pytest.raises(GatewayError, match="whether it took the message is not known"):
-            async with aclosing(there.start_turn("conversation", SendMessage(content="hi"))) as stream:
+            async with aclosing(there.start_turn("conversation", m.SendMessage(content="hi"))) as stream:
                 assert [one async for one in stream] == []

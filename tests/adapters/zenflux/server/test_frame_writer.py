@@ -4,13 +4,13 @@ from uuid import UUID
 
 import orjson
 
+import gateway.model as m
 from adapters.zenflux.server.frame_writer import FrameWriter
-from gateway.model import BlockDelta, BlockKind, Record
 from tests.support.dialect_tables import table
 
-RECORD = Record(
+RECORD = m.Record(
     seq=9, at=1.5, session_id="sess_1", turn_id="turn_1",
-    event=BlockDelta(block_id="b", message_id="m", kind=BlockKind.TEXT, delta="x"),
+    event=m.BlockDelta(block_id="b", message_id="m", kind=m.BlockKind.TEXT, delta="x"),
 )
 
 

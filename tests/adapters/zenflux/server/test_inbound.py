@@ -4,56 +4,33 @@ from typing import Any
 
 import pytest
 
+import gateway.model as m
 from adapters.zenflux.asks import answer_of, option_of
 from adapters.zenflux.server.inbound import message_of
 from adapters.zenflux.wire import ChatRequest, ChatSend
 from gateway.errors import Invalid
-from gateway.model import (
-    AgentCapabilities,
-    AgentCard,
-    AnswerQuestion,
-    AnyAsk,
-    Choice,
-    ClientToolAsk,
-    ContinuationAsk,
-    ContinueTurn,
-    DecidePermission,
-    FilePart,
-    ImagePart,
-    OpenAsk,
-    PermissionAsk,
-    Question,
-    QuestionAsk,
-    ReturnResult,
-    RollBack,
-    RollbackAsk,
-    SendMessage,
-    TextPart,
-    ToolCall,
-    Withdraw,
-)
 from tests.support.dialect_tables import table
 
-CARD = AgentCard(name="demo", capabilities=AgentCapabilities(images=("http",)))
-CALL = ToolCall(call_id="call_1", name="calc")
-ONE = QuestionAsk(questions=(Question(question="Which?", options=(Choice(label="Red"), Choice(label="Blue"))),))
-ROLLBACK = RollbackAsk(task_id="t", options=({"id": "a", "action": "undo"}, {"action": "restart"}))
+CARD = m.AgentCard(name="demo", capabilities=m.AgentCapabilities(images=("http",)))
+CALL = m.ToolCall(call_id="call_1", name="calc")
+ONE = m.QuestionAsk(questions=(m.Question(question="Which?", options=(m.Choice(label="Red"), m.Choice(label="Blue"))),))
+ROLLBACK = m.RollbackAsk(task_id="t", options=({"id": "a", "action": "undo"}, {"action": "restart"}))
 
 
-def sent(**body: Any) -> SendMessage:
-    stored = {"file_1": FilePart(name="kept.pdf", file_id="file_1", media_type="application/pdf", size=7)}
+def sent(**body: Any) -> m.SendMessage:
+    stored = {"file_1": m.FilePart(name="kept.pdf", file_id="file_1", media_type="application/pdf", size=7)}
     command = message_of(ChatSend(user_id="local", **body), CARD, stored, table("zenflux"))
-    assert isinstance(command, SendMessage)
+    assert isinstance(command, m.SendMessage)
     return command
 
 
-def answered(ask: AnyAsk, response: Any) -> Any:
-    asked = OpenAsk(request_id="ask_1", ask=ask, seq=1, at=1.0, turn_id="turn_1", scope_id="root")
+def answered(ask: m.AnyAsk, response: Any) -> Any:
+    asked = m.OpenAsk(request_id="ask_1", ask=ask, seq=1, at=1.0, turn_id="turn_1", scope_id="root")
     return answer_of(asked, response, table("zenflux"))
 
 
 def test_plain_words_stay_a_string() -> None:
-    assert sent(message="hi", variables={"locale": "en"}) == SendMessage(content="hi", variables={"locale": "en"})
+    assert sent(message="hi", variables={"locale": "en"}) == m.SendMessage(content="hi", variables={"locale": "en"})
 
 
 def test_files_come_after_the_words() -> None:
@@ -63,14 +40,14 @@ def test_files_come_after_the_words() -> None:
         {"file_url": "https://x.test/doc.txt", "file_size": 3},
     ]
     assert sent(message="see", files=files).content == (
-        TextPart(text="see"),
-        FilePart(name="kept.pdf", file_id="file_1", media_type="application/pdf", size=7),
-        ImagePart(url="https://x.test/a/b.png", media_type="image/png"),
-        FilePart(name="p.png", url="data:image/png;base64,AA", media_type="image/png"),
-        FilePart(name="doc.txt", url="https://x.test/doc.txt", size=3),
+        m.TextPart(text="see"),
+        m.FilePart(name="kept.pdf", file_id="file_1", media_type="application/pdf", size=7),
+        m.ImagePart(url="https://x.test/a/b.png", media_type="image/png"),
+        m.FilePart(name="p.png", url="data:image/png;base64,AA", media_type="image/png"),
+        m.FilePart(name="doc.txt", url="https://x.test/doc.txt", size=3),
     )
     assert sent(files=[{"file_id": "file_1"}]).content == (
-        FilePart(name="kept.pdf", file_id="file_1", media_type="application/pdf", size=7),)
+        m.FilePart(name="kept.pdf", file_id="file_1", media_type="application/pdf", size=7),)
 
 
 @pytest.mark.parametrize("body", [{}, {"message": ""}, {"message": "", "files": []}, {"files": [{"file_name": "x"}]}])
@@ -92,14 +69,14 @@ def test_both_spellings_of_a_request_mean_the_same() -> None:
     (["a"], False, '["a"]'), ({"a": 1}, False, '{"a":1}'), ("", False, ""),
 ])
 def test_a_verdict(response: Any, granted: bool, reason: str | None) -> None:
-    command = answered(PermissionAsk(call=CALL), response)
-    assert command == DecidePermission(request_id="ask_1", granted=granted, reason=reason)
+    command = answered(m.PermissionAsk(call=CALL), response)
+    assert command == m.DecidePermission(request_id="ask_1", granted=granted, reason=reason)
 
 
-@pytest.mark.parametrize("ask", [PermissionAsk(call=CALL), ONE, ClientToolAsk(call=CALL), ROLLBACK])
+@pytest.mark.parametrize("ask", [m.PermissionAsk(call=CALL), ONE, m.ClientToolAsk(call=CALL), ROLLBACK])
 @pytest.mark.parametrize("word", ["cancel", "Cancelled"])
-def test_nobody_has_to_answer(ask: AnyAsk, word: str) -> None:
-    assert answered(ask, word) == Withdraw(request_id="ask_1")
+def test_nobody_has_to_answer(ask: m.AnyAsk, word: str) -> None:
+    assert answered(ask, word) == m.Withdraw(request_id="ask_1")
 
 
 @pytest.mark.parametrize(("response", "selections", "custom"), [
@@ -108,20 +85,20 @@ def test_nobody_has_to_answer(ask: AnyAsk, word: str) -> None:
     (True, {}, {"0": "true"}), ({"0": None}, {}, {}), (["Red", "red"], {"0": (0,)}, {}),
 ])
 def test_a_question(response: Any, selections: dict[str, Any], custom: dict[str, str]) -> None:
-    assert answered(ONE, response) == AnswerQuestion(request_id="ask_1", selections=selections, custom=custom)
+    assert answered(ONE, response) == m.AnswerQuestion(request_id="ask_1", selections=selections, custom=custom)
 
 
 def test_a_tool_of_the_client() -> None:
-    ask = ClientToolAsk(call=CALL)
-    assert answered(ask, "sunny") == ReturnResult(request_id="ask_1", content="sunny")
-    assert answered(ask, {"t": 20}) == ReturnResult(request_id="ask_1", content='{"t":20}')
-    assert answered(ask, "reject") == ReturnResult(request_id="ask_1", content="reject", is_error=True)
+    ask = m.ClientToolAsk(call=CALL)
+    assert answered(ask, "sunny") == m.ReturnResult(request_id="ask_1", content="sunny")
+    assert answered(ask, {"t": 20}) == m.ReturnResult(request_id="ask_1", content='{"t":20}')
+    assert answered(ask, "reject") == m.ReturnResult(request_id="ask_1", content="reject", is_error=True)
 
 
 def test_long_work() -> None:
-    ask = ContinuationAsk(turn=3, message="go on?")
-    assert answered(ask, "continue") == ContinueTurn(request_id="ask_1", proceed=True)
-    assert answered(ask, "stop") == ContinueTurn(request_id="ask_1", proceed=False)
+    ask = m.ContinuationAsk(turn=3, message="go on?")
+    assert answered(ask, "continue") == m.ContinueTurn(request_id="ask_1", proceed=True)
+    assert answered(ask, "stop") == m.ContinueTurn(request_id="ask_1", proceed=False)
     with pytest.raises(Invalid):
         answered(ask, "perhaps")
 
@@ -132,7 +109,7 @@ def test_long_work() -> None:
 ])
 def test_a_rollback(chosen: Any, option: str) -> None:
     assert option_of(ROLLBACK, chosen) == option
-    assert answered(ROLLBACK, "a") == RollBack(request_id="ask_1", option="a")
+    assert answered(ROLLBACK, "a") == m.RollBack(request_id="ask_1", option="a")
 
 
 @pytest.mark.parametrize("chosen", ["nope", 2, -1, []])
@@ -142,4 +119,4 @@ def test_a_rollback_to_nowhere(chosen: Any) -> None:
 
 
 def test_nothing_to_go_back_to() -> None:
-    assert option_of(RollbackAsk(task_id="t", options=()), None) is None
+    assert option_of(m.RollbackAsk(task_id="t", options=()), None) is None

@@ -8,22 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gateway.model as m
 from adapters.zenflux.asks import result_text
 from adapters.zenflux.server.history import message_bodies, messages_of
 from adapters.zenflux.server.stream_options import StreamOptions, encode_options
-from gateway.model import (
-    ROOT,
-    BlockDelta,
-    BlockEnded,
-    BlockKind,
-    InputRequested,
-    MessageStarted,
-    Record,
-    ToolReturned,
-    TurnEnded,
-    TurnStarted,
-    fold,
-)
 from tests.support.dialect_tables import dialect, table
 from tests.support.dialects.zenflux.reader import Run, events, payloads, read_stream
 from tests.support.record_streams import sessions
@@ -36,12 +24,12 @@ DONE = b'event: done\ndata: {"type":"done","data":{"type":"done"}}\n\n'
 MANNERS = [SOCKET, SINGLE, WHOLE, SSE]
 
 
-def frames(manner: StreamOptions, records: list[Record]) -> list[bytes]:
+def frames(manner: StreamOptions, records: list[m.Record]) -> list[bytes]:
     outbound = dialect("zenflux").projector(table("zenflux"), encode_options(manner))
     return [frame for record in records for frame in outbound.feed(record)]
 
 
-def told(manner: StreamOptions, records: list[Record]) -> list[Run]:
+def told(manner: StreamOptions, records: list[m.Record]) -> list[Run]:
     said = frames(manner, records)
     if manner.framing == "json":
         return read_stream(payloads(said))
@@ -55,43 +43,45 @@ def tell(run: Run) -> dict[str, Any]:
 
 @pytest.mark.parametrize("manner", MANNERS, ids=["socket", "single", "whole", "sse"])
 @given(records=sessions())
-def test_every_manner_tells_all_of_it_in_order(manner: StreamOptions, records: list[Record]) -> None:
+def test_every_manner_tells_all_of_it_in_order(manner: StreamOptions, records: list[m.Record]) -> None:
     runs = told(manner, records)
-    assert len(runs) == sum(isinstance(record.event, TurnStarted) for record in records)
+    assert len(runs) == sum(isinstance(record.event, m.TurnStarted) for record in records)
     assert [tell(run) for run in runs] == [tell(run) for run in told(SOCKET, records)]
 
 
 @given(sessions())
-def test_words_add_up(records: list[Record]) -> None:
-    for kind in (BlockKind.TEXT, BlockKind.THINKING):
+def test_words_add_up(records: list[m.Record]) -> None:
+    for kind in (m.BlockKind.TEXT, m.BlockKind.THINKING):
         whole = [r.event.text or "" for r in records
-                 if isinstance(r.event, BlockEnded) and r.scope_id == ROOT and r.event.kind is kind]
+                 if isinstance(r.event, m.BlockEnded) and r.scope_id == m.ROOT and r.event.kind is kind]
         assert [text for run in told(SOCKET, records) for text in run.words(kind)] == whole
 
 
 @given(sessions())
-def test_calls_and_results_are_told_whole(records: list[Record]) -> None:
+def test_calls_and_results_are_told_whole(records: list[m.Record]) -> None:
     runs = told(SOCKET, records)
-    calls = [r.event.call for r in records if isinstance(r.event, BlockEnded) and r.event.call and r.scope_id == ROOT]
+    calls = [
+        r.event.call for r in records if isinstance(r.event, m.BlockEnded) and r.event.call and r.scope_id == m.ROOT
+    ]
     heard = [block for run in runs for block in run.blocks if block["type"].endswith("tool_use")]
     assert [(block["id"], orjson.loads(block["partial"])) for block in heard] == [(c.call_id, c.input) for c in calls]
-    results = [r.event for r in records if isinstance(r.event, ToolReturned) and r.scope_id == ROOT]
+    results = [r.event for r in records if isinstance(r.event, m.ToolReturned) and r.scope_id == m.ROOT]
     got = [block for run in runs for block in run.blocks if block["type"] == "tool_result"]
     assert [(b["tool_use_id"], b["content"], b["is_error"]) for b in got] == [
         (e.call_id, result_text(e.content), e.is_error) for e in results]
 
 
 @given(sessions())
-def test_a_message_is_a_round_or_the_whole_run(records: list[Record]) -> None:
-    rounds = [r.event.message_id for r in records if isinstance(r.event, MessageStarted) and r.scope_id == ROOT]
+def test_a_message_is_a_round_or_the_whole_run(records: list[m.Record]) -> None:
+    rounds = [r.event.message_id for r in records if isinstance(r.event, m.MessageStarted) and r.scope_id == m.ROOT]
     heard = [message.id for run in told(SOCKET, records) for message in run.messages]
     assert [one for one in heard if one in rounds] == rounds
     assert all(len(run.messages) <= 1 for run in told(SINGLE, records))
 
 
 @given(sessions())
-def test_whatever_is_asked_can_be_seen(records: list[Record]) -> None:
-    asked = [r.event for r in records if isinstance(r.event, InputRequested)]
+def test_whatever_is_asked_can_be_seen(records: list[m.Record]) -> None:
+    asked = [r.event for r in records if isinstance(r.event, m.InputRequested)]
     runs = told(SOCKET, records)
     forms = [note["delta"]["content"]["request_id"] for run in runs for message in run.messages
              for note in message.notes if note["type"] == "confirmation_request"]
@@ -101,12 +91,12 @@ def test_whatever_is_asked_can_be_seen(records: list[Record]) -> None:
 
 
 @given(sessions())
-def test_what_is_stored_is_what_was_streamed(records: list[Record]) -> None:
-    view = fold("sess_walk", records)
+def test_what_is_stored_is_what_was_streamed(records: list[m.Record]) -> None:
+    view = m.fold("sess_walk", records)
     for manner in (SOCKET, SINGLE):
         stored = message_bodies(table("zenflux"), view, messages_of(view, multi_message=manner.multi_message))
         for run in told(manner, records):
-            mine = [m for m in stored if m["metadata"].get("session_id") == run.session_id]
+            mine = [message for message in stored if message["metadata"].get("session_id") == run.session_id]
             blocks = [block for message in mine for block in message["content"]]
             assert sorted(_plain(block) for block in blocks) == sorted(
                 _plain(block) for block in run.blocks if _leaves_a_trace(block))
@@ -123,7 +113,7 @@ def _plain(block: dict[str, Any]) -> bytes:
 
 
 @given(sessions(), st.data())
-def test_timers_change_nothing(records: list[Record], data: st.DataObject) -> None:
+def test_timers_change_nothing(records: list[m.Record], data: st.DataObject) -> None:
     """Whether and when the timer fires between two records, the same frames are said in the same order."""
     live, replay = (dialect("zenflux").projector(table("zenflux"), "") for _ in range(2))
     said: list[bytes] = []
@@ -136,10 +126,10 @@ def test_timers_change_nothing(records: list[Record], data: st.DataObject) -> No
 
 @given(sessions(), st.sampled_from(MANNERS), st.data())
 def test_a_projector_fed_from_the_turn_is_right_at_every_cursor(
-    records: list[Record], manner: StreamOptions, data: st.DataObject,
+    records: list[m.Record], manner: StreamOptions, data: st.DataObject,
 ) -> None:
-    start = data.draw(st.sampled_from([at for at, r in enumerate(records) if isinstance(r.event, TurnStarted)]))
-    before = fold("sess_walk", records[:start])
+    start = data.draw(st.sampled_from([at for at, r in enumerate(records) if isinstance(r.event, m.TurnStarted)]))
+    before = m.fold("sess_walk", records[:start])
     whole = dialect("zenflux").projector(table("zenflux"), encode_options(manner))
     for record in records[:start]:
         whole.feed(record)
@@ -152,15 +142,15 @@ def test_a_projector_fed_from_the_turn_is_right_at_every_cursor(
 
 
 @given(sessions(turns=1))
-def test_frames_are_few(records: list[Record]) -> None:
+def test_frames_are_few(records: list[m.Record]) -> None:
     """At most one frame at once and one for each 150 ms of each block."""
     spans: dict[str, list[float]] = {}
     for record in records:
-        if isinstance(record.event, BlockDelta) and record.scope_id == ROOT and record.event.delta:
+        if isinstance(record.event, m.BlockDelta) and record.scope_id == m.ROOT and record.event.delta:
             spans.setdefault(record.event.block_id, []).append(record.at)
-        if isinstance(record.event, TurnEnded):
+        if isinstance(record.event, m.TurnEnded):
             end = record.at
     bound = sum(2 + ceil((end - times[0]) / 0.15) for times in spans.values())
     words = sum(len(times) for times in spans.values())
-    calls = sum(isinstance(r.event, BlockEnded) and r.event.call is not None for r in records)
+    calls = sum(isinstance(r.event, m.BlockEnded) and r.event.call is not None for r in records)
     assert sum(run.deltas for run in told(SOCKET, records)) <= min(bound, words) + calls

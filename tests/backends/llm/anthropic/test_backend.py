@@ -6,25 +6,8 @@ from typing import Any
 import pytest
 from anthropic import AsyncAnthropic
 
+import gateway.model as m
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited, TimedOut
-from gateway.model import (
-    DataPart,
-    FilePart,
-    HistoryEntry,
-    ImagePart,
-    MessageEnded,
-    Role,
-    Settings,
-    StopReason,
-    TextPart,
-    ThinkingPart,
-    ToolCall,
-    ToolOrigin,
-    ToolReturned,
-    ToolSpec,
-    ToolUsePart,
-    Usage,
-)
 from tests.support.backends.messages_api import (
     FOUND,
     end,
@@ -55,8 +38,8 @@ async def failing(*answers: Answer, **settings: Any) -> GatewayError:
 async def test_an_answer_in_words() -> None:
     turn, server = await talked("anthropic", [message(text(0, "Good ", "day."), output_tokens=7)], system="Be kind.")
     [asked] = server.asked
-    assert (turn.text, turn.stops) == ("Good day.", [StopReason.END_TURN])
-    assert turn.all(MessageEnded)[0].usage == Usage(input_tokens=10, output_tokens=7)
+    assert (turn.text, turn.stops) == ("Good day.", [m.StopReason.END_TURN])
+    assert turn.all(m.MessageEnded)[0].usage == m.Usage(input_tokens=10, output_tokens=7)
     assert (asked.path, asked.headers["x-api-key"], asked.headers["anthropic-version"]) == (
         "/v1/messages", KEY, "2023-06-01")
     assert asked.json == {
@@ -110,7 +93,7 @@ async def test_thoughts_calls_and_searches_go_back_as_they_came() -> None:
     assert [(one["tool_use_id"], "is_error" in one) for one in back["content"]] == [
         ("toolu_1", False), ("toolu_2", False)]
     assert back["content"][0] == {"type": "tool_result", "tool_use_id": "toolu_1", "content": "42"}
-    assert {one.origin for one in turn.all(ToolReturned)} == {ToolOrigin.BUILTIN, ToolOrigin.PROVIDER}
+    assert {one.origin for one in turn.all(m.ToolReturned)} == {m.ToolOrigin.BUILTIN, m.ToolOrigin.PROVIDER}
 
 
 async def test_a_service_that_pauses_is_asked_again_as_it_is() -> None:
@@ -136,62 +119,62 @@ async def test_arguments_that_are_not_json_and_tools_nobody_has() -> None:
 async def test_a_turn_has_a_last_step() -> None:
     turn, server = await talked("anthropic", [message(tool(0, "a", "clock"), reason="tool_use")], tools=["clock"],
                                 max_steps=2)
-    assert (len(server.asked), turn.stops) == (2, [StopReason.TOOL_USE, StopReason.MAX_STEPS])
+    assert (len(server.asked), turn.stops) == (2, [m.StopReason.TOOL_USE, m.StopReason.MAX_STEPS])
 
 
 async def test_pictures_files_and_earlier_words() -> None:
-    call = ToolCall(call_id="call:1", name="look.up")
-    lost = ToolCall(call_id="srvtoolu_9", name="web_search", origin=ToolOrigin.PROVIDER)
-    mine = ToolCall(call_id="mcptoolu_1", name="echo", origin=ToolOrigin.PROVIDER, server="theirs")
+    call = m.ToolCall(call_id="call:1", name="look.up")
+    lost = m.ToolCall(call_id="srvtoolu_9", name="web_search", origin=m.ToolOrigin.PROVIDER)
+    mine = m.ToolCall(call_id="mcptoolu_1", name="echo", origin=m.ToolOrigin.PROVIDER, server="theirs")
     block = {"type": "mcp_tool_result", "tool_use_id": "mcptoolu_1", "is_error": False, "content": []}
     history = [
-        HistoryEntry(role=Role.SYSTEM, content="A summary.", seq=0, at=0.0),
-        HistoryEntry(
-            role=Role.ASSISTANT,
+        m.HistoryEntry(role=m.Role.SYSTEM, content="A summary.", seq=0, at=0.0),
+        m.HistoryEntry(
+            role=m.Role.ASSISTANT,
             model="m",
             seq=1,
             at=0.0,
             content=(
-                ThinkingPart(text="mine", signature="s"),
-                ThinkingPart(text="unsigned"),
-                TextPart(text="  "),
-                ToolUsePart(call=lost),
-                ToolUsePart(call=mine),
-                ToolUsePart(call=call),
-                DataPart(type="card"),
-                ImagePart(url="https://example.org/made.png"),
+                m.ThinkingPart(text="mine", signature="s"),
+                m.ThinkingPart(text="unsigned"),
+                m.TextPart(text="  "),
+                m.ToolUsePart(call=lost),
+                m.ToolUsePart(call=mine),
+                m.ToolUsePart(call=call),
+                m.DataPart(type="card"),
+                m.ImagePart(url="https://example.org/made.png"),
             ),
         ),
-        HistoryEntry(role=Role.TOOL, call_id="srvtoolu_9", content="gone", seq=2, at=0.0),
-        HistoryEntry(
-            role=Role.TOOL,
+        m.HistoryEntry(role=m.Role.TOOL, call_id="srvtoolu_9", content="gone", seq=2, at=0.0),
+        m.HistoryEntry(
+            role=m.Role.TOOL,
             call_id="mcptoolu_1",
-            content=(DataPart(type="mcp_tool_result", content=block),),
+            content=(m.DataPart(type="mcp_tool_result", content=block),),
             seq=2,
             at=0.0,
         ),
-        HistoryEntry(
-            role=Role.TOOL,
+        m.HistoryEntry(
+            role=m.Role.TOOL,
             call_id="call:1",
             seq=3,
             at=0.0,
-            content=(TextPart(text="a picture"), ImagePart(url="data:image/png;base64,aGk=")),
+            content=(m.TextPart(text="a picture"), m.ImagePart(url="data:image/png;base64,aGk=")),
         ),
-        HistoryEntry(
-            role=Role.ASSISTANT,
+        m.HistoryEntry(
+            role=m.Role.ASSISTANT,
             model="another",
             seq=4,
             at=0.0,
-            content=(ThinkingPart(text="theirs", signature="s"), TextPart(text="So.")),
+            content=(m.ThinkingPart(text="theirs", signature="s"), m.TextPart(text="So.")),
         ),
-        HistoryEntry(role=Role.USER, content="", seq=5, at=0.0),
+        m.HistoryEntry(role=m.Role.USER, content="", seq=5, at=0.0),
     ]
     parts = (
-        TextPart(text="Look:"), ImagePart(url="https://example.org/cat.png"),
-        FilePart(name="a.pdf", url="https://example.org/a.pdf", media_type="application/pdf"),
-        FilePart(name="b.pdf", url="data:application/pdf;base64,aGk="), FilePart(name="c.zip"),
+        m.TextPart(text="Look:"), m.ImagePart(url="https://example.org/cat.png"),
+        m.FilePart(name="a.pdf", url="https://example.org/a.pdf", media_type="application/pdf"),
+        m.FilePart(name="b.pdf", url="data:application/pdf;base64,aGk="), m.FilePart(name="c.zip"),
     )
-    turn = turn_of(parts, history=history, settings=Settings(system="Be brief."), output_schema={"type": "object"})
+    turn = turn_of(parts, history=history, settings=m.Settings(system="Be brief."), output_schema={"type": "object"})
     _, server = await talked("anthropic", [message(text(0, "{}"))], turn)
     asked = server.asked[0].json
     assert asked["system"].startswith("Be brief.\n\nA summary.\n\nAnswer with JSON only")
@@ -218,7 +201,7 @@ async def test_pictures_files_and_earlier_words() -> None:
 
 
 async def test_client_tools_are_offered_under_names_the_service_takes() -> None:
-    turn = turn_of(settings=Settings(client_tools=(ToolSpec(name="look.around"),)))
+    turn = turn_of(settings=m.Settings(client_tools=(m.ToolSpec(name="look.around"),)))
     turn, server = await talked("anthropic", [
         message(tool(0, "a", "look_around", "{}"), reason="tool_use"), message(text(0, "Nice."))], turn)
     assert server.asked[0].json["tools"] == [

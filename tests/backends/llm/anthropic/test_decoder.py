@@ -9,13 +9,13 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gateway.model as m
 from gateway.backends.llm.anthropic.decoder import MessagesDecoder, result_as_text
 from gateway.backends.llm.anthropic.request import REDACTED_PREFIX
 from gateway.backends.llm.toolbox import LlmToolbox
 from gateway.client import HttpClient, SseDecoder, StreamAssembler
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited, TimedOut
 from gateway.ids import make_mint
-from gateway.model import BlockDelta, BlockEnded, DataPart, Grammar, StopReason, TextPart, TurnStarted, Usage
 from tests.support.backends.messages_api import (
     FOUND,
     PING,
@@ -47,15 +47,15 @@ class Read:
         for at, until in pairwise([0, *cuts, len(stream)]):
             self.reading.feed(decoder.feed(stream[at:until]), self.events)
         self.events += self.scribe.finish(self.reading.stop, self.reading.usage)
-        grammar = Grammar()
-        grammar.check(TurnStarted(command_id="c"))
+        grammar = m.Grammar()
+        grammar.check(m.TurnStarted(command_id="c"))
         for said in self.events:
             grammar.check(said)
 
     @property
     def blocks(self) -> list[tuple[str, Any]]:
         return [(one.kind, one.call.input if one.call else one.text if not one.signature else (one.text, one.signature))
-                for one in self.events if isinstance(one, BlockEnded)]
+                for one in self.events if isinstance(one, m.BlockEnded)]
 
 
 STREAM = b"".join([
@@ -81,20 +81,24 @@ def test_a_stream_is_read_the_same_wherever_it_is_cut() -> None:
     for cut in range(len(STREAM)):
         read = Read(STREAM, cut)
         assert read.blocks == BLOCKS
-        assert read.reading.usage == Usage(
+        assert read.reading.usage == m.Usage(
             input_tokens=10, output_tokens=40, cache_read_tokens=3, cache_write_tokens=4, thinking_tokens=12)
-        assert (read.reading.stop, read.reading.has_calls, read.reading.is_closed) == (StopReason.TOOL_USE, True, True)
+        assert (read.reading.stop, read.reading.has_calls, read.reading.is_closed) == (
+            m.StopReason.TOOL_USE,
+            True,
+            True,
+        )
     [returned] = [one for one in read.events if one.name == "tool.returned"]
     block = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": FOUND}
     assert (returned.call_id, returned.origin, returned.is_error) == ("srvtoolu_1", "provider", False)
     assert returned.content == (
-        TextPart(text="Dragomans https://example.org/d"), DataPart(type="web_search_tool_result", content=block))
+        m.TextPart(text="Dragomans https://example.org/d"), m.DataPart(type="web_search_tool_result", content=block))
     assert [call.name for call in read.scribe.writer.calls] == ["web_search", "clock", "calc"]
 
 
 def test_one_delta_upstream_is_one_delta_here() -> None:
     read = Read(b"".join([start(), *text(0, "a", "b", "c"), end()]))
-    assert [one.delta for one in read.events if isinstance(one, BlockDelta)] == ["a", "b", "c"]
+    assert [one.delta for one in read.events if isinstance(one, m.BlockDelta)] == ["a", "b", "c"]
 
 
 def test_events_are_known_by_their_type_where_they_have_no_name() -> None:
@@ -103,12 +107,12 @@ def test_events_are_known_by_their_type_where_they_have_no_name() -> None:
 
 
 @pytest.mark.parametrize(("reason", "stop", "paused"), [
-    ("end_turn", StopReason.END_TURN, False), ("stop_sequence", StopReason.END_TURN, False),
-    ("tool_use", StopReason.TOOL_USE, False), ("max_tokens", StopReason.MAX_TOKENS, False),
-    ("refusal", StopReason.REFUSAL, False), ("model_context_window_exceeded", StopReason.MAX_TOKENS, False),
-    ("pause_turn", StopReason.TOOL_USE, True),
+    ("end_turn", m.StopReason.END_TURN, False), ("stop_sequence", m.StopReason.END_TURN, False),
+    ("tool_use", m.StopReason.TOOL_USE, False), ("max_tokens", m.StopReason.MAX_TOKENS, False),
+    ("refusal", m.StopReason.REFUSAL, False), ("model_context_window_exceeded", m.StopReason.MAX_TOKENS, False),
+    ("pause_turn", m.StopReason.TOOL_USE, True),
 ])
-def test_why_an_answer_ends(reason: str, stop: StopReason, paused: bool) -> None:
+def test_why_an_answer_ends(reason: str, stop: m.StopReason, paused: bool) -> None:
     reading = Read(start() + b"".join(text(0, "x")) + end(reason)).reading
     assert (reading.stop, reading.wants_continuation, reading.is_complete) == (stop, paused, True)
 
@@ -116,7 +120,7 @@ def test_why_an_answer_ends(reason: str, stop: StopReason, paused: bool) -> None
 def test_a_reason_nobody_knows_is_an_end_and_a_line_in_the_journal() -> None:
     with structlog.testing.capture_logs() as lines:
         reading = Read(start() + end("moonrise")).reading
-    assert reading.stop is StopReason.END_TURN
+    assert reading.stop is m.StopReason.END_TURN
     assert [(line["event"], line["reason"]) for line in lines] == [("unknown stop reason", "moonrise")]
 
 
@@ -204,4 +208,4 @@ def test_what_comes_out_is_the_sum_of_what_went_in(data: st.DataObject) -> None:
     stream = b"".join([*pieces, end("tool_use", output_tokens=spent)])
     read = Read(stream, *sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=5))))
     assert read.blocks == expected
-    assert read.reading.usage == Usage(input_tokens=10, output_tokens=spent)
+    assert read.reading.usage == m.Usage(input_tokens=10, output_tokens=spent)

@@ -9,10 +9,10 @@ from anthropic import AsyncAnthropic
 from anthropic.types import ErrorResponse, RawMessageStreamEvent
 from anthropic.types.message_create_params import MessageCreateParamsStreaming
 
+import gateway.model as m
 from gateway.backends.llm.anthropic.decoder import STOP_REASONS
 from gateway.backends.llm.anthropic.request import REDACTED_PREFIX
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited, TimedOut
-from gateway.model import FilePart, ImagePart, Settings, TextPart, ToolSpec
 from tests.backends.llm.anthropic.test_decoder import Read
 from tests.support.backends.messages_api import breaks, event, found, message, redacted, refuses, start, text, thinking
 from tests.support.backends.messages_api import tool as called
@@ -135,11 +135,11 @@ async def test_an_answer_that_breaks_is_one_to_the_judge_and_to_us(kind: str, ou
 
 async def test_what_we_ask_is_in_the_words_of_the_protocol() -> None:
     parts = (
-        TextPart(text="Look:"), ImagePart(url="https://example.org/cat.png"),
-        ImagePart(url="data:image/png;base64,aGk="),
-        FilePart(name="a.pdf", url="https://example.org/a.pdf", media_type="application/pdf"),
+        m.TextPart(text="Look:"), m.ImagePart(url="https://example.org/cat.png"),
+        m.ImagePart(url="data:image/png;base64,aGk="),
+        m.FilePart(name="a.pdf", url="https://example.org/a.pdf", media_type="application/pdf"),
     )
-    turn = turn_of(parts, settings=Settings(system="Be brief.", client_tools=(ToolSpec(name="look.around"),)))
+    turn = turn_of(parts, settings=m.Settings(system="Be brief.", client_tools=(m.ToolSpec(name="look.around"),)))
     answers = [
         message(
             thinking(0, "hm", signature="c2ln"), redacted(1, "ZGF0"), text(2, "One moment."),

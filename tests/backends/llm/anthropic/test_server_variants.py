@@ -2,15 +2,15 @@
 
 import pytest
 
+import gateway.model as m
 from gateway.errors import BackendFailed
-from gateway.model import StopReason, Usage
 from tests.backends.llm.anthropic.test_decoder import Read
 from tests.support.backends.messages_api import PING, begins, end, ends, event, start, text, tool
 from tests.support.backends.model_services import talked
 from tests.support.client.byte_server import stream
 
 TOLD = start() + b"".join(text(0, "Good ", "day.")) + end(output_tokens=7)
-COST = Usage(input_tokens=10, output_tokens=7)
+COST = m.Usage(input_tokens=10, output_tokens=7)
 
 
 @pytest.mark.parametrize(("told", "usage"), [
@@ -21,18 +21,18 @@ COST = Usage(input_tokens=10, output_tokens=7)
      COST),
     (b"\n".join(line for line in TOLD.split(b"\n") if not line.startswith(b"event:")), COST),
     (event("message_start", message={"id": "m", "role": "assistant", "content": []}) + TOLD.partition(b"\n\n")[2],
-     Usage(output_tokens=7)),
+     m.Usage(output_tokens=7)),
     (start(input_tokens=0) + b"".join(text(0, "Good ", "day.")) + end(output_tokens=7, input_tokens=10), COST),
     (start() + b"".join(text(0, "Good ", "day.")[:-1]) + end(output_tokens=7), COST),
     (start() + b"".join(text(0, "Good ", "day.")[1:]) + end(output_tokens=7), COST),
 ], ids=["an end as elsewhere", "an end as elsewhere alone", "other lines", "events without words", "no names",
         "no cost at first", "all the cost at last", "a block that is not ended", "a block that is not begun"])
-async def test_words_are_heard_whoever_says_them(told: bytes, usage: Usage) -> None:
+async def test_words_are_heard_whoever_says_them(told: bytes, usage: m.Usage) -> None:
     read = Read(told)
     assert (read.blocks, read.reading.usage, read.reading.stop) == (
-        [("text", "Good day.")], usage, StopReason.END_TURN)
+        [("text", "Good day.")], usage, m.StopReason.END_TURN)
     turn, server = await talked("anthropic", [stream(told)])
-    assert (turn.text, turn.stops, len(server.asked)) == ("Good day.", [StopReason.END_TURN], 1)
+    assert (turn.text, turn.stops, len(server.asked)) == ("Good day.", [m.StopReason.END_TURN], 1)
 
 
 def test_calls_are_heard_though_the_reason_says_otherwise() -> None:

@@ -11,33 +11,9 @@ import structlog
 import trustme
 from pydantic import ValidationError
 
+import gateway.model as m
 from gateway.client import events_of
 from gateway.errors import BackendFailed, GatewayError, Invalid, Overloaded, RateLimited, TimedOut
-from gateway.model import (
-    BlockDelta,
-    ClientToolAsk,
-    Compact,
-    DecidePermission,
-    FilePart,
-    HistoryEntry,
-    ImagePart,
-    MessageEnded,
-    MessageStarted,
-    Permission,
-    PermissionAsk,
-    Role,
-    SessionCompacted,
-    Settings,
-    StopReason,
-    TextPart,
-    ThinkingPart,
-    ToolCall,
-    ToolOrigin,
-    ToolReturned,
-    ToolSpec,
-    ToolUsePart,
-    Usage,
-)
 from tests.support.backends.model_services import (
     DONE,
     KEY,
@@ -71,10 +47,10 @@ async def test_an_answer_in_words() -> None:
         chunk({"content": "Good "}), chunk({"content": "day."}), chunk(finish="stop"), usage(9, 2),
     )])
     [asked] = server.asked
-    assert (turn.text, turn.stops) == ("Good day.", [StopReason.END_TURN])
-    assert [event.delta for event in turn.all(BlockDelta)] == ["Good ", "day."]
-    assert turn.all(MessageEnded)[0].usage == Usage(input_tokens=9, output_tokens=2)
-    assert turn.all(MessageStarted)[0].model == "m"
+    assert (turn.text, turn.stops) == ("Good day.", [m.StopReason.END_TURN])
+    assert [event.delta for event in turn.all(m.BlockDelta)] == ["Good ", "day."]
+    assert turn.all(m.MessageEnded)[0].usage == m.Usage(input_tokens=9, output_tokens=2)
+    assert turn.all(m.MessageStarted)[0].model == "m"
     assert (asked.method, asked.path, asked.headers["authorization"]) == (
         "POST", "/chat/completions", f"Bearer {KEY}")
     assert asked.json == {
@@ -84,7 +60,7 @@ async def test_an_answer_in_words() -> None:
 
 
 async def test_what_the_settings_and_the_session_say_is_asked_for() -> None:
-    turn = turn_of(settings=Settings(system="Be brief.", model="theirs"))
+    turn = turn_of(settings=m.Settings(system="Be brief.", model="theirs"))
     _, server = await talked(
         "openai", [says("ok")], turn, system="You are kind.", max_tokens=50, headers={"X-Team": "blue"},
         extra={"temperature": 0.5, "stream_options": None}, provider_tools=[{"type": "web_search"}],
@@ -98,7 +74,7 @@ async def test_what_the_settings_and_the_session_say_is_asked_for() -> None:
 
 
 async def test_the_model_of_a_message_goes_first() -> None:
-    turn = turn_of(settings=Settings(model="theirs"))
+    turn = turn_of(settings=m.Settings(model="theirs"))
     turn.command = type(turn.command)(content="Hi", model="this one")  # type: ignore[union-attr, call-arg]
     _, server = await talked("openai", [says("ok")], turn)
     assert server.asked[0].json["model"] == "this one"
@@ -122,9 +98,9 @@ async def test_a_schema_becomes_a_response_format() -> None:
 async def test_pictures_and_files() -> None:
     pixel = "data:image/png;base64,iVBORw0KGgo="
     parts = (
-        TextPart(text="Look:"), ImagePart(url="https://example.org/cat.png"), ImagePart(url=pixel),
-        FilePart(name="note.txt", url="data:text/plain;base64,aGVsbG8="),
-        FilePart(name="a.zip", url="https://example.org/a.zip"), FilePart(name="b.bin", url="data:x/y;base64,!!"),
+        m.TextPart(text="Look:"), m.ImagePart(url="https://example.org/cat.png"), m.ImagePart(url=pixel),
+        m.FilePart(name="note.txt", url="data:text/plain;base64,aGVsbG8="),
+        m.FilePart(name="a.zip", url="https://example.org/a.zip"), m.FilePart(name="b.bin", url="data:x/y;base64,!!"),
     )
     _, server = await talked("openai", [says("ok")], turn_of(parts))
     assert server.asked[0].json["messages"][0]["content"] == [
@@ -138,38 +114,38 @@ async def test_pictures_and_files() -> None:
 
 
 async def test_earlier_words_calls_and_results_are_told_in_their_places() -> None:
-    one, two = ToolCall(call_id="c1", name="get.it", input={"a": 1}), ToolCall(call_id="c2", name="lost")
-    provided = ToolCall(call_id="p1", name="web", origin=ToolOrigin.PROVIDER)
+    one, two = m.ToolCall(call_id="c1", name="get.it", input={"a": 1}), m.ToolCall(call_id="c2", name="lost")
+    provided = m.ToolCall(call_id="p1", name="web", origin=m.ToolOrigin.PROVIDER)
     history = [
-        HistoryEntry(role=Role.SYSTEM, content="A summary.", seq=0, at=0.0),
-        HistoryEntry(role=Role.USER, content="Get it", seq=1, at=0.0),
-        HistoryEntry(
-            role=Role.ASSISTANT,
+        m.HistoryEntry(role=m.Role.SYSTEM, content="A summary.", seq=0, at=0.0),
+        m.HistoryEntry(role=m.Role.USER, content="Get it", seq=1, at=0.0),
+        m.HistoryEntry(
+            role=m.Role.ASSISTANT,
             seq=2,
             at=0.0,
             content=(
-                ThinkingPart(text="hm"),
-                TextPart(text="Yes."),
-                ToolUsePart(call=provided),
-                ToolUsePart(call=one),
-                ToolUsePart(call=two),
+                m.ThinkingPart(text="hm"),
+                m.TextPart(text="Yes."),
+                m.ToolUsePart(call=provided),
+                m.ToolUsePart(call=one),
+                m.ToolUsePart(call=two),
             ),
         ),
-        HistoryEntry(role=Role.TOOL, content="found", call_id="p1", seq=3, at=0.0, origin=ToolOrigin.PROVIDER),
-        HistoryEntry(
-            role=Role.TOOL,
-            content=(TextPart(text="no"), ImagePart(url="data:image/png;base64,aa")),
+        m.HistoryEntry(role=m.Role.TOOL, content="found", call_id="p1", seq=3, at=0.0, origin=m.ToolOrigin.PROVIDER),
+        m.HistoryEntry(
+            role=m.Role.TOOL,
+            content=(m.TextPart(text="no"), m.ImagePart(url="data:image/png;base64,aa")),
             call_id="c1",
             is_error=True,
             seq=4,
             at=0.0,
         ),
-        HistoryEntry(role=Role.TOOL, content="whose?", call_id="c9", seq=5, at=0.0),
-        HistoryEntry(role=Role.ASSISTANT, content=(ThinkingPart(text="nothing to say"),), seq=6, at=0.0),
+        m.HistoryEntry(role=m.Role.TOOL, content="whose?", call_id="c9", seq=5, at=0.0),
+        m.HistoryEntry(role=m.Role.ASSISTANT, content=(m.ThinkingPart(text="nothing to say"),), seq=6, at=0.0),
     ]
-    silent = ToolCall(call_id="c3", name="t")
-    history.append(HistoryEntry(role=Role.ASSISTANT, content=(ToolUsePart(call=silent),), seq=7, at=0.0))
-    history.append(HistoryEntry(role=Role.TOOL, content="yes", call_id="c3", seq=8, at=0.0))
+    silent = m.ToolCall(call_id="c3", name="t")
+    history.append(m.HistoryEntry(role=m.Role.ASSISTANT, content=(m.ToolUsePart(call=silent),), seq=7, at=0.0))
+    history.append(m.HistoryEntry(role=m.Role.TOOL, content="yes", call_id="c3", seq=8, at=0.0))
     _, server = await talked("openai", [says("ok")], turn_of(history=history), reasoning_field="reasoning_content")
     assert server.asked[0].json["messages"] == [
         {"role": "system", "content": "A summary."},
@@ -195,7 +171,7 @@ async def test_a_tool_of_the_house_is_carried_out_and_its_result_told() -> None:
     turn, server = await talked(
         "openai", [calls("calc", '{"expression": "6*7"}'), says("It is 42.")], tools=["calc"])
     assert (turn.text, turn.results) == ("It is 42.", ["42"])
-    assert turn.stops == [StopReason.TOOL_USE, StopReason.END_TURN]
+    assert turn.stops == [m.StopReason.TOOL_USE, m.StopReason.END_TURN]
     first, second = (asked.json for asked in server.asked)
     assert [tool["function"]["name"] for tool in first["tools"]] == ["calc"]
     assert first["tools"][0]["function"]["parameters"]["required"] == ["expression"]
@@ -209,7 +185,7 @@ async def test_a_tool_of_the_house_is_carried_out_and_its_result_told() -> None:
 
 async def test_several_calls_go_their_ways() -> None:
     parameters = {"type": "object", "properties": {"where": {"type": "string"}}}
-    settings = Settings(client_tools=(ToolSpec(name="look.around", parameters=parameters),))
+    settings = m.Settings(client_tools=(m.ToolSpec(name="look.around", parameters=parameters),))
     turn = turn_of(settings=settings)
     turn, server = await talked("openai", [chat(
         chunk({"content": "Let me see."}),
@@ -218,9 +194,9 @@ async def test_several_calls_go_their_ways() -> None:
         chunk(call(2, None, None, '"here"}')), chunk(call(3, "d", "nobody_has_this", "{}")),
         chunk(finish="tool_calls"),
     ), says("Done.")], turn, tools={"clock": "allow", "calc": "ask"})
-    assert [type(ask) for ask in turn.asks[0]] == [PermissionAsk, ClientToolAsk]
+    assert [type(ask) for ask in turn.asks[0]] == [m.PermissionAsk, m.ClientToolAsk]
     assert turn.asks[0][1].call.name == "look.around"  # type: ignore[union-attr]
-    back = {event.call_id: (event.content, event.is_error, event.origin) for event in turn.all(ToolReturned)}
+    back = {event.call_id: (event.content, event.is_error, event.origin) for event in turn.all(m.ToolReturned)}
     assert back["b"] == ("2", False, "builtin") and back["c"] == ("done by the client", False, "client")
     assert back["d"] == ("There is no tool nobody_has_this", True, "builtin") and back["a"][1] is False
     messages = server.asked[1].json["messages"]
@@ -229,7 +205,7 @@ async def test_several_calls_go_their_ways() -> None:
 
 
 async def test_a_call_that_is_refused_is_told_so() -> None:
-    turn = turn_of(answering=lambda ask, id: DecidePermission(request_id=id, granted=False, reason="not today"))
+    turn = turn_of(answering=lambda ask, id: m.DecidePermission(request_id=id, granted=False, reason="not today"))
     turn, server = await talked("openai", [calls("clock"), says("Pity.")], turn, tools={"clock": "ask"})
     assert turn.results == ["Tool call denied: not today"]
     assert server.asked[1].json["messages"][-1]["content"] == "Error: Tool call denied: not today"
@@ -243,17 +219,17 @@ async def test_arguments_that_are_not_json_are_told_to_the_model() -> None:
         says("I give up."),
     ], tools=["clock"])
     assert (turn.text, len(turn.results)) == ("I give up.", 1)
-    told = [(m["tool_call_id"], "not a JSON object" in m["content"])
-            for m in server.asked[2].json["messages"] if m["role"] == "tool"]
+    told = [(message["tool_call_id"], "not a JSON object" in message["content"])
+            for message in server.asked[2].json["messages"] if message["role"] == "tool"]
     assert sorted(told) == [("a", True), ("b", True), ("c", False), ("d", True)]
 
 
 async def test_an_id_that_was_used_before_is_exchanged() -> None:
     turn, server = await talked("openai", [calls("clock", id="call_0"), calls("clock", id="call_0"), says("x")],
                                 tools=["clock"])
-    ids = [event.call_id for event in turn.all(ToolReturned)]
+    ids = [event.call_id for event in turn.all(m.ToolReturned)]
     assert len(set(ids)) == 2
-    assert [m["tool_call_id"] for m in server.asked[2].json["messages"] if m["role"] == "tool"] == ids
+    assert [message["tool_call_id"] for message in server.asked[2].json["messages"] if message["role"] == "tool"] == ids
 
 
 async def test_two_calls_with_one_id_are_both_carried_out() -> None:
@@ -269,7 +245,7 @@ async def test_two_calls_with_one_id_are_both_carried_out() -> None:
 async def test_a_turn_has_a_last_step() -> None:
     turn, server = await talked("openai", [calls("clock")], tools=["clock"], max_steps=3)
     assert len(server.asked) == 3
-    assert turn.stops == [StopReason.TOOL_USE, StopReason.TOOL_USE, StopReason.MAX_STEPS]
+    assert turn.stops == [m.StopReason.TOOL_USE, m.StopReason.TOOL_USE, m.StopReason.MAX_STEPS]
     assert "limit of steps" in turn.results[-1]
 
 
@@ -277,7 +253,7 @@ async def test_an_answer_that_was_cut_short_carries_nothing_out() -> None:
     turn, server = await talked("openai", [chat(
         chunk(call(0, "a", "clock", "{}")), chunk(call(1, "b", "calc", '{"expr')), chunk(finish="length"),
     )], tools=["clock", "calc"])
-    assert (turn.stops, len(server.asked)) == ([StopReason.MAX_TOKENS], 1)
+    assert (turn.stops, len(server.asked)) == ([m.StopReason.MAX_TOKENS], 1)
     assert turn.results == ["This call was not carried out: the answer was cut short."]
 
 
@@ -288,14 +264,14 @@ async def test_calls_are_carried_out_though_the_reason_says_stop() -> None:
 
 
 async def test_what_a_session_did_not_enable_is_not_there() -> None:
-    turn = turn_of(settings=Settings(tools={"clock": Permission.ASK, "calc": Permission.ALLOW}))
+    turn = turn_of(settings=m.Settings(tools={"clock": m.Permission.ASK, "calc": m.Permission.ALLOW}))
     _, server = await talked(
         "openai", [says("ok")], turn, tools={"clock": "allow", "calc": "deny", "search": "allow"})
     assert [tool["function"]["name"] for tool in server.asked[0].json["tools"]] == ["clock"]
 
 
 async def test_a_turn_that_plans_has_no_tools() -> None:
-    turn = turn_of(mode="planning", settings=Settings(client_tools=(ToolSpec(name="x"),)))
+    turn = turn_of(mode="planning", settings=m.Settings(client_tools=(m.ToolSpec(name="x"),)))
     _, server = await talked("openai", [says("ok")], turn, tools=["clock"], provider_tools=[{"type": "w"}])
     assert "tools" not in server.asked[0].json
 
@@ -303,17 +279,17 @@ async def test_a_turn_that_plans_has_no_tools() -> None:
 # -- compaction -------------------------------------------------------------------------------------------------------
 
 async def test_a_history_is_summed_up() -> None:
-    turn = FakeTurn(Compact(), history=[HistoryEntry(role=Role.USER, content="Hello", seq=1, at=0.0)])
+    turn = FakeTurn(m.Compact(), history=[m.HistoryEntry(role=m.Role.USER, content="Hello", seq=1, at=0.0)])
     answer = chat(chunk({"content": "They said hello."}), chunk(finish="stop"), usage(100, 4))
     async with serving(answer) as server, backend_at("openai", server, tools=["clock"]) as backend:
         await play(backend, turn)
-    [compacted] = turn.all(SessionCompacted)
+    [compacted] = turn.all(m.SessionCompacted)
     assert (compacted.summary, compacted.archived) == ("They said hello.", 1)
     assert (compacted.tokens_before, compacted.tokens_after) == (100, 4)
     assert "Summarise" in server.asked[0].json["messages"][-1]["content"] and "tools" not in server.asked[0].json
     async with serving(chat(chunk(finish="stop"))) as server, backend_at("openai", server) as backend:
         with pytest.raises(BackendFailed, match="no summary"):
-            await play(backend, FakeTurn(Compact()))
+            await play(backend, FakeTurn(m.Compact()))
 
 
 # -- failures ---------------------------------------------------------------------------------------------------------
@@ -410,7 +386,7 @@ async def test_an_interrupted_turn_lets_the_service_go() -> None:
     async with serving(answer) as server, backend_at("openai", server) as backend:
         speech = backend.run(turn_of())
         async for telling in speech:
-            if any(isinstance(said, BlockDelta) for said in events_of(telling)):
+            if any(isinstance(said, m.BlockDelta) for said in events_of(telling)):
                 break
         await speech.aclose()
         async with asyncio.timeout(60):

@@ -2,8 +2,8 @@
 
 import pytest
 
+import gateway.model as m
 from gateway.backends.llm.openai.chunks import MAX_COUNT, chunk_usage, decode_chunk, text_only_delta
-from gateway.model import Usage
 
 
 @pytest.mark.parametrize(("chunk", "voice", "words"), [
@@ -26,7 +26,7 @@ def test_what_it_has_cost() -> None:
     cost = decode_chunk("""{"usage": {"prompt_tokens": 10, "completion_tokens": "3.7", "completion_tokens_details":
         {"reasoning_tokens": 2}, "prompt_tokens_details": {"cached_tokens": 4, "cache_write_tokens": null}}}""").usage
     assert cost is not None
-    assert chunk_usage(cost) == Usage(input_tokens=6, output_tokens=3, cache_read_tokens=4, thinking_tokens=2)
+    assert chunk_usage(cost) == m.Usage(input_tokens=6, output_tokens=3, cache_read_tokens=4, thinking_tokens=2)
 
 
 @pytest.mark.parametrize(("told", "count"), [('"many"', 0), ("-3", 0), ("1e300", MAX_COUNT), ("[]", 0), ("null", 0)])

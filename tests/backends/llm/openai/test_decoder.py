@@ -9,12 +9,12 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gateway.model as m
 from gateway.backends.llm.openai.decoder import ChatCompletionsDecoder
 from gateway.backends.llm.toolbox import LlmToolbox
 from gateway.client import HttpClient, SseDecoder, StreamAssembler
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited
 from gateway.ids import make_mint
-from gateway.model import BlockDelta, BlockEnded, Grammar, MessageEnded, StopReason, TurnStarted, Usage
 from tests.support.backends.model_services import DONE, KEY, call, chunk, turn_of, usage
 
 
@@ -33,19 +33,19 @@ class Read:
         for start, end in pairwise(places):
             self.reading.feed(decoder.feed(stream[start:end]), self.events)
         self.events += self.scribe.finish(self.reading.stop, self.reading.usage)
-        grammar = Grammar()
-        grammar.check(TurnStarted(command_id="c"))
+        grammar = m.Grammar()
+        grammar.check(m.TurnStarted(command_id="c"))
         for said in self.events:
             grammar.check(said)
 
     @property
     def blocks(self) -> list[tuple[str, Any]]:
         return [(event.kind, event.call.input if event.call else event.text)
-                for event in self.events if isinstance(event, BlockEnded)]
+                for event in self.events if isinstance(event, m.BlockEnded)]
 
     @property
     def deltas(self) -> list[str]:
-        return [event.delta for event in self.events if isinstance(event, BlockDelta)]
+        return [event.delta for event in self.events if isinstance(event, m.BlockDelta)]
 
 
 STREAM = b"".join([
@@ -66,9 +66,13 @@ def test_a_stream_is_read_the_same_wherever_it_is_cut() -> None:
     for cut in range(len(STREAM)):
         read = Read(STREAM, cut)
         assert read.blocks == BLOCKS
-        assert read.reading.usage == Usage(
+        assert read.reading.usage == m.Usage(
             input_tokens=7, output_tokens=34, cache_read_tokens=5, thinking_tokens=7)
-        assert (read.reading.stop, read.reading.has_calls, read.reading.is_closed) == (StopReason.TOOL_USE, True, True)
+        assert (read.reading.stop, read.reading.has_calls, read.reading.is_closed) == (
+            m.StopReason.TOOL_USE,
+            True,
+            True,
+        )
 
 
 def test_one_delta_upstream_is_one_delta_here() -> None:
@@ -77,29 +81,29 @@ def test_one_delta_upstream_is_one_delta_here() -> None:
 
 
 @pytest.mark.parametrize(("reason", "stop"), [
-    ("stop", StopReason.END_TURN), ("tool_calls", StopReason.TOOL_USE), ("length", StopReason.MAX_TOKENS),
-    ("content_filter", StopReason.REFUSAL), ("function_call", StopReason.TOOL_USE),
+    ("stop", m.StopReason.END_TURN), ("tool_calls", m.StopReason.TOOL_USE), ("length", m.StopReason.MAX_TOKENS),
+    ("content_filter", m.StopReason.REFUSAL), ("function_call", m.StopReason.TOOL_USE),
 ])
-def test_why_an_answer_ends(reason: str, stop: StopReason) -> None:
+def test_why_an_answer_ends(reason: str, stop: m.StopReason) -> None:
     assert Read(chunk({"content": "x"}) + chunk(finish=reason)).reading.stop is stop
 
 
 def test_a_reason_nobody_knows_is_an_end_and_a_line_in_the_journal() -> None:
     with structlog.testing.capture_logs() as lines:
         read = Read(chunk({"content": "x"}) + chunk(finish="moonrise"))
-    assert (read.reading.stop, read.reading.is_complete) == (StopReason.END_TURN, True)
+    assert (read.reading.stop, read.reading.is_complete) == (m.StopReason.END_TURN, True)
     assert [(line["event"], line["reason"]) for line in lines] == [("unknown finish reason", "moonrise")]
 
 
 def test_a_refusal_is_said_and_is_why_it_ends() -> None:
     read = Read(chunk({"refusal": "I can"}) + chunk({"refusal": "not."}) + chunk(finish="stop") + DONE)
-    assert (read.blocks, read.reading.stop) == ([("text", "I cannot.")], StopReason.REFUSAL)
+    assert (read.blocks, read.reading.stop) == ([("text", "I cannot.")], m.StopReason.REFUSAL)
 
 
 def test_what_comes_after_the_end_is_ignored() -> None:
     read = Read(chunk({"content": "x"}) + chunk(finish="stop") + chunk({"content": "late"}) + DONE + chunk(
         {"content": "later"}) + usage(1, 1) + b"data: nonsense\n\n")
-    assert (read.blocks, read.reading.usage) == ([("text", "x")], Usage())
+    assert (read.blocks, read.reading.usage) == ([("text", "x")], m.Usage())
 
 
 @pytest.mark.parametrize(("prompt", "completion", "counted"), [
@@ -118,7 +122,7 @@ def test_another_name_after_a_whole_call_is_another_call_whatever_its_id(second:
         chunk(call(0, "call_a", "clock", '{"a": 1}')), chunk(call(0, "call_a", "calc", second)),
         *([] if second else [chunk(call(0, "call_a", None, '{"b": 2}'))]), chunk(finish="tool_calls"), DONE,
     ]))
-    made = [event.call for event in read.events if isinstance(event, BlockEnded) and event.call]
+    made = [event.call for event in read.events if isinstance(event, m.BlockEnded) and event.call]
     assert [(one.name, one.input) for one in made] == [("clock", {"a": 1}), ("calc", {"b": 2})]
     assert len({one.call_id for one in made}) == 2
 
@@ -162,7 +166,7 @@ def test_words_and_thoughts_in_pieces() -> None:
 ], ids=["no ids", "whole objects", "nothing but names", "one index", "all repeated", "no index", "one index, no ids"])
 def test_calls_of_servers_that_leave_things_out(chunks: list[bytes]) -> None:
     read = Read(b"".join(chunks) + chunk(finish="stop"))
-    made = [event.call for event in read.events if isinstance(event, BlockEnded) and event.call]
+    made = [event.call for event in read.events if isinstance(event, m.BlockEnded) and event.call]
     assert [(one.name, one.input) for one in made] == [("a", {"n": 1}), ("b", {"n": 2})]
     assert len({one.call_id for one in made}) == 2 and all(one.call_id for one in made)
 
@@ -176,7 +180,7 @@ def test_calls_of_servers_that_leave_things_out(chunks: list[bytes]) -> None:
 ], ids=["no ids", "one id", "all repeated", "one id, no index"])
 def test_two_calls_of_one_tool_in_one_place(chunks: list[bytes]) -> None:
     read = Read(b"".join(chunks) + chunk(finish="stop"))
-    made = [event.call for event in read.events if isinstance(event, BlockEnded) and event.call]
+    made = [event.call for event in read.events if isinstance(event, m.BlockEnded) and event.call]
     assert [(one.name, one.input) for one in made] == [("a", {"n": 1}), ("a", {"n": 2})]
     assert len({one.call_id for one in made}) == 2 and all(one.call_id for one in made)
 
@@ -259,6 +263,6 @@ def test_what_comes_out_is_the_sum_of_what_went_in(data: st.DataObject) -> None:
     made = {one.call_id: (one.name, one.input) for one in read.scribe.writer.calls}
     assert [block for block in read.blocks if block[0] != "tool_use"] == words
     assert made == {f"call_{n}": (f"tool_{n}", input) for n, input in enumerate(called)}
-    [ended] = [event for event in read.events if isinstance(event, MessageEnded)]
-    assert ended.usage == Usage(input_tokens=spent[0], output_tokens=spent[1])
+    [ended] = [event for event in read.events if isinstance(event, m.MessageEnded)]
+    assert ended.usage == m.Usage(input_tokens=spent[0], output_tokens=spent[1])
     assert read.reading.has_calls is bool(called) and read.reading.is_closed

@@ -11,9 +11,9 @@ from openai.types.chat import ChatCompletionChunk
 from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
 from openai.types.shared import ErrorObject
 
+import gateway.model as m
 from gateway.backends.llm.openai.decoder import STOP_REASONS
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited
-from gateway.model import HistoryEntry, ImagePart, Role, Settings, StopReason, TextPart, ToolCall, ToolSpec, ToolUsePart
 from tests.backends.llm.openai.test_decoder import Read
 from tests.support.backends.model_replies import CHAT, UNKNOWN
 from tests.support.backends.model_services import DONE, KEY, breaks, chunk, complaint, refuses, says, talked, turn_of
@@ -79,7 +79,7 @@ async def test_the_judge_and_we_read_the_same(name: str) -> None:
         (kind, text) for kind, text in words.items() if text]
     assert [(call.call_id, call.name, call.input) for call in ours.scribe.writer.calls] == [
         (call.id, call.function.name, orjson.loads(call.function.arguments)) for call in message.tool_calls or ()]
-    assert ours.reading.stop is (StopReason.REFUSAL if message.refusal else STOP_REASONS[choice.finish_reason])
+    assert ours.reading.stop is (m.StopReason.REFUSAL if message.refusal else STOP_REASONS[choice.finish_reason])
     if whole.usage is not None:
         spent, before = ours.reading.usage, whole.usage.prompt_tokens_details
         assert spent.input_tokens + spent.cache_read_tokens + spent.cache_write_tokens == whole.usage.prompt_tokens
@@ -136,16 +136,18 @@ async def test_an_answer_that_breaks_is_one_to_the_judge_and_to_us(
 # -- what we ask ------------------------------------------------------------------------------------------------------
 
 async def test_what_we_ask_is_in_the_words_of_the_protocol() -> None:
-    made = ToolCall(call_id="c1", name="get.it", input={"a": 1})
+    made = m.ToolCall(call_id="c1", name="get.it", input={"a": 1})
     history = [
-        HistoryEntry(role=Role.SYSTEM, content="A summary.", seq=0, at=0.0),
-        HistoryEntry(role=Role.USER, content="Get it", seq=1, at=0.0),
-        HistoryEntry(role=Role.ASSISTANT, content=(TextPart(text="Yes."), ToolUsePart(call=made)), seq=2, at=0.0),
-        HistoryEntry(role=Role.TOOL, content="found", call_id="c1", seq=3, at=0.0),
+        m.HistoryEntry(role=m.Role.SYSTEM, content="A summary.", seq=0, at=0.0),
+        m.HistoryEntry(role=m.Role.USER, content="Get it", seq=1, at=0.0),
+        m.HistoryEntry(
+            role=m.Role.ASSISTANT, content=(m.TextPart(text="Yes."), m.ToolUsePart(call=made)), seq=2, at=0.0
+        ),
+        m.HistoryEntry(role=m.Role.TOOL, content="found", call_id="c1", seq=3, at=0.0),
     ]
-    parts = TextPart(text="Look:"), ImagePart(url="https://example.org/cat.png")
-    turn = turn_of(parts, history=history, output_schema={"type": "object"}, settings=Settings(
-        system="Be brief.", client_tools=(ToolSpec(name="look.around", description="Looks."),)))
+    parts = m.TextPart(text="Look:"), m.ImagePart(url="https://example.org/cat.png")
+    turn = turn_of(parts, history=history, output_schema={"type": "object"}, settings=m.Settings(
+        system="Be brief.", client_tools=(m.ToolSpec(name="look.around", description="Looks."),)))
     _, server = await talked("openai", [says("{}")], turn, tools=["calc"], max_tokens=50, extra={"temperature": 0.5})
     [asked] = server.asked
     assert kept(CompletionCreateParamsStreaming, asked.json) == asked.json

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.model import SessionStatus, TurnEnded, fold
+import gateway.model as m
 from tests.support.backends.model_services import KEY, call, chat, chunk, says
 from tests.support.client.byte_server import Answer, Server, head, serving
 from tests.support.client.byte_server import chunk as packet
@@ -143,8 +143,8 @@ async def test_a_fault_reaches_clients_without_the_key(tmp_path: Path) -> None:
             "messages": [{"role": "user", "content": "Hi"}], "stream": "delta",
         }) as response:
             assert KEY not in await response.text()
-        view = fold(one, await records(served, one))
-        assert isinstance(view.ended, TurnEnded) and view.ended.fault is not None
+        view = m.fold(one, await records(served, one))
+        assert isinstance(view.ended, m.TurnEnded) and view.ended.fault is not None
         assert view.ended.fault.code == "backend" and "No such key: ***" in view.ended.fault.message
         assert not any(KEY.encode() in kept for kept in written(tmp_path))
 
@@ -179,7 +179,7 @@ async def test_a_turn_is_interrupted_while_the_service_talks(tmp_path: Path) -> 
         view = await served.gateway.sessions.get("", one)
         await until(lambda: view.speaking)
         await post(served, f"/api/v1/cloud/sessions/{one}/events", {"events": [{"type": "user.interrupt"}]})
-        await until(lambda: view.status is SessionStatus.IDLE)
+        await until(lambda: view.status is m.SessionStatus.IDLE)
         async with asyncio.timeout(60):
             await hung.gone.wait()
         assert view.ended is not None and view.ended.outcome == "interrupted"

@@ -5,8 +5,8 @@ from typing import Any
 import orjson
 import pytest
 
+import gateway.model as m
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited, TimedOut
-from gateway.model import BlockEnded, StopReason
 from tests.backends.llm.openai.test_decoder import Read
 from tests.support.backends.chat_completions_variants import CALLS, STOP, WORDS, StreamCase, lean
 from tests.support.backends.model_services import DONE, KEY, backend_at, call, chunk, made, says, talked, turn_of
@@ -18,7 +18,7 @@ def heard(tale: StreamCase) -> None:
     read = Read(tale.stream)
     blocks = [(kind, text) for kind, text in read.blocks if kind != "tool_use"]
     assert blocks == [(kind, text) for kind, text in (("thinking", tale.thoughts), ("text", tale.words)) if text]
-    made = [event.call for event in read.events if isinstance(event, BlockEnded) and event.call]
+    made = [event.call for event in read.events if isinstance(event, m.BlockEnded) and event.call]
     assert [(one.name, one.input) for one in made] == tale.calls
     assert len({one.call_id for one in made}) == len(made) and all(one.call_id for one in made)
     assert (read.reading.stop, read.reading.usage, read.reading.is_complete) == (tale.stop, tale.usage, True)
@@ -40,7 +40,7 @@ async def test_calls_are_carried_out_once(name: str) -> None:
     turn, server = await talked("openai", [stream(CALLS[name].stream), says("Done.")])
     assert (turn.text, len(server.asked)) == ("Done.", 2)
     assert sorted(turn.results) == sorted(f"There is no tool {tool}" for tool, _ in CALLS[name].calls)
-    assert turn.stops == [StopReason.TOOL_USE, StopReason.END_TURN]
+    assert turn.stops == [m.StopReason.TOOL_USE, m.StopReason.END_TURN]
 
 
 @pytest.mark.parametrize("name", WORDS)

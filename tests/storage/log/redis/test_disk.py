@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import gateway.model as m
 from gateway.errors import GatewayError
-from gateway.model import Outcome, Record, StopReason, TurnEnded
 from gateway.storage import StorageUnusable
 from gateway.storage.log.redis import RedisLog
 from gateway.storage.redis import RedisAddress, RedisClient, RedisConnection
@@ -17,7 +17,7 @@ from tests.support.gateway_server import simulation, until
 from tests.support.redis_server import RedisServer
 from tests.support.storage.event_logs import created, note, put
 
-END = TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN)
+END = m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN)
 ASKED = re.compile(rb"\*4\r\n\$7\r\nWAITAOF\r\n\$1\r\n1\r\n\$1\r\n0\r\n\$\d+\r\n\d+\r\n")
 """`WAITAOF 1 0 MILLISECONDS`: the server's own disk, and no other's."""
 
@@ -100,7 +100,7 @@ async def that_waits(server: RedisServer) -> AsyncIterator[RedisAddress]:
 async def test_what_was_waited_for_is_there_after_the_server_was_killed(server: RedisServer) -> None:
     async with that_waits(server) as address, opened(address) as log:
         await put(log, created("s"), note("s", 2))
-        await put(log, Record(seq=3, at=1.0, session_id="s", turn_id="t", event=END))
+        await put(log, m.Record(seq=3, at=1.0, session_id="s", turn_id="t", event=END))
         server.stop(kill=True)
         server.start()
         assert [record.seq for record in await log.read("s")] == [1, 2, 3]
@@ -111,7 +111,7 @@ async def test_only_asks_and_ends_of_turns_are_waited_for(server: RedisServer) -
     async with newer.address() as address, opened(address) as log:
         await put(log, created("s"), note("s", 2))
         assert newer.waits == 0
-        await put(log, Record(seq=3, at=1.0, session_id="s", turn_id="t", event=END))
+        await put(log, m.Record(seq=3, at=1.0, session_id="s", turn_id="t", event=END))
         assert newer.waits == 1
 
 
@@ -121,7 +121,7 @@ async def test_a_disk_that_does_not_come_to_it_is_told(server: RedisServer) -> N
         await put(log, created("s"))
         newer.on_disk = b"0"
         with pytest.raises(GatewayError, match=r"nothing can be stored just now: .* does not get to write to its disk"):
-            await put(log, Record(seq=2, at=1.0, session_id="s", turn_id="t", event=END))
+            await put(log, m.Record(seq=2, at=1.0, session_id="s", turn_id="t", event=END))
         newer.on_disk = b"1"
         await until(lambda: log.write_error is None)
         assert [record.seq for record in await log.read("s")] == [1, 2]

@@ -1,18 +1,18 @@
 """What one moment has of one session, as Redis keeps it."""
 
-from gateway.model import BlockDelta, BlockKind, Outcome, Record, SessionCreated, StopReason, TurnEnded, TurnStarted
+import gateway.model as m
 from gateway.storage.log.redis.reader import decode_entry, encode_entry, is_same_record
 
 
-def record(seq: int, event: SessionCreated | TurnStarted | BlockDelta | TurnEnded) -> Record:
-    return Record(seq=seq, at=1.0, session_id="s", turn_id="t" if seq > 1 else None, event=event)
+def record(seq: int, event: m.SessionCreated | m.TurnStarted | m.BlockDelta | m.TurnEnded) -> m.Record:
+    return m.Record(seq=seq, at=1.0, session_id="s", turn_id="t" if seq > 1 else None, event=event)
 
 
 BEGUN = [
-    record(1, SessionCreated(owner="ann", agent="demo")), record(2, TurnStarted(command_id="c")),
-    record(3, BlockDelta(block_id="b", message_id="m", kind=BlockKind.TEXT, delta="hi")),
+    record(1, m.SessionCreated(owner="ann", agent="demo")), record(2, m.TurnStarted(command_id="c")),
+    record(3, m.BlockDelta(block_id="b", message_id="m", kind=m.BlockKind.TEXT, delta="hi")),
 ]
-ENDED = [record(4, TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN))]
+ENDED = [record(4, m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN))]
 
 
 def test_an_entry_tells_the_script_where_it_goes_and_what_it_changes() -> None:

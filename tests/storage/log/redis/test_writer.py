@@ -10,8 +10,8 @@ from uuid import uuid4
 import pytest
 from msgspec.structs import replace
 
+import gateway.model as m
 from gateway.errors import GatewayError, Overloaded
-from gateway.model import Outcome, Record, StopReason, TurnEnded
 from gateway.storage.log.redis import LeaseLost, RedisLog
 from gateway.storage.redis import Command, RedisAddress, RedisClient, RedisDataLost, RedisUnreachable
 from tests.support.gateway_server import simulation, until
@@ -214,7 +214,7 @@ async def test_scripts_that_the_server_forgot_are_taught_again() -> None:
 
 async def test_what_must_be_on_the_disk_is_waited_for() -> None:
     """Asks and ends of turns, where the settings say so; a server that can wait is played by the test."""
-    end = TurnEnded(outcome=Outcome.COMPLETED, stop_reason=StopReason.END_TURN)
+    end = m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN)
     async with opened(fsync=True) as log:
         change_all, extras = log.redis.run_scripts, list[Command]()
 
@@ -226,7 +226,7 @@ async def test_what_must_be_on_the_disk_is_waited_for() -> None:
         log.redis.run_scripts = waited  # type: ignore[method-assign]
         await put(log, created("s"), note("s", 2))
         assert extras == []
-        await put(log, Record(seq=3, at=1.0, session_id="s", turn_id="t", event=end))
+        await put(log, m.Record(seq=3, at=1.0, session_id="s", turn_id="t", event=end))
         assert [command[0] for command in extras] == ["SET", "WAITAOF", "SET", "WAITAOF"], "the first came to nothing"
         assert told(log) == [1, 2, 3]
 

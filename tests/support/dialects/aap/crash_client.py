@@ -5,7 +5,7 @@ from typing import Any
 import aiohttp
 import orjson
 
-from gateway.model import OpenAsk, PermissionAsk, SessionView, decode_record
+import gateway.model as m
 from tests.prove.crash.client_base import BROKEN, CrashRun, DialectClient, blocks
 from tests.prove.crash.history import Kind
 
@@ -31,7 +31,7 @@ class AapCrashClient(DialectClient):
         self.said(words, False)
         await self._turn(f"aap {words.split()[-1]} 0", {"role": "user", "content": words}, words=words)
 
-    async def answer(self, view: SessionView) -> None:
+    async def answer(self, view: m.SessionView) -> None:
         asks = list(view.asks.values())
         for ask in asks:
             self.answered(ask, False)
@@ -39,18 +39,18 @@ class AapCrashClient(DialectClient):
         await self._turn(f"aap {view.turn_id} {piece}", *map(self._settling, asks), asks=asks)
 
     @staticmethod
-    def _settling(ask: OpenAsk) -> dict[str, Any]:
-        if isinstance(ask.ask, PermissionAsk):
+    def _settling(ask: m.OpenAsk) -> dict[str, Any]:
+        if isinstance(ask.ask, m.PermissionAsk):
             return {"role": "tool_permission", "toolCallId": ask.call_id, "granted": True}
         return {"role": "tool", "toolCallId": ask.call_id, "content": "yes"}
 
     async def _pauses(self, turn_id: str) -> int:
         async with self.world.http.get(self.world.url(f"/replay/{self.session}")) as answer:
             await self.world.check(Kind.LOST, self.name, self.session, answer)
-            records = [decode_record(line) for line in (await answer.read()).splitlines()]
+            records = [m.decode_record(line) for line in (await answer.read()).splitlines()]
         return sum(r.turn_id == turn_id and r.event.name == "turn.suspended" for r in records)
 
-    async def _turn(self, stream: str, *messages: Any, words: str = "", asks: list[OpenAsk] | None = None) -> None:
+    async def _turn(self, stream: str, *messages: Any, words: str = "", asks: list[m.OpenAsk] | None = None) -> None:
         url, body = self.world.url(f"/aap/sessions/{self.session}/turns"), {"stream": "delta", "messages": messages}
         heard: list[str] = []
         try:

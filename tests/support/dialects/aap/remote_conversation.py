@@ -7,48 +7,32 @@ from typing import Any
 
 import orjson
 
+import gateway.model as m
 from adapters.aap.client.remote import Remote
-from gateway.model import (
-    Answer,
-    AnswerQuestion,
-    AnyAsk,
-    ClientToolAsk,
-    ContinuationAsk,
-    ContinueTurn,
-    DecidePermission,
-    Permission,
-    PermissionAsk,
-    QuestionAsk,
-    ReturnResult,
-    RollBack,
-    SendMessage,
-    Settings,
-    ToolSpec,
-)
 from gateway.ports.remote import DecodedItem, NewRemoteSession, RemoteAddress, RemoteAsk, RemoteTurnEnd, Timeouts
 from tests.support.client.byte_server import Answer as Served
 from tests.support.client.byte_server import says, stream
 from tests.support.dialects.aap.conversations import CheckingEngine
 
-SETTINGS = Settings(
-    tools={"clock": Permission.ALLOW, "search": Permission.ALLOW, "calc": Permission.ASK},
-    client_tools=(ToolSpec(name="weather", title="Weather", description="Here.", parameters={"type": "object"}),),
+SETTINGS = m.Settings(
+    tools={"clock": m.Permission.ALLOW, "search": m.Permission.ALLOW, "calc": m.Permission.ASK},
+    client_tools=(m.ToolSpec(name="weather", title="Weather", description="Here.", parameters={"type": "object"}),),
 )
 QUICK = Timeouts(connect=10, first_byte=20, idle=20, total=40, attempts=3)
 
 
-def answer_to(ask: AnyAsk, *, kindly: bool = True) -> Answer:
-    if isinstance(ask, PermissionAsk):
-        return DecidePermission(request_id="a", granted=kindly, reason=None if kindly else "not today")
-    if isinstance(ask, ClientToolAsk):
-        return ReturnResult(request_id="a", content="sunny" if kindly else "no sensor", is_error=not kindly)
-    if isinstance(ask, QuestionAsk):
+def answer_to(ask: m.AnyAsk, *, kindly: bool = True) -> m.Answer:
+    if isinstance(ask, m.PermissionAsk):
+        return m.DecidePermission(request_id="a", granted=kindly, reason=None if kindly else "not today")
+    if isinstance(ask, m.ClientToolAsk):
+        return m.ReturnResult(request_id="a", content="sunny" if kindly else "no sensor", is_error=not kindly)
+    if isinstance(ask, m.QuestionAsk):
         picks = {str(number): (0,) for number in range(len(ask.questions))}
-        return AnswerQuestion(request_id="a", selections=picks) if kindly else AnswerQuestion(
+        return m.AnswerQuestion(request_id="a", selections=picks) if kindly else m.AnswerQuestion(
             request_id="a", custom=dict.fromkeys(picks, "neither"))
-    if isinstance(ask, ContinuationAsk):
-        return ContinueTurn(request_id="a", proceed=kindly)
-    return RollBack(request_id="a", option="all" if kindly else None)
+    if isinstance(ask, m.ContinuationAsk):
+        return m.ContinueTurn(request_id="a", proceed=kindly)
+    return m.RollBack(request_id="a", option="all" if kindly else None)
 
 
 class RemoteConversation:
@@ -59,9 +43,9 @@ class RemoteConversation:
         self.heard: list[DecodedItem] = []
         self.asked: list[list[RemoteAsk]] = []
 
-    async def say(self, words: str, *, kindly: bool = True, settings: Settings | None = None) -> RemoteTurnEnd:
+    async def say(self, words: str, *, kindly: bool = True, settings: m.Settings | None = None) -> RemoteTurnEnd:
         """The whole turn, with everything that it asks answered."""
-        command = SendMessage(content=words)
+        command = m.SendMessage(content=words)
         pending = await self.hear(self.remote.start_turn(self.session_id, command, settings))
         while pending:
             answers = [(asked, answer_to(asked.ask, kindly=kindly)) for asked in pending]
@@ -91,7 +75,7 @@ async def spoken_to(
 
 
 @asynccontextmanager
-async def conversing(url: str, settings: Settings = SETTINGS, **words: Any) -> AsyncIterator[RemoteConversation]:
+async def conversing(url: str, settings: m.Settings = SETTINGS, **words: Any) -> AsyncIterator[RemoteConversation]:
     async with spoken_to(url, **words) as remote:
         yield RemoteConversation(remote, await remote.open(NewRemoteSession(settings=settings)))
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import socketio
 
+import gateway.model as m
 from adapters.blade.server.turn_state import wire_call_id
-from gateway.model import SessionView
 from tests.prove.crash.client_base import BROKEN, PATIENCE, CrashRun, DialectClient
 from tests.prove.crash.expected_streams import blade_thing
 from tests.prove.crash.history import ConnectionHistory
@@ -86,7 +86,7 @@ class BladeCrashClient(DialectClient):
         if await self._call(message=words):
             self.said(words, True)
 
-    async def answer(self, view: SessionView) -> None:
+    async def answer(self, view: m.SessionView) -> None:
         ask = next(iter(view.asks.values()))
         self.answered(ask, False)
         questions = getattr(ask.ask, "questions", ())

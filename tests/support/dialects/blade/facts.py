@@ -4,39 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import gateway.model as m
 from adapters.blade.asks import ASK_TOOL, questions_of
 from adapters.blade.client.decoder import Decoder
 from adapters.blade.client.readers import meanings
 from adapters.blade.server.turn_projection import FORK_TOOL
 from adapters.blade.server.turn_state import data_block, make_loop, wire_call_id
 from gateway.ids import make_mint
-from gateway.model import (
-    ROOT,
-    AnyEvent,
-    BlockEnded,
-    CustomEvent,
-    FaultRaised,
-    Grammar,
-    InputRequested,
-    InputResolved,
-    MessageEnded,
-    MessageStarted,
-    NoticePosted,
-    Outcome,
-    Record,
-    Resolution,
-    SessionCompacted,
-    SessionUpdated,
-    StopReason,
-    ToolReturned,
-    TurnEnded,
-    TurnResumed,
-    TurnStarted,
-    TurnSuspended,
-    Usage,
-    call_of,
-    image_markdown,
-)
 from gateway.ports import BackendEvent, ScopedEvent
 from gateway.ports.remote import DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd
 from tests.support.dialect_tables import table
@@ -51,7 +25,7 @@ class Facts:
     messages: dict[str, list[list[Part]]] = field(default_factory=dict)
     """By scope, those in which anything is said: words of a kind that follow each other are one, pictures are words.
     Pieces of a kind that Blade does not know are notifications."""
-    usage: dict[str, Usage] = field(default_factory=dict)
+    usage: dict[str, m.Usage] = field(default_factory=dict)
     results: dict[str, Part] = field(default_factory=dict)
     asks: list[Any] = field(default_factory=list)
     titles: list[str] = field(default_factory=list)
@@ -60,30 +34,30 @@ class Facts:
     ends: list[Part] = field(default_factory=list)
     files: list[Any] = field(default_factory=list)
 
-    def take(self, event: AnyEvent, scope: str) -> None:
+    def take(self, event: m.AnyEvent, scope: str) -> None:
         match event:
-            case MessageStarted():
+            case m.MessageStarted():
                 self.messages.setdefault(scope, []).append([])
-            case MessageEnded(usage=usage):
-                told = Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
-                self.usage[scope] = self.usage.get(scope, Usage()) + told
-            case BlockEnded(torn=False):
+            case m.MessageEnded(usage=usage):
+                told = m.Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
+                self.usage[scope] = self.usage.get(scope, m.Usage()) + told
+            case m.BlockEnded(torn=False):
                 self._block(event, self.messages[scope][-1])
-            case ToolReturned(call_id=call_id):
+            case m.ToolReturned(call_id=call_id):
                 self.results[wire_call_id(call_id)] = (event.content, event.is_error, event.meta)
-            case SessionUpdated(title=str(title)):
+            case m.SessionUpdated(title=str(title)):
                 self.titles.append(title)
-            case NoticePosted():
+            case m.NoticePosted():
                 self.notices.append((event.topic, event.title, event.level, event.detail))
-            case SessionCompacted():
+            case m.SessionCompacted():
                 self.compactions.append((event.summary, event.preview, event.archived, event.tokens_before,
                                          event.tokens_after, event.trigger))
-            case FaultRaised(fault=fault):
+            case m.FaultRaised(fault=fault):
                 self.notices.append(("fault", fault.message))
-            case CustomEvent(topic="workspace.files_changed"):
+            case m.CustomEvent(topic="workspace.files_changed"):
                 self.files.append(event.payload)
 
-    def _block(self, event: BlockEnded, message: list[Part]) -> None:
+    def _block(self, event: m.BlockEnded, message: list[Part]) -> None:
         if event.call is not None:
             call = event.call
             shown = call.display_name if call.display_name != call.name else None
@@ -92,7 +66,7 @@ class Facts:
             piece = data_block(event.data.type, event.data.content, None)
             message.append(("data", piece.type, piece.content))
         else:
-            kind, said = ("text", image_markdown(event.image)) if event.image else (str(event.kind), event.text or "")
+            kind, said = ("text", m.image_markdown(event.image)) if event.image else (str(event.kind), event.text or "")
             if said and message and message[-1][0] == kind:
                 message[-1] = (kind, message[-1][1] + said)
             elif said:
@@ -105,7 +79,7 @@ class Facts:
             kept = [[part for part in message if part[0] != "call" or part[1] not in left_out] for message in listed]
             self.messages[scope] = [merged(message) for message in kept if message]
         self.messages = {scope: listed for scope, listed in self.messages.items() if listed}
-        self.usage = {scope: usage for scope, usage in self.usage.items() if usage != Usage()}
+        self.usage = {scope: usage for scope, usage in self.usage.items() if usage != m.Usage()}
         self.results = {call_id: result for call_id, result in self.results.items() if call_id not in left_out}
         return self
 
@@ -126,22 +100,22 @@ def merged(message: list[Part]) -> list[Part]:
     return parts
 
 
-def said_in(records: Iterable[Record]) -> Facts:
+def said_in(records: Iterable[m.Record]) -> Facts:
     """The facts of a log."""
     facts, waiting = Facts(), None
     for record in records:
         event = record.event
-        scope = ROOT if record.scope_id == ROOT else make_loop(record.scope_id, ROOT, None, None).loop_id
-        if isinstance(event, FaultRaised):
+        scope = m.ROOT if record.scope_id == m.ROOT else make_loop(record.scope_id, m.ROOT, None, None).loop_id
+        if isinstance(event, m.FaultRaised):
             waiting = event
             continue
-        if waiting is not None and not (isinstance(event, TurnEnded) and event.fault == waiting.fault):
-            facts.take(waiting, ROOT)
+        if waiting is not None and not (isinstance(event, m.TurnEnded) and event.fault == waiting.fault):
+            facts.take(waiting, m.ROOT)
         waiting = None
         facts.take(event, scope)
-        if isinstance(event, InputRequested):
+        if isinstance(event, m.InputRequested):
             facts.asks.append(event.ask)
-        elif isinstance(event, TurnEnded):
+        elif isinstance(event, m.TurnEnded):
             facts.ends.append((event.outcome, event.stop_reason, event.fault, event.result))
     return facts.close()
 
@@ -151,7 +125,7 @@ class CheckedDecoder:
 
     def __init__(self) -> None:
         self.hearing = Decoder(make_mint("h"))
-        self.grammar = Grammar()
+        self.grammar = m.Grammar()
         self.facts = Facts()
         self.asked: list[RemoteAsk] = []
         self.said: list[DecodedItem] = []
@@ -181,34 +155,34 @@ class CheckedDecoder:
         """A turn begins; or every ask is answered and it goes on."""
         if not self.grammar.asks:
             if self.grammar.turn.name == "IDLE":
-                self.grammar.check(TurnStarted(command_id="cmd"))
+                self.grammar.check(m.TurnStarted(command_id="cmd"))
                 self.asked = []
             return
         settled = tuple(self.grammar.asks)
         for request_id in settled:
-            self.grammar.check(InputResolved(request_id=request_id, resolution=Resolution.ANSWERED))
-        self.grammar.check(TurnResumed(settled=settled))
+            self.grammar.check(m.InputResolved(request_id=request_id, resolution=m.Resolution.ANSWERED))
+        self.grammar.check(m.TurnResumed(settled=settled))
 
     def wait(self, asks: Iterable[RemoteAsk]) -> None:
         """The turn waits for people; what they are asked about is open."""
         for asked in asks:
-            call = call_of(asked.ask)
+            call = m.call_of(asked.ask)
             known = call.call_id if call and call.call_id in self.grammar.calls else None
-            event = InputRequested(request_id=f"req_{asked.ref}", ask=asked.ask, call_id=known)
+            event = m.InputRequested(request_id=f"req_{asked.ref}", ask=asked.ask, call_id=known)
             self.grammar.check(event, asked.scope_id)
-        self.grammar.check(TurnSuspended(pending=tuple(self.grammar.asks)))
+        self.grammar.check(m.TurnSuspended(pending=tuple(self.grammar.asks)))
 
     def _say(self, said: BackendEvent) -> None:
-        event, scope = (said.event, said.scope_id) if isinstance(said, ScopedEvent) else (said, ROOT)
+        event, scope = (said.event, said.scope_id) if isinstance(said, ScopedEvent) else (said, m.ROOT)
         self.grammar.check(event, scope)
         self.facts.take(event, scope)
 
     def _end(self, ended: RemoteTurnEnd) -> None:
         for request_id in tuple(self.grammar.asks):
-            self.grammar.check(InputResolved(request_id=request_id, resolution=Resolution.CANCELLED))
+            self.grammar.check(m.InputResolved(request_id=request_id, resolution=m.Resolution.CANCELLED))
         if self.grammar.turn.name == "SUSPENDED":
-            self.grammar.check(TurnResumed())
-        self.grammar.check(TurnEnded(outcome=ended.outcome, stop_reason=ended.stop_reason, fault=ended.fault))
+            self.grammar.check(m.TurnResumed())
+        self.grammar.check(m.TurnEnded(outcome=ended.outcome, stop_reason=ended.stop_reason, fault=ended.fault))
         self.facts.ends.append((ended.outcome, ended.stop_reason, ended.fault, ended.result))
 
 
@@ -218,7 +192,7 @@ def asked_like(heard: list[Any], said: list[Any]) -> None:
     for one, other in zip(heard, said, strict=True):
         if one.kind != "question":
             assert one.kind == other.kind
-            about, call = call_of(one), call_of(other)
+            about, call = m.call_of(one), m.call_of(other)
             assert (about is None) == (call is None)
             assert about is None or call is None or about.call_id == wire_call_id(call.call_id)
 
@@ -232,6 +206,6 @@ def made_up_calls(heard: Facts, said: Facts) -> set[str]:
 def as_told(end: Part) -> Part:
     """How a turn came out, as far as Blade's words go."""
     outcome, stop, fault, result = end
-    if outcome is Outcome.INTERRUPTED:
-        return outcome, StopReason.INTERRUPTED, None, result
+    if outcome is m.Outcome.INTERRUPTED:
+        return outcome, m.StopReason.INTERRUPTED, None, result
     return outcome, meanings().stop_reason[table("blade").word("stop_reason", stop)], fault, result

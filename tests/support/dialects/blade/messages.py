@@ -5,22 +5,22 @@ from typing import Any
 
 import orjson
 
+import gateway.model as m
 from adapters.blade.server.history import messages_body
 from gateway.http import dumps
-from gateway.model import Record
 from tests.simulation import simulated
 from tests.support.dialect_tables import table
 
 
-def listed_messages(records: Sequence[Record]) -> Any:
+def listed_messages(records: Sequence[m.Record]) -> Any:
     return simulated(_listed(records))
 
 
-async def _listed(records: Sequence[Record]) -> Any:
+async def _listed(records: Sequence[m.Record]) -> Any:
     return orjson.loads(dumps(await messages_body(table("blade"), _pages(records))))
 
 
-async def _pages(records: Sequence[Record]) -> AsyncIterator[Sequence[Record]]:
+async def _pages(records: Sequence[m.Record]) -> AsyncIterator[Sequence[m.Record]]:
     """Two pages, as the log has them."""
     half = len(records) // 2
     for page in (records[:half], records[half:]):

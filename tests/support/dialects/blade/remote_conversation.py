@@ -6,24 +6,9 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+import gateway.model as m
 from adapters.blade import DIALECT
 from adapters.blade.client.remote import Remote
-from gateway.model import (
-    Answer,
-    AnswerQuestion,
-    Compact,
-    ContinuationAsk,
-    ContinueTurn,
-    DecidePermission,
-    PermissionAsk,
-    QuestionAsk,
-    ReturnResult,
-    RollBack,
-    RollbackAsk,
-    SendMessage,
-    Settings,
-    Withdraw,
-)
 from gateway.ports.remote import RemoteAddress, RemoteAsk, RemoteTurnEnd, Timeouts
 from tests.support.dialects.blade.facts import CheckedDecoder
 
@@ -43,49 +28,49 @@ async def remote(
         await made.close()
 
 
-def kind(asked: RemoteAsk) -> Answer:
+def kind(asked: RemoteAsk) -> m.Answer:
     """Yes to everything."""
     match asked.ask:
-        case QuestionAsk(questions=questions):
+        case m.QuestionAsk(questions=questions):
             picks = {str(number): (0,) for number, question in enumerate(questions) if question.options}
             words = {str(number): "nine" for number, question in enumerate(questions) if not question.options}
-            return AnswerQuestion(request_id="r", selections=picks, custom=words)
-        case PermissionAsk():
-            return DecidePermission(request_id="r", granted=True)
-        case ContinuationAsk():
-            return ContinueTurn(request_id="r")
-        case RollbackAsk(options=options):
-            return RollBack(request_id="r", option=options[-1]["id"])
-    return ReturnResult(request_id="r", content="nine degrees")
+            return m.AnswerQuestion(request_id="r", selections=picks, custom=words)
+        case m.PermissionAsk():
+            return m.DecidePermission(request_id="r", granted=True)
+        case m.ContinuationAsk():
+            return m.ContinueTurn(request_id="r")
+        case m.RollbackAsk(options=options):
+            return m.RollBack(request_id="r", option=options[-1]["id"])
+    return m.ReturnResult(request_id="r", content="nine degrees")
 
 
-def unkind(asked: RemoteAsk) -> Answer:
+def unkind(asked: RemoteAsk) -> m.Answer:
     match asked.ask:
-        case QuestionAsk(questions=questions):
+        case m.QuestionAsk(questions=questions):
             words = {str(number): "neither" for number in range(len(questions))}
-            return AnswerQuestion(request_id="r", custom=words, message="!")
-        case PermissionAsk():
-            return DecidePermission(request_id="r", granted=False, reason="not today")
-        case ContinuationAsk():
-            return ContinueTurn(request_id="r", proceed=False)
-        case RollbackAsk():
-            return RollBack(request_id="r")
-    return ReturnResult(request_id="r", content="it rains", is_error=True)
+            return m.AnswerQuestion(request_id="r", custom=words, message="!")
+        case m.PermissionAsk():
+            return m.DecidePermission(request_id="r", granted=False, reason="not today")
+        case m.ContinuationAsk():
+            return m.ContinueTurn(request_id="r", proceed=False)
+        case m.RollbackAsk():
+            return m.RollBack(request_id="r")
+    return m.ReturnResult(request_id="r", content="it rains", is_error=True)
 
 
-def absent(asked: RemoteAsk) -> Answer:
-    return Withdraw(request_id="r")
+def absent(asked: RemoteAsk) -> m.Answer:
+    return m.Withdraw(request_id="r")
 
 
 async def talk(
-    server: Remote, session_id: str, message: Any, answer: Any = kind, *, settings: Settings | None = None,
+    server: Remote, session_id: str, message: Any, answer: Any = kind, *, settings: m.Settings | None = None,
     others: Sequence[Remote] = (), ear: CheckedDecoder | None = None,
 ) -> CheckedDecoder:
     """One turn from its first word to its last; each answer may be given by another client."""
     ear = ear or CheckedDecoder()
     ear.go_on()
-    command = message if isinstance(message, SendMessage | Compact) else SendMessage(content=message)
-    await _hear(ear, server.start_turn(session_id, command, settings or Settings()))
+    command = message if isinstance(message, m.SendMessage | m.Compact) else m.SendMessage(content=message)
+    await _hear(ear, server.start_turn(session_id, command, settings or m.Settings()))
     answering = iter(others)
     while ear.asked and not ear.is_over:
         ear.wait(ear.asked)

@@ -8,8 +8,8 @@ from typing import Any
 
 import aiohttp
 
+import gateway.model as m
 from gateway.app import Gateway
-from gateway.model import SendMessage, SessionStatus
 from tests.support.gateway_server import Served, serving, until
 
 AT = "/api"
@@ -74,6 +74,6 @@ async def blade(folder: Path, **settings: Any) -> AsyncIterator[Client]:
 async def say(client: Client, session_id: str, text: str, *, owner: str = "") -> None:
     """One whole turn."""
     sessions = client.gateway.sessions
-    await sessions.submit(owner, session_id, [SendMessage(content=text)])
+    await sessions.submit(owner, session_id, [m.SendMessage(content=text)])
     view = await sessions.get(owner, session_id)
-    await until(lambda: view.status is SessionStatus.IDLE)
+    await until(lambda: view.status is m.SessionStatus.IDLE)

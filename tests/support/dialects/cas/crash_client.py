@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from gateway.model import SessionView
+import gateway.model as m
 from tests.prove.crash.client_base import PATIENCE, CrashRun, DialectClient, blocks
 from tests.prove.crash.history import ConnectionHistory, Kind
 
@@ -84,7 +84,7 @@ class CasCrashClient(DialectClient):
         await self._send({"type": "user.message", "content": words})
         self.said(words, True)
 
-    async def answer(self, view: SessionView) -> None:
+    async def answer(self, view: m.SessionView) -> None:
         try:
             wanted = await self.ear.wanted()
         except TimeoutError:

@@ -15,40 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.model import (
-    ROOT,
-    AnyAsk,
-    BlockEnded,
-    BlockKind,
-    FaultRaised,
-    Grammar,
-    InputAccepted,
-    InputRequested,
-    InputResolved,
-    MessageEnded,
-    MessageStarted,
-    QuestionAsk,
-    Record,
-    Resolution,
-    ScopeMessage,
-    ScopeOpened,
-    ScopeStatusChanged,
-    SendMessage,
-    SessionCompacted,
-    SessionUpdated,
-    StopReason,
-    ToolCall,
-    ToolOrigin,
-    ToolReturned,
-    TurnEnded,
-    TurnResumed,
-    TurnStarted,
-    TurnSuspended,
-    Usage,
-    call_of,
-    image_markdown,
-    text_of,
-)
+import gateway.model as m
 from gateway.ports import ScopedEvent
 from gateway.ports.remote import DecodedItem, RemoteAsk, RemoteTurnEnd
 
@@ -76,7 +43,7 @@ class Turn:
     compactions: int = 0
     ended: Any = None
 
-    def words(self, kind: str, scope_id: str = ROOT) -> list[str]:
+    def words(self, kind: str, scope_id: str = m.ROOT) -> list[str]:
         return [part[1] for message in self.messages.get(scope_id, []) for part in message.parts if part[0] == kind]
 
 
@@ -86,75 +53,75 @@ class Facts:
     def __init__(self) -> None:
         self.turns: list[Turn] = [Turn()]
         self.calls: dict[str, int] = {}
-        self.origins: dict[str, ToolOrigin] = {}
+        self.origins: dict[str, m.ToolOrigin] = {}
         self.client_results = 0
 
-    def take(self, event: Any, scope_id: str = ROOT) -> None:
+    def take(self, event: Any, scope_id: str = m.ROOT) -> None:
         turn = self.turns[-1]
         match event:
-            case MessageStarted():
+            case m.MessageStarted():
                 turn.messages.setdefault(scope_id, []).append(Message(scope_id, event.model))
-            case BlockEnded():
+            case m.BlockEnded():
                 turn.messages[scope_id][-1].parts += self._parts(event)
-            case MessageEnded():
+            case m.MessageEnded():
                 message = turn.messages[scope_id][-1]
                 message.usage, message.stop = _usage(event.usage), (event.outcome, event.stop_reason)
-            case ToolReturned() if self.origins[event.call_id] is ToolOrigin.CLIENT:
+            case m.ToolReturned() if self.origins[event.call_id] is m.ToolOrigin.CLIENT:
                 self.client_results += 1
-            case ToolReturned():
-                turn.results.append((scope_id, self.calls[event.call_id], text_of(event.content), event.is_error))
-            case SessionUpdated() if event.title is not None:
+            case m.ToolReturned():
+                turn.results.append((scope_id, self.calls[event.call_id], m.text_of(event.content), event.is_error))
+            case m.SessionUpdated() if event.title is not None:
                 turn.titles.append(event.title)
-            case SessionCompacted():
+            case m.SessionCompacted():
                 turn.compactions += 1
-            case ScopeOpened():
+            case m.ScopeOpened():
                 turn.scopes.append((scope_id, "opened", event.parent, event.title or event.agent))
-            case ScopeStatusChanged():
+            case m.ScopeStatusChanged():
                 turn.scopes.append((scope_id, event.status, event.stop_reason))
-            case ScopeMessage():
-                turn.mail.append((event.sender, event.recipient, text_of(event.content), event.is_error))
-            case FaultRaised():
+            case m.ScopeMessage():
+                turn.mail.append((event.sender, event.recipient, m.text_of(event.content), event.is_error))
+            case m.FaultRaised():
                 turn.faults.append((event.fault.code, event.fault.message))
 
-    def ask(self, ask: AnyAsk) -> None:
-        call = call_of(ask)
+    def ask(self, ask: m.AnyAsk) -> None:
+        call = m.call_of(ask)
         told = [(one.question, one.multi_select, [c.label for c in one.options]) for one in ask.questions] \
-            if isinstance(ask, QuestionAsk) else getattr(ask, "message", None) or getattr(ask, "options", None)
+            if isinstance(ask, m.QuestionAsk) else getattr(ask, "message", None) or getattr(ask, "options", None)
         self.turns[-1].asks.append((ask.kind, self.calls[call.call_id] if call else None, told))
 
-    def end(self, stop: StopReason, outcome: Any, fault: Any) -> None:
+    def end(self, stop: m.StopReason, outcome: Any, fault: Any) -> None:
         self.turns[-1].ended = (stop, outcome, (fault.code, fault.message) if fault else None)
         self.turns.append(Turn())
 
-    def _parts(self, event: BlockEnded) -> list[Any]:
-        if event.kind is BlockKind.TOOL_USE and event.call is not None and not event.torn:
+    def _parts(self, event: m.BlockEnded) -> list[Any]:
+        if event.kind is m.BlockKind.TOOL_USE and event.call is not None and not event.torn:
             self.calls[event.call.call_id] = len(self.calls)
             self.origins[event.call.call_id] = event.call.origin
             return [("call", *_call(event.call))]
-        said = image_markdown(event.image) if event.image else event.text
-        return [("thinking" if event.kind is BlockKind.THINKING else "text", said)] if said else []
+        said = m.image_markdown(event.image) if event.image else event.text
+        return [("thinking" if event.kind is m.BlockKind.THINKING else "text", said)] if said else []
 
 
-def _call(call: ToolCall) -> tuple[Any, ...]:
-    origin = ToolOrigin.BUILTIN if call.origin is ToolOrigin.PROVIDER else call.origin
-    server = (call.server or call.name) if origin is ToolOrigin.MCP else None
-    permission = None if origin is ToolOrigin.CLIENT else call.permission
+def _call(call: m.ToolCall) -> tuple[Any, ...]:
+    origin = m.ToolOrigin.BUILTIN if call.origin is m.ToolOrigin.PROVIDER else call.origin
+    server = (call.server or call.name) if origin is m.ToolOrigin.MCP else None
+    permission = None if origin is m.ToolOrigin.CLIENT else call.permission
     return call.name, call.input, origin, permission, server
 
 
-def _usage(usage: Usage) -> tuple[int, ...]:
+def _usage(usage: m.Usage) -> tuple[int, ...]:
     return usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens
 
 
 # -- from a log, and from hearing -------------------------------------------------------------------------------------
 
-def of_records(records: Iterable[Record]) -> Facts:
+def of_records(records: Iterable[m.Record]) -> Facts:
     facts = Facts()
     for record in records:
         event = record.event
-        if isinstance(event, InputRequested):
+        if isinstance(event, m.InputRequested):
             facts.ask(event.ask)
-        elif isinstance(event, TurnEnded):
+        elif isinstance(event, m.TurnEnded):
             raised = facts.turns[-1].faults
             if event.fault is not None and raised and raised[-1] == (event.fault.code, event.fault.message):
                 raised.pop()  # a fault that ends the turn is told with its end
@@ -169,7 +136,7 @@ class CheckedDecoder:
 
     def __init__(self) -> None:
         self.facts = Facts()
-        self.grammar = Grammar()
+        self.grammar = m.Grammar()
         self.in_turn = False
         self._asked: list[str] = []
 
@@ -187,7 +154,7 @@ class CheckedDecoder:
             case RemoteAsk():
                 self.facts.ask(one.ask)
             case RemoteTurnEnd():
-                self.grammar.check(TurnEnded(outcome=one.outcome, stop_reason=one.stop_reason))
+                self.grammar.check(m.TurnEnded(outcome=one.outcome, stop_reason=one.stop_reason))
                 self.facts.end(one.stop_reason, one.outcome, one.fault)
                 self.in_turn = False
             case ScopedEvent():
@@ -200,19 +167,21 @@ class CheckedDecoder:
     def _begin(self) -> None:
         if not self.in_turn:
             self.in_turn = True
-            self.grammar.check(InputAccepted(command_id="c", command=SendMessage(content="x")))
-            self.grammar.check(TurnStarted(command_id="c"))
+            self.grammar.check(m.InputAccepted(command_id="c", command=m.SendMessage(content="x")))
+            self.grammar.check(m.TurnStarted(command_id="c"))
 
     def _suspend(self, asked: list[RemoteAsk]) -> None:
         assert asked, "whoever waits has asked for something"
         for one in asked:
-            call = call_of(one.ask)
-            self.grammar.check(InputRequested(request_id=one.ref, ask=one.ask, call_id=call.call_id if call else None))
+            call = m.call_of(one.ask)
+            self.grammar.check(
+                m.InputRequested(request_id=one.ref, ask=one.ask, call_id=call.call_id if call else None)
+            )
         self._asked = [one.ref for one in asked]
-        self.grammar.check(TurnSuspended(pending=tuple(self._asked)))
+        self.grammar.check(m.TurnSuspended(pending=tuple(self._asked)))
 
     def _resume(self) -> None:
         for request_id in self._asked:
-            self.grammar.check(InputResolved(request_id=request_id, resolution=Resolution.ANSWERED))
+            self.grammar.check(m.InputResolved(request_id=request_id, resolution=m.Resolution.ANSWERED))
         self._asked = []
-        self.grammar.check(TurnResumed())
+        self.grammar.check(m.TurnResumed())

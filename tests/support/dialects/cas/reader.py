@@ -8,10 +8,10 @@ from typing import Any
 
 import orjson
 
+import gateway.model as m
 from adapters.cas.server.history import EventHistory
 from adapters.cas.server.stream_options import StreamOptions
 from gateway.engine import Hub
-from gateway.model import Record, SessionView, fold
 from gateway.ports import Chunk
 from gateway.storage.log import MemoryLog
 from tests.support.dialect_tables import dialect, table
@@ -65,11 +65,11 @@ def kept(frames: Sequence[Frame]) -> list[dict[str, Any]]:
 class StoredSession:
     """A log with one session in it, and the hub that reads it: what a handler would be given, without the engine."""
 
-    def __init__(self, records: Sequence[Record]) -> None:
+    def __init__(self, records: Sequence[m.Record]) -> None:
         self.log = MemoryLog()
         for record in records:
             self.log.append(record)
-        self.view: SessionView = fold(records[0].session_id, records)
+        self.view: m.SessionView = m.fold(records[0].session_id, records)
         cas = dialect("cas")
         self.hub = Hub(
             log=self.log, projector=lambda name, options: cas.projector(table("cas"), options), clock=lambda: 0.0,
@@ -82,7 +82,9 @@ class StoredSession:
     ) -> AsyncIterator[Chunk]:
         return self.hub.read(session_id, name, options, after, self.view.head if upto is None else upto)
 
-    async def records(self, owner: str, session_id: str, after: int = 0, limit: int | None = None) -> Sequence[Record]:
+    async def records(
+        self, owner: str, session_id: str, after: int = 0, limit: int | None = None
+    ) -> Sequence[m.Record]:
         return await self.log.read(session_id, after, limit)
 
     def history(self, reading: StreamOptions) -> EventHistory:

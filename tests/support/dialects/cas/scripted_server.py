@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
+import gateway.model as m
 from adapters.cas.client.remote import Remote
-from gateway.model import SendMessage
 from gateway.ports.remote import DecodedItem, RemoteAddress, RemoteAsk, Timeouts
 from tests.support.client import byte_server as wire
 from tests.support.dialects.cas.facts import CheckedDecoder
@@ -72,7 +72,7 @@ async def scripted_server(
 async def heard(remote: Remote, witness: CheckedDecoder, session: str = "s1") -> list[DecodedItem]:
     """One message and all that is heard of it; the witness has what was heard before a failure."""
     said: list[DecodedItem] = []
-    async with asyncio.timeout(40), aclosing(remote.start_turn(session, SendMessage(content="hello"))) as stream:
+    async with asyncio.timeout(40), aclosing(remote.start_turn(session, m.SendMessage(content="hello"))) as stream:
         async for one in stream:
             said.append(one)
             if not isinstance(one, RemoteAsk):

@@ -5,7 +5,7 @@ from typing import Any
 import aiohttp
 import orjson
 
-from gateway.model import PermissionAsk, SessionView
+import gateway.model as m
 from tests.prove.crash.client_base import PATIENCE, CrashRun, DialectClient
 from tests.prove.crash.history import Kind
 
@@ -66,10 +66,10 @@ class ZenfluxCrashClient(DialectClient):
                 if ended:
                     self.run, self.had = None, []
 
-    async def answer(self, view: SessionView) -> None:
+    async def answer(self, view: m.SessionView) -> None:
         for ask in view.asks.values():
             self.answered(ask, False)
-            response = "approve" if isinstance(ask.ask, PermissionAsk) else "whatever"
+            response = "approve" if isinstance(ask.ask, m.PermissionAsk) else "whatever"
             await self.post(f"/api/v1/human-confirmation/{ask.request_id}", {"response": response})
             self.answered(ask, True)
         await self.resume()

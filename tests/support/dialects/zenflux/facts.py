@@ -3,30 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import gateway.model as m
 from adapters.zenflux.asks import result_text
 from adapters.zenflux.server.views import text_or_json
-from gateway.model import (
-    ROOT,
-    AnnotationTopic,
-    AnyAsk,
-    BlockEnded,
-    BlockKind,
-    Grammar,
-    InputAccepted,
-    InputRequested,
-    MessageAnnotated,
-    MessageEnded,
-    Record,
-    SendMessage,
-    SessionCompacted,
-    SessionUpdated,
-    StopReason,
-    ToolReturned,
-    TurnEnded,
-    TurnStarted,
-    Usage,
-    call_of,
-)
 from gateway.ports import ScopedEvent
 from gateway.ports.remote import DecodedItem, RemoteAsk, RemoteTurnEnd
 
@@ -38,58 +17,58 @@ class Facts:
         self.parts: list[tuple[str, Any]] = []
         self.results: dict[str, tuple[Any, bool]] = {}
         self.remarks: list[tuple[str, Any]] = []
-        self.usage = Usage()
+        self.usage = m.Usage()
         self.titles: list[str] = []
         self.compactions: list[tuple[str, int]] = []
         self.asks: list[Any] = []
         self.stops: list[str] = []
-        self.ended: RemoteTurnEnd | TurnEnded | None = None
+        self.ended: RemoteTurnEnd | m.TurnEnded | None = None
 
     def take(self, event: Any) -> None:
         match event:
-            case BlockEnded() if not event.torn:
+            case m.BlockEnded() if not event.torn:
                 self._block(event)
-            case ToolReturned():
+            case m.ToolReturned():
                 self.results[event.call_id] = (event.content, event.is_error)
-            case MessageAnnotated() if event.topic is not AnnotationTopic.MEMORY_REFS:
+            case m.MessageAnnotated() if event.topic is not m.AnnotationTopic.MEMORY_REFS:
                 self.remarks.append((event.topic, event.content))
-            case MessageEnded():
+            case m.MessageEnded():
                 self.usage += event.usage
                 self.stops.append(event.stop_reason)
-            case SessionUpdated(title=str()):
+            case m.SessionUpdated(title=str()):
                 self.titles.append(event.title)
-            case SessionCompacted():
+            case m.SessionCompacted():
                 self.compactions.append((event.summary, event.archived))
-            case RemoteTurnEnd() | TurnEnded():
+            case RemoteTurnEnd() | m.TurnEnded():
                 self.ended = event
 
-    def _block(self, event: BlockEnded) -> None:
-        if event.kind in (BlockKind.TEXT, BlockKind.THINKING):
+    def _block(self, event: m.BlockEnded) -> None:
+        if event.kind in (m.BlockKind.TEXT, m.BlockKind.THINKING):
             self.parts += [(event.kind, event.text)] if event.text else []
         elif event.call is not None:
             self.parts.append((event.kind, (event.call.call_id, event.call.name, event.call.input)))
         elif event.image is not None:
             self.parts.append((event.kind, event.image.url))
 
-    def words(self, kind: BlockKind = BlockKind.TEXT) -> str:
+    def words(self, kind: m.BlockKind = m.BlockKind.TEXT) -> str:
         return "".join(said for one, said in self.parts if one is kind)
 
 
-def lawful(heard: Iterable[DecodedItem]) -> Grammar:
+def lawful(heard: Iterable[DecodedItem]) -> m.Grammar:
     """Every event is in its place, nobody is asked inside a message, and nothing follows the end of a turn."""
-    grammar, started = Grammar(), False
+    grammar, started = m.Grammar(), False
     for one in heard:
         if not started:
-            grammar.check(InputAccepted(command_id="c", command=SendMessage(content="")))
-            grammar.check(TurnStarted(command_id="c"))
+            grammar.check(m.InputAccepted(command_id="c", command=m.SendMessage(content="")))
+            grammar.check(m.TurnStarted(command_id="c"))
             started = True
         if isinstance(one, RemoteAsk):
-            assert grammar.scopes[ROOT].message_id == "" or grammar.scopes[ROOT].phase.name == "QUIET"
-            call = call_of(one.ask)
+            assert grammar.scopes[m.ROOT].message_id == "" or grammar.scopes[m.ROOT].phase.name == "QUIET"
+            call = m.call_of(one.ask)
             assert call is None or call.call_id in grammar.calls, "the call that is asked about is open"
         elif isinstance(one, RemoteTurnEnd):
             assert all(scope.phase.name == "QUIET" for scope in grammar.scopes.values()), "the turn ended in a message"
-            grammar, started = Grammar(), False
+            grammar, started = m.Grammar(), False
         elif isinstance(one, ScopedEvent):
             grammar.check(one.event, one.scope_id)
         else:
@@ -113,18 +92,18 @@ def facts(heard: Sequence[DecodedItem]) -> list[Facts]:
 
 # -- and what a log has of it -----------------------------------------------------------------------------------------
 
-WORDY = (AnnotationTopic.PREFACE, AnnotationTopic.SEARCH, AnnotationTopic.KNOWLEDGE)
+WORDY = (m.AnnotationTopic.PREFACE, m.AnnotationTopic.SEARCH, m.AnnotationTopic.KNOWLEDGE)
 
 
-def told(records: list[Record]) -> list[Facts]:
+def told(records: list[m.Record]) -> list[Facts]:
     """The facts of the root scope, turn by turn, with what the table's `support` declares lost left out."""
     turns: list[Facts] = []
     for record in records:
-        if isinstance(record.event, TurnStarted):
+        if isinstance(record.event, m.TurnStarted):
             turns.append(Facts())
-        if turns and isinstance(record.event, InputRequested):
+        if turns and isinstance(record.event, m.InputRequested):
             turns[-1].asks.append(record.event.ask)
-        if turns and record.scope_id == ROOT and turns[-1].ended is None:
+        if turns and record.scope_id == m.ROOT and turns[-1].ended is None:
             turns[-1].take(record.event)
     return turns
 
@@ -144,11 +123,11 @@ def as_heard(turn: Facts) -> dict[str, Any]:
         "remarks": [(topic, text_or_json(content) if topic in WORDY else content) for topic, content in turn.remarks],
         "usage": turn.usage, "titles": turn.titles, "compactions": turn.compactions,
         "asks": [_kind(turn, ask) for ask in turn.asks], "outcome": turn.ended.outcome,
-        "stop": StopReason.END_TURN if turn.ended.stop_reason is StopReason.MAX_STEPS else turn.ended.stop_reason,
+        "stop": m.StopReason.END_TURN if turn.ended.stop_reason is m.StopReason.MAX_STEPS else turn.ended.stop_reason,
     }
 
 
-def _kind(turn: Facts, ask: AnyAsk) -> str:
+def _kind(turn: Facts, ask: m.AnyAsk) -> str:
     """What is asked about a sub-agent's call, which is not told, is asked as a question."""
-    call, root = call_of(ask), [said[0] for kind, said in turn.parts if kind is BlockKind.TOOL_USE]
+    call, root = m.call_of(ask), [said[0] for kind, said in turn.parts if kind is m.BlockKind.TOOL_USE]
     return "question" if call is not None and call.call_id not in root else ask.kind

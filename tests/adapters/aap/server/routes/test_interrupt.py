@@ -7,9 +7,9 @@ from typing import Any
 import orjson
 import pytest
 
+import gateway.model as m
 from adapters.aap.client.remote import Remote
 from gateway.errors import Overloaded
-from gateway.model import BlockDelta, InputAccepted, Interrupt, Outcome, SendMessage, SessionStatus, TurnEnded
 from gateway.ports.remote import RemoteAddress, RemoteTurnEnd
 from gateway.resources import KeyStore
 from tests.support.client.byte_server import ReceivedRequest, chunk, hangs, head, says
@@ -38,7 +38,7 @@ async def ended(served: Served, at: str, **headers: str) -> tuple[int, Any]:
         return response.status, await response.json() if await response.read() else None
 
 
-async def status(served: Served, at: str) -> SessionStatus:
+async def status(served: Served, at: str) -> m.SessionStatus:
     return (await served.gateway.sessions.get("", at.split("/")[-2])).status
 
 
@@ -53,9 +53,9 @@ async def test_a_turn_that_runs_ends_at_once(tmp_path: Path, stream: str) -> Non
 
         heard = asyncio.ensure_future(listen())
         view = await served.gateway.sessions.get("", at.split("/")[-2])
-        await until(lambda: view.status is SessionStatus.RUNNING)
+        await until(lambda: view.status is m.SessionStatus.RUNNING)
         assert await ended(served, at) == (204, None)
-        assert await status(served, at) is SessionStatus.IDLE
+        assert await status(served, at) is m.SessionStatus.IDLE
         told = await asyncio.wait_for(heard, 30)
         turn = read_stream(told)[-1] if stream != "none" else read(orjson.loads(told))
         assert turn.stop == "error"
@@ -106,8 +106,8 @@ async def test_what_was_interrupted_is_so_in_the_log(tmp_path: Path) -> None:
             await response.read()
         await ended(served, at)
         log = await served.gateway.sessions.records("", at.split("/")[-2])
-        assert [r.event.command for r in log if isinstance(r.event, InputAccepted)][-1] == Interrupt()
-        assert [r.event.outcome for r in log if isinstance(r.event, TurnEnded)] == [Outcome.INTERRUPTED]
+        assert [r.event.command for r in log if isinstance(r.event, m.InputAccepted)][-1] == m.Interrupt()
+        assert [r.event.outcome for r in log if isinstance(r.event, m.TurnEnded)] == [m.Outcome.INTERRUPTED]
 
 
 async def test_agents_tell_that_their_turns_can_be_interrupted(tmp_path: Path) -> None:
@@ -126,12 +126,12 @@ async def test_a_server_that_has_no_such_way_is_hung_up_on(code: int) -> None:
 
     async with scripted(META, MADE, hang, says(b'{"error": "what?"}', code)) as server, conversing(server.url) as talk:
         heard: list[Any] = []
-        async for one in talk.remote.start_turn(talk.session_id, SendMessage(content="hi")):
+        async for one in talk.remote.start_turn(talk.session_id, m.SendMessage(content="hi")):
             heard.append(one)
-            if isinstance(one, BlockDelta):
+            if isinstance(one, m.BlockDelta):
                 await talk.remote.interrupt(talk.session_id)
         assert isinstance(heard[-1], RemoteTurnEnd)
-        assert heard[-1].outcome is Outcome.INTERRUPTED
+        assert heard[-1].outcome is m.Outcome.INTERRUPTED
         await until(server.gone.is_set)
         assert (server.asked[-1].method, server.asked[-1].path) == ("DELETE", "/sessions/s1/turns/current")
 

@@ -10,7 +10,7 @@ import aiohttp
 import msgspec
 import pytest
 
-from gateway.model import encode_record
+import gateway.model as m
 from gateway.resources import KeyStore
 from tests.support.dialects.blade.rest_server import Client, blade, say
 
@@ -46,7 +46,7 @@ async def test_a_session_comes_back_whole(client: Client) -> None:
     assert again != session
     sessions = client.gateway.sessions
     old, new = await sessions.records("", session), await sessions.records("", again)
-    assert [encode_record(one.event) for one in old] == [encode_record(one.event) for one in new[:-1]]
+    assert [m.encode_record(one.event) for one in old] == [m.encode_record(one.event) for one in new[:-1]]
     assert [one.at for one in old] == [one.at for one in new[:-1]]
     assert (await sessions.get("", again)).title == "again"
     assert (await client.get(f"/sessions/{again}/files/a/b.txt")).body == b"hello"

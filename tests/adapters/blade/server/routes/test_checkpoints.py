@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.model import Interrupt, SendMessage, text_of
+import gateway.model as m
 from gateway.resources import KeyStore
 from tests.support.dialects.blade.rest_server import Client, blade, say
 
@@ -19,7 +19,7 @@ async def client(tmp_path: Path) -> AsyncIterator[Client]:
 
 async def words(client: Client, session: str) -> list[str]:
     view = await client.gateway.sessions.get("", session)
-    return [text_of(entry.content) for entry in view.entries]
+    return [m.text_of(entry.content) for entry in view.entries]
 
 
 async def test_each_turn_ends_with_a_checkpoint(client: Client) -> None:
@@ -85,9 +85,9 @@ async def test_what_is_no_checkpoint_is_not_found(client: Client) -> None:
 async def test_nothing_is_rewound_while_a_turn_runs(client: Client) -> None:
     session = await client.session()
     await say(client, session, "one")
-    await client.gateway.sessions.submit("", session, [SendMessage(content="/slow 200")])
+    await client.gateway.sessions.submit("", session, [m.SendMessage(content="/slow 200")])
     assert (await client.post(f"/sessions/{session}/rewind", {"checkpoint_id": "cp_1"})).status == 409
-    await client.gateway.sessions.submit("", session, [Interrupt()])
+    await client.gateway.sessions.submit("", session, [m.Interrupt()])
     await asyncio.sleep(0)
     assert (await client.post(f"/sessions/{session}/rewind", {"checkpoint_id": "cp_1"})).status == 200
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.model import PRIVATE, SECRETS
+import gateway.model as m
 from tests.support.dialects.blade.client import SocketClient, blade
 from tests.support.gateway_server import Served, until
 
@@ -69,7 +69,7 @@ async def test_a_session_is_changed_and_deleted(served: Served, client: SocketCl
     assert (shown["is_pinned"], shown["shared"], shown["memory_enabled"]) == (True, True, False)
     assert "s3cret" not in str(shown)
     view = await served.gateway.sessions.get("", session)
-    assert view.metadata[PRIVATE]["blade"][SECRETS] == {"TOKEN": "s3cret"}
+    assert view.metadata[m.PRIVATE]["blade"][m.SECRETS] == {"TOKEN": "s3cret"}
     assert await client.call("DELETE", at) == (200, {"deleted": True})
     assert (await client.call("GET", at))[0] == 404
     assert (await client.call("DELETE", at))[0] == 404

@@ -9,7 +9,7 @@ import aiohttp
 import orjson
 import pytest
 
-from gateway.model import CloseReason, CustomEvent
+import gateway.model as m
 from gateway.resources import KeyStore
 from tests.support.dialects.blade.rest_server import Client, blade
 from tests.support.gateway_server import until
@@ -37,7 +37,7 @@ def form(*files: tuple[str, bytes], paths: object = None) -> aiohttp.FormData:
 
 async def changes(client: Client, at: str) -> list[object]:
     records = await client.gateway.sessions.records("", at.rpartition("/")[2])
-    return [record.event.payload["file_path"] for record in records if isinstance(record.event, CustomEvent)
+    return [record.event.payload["file_path"] for record in records if isinstance(record.event, m.CustomEvent)
             and record.event.topic == "workspace.files_changed"]
 
 
@@ -126,7 +126,7 @@ async def test_files_are_renamed_copied_and_packed(client: Client, at: str) -> N
 
 async def test_a_closed_session_keeps_its_files_as_they_are(client: Client, at: str) -> None:
     await client.put(f"{at}/files/a.txt", {"content": "A"})
-    await client.gateway.sessions.close("", at.rpartition("/")[2], CloseReason.ARCHIVED)
+    await client.gateway.sessions.close("", at.rpartition("/")[2], m.CloseReason.ARCHIVED)
     assert (await client.put(f"{at}/files/a.txt", {"content": "B"})).status == 409
     assert (await client.get(f"{at}/files/a.txt")).body == b"A"
 

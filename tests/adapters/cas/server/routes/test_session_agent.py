@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.model import Permission
+import gateway.model as m
 from tests.support.dialects.cas.client import Client
 from tests.support.gateway_server import serving
 
@@ -26,7 +26,7 @@ async def test_tools_are_replaced_and_shown(cas: Client) -> None:
     assert (shown["metadata"], shown["environment_variables"]) == ({"a": "1"}, {"A": "1"})
     assert shown == await cas.ok("GET", f"/sessions/{session}")
     now = await settings(cas, session)
-    assert (now.tools, [tool.name for tool in now.client_tools]) == ({"calc": Permission.ASK}, ["paint"])
+    assert (now.tools, [tool.name for tool in now.client_tools]) == ({"calc": m.Permission.ASK}, ["paint"])
 
 
 async def test_what_is_not_named_stays(cas: Client) -> None:
