@@ -258,7 +258,7 @@ async def test_who_is_gone_when_the_log_answers_does_not_read_along() -> None:
     log.may_read.set()
     assert await reading == ()
     [channel] = stage.hub._feeds[session.view.session_id].channels.values()
-    assert channel.readers == {staying}
+    assert channel.readers == {staying._mode}
 
 
 async def test_what_a_reader_was_given_stays_as_it_is() -> None:
