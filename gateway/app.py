@@ -44,7 +44,7 @@ from gateway.http import (
 from gateway.ids import make_mint
 from gateway.logging import get_logger, mask_secrets
 from gateway.loss_matrix import LOST_LEVELS
-from gateway.ports import Clock, Projector, SessionService, StatefulBackend
+from gateway.ports import Clock, Projector, SessionService, StatefulBackend, StreamOptions
 from gateway.quotas import Quotas
 from gateway.resources import (
     AuditedResources,
@@ -287,7 +287,7 @@ class Gateway:
 
     # -- what the hub asks ----------------------------------------------------------------------------------------
 
-    def _projector(self, dialect: str, options: str) -> Projector:
+    def _projector(self, dialect: str, options: StreamOptions) -> Projector:
         return self.components.dialects[dialect].projector(self.components.tables[dialect], options)
 
     def _start_of(self, session_id: str, dialect: str, cursor: int) -> int:

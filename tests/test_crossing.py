@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 import gateway.model as m
-from tests.support.dialect_tables import DIALECTS
+from gateway.ports import Frame
+from tests.support.dialect_tables import DIALECTS, dialect
 from tests.support.dialects.aap import reader as aap
 from tests.support.dialects.blade.reader import Page
 from tests.support.dialects.cas import reader as cas
 from tests.support.dialects.zenflux import reader as zenflux
+from tests.support.frames import bodies
 from tests.support.gateway_server import Served, serving, until
 
 DIRECTIVES = [
@@ -38,20 +40,20 @@ def _of(text: str, names: list[str]) -> Heard:
     return Heard(PICTURE.sub("", text), [name for name in names if name in TOOLS])
 
 
-def over_aap(frames: list[bytes]) -> Heard:
+def over_aap(frames: list[Frame]) -> Heard:
     """AAP's streams belong to requests: each is from a turn_start to its turn_stop, and between them nobody listens."""
-    streams = re.findall(rb"event: turn_start\n.*?event: turn_stop\n[^\n]*\n\n", b"".join(frames), re.DOTALL)
+    streams = re.findall(rb"event: turn_start\n.*?event: turn_stop\n[^\n]*\n\n", b"".join(bodies(frames)), re.DOTALL)
     turns = aap.read_stream(b"".join(streams))
     return _of("".join(turn.text for turn in turns), [name for turn in turns for _, name, _ in turn.calls])
 
 
-def over_cas(frames: list[bytes]) -> Heard:
-    heard = cas.read_stream(b"".join(frames))
+def over_cas(frames: list[Frame]) -> Heard:
+    heard = cas.read_stream(b"".join(bodies(frames)))
     words = "".join(frame.text for frame in heard if frame.type == "agent.message")
     return _of(words, [frame.body["name"] for frame in heard if frame.type.endswith("tool_use")])
 
 
-def over_blade(frames: list[bytes]) -> Heard:
+def over_blade(frames: list[Frame]) -> Heard:
     page = Page().read(frames)
     own = [turn for turn in page.turns.values()
            if turn["role"] == "assistant" and turn["parent_fork_tool_call_id"] is None and turn["kind"] == "message"]
@@ -59,14 +61,14 @@ def over_blade(frames: list[bytes]) -> Heard:
     return _of(words, [call["tool_name"] for turn in own for call in turn["tool_calls"]])
 
 
-def over_zenflux(frames: list[bytes]) -> Heard:
-    runs = zenflux.read_stream(zenflux.payloads(frames))
+def over_zenflux(frames: list[Frame]) -> Heard:
+    runs = zenflux.read_stream(zenflux.payloads(bodies(frames)))
     calls = [block["name"] for run in runs for block in run.blocks if block["type"].endswith("tool_use")]
     return _of("".join(word for run in runs for word in run.words("text")), calls)
 
 
-READERS: dict[str, tuple[str, Callable[[list[bytes]], Heard]]] = {
-    "aap": ("delta", over_aap), "cas": ("", over_cas), "blade": ("", over_blade), "zenflux": ("", over_zenflux),
+READERS: dict[str, Callable[[list[Frame]], Heard]] = {
+    "aap": over_aap, "cas": over_cas, "blade": over_blade, "zenflux": over_zenflux,
 }
 
 
@@ -131,12 +133,12 @@ def _answer(pending: m.OpenAsk) -> m.AnyCommand:
             else m.ReturnResult(request_id=request_id, content="done"))
 
 
-async def _frames(served: Served, session: str, dialect: str) -> list[bytes]:
+async def _frames(served: Served, session: str, name: str) -> list[Frame]:
     """All that a watcher of the whole session gets, up to the end of its last turn."""
     records = await served.gateway.sessions.records("", session)
     last = max(record.seq for record in records if isinstance(record.event, m.TurnEnded))
-    watcher = await served.gateway.sessions.subscribe("", session, dialect, READERS[dialect][0])
-    frames: list[bytes] = []
+    watcher = await served.gateway.sessions.subscribe("", session, name, dialect(name).default_options)
+    frames: list[Frame] = []
     async with asyncio.timeout(60):
         seen = 0
         while seen < last:
@@ -166,7 +168,7 @@ async def test_every_watcher_hears_the_same(served: Served, words: str) -> None:
         await _settle(served, session)
     view = await served.gateway.sessions.get("", session)
     assert view.turns == len(DIALECTS)
-    heard = {name: READERS[name][1](await _frames(served, session, name)) for name in DIALECTS}
+    heard = {name: READERS[name](await _frames(served, session, name)) for name in DIALECTS}
     said = _kept(view)
     assert heard == dict.fromkeys(DIALECTS, said), "what each watcher heard, and what the log keeps"
     assert said.text or words in ("/fail-start",), "there was something to hear"

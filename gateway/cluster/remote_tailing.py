@@ -8,7 +8,7 @@ import structlog
 import gateway.model as m
 from gateway.engine import Cursor, Hub, Runtime, Session, restore_idle
 from gateway.errors import GatewayError
-from gateway.ports import StreamSlot
+from gateway.ports import NO_OPTIONS, StreamOptions, StreamSlot
 from gateway.storage.log.redis import LeaseLost, RedisLog, decode_entry
 from gateway.storage.redis import RedisPubSub
 
@@ -126,7 +126,7 @@ class SessionCopies(HeldSessions):
     # -- those who watch ------------------------------------------------------------------------------------------
 
     async def subscribe(
-        self, owner: str, session_id: str, dialect: str, options: str = "", *, after: int = 0,
+        self, owner: str, session_id: str, dialect: str, options: StreamOptions = NO_OPTIONS, *, after: int = 0,
         place: StreamSlot | None = None,
     ) -> Cursor:
         cursor = await super().subscribe(owner, session_id, dialect, options, after=after, place=place)

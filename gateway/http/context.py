@@ -22,6 +22,7 @@ from gateway.ports import (
     Resources,
     ResponseStore,
     SessionService,
+    StreamOptions,
     StreamSlot,
     Subscription,
 )
@@ -139,7 +140,7 @@ class Context:
 
     @asynccontextmanager
     async def follow_turn(
-        self, owner: str, session_id: str, receipt: Receipt, options: str, place: StreamSlot | None = None,
+        self, owner: str, session_id: str, receipt: Receipt, options: StreamOptions, place: StreamSlot | None = None,
     ) -> AsyncIterator[Subscription]:
         """Watch the turn that a receipt is for; a client that goes before the turn yields is said to have left."""
         async with self.report_disconnect(owner, session_id, receipt):
@@ -179,7 +180,7 @@ class Context:
             raise
 
     async def stream_turn(
-        self, request: web.Request, session_id: str, receipt: Receipt, options: str, place: StreamSlot, *,
+        self, request: web.Request, session_id: str, receipt: Receipt, options: StreamOptions, place: StreamSlot, *,
         to_the_end: bool = False, heartbeat: float | None = None, **words: Any,
     ) -> web.StreamResponse:
         """The turn as server-sent events, up to where it yields or, if so asked, to its end."""
@@ -191,7 +192,7 @@ class Context:
             )
 
     async def stream_session(
-        self, request: web.Request, session_id: str, options: str, *, after: int, comment: str,
+        self, request: web.Request, session_id: str, options: StreamOptions, *, after: int, comment: str,
         told: Callable[[int], None],
     ) -> web.StreamResponse:
         """All that happens in a session after that record, for as long as the client wants it."""
@@ -211,7 +212,7 @@ class Context:
             subscription.close()
 
     async def stream_remaining(
-        self, request: web.Request, session_id: str, options: str, *, after: int, had: int,
+        self, request: web.Request, session_id: str, options: StreamOptions, *, after: int, had: int,
     ) -> web.StreamResponse:
         """The turn that begins after that record, without the frames that the client has had, up to where it yields."""
         subscription = await self.sessions.subscribe(request[OWNER], session_id, self.dialect, options, after=after)
@@ -227,14 +228,14 @@ class Context:
             subscription.close()
 
     async def await_turn(
-        self, request: web.Request, session_id: str, receipt: Receipt, options: str, place: StreamSlot,
+        self, request: web.Request, session_id: str, receipt: Receipt, options: StreamOptions, place: StreamSlot,
     ) -> bytes:
         """What the dialect says where the turn yields."""
         async with self.follow_turn(request[OWNER], session_id, receipt, options, place) as subscription:
-            frames: list[bytes] = []
+            bodies: list[bytes] = []
             while chunks := await subscription.chunks():
                 for chunk in chunks:
-                    frames += chunk.frames
+                    bodies += [frame.body for frame in chunk.frames]
                     if chunk.yields:
-                        return b"".join(frames)
+                        return b"".join(bodies)
             raise self.lost_turn_error(session_id, subscription)

@@ -101,21 +101,22 @@ async def _send_chunks(
     until_end: bool,
 ) -> None:
     while chunks := await subscription.chunks():
-        frames: list[bytes] = []
+        bodies: list[bytes] = []
         for chunk in chunks:
-            frames += chunk.frames
+            for frame in chunk.frames:
+                bodies.append(frame.body)  # noqa: PERF401  # most chunks have one frame
             if (until_yield and chunk.yields) or (until_end and chunk.ends):
-                await _write_frames(response, frames, last=True)
+                await _write_frames(response, bodies, last=True)
                 return
-        await _write_frames(response, frames)
+        await _write_frames(response, bodies)
         told(chunks[-1].seq)
     if words := sse_farewell(subscription):
         await response.write_frames(words)
 
 
-async def _write_frames(response: SseResponse, frames: list[bytes], *, last: bool = False) -> None:
-    if len(frames) > BATCH_FRAMES:
-        *some, frames = (list(portion) for portion in frame_batches(frames))
+async def _write_frames(response: SseResponse, bodies: list[bytes], *, last: bool = False) -> None:
+    if len(bodies) > BATCH_FRAMES:
+        *some, bodies = (list(portion) for portion in frame_batches(bodies))
         for portion in some:
             await response.write_frames(b"".join(portion))
-    await response.write_frames(b"".join(frames), last=last)
+    await response.write_frames(b"".join(bodies), last=last)

@@ -14,7 +14,19 @@ from .backend import (
     Turn,
 )
 from .clock import Sleep
-from .dialect import Dialect, Projector, SkippingProjector
+from .dialect import (
+    NO_FRAMES,
+    NO_OPTIONS,
+    Dialect,
+    Frame,
+    FrameCursor,
+    Frames,
+    Framing,
+    Projector,
+    SkippingProjector,
+    StreamKey,
+    StreamOptions,
+)
 from .event_log import Clock, EventLog, OnCommit, OnTrouble, SessionHead
 from .keys import (
     ANONYMOUS,
@@ -60,6 +72,8 @@ from .sessions import Chunk, Receipt, Replays, ReplayState, SessionService, Stre
 __all__ = [
     "ANONYMOUS",
     "KEY_PREFIX",
+    "NO_FRAMES",
+    "NO_OPTIONS",
     "Addresses",
     "AsyncKeyTable",
     "Audit",
@@ -77,6 +91,10 @@ __all__ = [
     "EventLog",
     "FileLink",
     "Files",
+    "Frame",
+    "FrameCursor",
+    "Frames",
+    "Framing",
     "IdempotencyKey",
     "IssuedKey",
     "Key",
@@ -110,6 +128,8 @@ __all__ = [
     "StatefulBackend",
     "StoredFile",
     "StoredResponse",
+    "StreamKey",
+    "StreamOptions",
     "StreamSlot",
     "Subscription",
     "Timeouts",

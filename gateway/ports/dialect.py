@@ -1,20 +1,58 @@
-"""What a dialect promises: records become its frames, and everything else that the house must know of it."""
+"""What a dialect promises: how records become its frames, and all else that the gateway must know about it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
+from msgspec import Struct
 from pydantic import BaseModel
 
 import gateway.model as m
 
 
+class StreamOptions(Struct, frozen=True):
+    """How one client wants its stream; each dialect derives its own. Equal options share one projection."""
+
+
+NO_OPTIONS = StreamOptions()
+"""The options of a stream whose dialect has none."""
+
+
+class StreamKey(NamedTuple):
+    """A dialect and the options of a stream: subscribers of a session with equal keys share one channel."""
+
+    dialect: str
+    options: StreamOptions
+
+
+Framing = Literal["json", "sse", "socketio"]
+"""How the frames of a table are put on the wire: as JSON, as server-sent events, as events of Socket.IO."""
+FrameCursor = int | str | None
+"""What a client names to resume after a frame."""
+
+
+class Frame(Struct, frozen=True, gc=False):
+    """One frame of a dialect, encoded once for all who watch with equal options.
+
+    `name` is the table's word for the frame, `cursor` is what a client names to resume after the frame: both travel
+    beside the body, so that nobody looks for them in the bytes.
+    """
+
+    body: bytes
+    name: str = ""
+    cursor: FrameCursor = None
+
+
+Frames = tuple[Frame, ...]
+NO_FRAMES: Frames = ()
+
+
 class Projector(Protocol):
     """Records in, frames out; a pure function of its options and the records so far, with `record.at` as its clock."""
 
-    def feed(self, record: m.Record) -> tuple[bytes, ...]: ...
-    def flush(self, now: float) -> tuple[bytes, ...]:
-        """What was held back and is due."""
+    def feed(self, record: m.Record) -> Frames: ...
+    def flush(self, now: float) -> Frames:
+        """The frames that were held back and are due."""
     @property
     def deadline(self) -> float | None:
         """When `flush` should be called, if nothing else happens first."""
@@ -22,7 +60,7 @@ class Projector(Protocol):
 
 @runtime_checkable
 class SkippingProjector(Protocol):
-    """An outbound that spares itself work where nobody wants the frames; to have the method is enough."""
+    """A projector that works less where nobody wants the frames; to have the method is enough."""
 
     def skip(self, record: m.Record) -> None:
         """Take the record in, as `feed` does."""
@@ -34,7 +72,7 @@ class Dialect:
 
     name: str
     mount: str
-    projector: Callable[[Any, str], Projector]
+    projector: Callable[[Any, Any], Projector]
     """(its compiled table, the options of a subscription as one word) → a fresh projector."""
     routes: Callable[..., Any]
     cues: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -49,8 +87,8 @@ class Dialect:
     """What config.yaml may say under the dialect's name, beside `mount`."""
     examples: Callable[[str, str, str], list[str]] | None = None
     """(address, agent, how to show a key) → command lines to try, printed when a server starts."""
-    framings: tuple[Literal["json", "sse"], ...] = ("json",)
-    """How its frames are put on the wire; its table is checked against each."""
+    framings: tuple[Framing, ...] = ("json",)
+    """How its frames are put on the wire, those of a default stream first; its table is checked for each."""
     replay_from: Literal["turn", "session"] = "session"
     """From where its outbound must be fed to be in the right state: the start of the turn, or of the session."""
     decoder: Callable[..., Any] | None = None
@@ -59,5 +97,5 @@ class Dialect:
     """(a `gateway.ports.remote.RemoteAddress`) → a `gateway.ports.remote.Remote`: the dialect spoken as a client."""
     recorded_commands: Callable[..., Any] | None = None
     """(a `gateway.ports.ParsedFrame` of either side, a view of what is asked, the table) → the commands in it."""
-    default_options: str = ""
+    default_options: StreamOptions = NO_OPTIONS
     """The options of a plain stream, for those who want to read one and have no wishes."""

@@ -9,6 +9,7 @@ from msgspec import Struct
 import gateway.model as m
 
 from .backend import Backend
+from .dialect import Frames, StreamOptions
 from .event_log import SessionHead
 
 
@@ -24,14 +25,14 @@ class Receipt:
 
 
 class Chunk(Struct, frozen=True, gc=False):
-    """What one record is on one dialect's wire: ready frames, and whether the turn yields or ends here."""
+    """The frames of one record in one dialect, and whether the turn yields or ends with this record."""
 
     seq: int
-    frames: tuple[bytes, ...]
+    frames: Frames
     yields: bool
     ends: bool = False
     due: float | None = None
-    """By when it was due, where it had been held back and no record but a timer let it go."""
+    """When the frames were due, if they had been held back and a timer released them."""
 
 
 class Subscription(Protocol):
@@ -108,12 +109,12 @@ class SessionService(Protocol):
         Raises `Overloaded` or `RateLimited` if there is none.
         """
     async def subscribe(
-        self, owner: str, session_id: str, dialect: str, options: str = ..., *, after: int = ...,
+        self, owner: str, session_id: str, dialect: str, options: StreamOptions = ..., *, after: int = ...,
         place: StreamSlot | None = ...,
     ) -> Subscription:
         """Watch from that record on, in this place or in one that is taken now."""
     def read(
-        self, owner: str, session_id: str, dialect: str, options: str = ..., *, after: int = ...,
+        self, owner: str, session_id: str, dialect: str, options: StreamOptions = ..., *, after: int = ...,
         upto: int | None = ...,
     ) -> AsyncIterator[Chunk]:
         """What a subscriber would have got of the records after `after` and up to `upto`, without waiting for more."""

@@ -1,6 +1,8 @@
 """The language of the tables: read, shape, check, compile; what a dialect calls things is data."""
 
-from .encoder import NO_BINDINGS, NO_FRAMES, FrameEncoder, Frames, Framing
+from gateway.ports import NO_FRAMES, Frames
+
+from .encoder import NO_BINDINGS, FrameEncoder
 from .features import FEATURES, Feature, SupportLevel, feature_of
 from .filters import UnknownWord
 from .load import builtin_path, builtin_table, load_table
@@ -15,7 +17,6 @@ __all__ = [
     "Feature",
     "FrameEncoder",
     "Frames",
-    "Framing",
     "ProjectorBase",
     "Step",
     "SupportLevel",

@@ -4,25 +4,28 @@ import inspect
 
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
 import gateway.model as m
-from gateway.ports import Dialect
+from gateway.ports import Dialect, Frame, StreamOptions
 from mappings.language import FEATURES, builtin_path
 from tests.support.dialect_tables import DIALECTS, dialect, table
 from tests.support.record_streams import sessions
 
-OPTIONS = {
-    "aap": ("delta", "message", "none"),
-    "blade": ("", "raw", "bare"),
+OPTIONS: dict[str, tuple[dict[str, object], ...]] = {
+    "aap": ({"mode": "message"}, {"mode": "none"}, {"has_ids": True}),
+    "blade": ({"is_raw": True}, {"is_bare": True}),
     "zenflux": (
-        "", '{"multi_message":false}', '{"whole":true}', '{"framing":"sse","multi_message":false,"throttle":0.0}',
+        {"multi_message": False}, {"whole": True}, {"framing": "sse", "multi_message": False, "throttle": 0.0},
     ),
 }
-"""Options of a subscription to try; a dialect that is not named here has none."""
+"""Options of a subscription to try beside the default."""
 
 
-def projections() -> list[tuple[str, str]]:
-    return [(name, options) for name in DIALECTS for options in OPTIONS.get(name, ("",))]
+def projections() -> list[tuple[str, StreamOptions]]:
+    plain = [(name, dialect(name).default_options) for name in DIALECTS]
+    return [(name, options) for name, default in plain
+            for options in (default, *(replace(default, **change) for change in OPTIONS.get(name, ())))]
 
 
 @pytest.mark.parametrize("name", DIALECTS)
@@ -59,7 +62,7 @@ def test_replay_equals_live(records: list[m.Record]) -> None:
         first, second = (its.projector(table(name), options) for _ in range(2))
         live = [first.feed(record) for record in records]
         assert [second.feed(record) for record in records] == live, (name, options)
-        assert all(isinstance(frame, bytes) and frame for frames in live for frame in frames), (name, options)
+        assert all(isinstance(frame, Frame) and frame.body for frames in live for frame in frames), (name, options)
 
 
 @given(records=sessions(turns=1))
@@ -82,3 +85,12 @@ def test_a_projector_knows_no_socket_and_no_clock(name: str) -> None:
 def test_there_are_events_to_spell() -> None:
     assert len(m.EVENTS) == 27
     assert DIALECTS
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_options_are_hashable_and_equal_by_their_fields(name: str) -> None:
+    """Subscribers with equal options share one projection."""
+    wanted = [options for its, options in projections() if its == name]
+    again = [options for its, options in projections() if its == name]
+    assert len({*wanted, *again}) == len(wanted)
+    assert isinstance(dialect(name).default_options, StreamOptions)

@@ -15,6 +15,7 @@ from multidict import MultiMapping
 from gateway.errors import Invalid, NotFound
 from gateway.field_errors import quote_value
 from gateway.http import encode_array, json_response
+from gateway.json_values import EncodedArray
 from gateway.time_slices import next_slice
 from mappings.language import Table
 
@@ -93,9 +94,15 @@ async def fetch_page(
 async def page_reply(table: Table, page: ListPage[Any], shown: Sequence[Mapping[str, Any]]) -> web.Response:
     """The list as the table spells it; `shown` are the bodies of the page's items."""
     first, last = (shown[0]["id"], shown[-1]["id"]) if shown else (None, None)
+    return encoded_page_reply(table, page, await encode_array(shown), first, last)
+
+
+def encoded_page_reply(
+    table: Table, page: ListPage[Any], items: EncodedArray, first_id: str | None, last_id: str | None
+) -> web.Response:
+    """The list as the table spells it; its items are encoded already."""
     return json_response(table.object(
-        "page", items=await encode_array(shown), first_id=first, last_id=last, has_more=page.has_more,
-        next_page=page.next_page,
+        "page", items=items, first_id=first_id, last_id=last_id, has_more=page.has_more, next_page=page.next_page,
     ))
 
 
@@ -186,9 +193,16 @@ def read_time(said: str, param: str) -> float:
     return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
 
 
-def event_filter(query: Query) -> Callable[[Any], bool]:
-    """Whether a list of events with this query has one."""
+class FilteredEvent(Protocol):
+    """What events of a list are filtered by."""
+
+    @property
+    def type(self) -> str: ...
+    @property
+    def at(self) -> float: ...
+
+
+def event_filter(query: Query) -> Callable[[FilteredEvent], bool]:
+    """Whether a list of events with this query has an event; times are compared as they are shown, in milliseconds."""
     types, in_time = query_words(query, "type", "types"), created_within(query)
-    return lambda told: (
-        (not types or told.event["type"] in types) and in_time(read_time(told.event["created_at"], "created_at"))
-    )
+    return lambda event: (not types or event.type in types) and in_time(round(event.at, 3))

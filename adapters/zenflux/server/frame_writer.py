@@ -1,25 +1,24 @@
-"""Frames of one run, numbered and stamped: 1, 2, 3 … in the frame and in its envelope alike.
-
-DeltaThrottle: words that follow one another quickly become one frame. Time is an argument.
-"""
+"""The frames of one run, numbered and stamped; and the throttle that merges deltas which follow each other quickly."""
 
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 import gateway.model as m
+from gateway.ports import Frames
 from mappings.language import FrameEncoder
 
-Frames = tuple[bytes, ...]
-NO_FRAMES: Frames = ()
 FRAME_NAMES = ("out_seq", "uuid", "stamp", "run_id", "reply_id")
-"""What is bound for every frame."""
+"""The names that are bound for every frame."""
 
 
 class FrameWriter:
-    """Says cues and events of the run that was begun last; `reply_id` is the message that is open, if one is."""
+    """Writes cues and events of the run that was begun last; a frame's number in the run is its cursor.
 
-    def __init__(self, speaker: FrameEncoder) -> None:
-        self._speaker = speaker
+    `reply_id` is the message that is open, if one is.
+    """
+
+    def __init__(self, encoder: FrameEncoder) -> None:
+        self._encoder = encoder
         self._stem = ""
         self._count = 0
         self.run_id = ""
@@ -30,20 +29,20 @@ class FrameWriter:
         self._stem = _uuid_stem(f"{run_id} {framing}")
 
     def cue(self, name: str, record: m.Record, at: float, **names: Any) -> Frames:
-        frames = self._speaker.cue(name, record, self._bound(at, names))
+        frames = self._encoder.cue(name, record, self._bound(at, names), self._count + 1)
         self._count += len(frames)
         return frames
 
     def delta(self, record: m.Record, index: int, text: str, at: float) -> Frames:
-        """Nine frames of ten, the short way."""
+        """The cue of a delta, with fewer calls: nine frames of ten are deltas."""
         number = self._count = self._count + 1
-        return self._speaker.cue("words", record, {
+        return self._encoder.cue("words", record, {
             "index": index, "text": text, "out_seq": number, "uuid": f"{self._stem}{number:012x}", "stamp": at,
             "run_id": self.run_id, "reply_id": self.reply_id,
-        })
+        }, number)
 
     def event(self, record: m.Record, **names: Any) -> Frames:
-        frames = self._speaker.record(record, self._bound(record.at, names))
+        frames = self._encoder.record(record, self._bound(record.at, names), self._count + 1)
         self._count += len(frames)
         return frames
 

@@ -1,16 +1,16 @@
-"""ZenFlux, outward: records in, frames out. No clock, no socket."""
+"""Records in, frames of ZenFlux out. No clock, no socket."""
 
 from collections.abc import Callable
 from typing import Any
 
 import gateway.model as m
 from adapters.zenflux.asks import confirmation_body, option_ids, result_text, rollback_options
-from gateway.ports import Projector as ProjectorPort
+from gateway.ports import NO_FRAMES, Frame, Frames
 from mappings.language import Table
 
 from .frame_writer import FRAME_NAMES as EVERYWHERE
-from .frame_writer import DeltaThrottle, Frames, FrameWriter, MergedDelta
-from .stream_options import StreamOptions, decode_options
+from .frame_writer import DeltaThrottle, FrameWriter, MergedDelta
+from .stream_options import StreamOptions
 from .views import image_block, text_or_json, usage_body, user_id_of, whole_text, wire_fault_code
 
 CUES = {
@@ -45,8 +45,8 @@ WAITING_STOP_REASONS = (m.StopReason.TOOL_USE, m.StopReason.NEEDS_INPUT)
 SHOWN_BLOCKS = (m.BlockKind.TEXT, m.BlockKind.THINKING, m.BlockKind.TOOL_USE)
 
 
-def make_projector(table: Table, options: str) -> ProjectorPort:
-    return Projector(table, decode_options(options))
+def make_projector(table: Table, options: StreamOptions) -> "Projector":
+    return Projector(table, options)
 
 
 class Projector:
@@ -64,7 +64,7 @@ class Projector:
         self.merging, self.whole = options.throttle > 0, options.whole
         self.title, self.created_at = options.title, options.created_at
         self.metadata, self.user_id = options.metadata, options.user_id
-        self.out: list[bytes] = []
+        self.out: list[Frame] = []
         self._reset(None)
 
     def _reset(self, start: m.Record | None) -> None:
@@ -109,7 +109,7 @@ class Projector:
 
     def _take_frames(self) -> Frames:
         if not self.out:
-            return ()
+            return NO_FRAMES
         said, self.out = tuple(self.out), []
         return said
 

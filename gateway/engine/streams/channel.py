@@ -75,7 +75,7 @@ class Channel:
             self.feed(records[taken:taken + group])
             taken += group
             if len(self.chunks) > before and self.chunks[-1].frames:
-                self._large = len(self.chunks[-1].frames[0]) > LARGE
+                self._large = len(self.chunks[-1].frames[0].body) > LARGE
                 if self._large:
                     break
         return min(taken, len(records))
@@ -135,4 +135,4 @@ class Channel:
 
 def size_of(chunks: Sequence[Chunk]) -> int:
     """About how many bytes these chunks take."""
-    return sum(CHUNK_BYTES + sum(map(len, chunk.frames)) for chunk in chunks)
+    return sum(CHUNK_BYTES + sum([len(frame.body) for frame in chunk.frames]) for chunk in chunks)

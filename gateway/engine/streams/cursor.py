@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import gateway.model as m
 from gateway.errors import GatewayError
-from gateway.ports import Chunk, StreamSlot
+from gateway.ports import Chunk, StreamKey, StreamSlot
 from gateway.time_slices import next_slice
 
 from .channel import GROUP, Channel
-from .feed import ChannelKey, Feed, wake
+from .feed import Feed, wake
 
 if TYPE_CHECKING:
     from .hub import Hub
@@ -38,7 +38,7 @@ async def feed_channel(channel: Channel, records: Sequence[m.Record]) -> None:
 
 
 @dataclass(slots=True)
-class Position:
+class StreamPosition:
     """Up to where a subscriber has its frames: the last record and, where a timer released its frames, their time."""
 
     after: int
@@ -56,14 +56,13 @@ class LogUnreadable(Exception):
 class CatchUp:
     """Reads the log a page at a time, through a projector of its own."""
 
-    def __init__(self, hub: "Hub", feed: Feed, key: ChannelKey, position: Position) -> None:
+    def __init__(self, hub: "Hub", feed: Feed, key: StreamKey, position: StreamPosition) -> None:
         self._log = hub.log
         self._feed = feed
         self._position = position
-        dialect, options = key
-        start = hub.start_of(feed.session_id, dialect, position.after)
-        not_sent = partial(hub.observer.record_not_sent, dialect)
-        self.channel = Channel(hub.projector(dialect, options), start, not_sent)
+        start = hub.start_of(feed.session_id, key.dialect, position.after)
+        not_sent = partial(hub.observer.record_not_sent, key.dialect)
+        self.channel = Channel(hub.projector(key.dialect, key.options), start, not_sent)
 
     async def read_page(self) -> list[Chunk]:
         """The chunks of the next records that the feed has published, without those that the subscriber has had."""
@@ -88,7 +87,7 @@ class CatchUp:
 class Live:
     """A place in the channel that all subscribers with the same dialect and options share."""
 
-    def __init__(self, feed: Feed, key: ChannelKey, channel: Channel) -> None:
+    def __init__(self, feed: Feed, key: StreamKey, channel: Channel) -> None:
         self._feed = feed
         self._key = key
         self.channel = channel
@@ -141,12 +140,12 @@ class Cursor:
                  closed  by its owner
     """
 
-    def __init__(self, hub: "Hub", feed: Feed, dialect: str, options: str, after: int, slot: StreamSlot) -> None:
+    def __init__(self, hub: "Hub", feed: Feed, key: StreamKey, after: int, slot: StreamSlot) -> None:
         self._hub = hub
         self._feed = feed
         self._slot = slot
-        self._key = (dialect, options)
-        self._position = Position(after)
+        self._key = key
+        self._position = StreamPosition(after)
         self._mode: CatchUp | Live | None = None
         """None until the subscriber reads for the first time, or reads again after it was left behind."""
         self._waiter: asyncio.Future[None] | None = None
@@ -173,7 +172,7 @@ class Cursor:
                 ready, self._projected = found, mode.channel.seq
             if ready:
                 self._position.after, self._position.due = ready[-1].seq, ready[-1].due
-                self._hub.observer.events(self._key[0], len(ready))
+                self._hub.observer.events(self._key.dialect, len(ready))
                 return ready
             if isinstance(mode, Live) and mode.channel.seq >= self._feed.head:  # the log may be ahead of the feed
                 self.is_draining = self._hub.draining and self._hub.rests(self._feed.session_id)

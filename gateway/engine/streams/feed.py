@@ -4,13 +4,12 @@ import asyncio
 from collections.abc import Sequence
 
 import gateway.model as m
+from gateway.ports import StreamKey
 
 from .channel import Channel, ChannelReader
 
 WINDOW = 2048
 """How many records are kept ready for those who read along."""
-ChannelKey = tuple[str, str]
-"""A dialect and the options of a stream: subscribers with the same key share one channel."""
 
 
 class Feed:
@@ -25,7 +24,7 @@ class Feed:
         self.is_cut = False
         """Whether this server cannot follow the session any more: its subscribers are cut, and may come again."""
         self.records: list[m.Record] = []
-        self.channels: dict[ChannelKey, Channel] = {}
+        self.channels: dict[StreamKey, Channel] = {}
         self.subscribers = 0
         self.waiters: dict[asyncio.Future[None], None] = {}
 
@@ -52,7 +51,7 @@ class Feed:
 
     # -- channels -------------------------------------------------------------------------------------------------
 
-    def join(self, key: ChannelKey, seq: int, own: Channel | None) -> Channel | None:
+    def join(self, key: StreamKey, seq: int, own: Channel | None) -> Channel | None:
         """The channel that a reader of the records up to `seq` may share; None if it has to read the log first.
 
         Where no channel is at the live end, the reader's own becomes the shared one.
@@ -67,7 +66,7 @@ class Feed:
             self.channels[key] = own
         return own
 
-    def leave(self, key: ChannelKey, channel: Channel, reader: ChannelReader) -> None:
+    def leave(self, key: StreamKey, channel: Channel, reader: ChannelReader) -> None:
         """Forget the reader, and the channel with its last reader."""
         channel.readers.discard(reader)
         if not channel.readers and self.channels.get(key) is channel:

@@ -6,17 +6,17 @@ from typing import Protocol
 
 import gateway.model as m
 from gateway import ports
-from gateway.ports import Chunk, EventLog, Projector
+from gateway.ports import Chunk, EventLog, Projector, StreamKey, StreamOptions
 from gateway.quotas import Quotas, QuotaSlot
 
 from .channel import Channel
 from .cursor import PAGE, Cursor, feed_channel
 from .feed import Feed
 
-ProjectorFactory = Callable[[str, str], Projector]
-"""(dialect, options) → a fresh outbound."""
+ProjectorFactory = Callable[[str, StreamOptions], Projector]
+"""(dialect, options) → a fresh projector."""
 StartOfStream = Callable[[str, str, int], int]
-"""(session, dialect, cursor) → after which record an outbound must be fed to be right at the cursor."""
+"""(session, dialect, cursor) → after which record a projector must be fed to be right at the cursor."""
 
 
 class StreamObserver(Protocol):
@@ -65,7 +65,7 @@ class Hub:
         return QuotaSlot(give_back)
 
     def subscribe(
-        self, session_id: str, head: int, dialect: str, options: str, after: int, place: ports.StreamSlot
+        self, session_id: str, head: int, dialect: str, options: StreamOptions, after: int, place: ports.StreamSlot
     ) -> Cursor:
         feed = self._feeds.get(session_id)
         if feed is None:
@@ -73,10 +73,10 @@ class Hub:
         feed.subscribers += 1
         self.subscribers += 1
         self.observer.subscribed(+1)
-        return Cursor(self, feed, dialect, options, after, place)
+        return Cursor(self, feed, StreamKey(dialect, options), after, place)
 
     async def read(
-        self, session_id: str, dialect: str, options: str, after: int, upto: int,
+        self, session_id: str, dialect: str, options: StreamOptions, after: int, upto: int,
     ) -> AsyncIterator[Chunk]:
         """What a subscriber would have got of the records between the two, a page of the log at a time."""
         start = self.start_of(session_id, dialect, after)

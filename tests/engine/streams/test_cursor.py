@@ -12,6 +12,7 @@ from gateway.engine.streams import channel as channel_module
 from gateway.engine.streams import cursor as cursor_module
 from gateway.engine.streams import feed as feed_module
 from gateway.engine.streams.cursor import Cursor
+from gateway.ports import Frame, Frames
 from gateway.storage.log import MemoryLog
 from tests.support.engine.engine_fixture import EngineFixture, PlainProjector
 from tests.support.engine.silent_agent import SlowLog, post, read, silent
@@ -125,14 +126,14 @@ async def test_what_is_held_back_is_flushed_when_it_is_due() -> None:
         """Holds every frame until its deadline."""
 
         def __init__(self) -> None:
-            self.held: list[bytes] = []
+            self.held: list[Frame] = []
 
-        def feed(self, record: m.Record) -> tuple[bytes, ...]:
+        def feed(self, record: m.Record) -> Frames:
             self.held += super().feed(record)
             self.deadline = record.at + 0.01
             return ()
 
-        def flush(self, now: float) -> tuple[bytes, ...]:
+        def flush(self, now: float) -> Frames:
             held, self.held, self.deadline = tuple(self.held), [], None
             return held
 
@@ -228,7 +229,7 @@ async def test_who_hears_of_a_deletion_from_the_log_first_is_told_of_it_all_the_
 
 async def test_who_has_nothing_to_be_told_in_its_dialect_is_not_slow() -> None:
     class Taciturn(PlainProjector):
-        def feed(self, record: m.Record) -> tuple[bytes, ...]:
+        def feed(self, record: m.Record) -> Frames:
             return super().feed(record) if record.seq in (1, 60) else ()
 
     stage = EngineFixture(silent, projector=lambda dialect, options: Taciturn(), max_lag_events=10)

@@ -9,7 +9,7 @@ import orjson
 import gateway.model as m
 from adapters.cas.server.stream_options import session_stream_options
 from adapters.zenflux.server.stream_options import socket_options
-from gateway.http import split_frame
+from gateway.ports import Frames, StreamOptions
 from tests.support.dialect_tables import dialect, table
 
 
@@ -22,31 +22,30 @@ def expected_stream(records: Sequence[m.Record], stream: str) -> list[str]:
 
 
 def _frames(
-    name: str, options: str, records: Sequence[m.Record], after: int = 0,
-) -> Iterator[tuple[m.Record, tuple[bytes, ...]]]:
+    name: str, options: StreamOptions, records: Sequence[m.Record], after: int = 0,
+) -> Iterator[tuple[m.Record, Frames]]:
     """Each record with its frames; a dialect that needs no more than the turn is fed from its start."""
     its = dialect(name)
-    settings: Any = its.projector(table(name), options)
+    projector = its.projector(table(name), options)
     for record in records:
         if its.replay_from == "turn" and record.seq <= after:
             continue
-        frames = settings.feed(record)
+        frames = projector.feed(record)
         if record.seq > after:
             yield record, frames
 
 
 def _cas(records: Sequence[m.Record], view: m.SessionView) -> list[str]:
-    reading = session_stream_options(view, None, as_list=False)
-    return [frame.decode().strip() for _, frames in _frames("cas", reading.word, records) for frame in frames]
+    options = session_stream_options(view, None, as_list=False)
+    return [frame.body.decode().strip() for _, frames in _frames("cas", options, records) for frame in frames]
 
 
 def _blade(records: Sequence[m.Record], view: m.SessionView) -> list[str]:
-    return [blade_thing(*_parted(frame)) for _, frames in _frames("blade", "", records) for frame in frames]
-
-
-def _parted(frame: bytes) -> tuple[str, Any]:
-    name, payload = split_frame(frame)
-    return name, orjson.loads(payload)
+    options = dialect("blade").default_options
+    return [
+        blade_thing(frame.name, orjson.loads(frame.body))
+        for _, frames in _frames("blade", options, records) for frame in frames
+    ]
 
 
 def blade_thing(name: str, payload: Any) -> str:
@@ -60,7 +59,7 @@ def _zenflux(records: Sequence[m.Record], view: m.SessionView, turn_id: str) -> 
     options = socket_options(dialect("zenflux").settings(), view)  # type: ignore[misc, arg-type]
     told: list[str] = []
     for record, frames in _frames("zenflux", options, records, begins):
-        told += [frame.decode() for frame in frames]
+        told += [frame.body.decode() for frame in frames]
         if isinstance(record.event, m.TurnEnded):
             return told
     return told
@@ -73,8 +72,8 @@ def _aap(records: Sequence[m.Record], view: m.SessionView, mark: str, piece: str
     if begins is None:
         return []
     pieces: list[list[str]] = [[]]
-    for record, frames in _frames("aap", "delta", records, begins):
-        pieces[-1] += [frame.decode().strip() for frame in frames]
+    for record, frames in _frames("aap", dialect("aap").default_options, records, begins):
+        pieces[-1] += [frame.body.decode().strip() for frame in frames]
         if isinstance(record.event, m.TurnSuspended):
             pieces.append([])
         elif isinstance(record.event, m.TurnEnded):

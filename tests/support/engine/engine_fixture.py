@@ -8,7 +8,7 @@ from gateway.config import LimitSettings
 from gateway.engine import Hub, LocalSessionService, Runtime
 from gateway.engine.session import Session
 from gateway.ids import make_mint
-from gateway.ports import BackendEvent, EventLog, Projector, Turn
+from gateway.ports import NO_FRAMES, BackendEvent, EventLog, Frame, Frames, Projector, StreamOptions, Turn
 from gateway.storage.log import MemoryLog
 from tests.support.gateway_server import until
 
@@ -69,19 +69,19 @@ class PlainProjector:
 
     deadline: float | None = None
 
-    def feed(self, record: m.Record) -> tuple[bytes, ...]:
-        return (f"{record.seq} {record.event.name}\n".encode(),)
+    def feed(self, record: m.Record) -> Frames:
+        return (Frame(f"{record.seq} {record.event.name}\n".encode()),)
 
-    def flush(self, now: float) -> tuple[bytes, ...]:
-        return ()
+    def flush(self, now: float) -> Frames:
+        return NO_FRAMES
 
 
 class EngineFixture:
     """One engine with one agent."""
 
     def __init__(
-        self, play: Play, *, projector: Callable[[str, str], Projector] | None = None, log: EventLog | None = None,
-        **limits: float,
+        self, play: Play, *, projector: Callable[[str, StreamOptions], Projector] | None = None,
+        log: EventLog | None = None, **limits: float,
     ) -> None:
         self.now = 1_700_000_000.0
         self.watchman = CountingMetrics()

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from aiohttp import web
 
 import gateway.model as m
+from adapters.aap.server.stream_options import StreamOptions
 from gateway.errors import Invalid, NotFound
 from gateway.http import OWNER, Context
 
@@ -41,7 +42,9 @@ class ResumePoint(NamedTuple):
     """Whether there is nothing more to come."""
 
 
-async def resume_point(context: Context, request: web.Request, view: m.SessionView, options: str) -> ResumePoint:
+async def resume_point(
+    context: Context, request: web.Request, view: m.SessionView, options: StreamOptions
+) -> ResumePoint:
     """Where the client goes on; a place that cannot be is refused."""
     begins, had = turn_cursor_of(request)
     if begins is None:
@@ -63,7 +66,7 @@ async def _check_turn_begins(context: Context, request: web.Request, view: m.Ses
 
 
 async def _count_events(
-    context: Context, request: web.Request, view: m.SessionView, options: str, after: int, had: int,
+    context: Context, request: web.Request, view: m.SessionView, options: StreamOptions, after: int, had: int,
 ) -> tuple[int, bool]:
     """How many events the turn has had, but no more than one more than are known; and whether there are no more."""
     told = 0

@@ -13,7 +13,7 @@ from adapters.blade.server.history import RECORDS_PER_PAGE, message_bodies, reco
 from adapters.blade.server.socket import MISSING_MESSAGE, ChatSocket, final_result
 from gateway.errors import Invalid
 from gateway.field_errors import quote_value
-from gateway.http import OWNER, Context, json_response, public, read_json
+from gateway.http import OWNER, Context, json_response, pieces_response, public, read_json
 from gateway.time_slices import one_at_a_time, sliced
 
 HARD_LIMIT_FACTOR = 3
@@ -114,7 +114,8 @@ class SessionRoutes:
         with self.context.sessions.reserve_stream(request[OWNER]) as place:
             submitting = self._chat.submit(request[OWNER], session_id, body)
             receipt = await self.context.begin_turn(request[OWNER], session_id, submitting)
-            return json_response(await final_result(self.context, request[OWNER], session_id, receipt, place))
+            result = await final_result(self.context, request[OWNER], session_id, receipt, place)
+            return pieces_response([result], "application/json")
 
     # -- pieces ---------------------------------------------------------------------------------------------------
 

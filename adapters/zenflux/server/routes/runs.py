@@ -17,7 +17,7 @@ from adapters.zenflux.asks import confirmation_body, option_ids, option_label, r
 from adapters.zenflux.server import views
 from adapters.zenflux.server.chat_service import ChatService, StartedRun
 from adapters.zenflux.server.socket import ChatSocket
-from adapters.zenflux.server.stream_options import sse_options
+from adapters.zenflux.server.stream_options import StreamOptions, sse_options
 from adapters.zenflux.wire import ChatRequest, ConfirmationRequest, ContinueRequest, RollbackRequest, ZenfluxSettings
 from gateway.errors import NotFound, NotPending
 from gateway.http import OWNER, Context, dumps, json_response, read_bytes, read_json, serve_websocket
@@ -52,20 +52,22 @@ class RunRoutes:
         wish = await self.chats.check(request[OWNER], body)
         with self.context.sessions.reserve_stream(request[OWNER]) as place:
             run = await self.chats.begin(wish)
-            manner = sse_options(self.settings, run.before, run.named)
+            options = sse_options(self.settings, run.before, run.named)
             if not body.stream:
-                return await self._at_once(request, run, manner, place)
+                return await self._at_once(request, run, options, place)
             ping = b"data: " + dumps(self.context.table.object("ping")) + b"\n\n"
             return await self.context.stream_turn(
-                request, run.view.session_id, run.receipt, manner, place, to_the_end=True, hello=b"", ping=ping,
+                request, run.view.session_id, run.receipt, options, place, to_the_end=True, hello=b"", ping=ping,
                 heartbeat=self.settings.ping_seconds,
             )
 
-    async def _at_once(self, request: web.Request, run: StartedRun, manner: str, place: StreamSlot) -> web.Response:
+    async def _at_once(
+        self, request: web.Request, run: StartedRun, options: StreamOptions, place: StreamSlot
+    ) -> web.Response:
         """The result, or how far it has come when somebody is asked or patience ends."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self.settings.sync_seconds):
-                await self.context.await_turn(request, run.view.session_id, run.receipt, manner, place)
+                await self.context.await_turn(request, run.view.session_id, run.receipt, options, place)
         return self._reply(views.run_body(self.context.table, run.view, run.run_id))
 
     # -- by id ----------------------------------------------------------------------------------------------------

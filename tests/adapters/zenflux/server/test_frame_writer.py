@@ -19,7 +19,7 @@ def spoken(run_id: str = "turn_1", framing: str = "json") -> list[dict[str, obje
     voice.begin(run_id, framing)
     voice.reply_id = "msg_1"
     frames = [*voice.delta(RECORD, 0, "a", 1.5), *voice.event(RECORD), *voice.cue("stopped", RECORD, 2.5, index=0)]
-    return [orjson.loads(frame)["payload"] for frame in frames]
+    return [orjson.loads(frame.body)["payload"] for frame in frames]
 
 
 def test_silence_has_no_number() -> None:
