@@ -49,7 +49,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rooms = read_rooms(given.data or FOLDER)
     given.json.parent.mkdir(parents=True, exist_ok=True)
     write_rooms(rooms, given.json)
-    print(f"\n{table(rooms, earlier)}\n\nwritten to {given.json}")
+    told = table(rooms, earlier)
+    print(f"\n{told}\n\nwritten to {given.json}")
+    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with Path(summary).open("a", encoding="utf-8") as page:
+            page.write(f"```\n{told}\n```\n")
     lost = losses(rooms, earlier, given.allowed) if earlier else []
     print("\n".join(lost))
     if code:
