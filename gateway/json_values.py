@@ -20,6 +20,8 @@ SMALLEST, LARGEST = -(2 ** 63), 2 ** 64 - 1
 """The integers that can be written again."""
 _ROOM = 104
 """How many levels can be put around the deepest value before orjson refuses to write it."""
+_DEEPEST = 1024
+"""How many levels orjson reads."""
 _SHOWN = 40
 """A number with more digits than this is described, not quoted."""
 _LONGEST = 5000
@@ -78,7 +80,19 @@ def read_json_in_steps(text: bytes | str, most: int = MAX_JSON_ITEMS) -> Steps[A
         yield
     if may_be_limit:
         yield from _check_text(written, most)
-    return orjson.loads(text)
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        if not _is_deep(written[:error.pos]):
+            raise
+        reason = error
+    yield from _check_text(written, most)
+    raise reason
+
+
+def _is_deep(text: bytes) -> bool:
+    """Whether orjson may have stopped reading here because of the depth, and not because this is no JSON."""
+    return text.count(b"[") + text.count(b"{") >= _DEEPEST
 
 
 def run_steps(steps: Steps[T]) -> T:

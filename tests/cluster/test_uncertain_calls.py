@@ -7,7 +7,7 @@ import pytest
 
 import gateway.model as m
 from gateway.cluster.messages import RpcRequest, SubmitCall, encode_message
-from gateway.errors import FaultCode, GatewayError, OutcomeUnknown, Overloaded
+from gateway.errors import GatewayError, OutcomeUnknown, Overloaded
 from gateway.storage.redis import RedisUnreachable
 from tests.support.cluster.agents import HELLO, ended, made, quick
 from tests.support.cluster.replicas import LEASE, Replica, replicas
@@ -45,7 +45,7 @@ async def test_who_cannot_tell_whether_it_was_done_says_so() -> None:
         with pytest.raises(OutcomeUnknown, match="it is not known whether this was done") as told:
             await asked
         mend()
-        assert (told.value.code, told.value.fault.retryable) == (FaultCode.TIMEOUT, False)
+        assert (told.value.code, told.value.fault.retryable) == (m.FaultCode.TIMEOUT, False)
         records = await first.sessions.records("ann", session_id)
         assert sum(isinstance(record.event, m.TurnStarted) for record in records) == 1
 

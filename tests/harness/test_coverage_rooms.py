@@ -75,3 +75,11 @@ def test_what_was_written_can_be_read(tree: Path) -> None:
     data = measured(tree, "data", {"gateway/app.py": [3]})
     main(["--data", str(data), "--json", str(tree / "rooms.json")])
     assert load_rooms(tree / "rooms.json") == read_rooms(data)
+
+
+def test_a_run_on_github_has_the_table_in_its_summary(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    summary = tree / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    data = measured(tree, "data", {"gateway/app.py": [3]})
+    assert main(["--data", str(data), "--json", str(tree / "rooms.json")]) == 0
+    assert "gateway                        4        1    25.00" in summary.read_text()

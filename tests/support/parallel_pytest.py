@@ -1,4 +1,7 @@
-"""Runs pytest in several processes, each with its share of the test files, and prints what they print as one run."""
+"""Runs pytest in several processes, each with its share of the test files, and prints what they print as one run.
+
+`python -m tests.support.parallel_pytest N ARGUMENTS OF PYTEST` does so without lint and types.
+"""
 
 import re
 import signal
@@ -6,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Thread
 
 PROGRESS = re.compile(r".* \[ *\d+%\]\n")
@@ -61,3 +65,8 @@ def run(count: int, root: Path, folder: Path, words: Sequence[str]) -> tuple[int
         raise
     failures = codes - {0, NO_TESTS}
     return max(failures, key=abs) if failures else min(codes), [share.report for share in shares]
+
+
+if __name__ == "__main__":
+    with TemporaryDirectory() as reports:
+        sys.exit(run(int(sys.argv[1]), Path.cwd(), Path(reports), sys.argv[2:])[0])

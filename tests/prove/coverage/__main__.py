@@ -19,16 +19,18 @@ parallel = true
 data_file = {folder}/.coverage
 patch = subprocess, fork, _exit
 sigterm = true
+disable_warnings = no-data-collected
 """
 
 
-def measure(arguments: Sequence[str]) -> int:
-    """Run pytest and all processes that tests start under coverage; the exit code is that of pytest."""
+def measure(workers: int, tests: Sequence[str]) -> int:
+    """Run pytest in so many processes, and all that tests start, under coverage; the exit code is that of pytest."""
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)
     settings = FOLDER / "settings.ini"
     settings.write_text(SETTINGS.format(packages=",".join(PACKAGES), folder=FOLDER))
-    words = [sys.executable, "-m", "coverage", "run", f"--rcfile={settings}", "-m", "pytest", *arguments]
+    words = [sys.executable, "-m", "coverage", "run", f"--rcfile={settings}", "-m",
+             "tests.support.parallel_pytest", str(workers), *tests]
     return subprocess.run(words, cwd=ROOT, env={**os.environ, "COVERAGE_CORE": "ctrace"}).returncode
 
 
@@ -39,15 +41,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--against", type=Path, metavar="FILE", help="compare with an earlier table of --json")
     parser.add_argument("--allowed", type=float, default=0.5, help="percentage points a room may lose (default: 0.5)")
     parser.add_argument("--workers", type=int, default=2, help="in how many processes tests run (default: 2)")
-    parser.add_argument("--tests", nargs="+", default=["tests"], help="only these tests (default: all)")
+    parser.add_argument("--tests", nargs="+", default=[], help="only these tests (default: all)")
     parser.add_argument("--minutes", type=float, help="accepted for `make prove`; the tests take as long as they take")
     given = parser.parse_args(arguments)
     earlier = load_rooms(given.against) if given.against else None
-    code = 0 if given.data else measure(["-n", str(given.workers), "--dist", "worksteal", *given.tests])
+    code = 0 if given.data else measure(given.workers, given.tests)
     rooms = read_rooms(given.data or FOLDER)
     given.json.parent.mkdir(parents=True, exist_ok=True)
     write_rooms(rooms, given.json)
-    print(f"\n{table(rooms, earlier)}\n\nwritten to {given.json}")
+    told = table(rooms, earlier)
+    print(f"\n{told}\n\nwritten to {given.json}")
+    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with Path(summary).open("a", encoding="utf-8") as page:
+            page.write(f"```\n{told}\n```\n")
     lost = losses(rooms, earlier, given.allowed) if earlier else []
     print("\n".join(lost))
     if code:
