@@ -1,7 +1,5 @@
 """The language of the tables: read, shape, check, compile; what a dialect calls things is data."""
 
-from gateway.ports import NO_FRAMES, Frames
-
 from .encoder import NO_BINDINGS, FrameEncoder
 from .features import FEATURES, Feature, SupportLevel, feature_of
 from .filters import UnknownWord
@@ -13,10 +11,8 @@ from .table import Table
 __all__ = [
     "FEATURES",
     "NO_BINDINGS",
-    "NO_FRAMES",
     "Feature",
     "FrameEncoder",
-    "Frames",
     "ProjectorBase",
     "Step",
     "SupportLevel",

@@ -7,7 +7,7 @@ import orjson
 
 import gateway.model as m
 from gateway.ports import NO_FRAMES, Frame, Frames, Projector
-from mappings.language import NO_BINDINGS, Table
+from mappings.language import NO_BINDINGS, ProjectorBase, Table
 
 from .history import agent_messages, ask_as_calls, pending_calls_message
 from .stream_options import StreamMode, StreamOptions
@@ -26,15 +26,6 @@ def make_projector(table: Table, options: StreamOptions) -> Projector:
     """A fresh projector for one of AAP's stream modes."""
     projector = PROJECTORS[options.mode](table)
     return NumberedProjector(projector) if options.has_ids else projector
-
-
-class _Immediate:
-    """A projector that never holds anything back."""
-
-    deadline: float | None = None
-
-    def flush(self, now: float) -> Frames:
-        return NO_FRAMES
 
 
 class CallRegistry:
@@ -62,7 +53,7 @@ class CallRegistry:
                 self.returned.add(self._asked.get(command.request_id, ""))
 
 
-class DeltaProjector(_Immediate):
+class DeltaProjector(ProjectorBase):
     """Stream mode `delta`: words as they come."""
 
     image_cue = "image.delta"
@@ -120,7 +111,7 @@ class MessageProjector(DeltaProjector):
         return super().feed(record)
 
 
-class NumberedProjector(_Immediate):
+class NumberedProjector(ProjectorBase):
     """Gives each event an id to resume after: the record that its turn begins with, and its number in the turn."""
 
     def __init__(self, projector: Projector) -> None:
@@ -138,7 +129,7 @@ class NumberedProjector(_Immediate):
         return Frame(f"id: {cursor}\n".encode() + frame.body, frame.name, cursor)
 
 
-class TurnBodyProjector(_Immediate):
+class TurnBodyProjector(ProjectorBase):
     """Stream mode `none`: the whole exchange of the turn as one body, where the turn yields."""
 
     def __init__(self, table: Table) -> None:
