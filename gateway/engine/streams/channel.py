@@ -44,10 +44,6 @@ class Channel:
         self._large = False
         """Whether the last frame was large."""
 
-    @property
-    def end(self) -> int:
-        return self.base + len(self.chunks)
-
     def feed(self, records: Sequence[m.Record]) -> None:
         feed, chunks, before = self.projector.feed, self.chunks, len(self.chunks)
         for record in records:

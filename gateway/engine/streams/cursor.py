@@ -1,10 +1,13 @@
 """One subscriber: it catches up from the log, and then has a place in the channel that it shares with others."""
 
 import asyncio
+from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 import gateway.model as m
 from gateway.errors import GatewayError
@@ -23,6 +26,7 @@ DELETION_WAIT_SECONDS = 1.0
 """How long a subscriber whose log is gone waits for the record that says that the session was deleted."""
 MAX_INLINE_HISTORY = 256
 """A session that begins with more messages than that is projected in a thread."""
+SEQ = attrgetter("seq")
 
 
 async def feed_channel(channel: Channel, records: Sequence[m.Record]) -> None:
@@ -37,8 +41,7 @@ async def feed_channel(channel: Channel, records: Sequence[m.Record]) -> None:
         records = records[channel.take_some(records):]
 
 
-@dataclass(slots=True)
-class StreamPosition:
+class StreamPosition(Struct):
     """Up to where a subscriber has its frames: the last record and, where a timer released its frames, their time."""
 
     after: int
@@ -76,8 +79,9 @@ class CatchUp:
                 raise LogUnreadable from error
             if not records:
                 raise LogGone
-        had = sum(record.seq <= position.after for record in records)
-        channel.skip(records[:had])
+        had = bisect_right(records, position.after, key=SEQ)
+        if had:
+            channel.skip(records[:had])
         if channel.seq == position.after and position.due is not None:
             channel.projector.flush(position.due)
         await feed_channel(channel, records[had:])
@@ -91,7 +95,7 @@ class Live:
         self._feed = feed
         self._key = key
         self.channel = channel
-        self.place = channel.end
+        self.place = channel.base + len(channel.chunks)
         """How many chunks of the channel this subscriber has had."""
         self.has_more = False
         """Whether the feed has more records than were projected last."""
@@ -114,7 +118,7 @@ class Live:
             channel.flush(hub.clock())
         if len(feed.channels) == 1 and not self.has_more:
             feed.records.clear()
-        ready, self.place = channel.since(self.place), channel.end
+        ready, self.place = channel.since(self.place), channel.base + len(channel.chunks)
         channel.drop_delivered()
         return ready
 
