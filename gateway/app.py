@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from aiohttp import web
+from pydantic import BaseModel
 
 import gateway.model as m
 from gateway.backends import SessionReplayer
@@ -58,7 +59,7 @@ from gateway.resources import (
 )
 from gateway.time_slices import next_slice, one_at_a_time
 from gateway.yaml_positions import Problems
-from mappings.language import Table, feature_of
+from mappings.language import feature_of
 
 from .audit import AuditLog
 from .composition import BackendRetirement, Components, load_components
@@ -175,7 +176,7 @@ class Gateway:
 
     # -- wiring ---------------------------------------------------------------------------------------------------
 
-    def _context(self, name: str) -> Context:
+    def _context(self, name: str) -> Context[BaseModel]:
         config = self.components.config
         return Context(
             dialect=name, mount=config.dialects[name].mount or self.components.dialects[name].mount,
@@ -254,7 +255,7 @@ class Gateway:
         with suppress(asyncio.CancelledError):
             await task
 
-    def _at(self, path: str) -> Context | None:
+    def _at(self, path: str) -> Context[BaseModel] | None:
         """The dialect that is mounted there."""
         at = [context for context in self.contexts.values() if f"{path}/".startswith(f"{context.mount}/")]
         return max(at, key=lambda context: len(context.mount), default=None)
@@ -264,9 +265,8 @@ class Gateway:
         context = self._at(path)
         if context is None:
             return error.code.status, {"error": {"code": error.code, "message": error.message}}
-        table: Table = context.table
         of_http = {"status": error.status} if isinstance(error, HttpStatusError) else {}
-        return table.error(
+        return context.table.error(
             error.code, **of_http, message=error.message, param=error.param, details=error.details,
             request_id=error.request_id,
         )

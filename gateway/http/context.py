@@ -1,4 +1,4 @@
-"""What the handlers of one dialect may use: the house's services, and the dialect's own table and settings."""
+"""What the handlers of one dialect may use: the services of the gateway, and the dialect's own table and settings."""
 
 import asyncio
 import time
@@ -6,15 +6,17 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from aiohttp import web
+from pydantic import BaseModel
 
 import gateway.model as m
 from gateway.errors import Conflict, GatewayError, NotFound, OutcomeUnknown, Overloaded
 from gateway.ports import (
     Addresses,
     Clock,
+    DialectTable,
     Files,
     KeyRing,
     Receipt,
@@ -30,7 +32,9 @@ from gateway.ports import (
 from .backpressure import ResumedSubscription
 from .metrics import Metrics
 from .security import OWNER, Authenticator
-from .sse import stream_sse
+from .sse import OPEN_COMMENT, PING_COMMENT, stream_sse
+
+SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
 
 async def _count_nothing(owner: str) -> None:
@@ -38,8 +42,8 @@ async def _count_nothing(owner: str) -> None:
 
 
 @dataclass(kw_only=True, slots=True)
-class Context:
-    """Handed to a dialect's routes; `table` and `agents` are exchanged when the settings are read again."""
+class Context(Generic[SettingsT]):
+    """Given to the routes of a dialect; `table`, `settings` and `agents` are replaced when the config is reloaded."""
 
     dialect: str
     mount: str
@@ -48,8 +52,8 @@ class Context:
     files: Files
     answers: ResponseStore
     agents: Mapping[str, m.AgentCard]
-    table: Any
-    settings: Any
+    table: DialectTable
+    settings: SettingsT
     guard: Authenticator
     addresses: Addresses
     """Which addresses clients may name."""
@@ -181,14 +185,15 @@ class Context:
 
     async def stream_turn(
         self, request: web.Request, session_id: str, receipt: Receipt, options: StreamOptions, place: StreamSlot, *,
-        to_the_end: bool = False, heartbeat: float | None = None, **words: Any,
+        to_the_end: bool = False, heartbeat: float | None = None, hello: str | bytes = OPEN_COMMENT,
+        ping: str | bytes = PING_COMMENT,
     ) -> web.StreamResponse:
         """The turn as server-sent events, up to where it yields or, if so asked, to its end."""
         async with self.follow_turn(request[OWNER], session_id, receipt, options, place) as subscription:
             await asyncio.sleep(0)  # the agent begins, and asks whom it has to, while the answer is made ready
             return await stream_sse(
                 request, subscription, heartbeat=heartbeat or self.heartbeat, patience=self.send_timeout,
-                until_yield=not to_the_end, until_end=to_the_end, **words,
+                until_yield=not to_the_end, until_end=to_the_end, hello=hello, ping=ping,
             )
 
     async def stream_session(

@@ -17,7 +17,9 @@ from .clock import Sleep
 from .dialect import (
     NO_FRAMES,
     NO_OPTIONS,
+    CueEncoder,
     Dialect,
+    DialectTable,
     Frame,
     FrameCursor,
     Frames,
@@ -26,6 +28,7 @@ from .dialect import (
     SkippingProjector,
     StreamKey,
     StreamOptions,
+    TableEncoder,
 )
 from .event_log import Clock, EventLog, OnCommit, OnTrouble, SessionHead
 from .keys import (
@@ -85,9 +88,11 @@ __all__ = [
     "Chunk",
     "Clock",
     "ConfinableBackend",
+    "CueEncoder",
     "DecodedItem",
     "Decoder",
     "Dialect",
+    "DialectTable",
     "EventLog",
     "FileLink",
     "Files",
@@ -132,6 +137,7 @@ __all__ = [
     "StreamOptions",
     "StreamSlot",
     "Subscription",
+    "TableEncoder",
     "Timeouts",
     "TokenBuckets",
     "Turn",

@@ -179,11 +179,10 @@ class Translation:
             yield from session.sent(command, piece.stream, self._time(piece))
 
     def _overheard(self, session: SessionTranslator, piece: ClientFrame | ServerFrame) -> Sequence[m.AnyCommand]:
-        overheard = self._source.recorded_commands if self._source is not None else None
+        read = self._source.recorded_commands if self._source is not None else None
         try:
-            if overheard is not None:
-                commands: Sequence[m.AnyCommand] = overheard(piece.frame, session.view, self._table)
-                return commands
+            if read is not None and self._table is not None:
+                return read(piece.frame, session.view, self._table)
             is_lost = isinstance(piece, ClientFrame)
         except GatewayError:  # what a server would have refused, it has refused
             is_lost = isinstance(piece, ClientFrame)

@@ -2,24 +2,17 @@
 
 from collections.abc import Callable, Mapping
 from operator import attrgetter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import orjson
 
 import gateway.model as m
-from gateway.ports import NO_FRAMES, Frame, FrameCursor, Frames, Framing
+from gateway.ports import NO_FRAMES, CueEncoder, Frame, FrameCursor, Frames, Framing
 from gateway.yaml_positions import NodePath
 
 from .compile import DumpedValue, ExpressionCompiler, Segment, join_constants
 from .expressions import SPLICE, WIRE, Constant, Node, Object, Slot
 from .filters import to_builtins, to_json_slowly
-
-
-class CueEncoder(Protocol):
-    """Makes the frames of one cue."""
-
-    def __call__(self, record: Any, event: Any, extra: Mapping[str, Any], cursor: FrameCursor = None, /) -> Frames:
-        """From a record, its event and bindings beside them; every frame gets the cursor."""
 
 
 class NamedSegments(NamedTuple):

@@ -5,12 +5,12 @@ from enum import StrEnum
 from typing import Any, TypeVar, get_type_hints
 
 import gateway.model as m
-from gateway.ports import Framing
+from gateway.ports import CueEncoder, Framing
 from gateway.yaml_positions import Problem, Problems, YamlDocument
 
 from .check import COMMANDS_BY_KIND, SSE_SUFFIX, scope_of
 from .compile import ExpressionCompiler, Getter
-from .encoder import CueEncoder, FrameEncoder, compile_cue, frame_segments, framing_problem
+from .encoder import FrameEncoder, compile_cue, frame_segments, framing_problem
 from .expressions import Node, wrap_in_envelope
 from .features import SupportLevel
 from .filters import ANY_OTHER, FILTERS, Filter, content_filters, enum_reader, to_builtins, word_filter

@@ -6,8 +6,8 @@ from typing import Any
 import orjson
 
 import gateway.model as m
-from gateway.ports import NO_FRAMES, Frame, Frames, Projector
-from mappings.language import NO_BINDINGS, ProjectorBase, Table
+from gateway.ports import NO_FRAMES, DialectTable, Frame, Frames, Projector
+from mappings.language import NO_BINDINGS, ProjectorBase
 
 from .history import agent_messages, ask_as_calls, pending_calls_message
 from .stream_options import StreamMode, StreamOptions
@@ -22,7 +22,7 @@ CUES = {
 }
 
 
-def make_projector(table: Table, options: StreamOptions) -> Projector:
+def make_projector(table: DialectTable, options: StreamOptions) -> Projector:
     """A fresh projector for one of AAP's stream modes."""
     projector = PROJECTORS[options.mode](table)
     return NumberedProjector(projector) if options.has_ids else projector
@@ -58,7 +58,7 @@ class DeltaProjector(ProjectorBase):
 
     image_cue = "image.delta"
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: DialectTable) -> None:
         self.known = CallRegistry()
         self.encoder = table.encoder("sse")
         self.words = self.encoder.cue_encoders(m.BlockDelta)
@@ -132,7 +132,7 @@ class NumberedProjector(ProjectorBase):
 class TurnBodyProjector(ProjectorBase):
     """Stream mode `none`: the whole exchange of the turn as one body, where the turn yields."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: DialectTable) -> None:
         self.table = table
         self.known = CallRegistry()
         self.view = m.SessionView(session_id="")
@@ -157,7 +157,7 @@ class TurnBodyProjector(ProjectorBase):
         return orjson.dumps(self.table.object("turn", stop_reason=stop_reason, messages=said))
 
 
-PROJECTORS: dict[StreamMode, Callable[[Table], Projector]] = {
+PROJECTORS: dict[StreamMode, Callable[[DialectTable], Projector]] = {
     "delta": DeltaProjector,
     "message": MessageProjector,
     "none": TurnBodyProjector,

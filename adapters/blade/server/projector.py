@@ -6,8 +6,8 @@ from typing import Any
 import orjson
 
 import gateway.model as m
-from gateway.ports import NO_FRAMES, Frame, Frames
-from mappings.language import ProjectorBase, Table
+from gateway.ports import NO_FRAMES, DialectTable, Frame, Frames
+from mappings.language import ProjectorBase
 
 from . import views
 from .session_projection import SessionProjection
@@ -50,14 +50,14 @@ CUES: dict[str, tuple[str, ...]] = {
 NAMES = {"*": ("session_id", "stream_sequence", "run_id")}
 
 
-def make_projector(table: Table, options: StreamOptions) -> "Projector":
+def make_projector(table: DialectTable, options: StreamOptions) -> "Projector":
     return Projector(table, options)
 
 
 class Projector(ProjectorBase):
     """One subscription to a session."""
 
-    def __init__(self, table: Table, options: StreamOptions) -> None:
+    def __init__(self, table: DialectTable, options: StreamOptions) -> None:
         open_turns = OpenTurns()
         self._writer = FrameCueWriter(table, options, open_turns)
         self._session = SessionProjection(open_turns, self._writer)
@@ -89,7 +89,7 @@ class Projector(ProjectorBase):
 class FrameCueWriter:
     """Renders each cue as a frame when it is written; the frame's number is its cursor."""
 
-    def __init__(self, table: Table, options: StreamOptions, open_turns: OpenTurns) -> None:
+    def __init__(self, table: DialectTable, options: StreamOptions, open_turns: OpenTurns) -> None:
         self._table = table
         self._encoder = table.encoder("socketio")
         self._options = options

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 import gateway.model as m
-from adapters.blade.wire import ChatSend, Subscribe
+from adapters.blade.wire import BladeSettings, ChatSend, Subscribe
 from gateway.client import replace_lone_surrogates_in_steps
 from gateway.errors import Busy, Conflict, GatewayError, Invalid, NotFound, OutcomeUnknown, TooLarge
 from gateway.http import Context, DeferredAck, SocketIOClient, dumps, validate
@@ -27,7 +27,7 @@ EventHandler = Callable[["ChatSocket", SocketIOClient, dict[str, Any]], Awaitabl
 class ChatSocket:
     """Hears clients and does what they want; a refusal is told to the one who asked, and to nobody else."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context[BladeSettings]) -> None:
         self.context = context
 
     async def on_event(self, peer: SocketIOClient, event: str, said: Any) -> Any:
@@ -230,7 +230,9 @@ HANDLERS: dict[str, EventHandler] = {
 }
 
 
-async def final_result(context: Context, owner: str, session_id: str, receipt: Receipt, place: StreamSlot) -> bytes:
+async def final_result(
+    context: Context[BladeSettings], owner: str, session_id: str, receipt: Receipt, place: StreamSlot
+) -> bytes:
     """The payload of the `chat:end` that the commands of a receipt lead to, as JSON."""
     if not receipt.begun:  # an answer was accepted, and others are awaited: its chat is over already
         chunks = context.sessions.read(owner, session_id, context.dialect, BARE, after=receipt.after)

@@ -1,8 +1,7 @@
 """Writes the events of CAS: their ids, the threads they are about, and which of them a client may see."""
 
 import gateway.model as m
-from gateway.ports import NO_FRAMES, Frame, Frames
-from mappings.language import Table
+from gateway.ports import NO_FRAMES, DialectTable, Frame, Frames
 
 from .stream_options import StreamOptions, preview_id, thread_id_of
 
@@ -16,7 +15,7 @@ class ListedFrame(Frame, frozen=True, gc=False):
 class FrameWriter:
     """Writes frames for one client, as its stream options want them; the id of an event is the cursor of its frame."""
 
-    def __init__(self, table: Table, options: StreamOptions) -> None:
+    def __init__(self, table: DialectTable, options: StreamOptions) -> None:
         self.options = options
         self._encoder = table.encoder("json" if options.as_list else "sse")
         self._previewed = (0, 0)

@@ -12,6 +12,7 @@ from typing import NamedTuple, cast
 from msgspec.structs import replace
 
 import gateway.model as m
+from adapters.cas.wire import CasSettings
 from gateway.errors import Invalid, NotFound
 from gateway.http import Context
 from gateway.json_values import EncodedArray
@@ -50,7 +51,7 @@ class EventPosition(NamedTuple):
 class EventHistory:
     """One session, as one reading has it: the same projector that the stream has, fed from the log."""
 
-    context: Context
+    context: Context[CasSettings]
     owner: str
     view: m.SessionView
     reading: StreamOptions
@@ -178,7 +179,7 @@ ThreadKey = tuple[str, str | None]
 class StreamStart:
     """Remembers how far the streams of each session have come; what was told before the server started is carried."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context[CasSettings]) -> None:
         self._context = context
         self._carried: dict[ThreadKey, int] = {}
 

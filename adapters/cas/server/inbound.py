@@ -25,14 +25,15 @@ from adapters.cas.wire import (
 )
 from gateway.errors import Invalid, NotPending, Unsupported
 from gateway.ids import first_duplicate
-from gateway.ports import ParsedFrame
-from mappings.language import Table
+from gateway.ports import DialectTable, ParsedFrame
 
 BEFORE_SYSTEM_MESSAGE = (sessions.UserMessage, sessions.CustomToolResult, sessions.UserToolResult)
 """What a system message may go with."""
 
 
-def commands_of(events: Sequence[Any], view: m.SessionView, card: m.AgentCard, table: Table) -> list[m.AnyCommand]:
+def commands_of(
+    events: Sequence[Any], view: m.SessionView, card: m.AgentCard, table: DialectTable
+) -> list[m.AnyCommand]:
     """One command for each event, in order; a system message also changes the settings, before its turn begins."""
     _check_once(events)
     commands = [_command(event, view, card, table) for event in events]
@@ -52,7 +53,7 @@ def _system_text(events: Sequence[Any]) -> str | None:
     return "".join(block.text for block in events[-1].content)
 
 
-def check_initial_events(events: Sequence[Any], card: m.AgentCard, table: Table) -> None:
+def check_initial_events(events: Sequence[Any], card: m.AgentCard, table: DialectTable) -> None:
     """Refuse what a session could not begin with, before there is one."""
     commands_of(events, m.SessionView(session_id=""), card, table)
     if sum(isinstance(event, sessions.UserMessage) for event in events) > 1:
@@ -69,7 +70,7 @@ def _check_once(events: Sequence[Any]) -> None:
         raise NotPending(f"'{answered}' is answered twice.")
 
 
-def _command(event: Any, view: m.SessionView, card: m.AgentCard, table: Table) -> m.AnyCommand:
+def _command(event: Any, view: m.SessionView, card: m.AgentCard, table: DialectTable) -> m.AnyCommand:
     if isinstance(event, sessions.UserMessage):
         return table.command(event.type, content=_content(event.content, card))
     if isinstance(event, sessions.ToolConfirmation):
@@ -88,7 +89,7 @@ def _pending_ask(event_id: str, view: m.SessionView) -> m.OpenAsk:
     raise NotPending(f"'{event_id}' is not pending: it was answered already, or never asked for one.")
 
 
-def _confirmation(event: sessions.ToolConfirmation, ask: m.OpenAsk, table: Table) -> m.AnyCommand:
+def _confirmation(event: sessions.ToolConfirmation, ask: m.OpenAsk, table: DialectTable) -> m.AnyCommand:
     granted = event.result == "allow"
     if ask.ask.kind == "continuation":
         return table.command("answer.continuation", request_id=ask.request_id, proceed=granted)
@@ -99,7 +100,7 @@ def _confirmation(event: sessions.ToolConfirmation, ask: m.OpenAsk, table: Table
 
 
 def _result(
-    event: sessions.CustomToolResult | sessions.UserToolResult, ask: m.OpenAsk, card: m.AgentCard, table: Table
+    event: sessions.CustomToolResult | sessions.UserToolResult, ask: m.OpenAsk, card: m.AgentCard, table: DialectTable
 ) -> m.AnyCommand:
     content = _content(event.content or "", card)
     if ask.ask.kind == "client_tool":
@@ -162,7 +163,7 @@ RECORDED_MODELS: dict[str, type[BaseModel]] = {
 USER_EVENT: TypeAdapter[Any] = TypeAdapter(sessions.UserEvent)
 
 
-def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: Table) -> Sequence[m.AnyCommand]:
+def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: DialectTable) -> Sequence[m.AnyCommand]:
     """Answers name the events that asked; those that nobody asked say nothing."""
     body = frame.body if isinstance(frame.body, dict) else {}
     events = body.get("events") if isinstance(body.get("events"), list) else [body]
@@ -170,7 +171,7 @@ def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: Table) -> 
     return [command for command in found if command is not None]
 
 
-def _recorded_command(told: dict[str, Any], view: m.SessionView, table: Table) -> m.AnyCommand | None:
+def _recorded_command(told: dict[str, Any], view: m.SessionView, table: DialectTable) -> m.AnyCommand | None:
     model = RECORDED_MODELS.get(str(told.get("type")))
     if model is None:
         return None

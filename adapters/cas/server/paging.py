@@ -16,8 +16,8 @@ from gateway.errors import Invalid, NotFound
 from gateway.field_errors import quote_value
 from gateway.http import encode_array, json_response
 from gateway.json_values import EncodedArray
+from gateway.ports import DialectTable
 from gateway.time_slices import next_slice
-from mappings.language import Table
 
 DEFAULT_LIMIT, MAX_LIMIT = 20, 100
 MAX_SCANNED = 2000
@@ -91,14 +91,14 @@ async def fetch_page(
     return ListPage(page[::-1] if backward else page, has_more, token)
 
 
-async def page_reply(table: Table, page: ListPage[Any], shown: Sequence[Mapping[str, Any]]) -> web.Response:
+async def page_reply(table: DialectTable, page: ListPage[Any], shown: Sequence[Mapping[str, Any]]) -> web.Response:
     """The list as the table spells it; `shown` are the bodies of the page's items."""
     first, last = (shown[0]["id"], shown[-1]["id"]) if shown else (None, None)
     return encoded_page_reply(table, page, await encode_array(shown), first, last)
 
 
 def encoded_page_reply(
-    table: Table, page: ListPage[Any], items: EncodedArray, first_id: str | None, last_id: str | None
+    table: DialectTable, page: ListPage[Any], items: EncodedArray, first_id: str | None, last_id: str | None
 ) -> web.Response:
     """The list as the table spells it; its items are encoded already."""
     return json_response(table.object(

@@ -1,9 +1,9 @@
 """CAS, outward: records in, events out, one by one as a list has them or as frames of a stream. No clock, no socket."""
 
 import gateway.model as m
-from gateway.ports import NO_FRAMES, Frames
+from gateway.ports import NO_FRAMES, DialectTable, Frames
 from gateway.ports import Projector as ProjectorPort
-from mappings.language import ProjectorBase, Step, Table
+from mappings.language import ProjectorBase, Step
 
 from . import ask_projection, previews, thread_projection
 from .ask_projection import AskProjection
@@ -37,7 +37,7 @@ NAMES = {
 }
 
 
-def make_projector(table: Table, options: StreamOptions) -> ProjectorPort:
+def make_projector(table: DialectTable, options: StreamOptions) -> ProjectorPort:
     projector = Projector(table, options)
     return projector if options.past is None else ResumedProjector(projector, options.past)
 
@@ -45,7 +45,7 @@ def make_projector(table: Table, options: StreamOptions) -> ProjectorPort:
 class Projector(ProjectorBase):
     """One step for each type of event; an event without a step of its own is written as it is."""
 
-    def __init__(self, table: Table, options: StreamOptions) -> None:
+    def __init__(self, table: DialectTable, options: StreamOptions) -> None:
         self.options = options
         self.writer = FrameWriter(table, options)
         self.turn = TurnState()

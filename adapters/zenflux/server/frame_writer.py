@@ -4,8 +4,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 import gateway.model as m
-from gateway.ports import NO_FRAMES, Frame, Frames
-from mappings.language import FrameEncoder
+from gateway.ports import NO_FRAMES, Frame, Frames, TableEncoder
 
 FRAME_NAMES = ("out_seq", "uuid", "stamp", "run_id", "reply_id")
 """The names that are bound for every frame."""
@@ -17,7 +16,7 @@ class FrameWriter:
     `reply_id` is the open message of the run, if there is one.
     """
 
-    def __init__(self, encoder: FrameEncoder, throttle: float = 0.0) -> None:
+    def __init__(self, encoder: TableEncoder, throttle: float = 0.0) -> None:
         self.throttle = DeltaThrottle(throttle)
         self.start: m.Record | None = None
         self.run_id = ""

@@ -5,8 +5,8 @@ from typing import Any
 
 import gateway.model as m
 from adapters.zenflux.asks import confirmation_body, option_ids, result_text, rollback_options
-from gateway.ports import Frames
-from mappings.language import ProjectorBase, Table
+from gateway.ports import DialectTable, Frames
+from mappings.language import ProjectorBase
 
 from .frame_writer import FRAME_NAMES as EVERYWHERE
 from .frame_writer import FrameWriter
@@ -46,7 +46,7 @@ WAITING_STOP_REASONS = (m.StopReason.TOOL_USE, m.StopReason.NEEDS_INPUT)
 SHOWN_BLOCKS = (m.BlockKind.TEXT, m.BlockKind.THINKING, m.BlockKind.TOOL_USE)
 
 
-def make_projector(table: Table, options: StreamOptions) -> "Projector":
+def make_projector(table: DialectTable, options: StreamOptions) -> "Projector":
     return Projector(table, options)
 
 
@@ -57,7 +57,7 @@ class Projector(ProjectorBase):
     miss who leave at message_stop, the results of calls whose run is interrupted.
     """
 
-    def __init__(self, table: Table, options: StreamOptions) -> None:
+    def __init__(self, table: DialectTable, options: StreamOptions) -> None:
         self._table = table
         self._options = options
         self._writer = FrameWriter(table.encoder(options.framing), options.throttle)

@@ -14,8 +14,7 @@ import gateway.model as m
 from adapters.zenflux.asks import confirmation_body
 from adapters.zenflux.wire import ANY_IMAGE, DIALECT_NAME, LOCAL_USER
 from gateway.errors import NotFound
-from gateway.ports import Resource
-from mappings.language import Table
+from gateway.ports import DialectTable, Resource
 
 OBJECTS = {
     "reply": ("data", "flat"),
@@ -65,13 +64,13 @@ PREVIEW_LENGTH = 50
 RUNNING = "running"
 
 
-def reply_body(table: Table, data: Any) -> Any:
+def reply_body(table: DialectTable, data: Any) -> Any:
     """The wrapper; the keys of an object stand beside it as well, for readers that expect no wrapper."""
     return table.object("reply", data=data, flat=data if isinstance(data, dict) else None)
 
 
 # -- conversations ----------------------------------------------------------------------------------------------------
-def conversation_body(table: Table, view: m.SessionView, untitled: str) -> Any:
+def conversation_body(table: DialectTable, view: m.SessionView, untitled: str) -> Any:
     return table.object(
         "conversation", session_id=view.session_id, title=view.title or untitled,
         user_id=user_id_of(view.owner, view.metadata), created_at=view.created_at, updated_at=view.updated_at,
@@ -88,7 +87,7 @@ def run_entries(view: m.SessionView, run_id: str) -> list[m.HistoryEntry]:
     return entries
 
 
-def session_body(table: Table, view: m.SessionView, run_id: str) -> Any:
+def session_body(table: DialectTable, view: m.SessionView, run_id: str) -> Any:
     entries = run_entries(view, run_id)
     said = [entry for entry in entries if entry.role is m.Role.ASSISTANT]
     first = entries[0] if entries else None
@@ -119,12 +118,12 @@ def run_end(view: m.SessionView, run_id: str) -> m.Checkpoint | None:
     return next((mark for mark in view.checkpoints if mark.turn_id == run_id), None)
 
 
-def run_status(table: Table, view: m.SessionView, run_id: str) -> str:
+def run_status(table: DialectTable, view: m.SessionView, run_id: str) -> str:
     outcome = run_outcome(view, run_id)
     return RUNNING if outcome is None else table.word("outcome", outcome)
 
 
-def run_body(table: Table, view: m.SessionView, run_id: str) -> Any:
+def run_body(table: DialectTable, view: m.SessionView, run_id: str) -> Any:
     """What a client gets that does not listen while the run goes on."""
     entries = run_entries(view, run_id)
     said = [entry for entry in entries if entry.role is m.Role.ASSISTANT]
@@ -144,7 +143,7 @@ def run_body(table: Table, view: m.SessionView, run_id: str) -> Any:
 
 
 # -- the rest ---------------------------------------------------------------------------------------------------------
-def model_bodies(table: Table, cards: Mapping[str, m.AgentCard], kind: str, provider: str) -> list[Any]:
+def model_bodies(table: DialectTable, cards: Mapping[str, m.AgentCard], kind: str, provider: str) -> list[Any]:
     """The models that the agents say they use; an agent that names none stands for its own."""
     by_name: dict[str, list[m.AgentCard]] = {}
     for card in cards.values():
@@ -157,7 +156,7 @@ def model_bodies(table: Table, cards: Mapping[str, m.AgentCard], kind: str, prov
     return [one for one in told if kind in ("", one["type"]) and provider in ("", one["provider"])]
 
 
-def file_body(table: Table, found: Resource, url: str) -> Any:
+def file_body(table: DialectTable, found: Resource, url: str) -> Any:
     return table.object(
         "file", file_id=found.resource_id, name=found.body["name"], size=found.body["size"], path=url,
         media_type=found.body["media_type"], url=url, created_at=found.created_at,
@@ -176,7 +175,7 @@ def whole_text(event: m.BlockEnded) -> str:
     return event.text or ""
 
 
-def image_block(table: Table, image: m.ImagePart) -> Any:
+def image_block(table: DialectTable, image: m.ImagePart) -> Any:
     """The bytes themselves where the address has them."""
     head, _, data = image.url.partition(",")
     media_type = image.media_type or _media_type_of(image.url)
@@ -200,7 +199,7 @@ def _path_of(url: str) -> str:
         return ""
 
 
-def usage_body(table: Table, usage: m.Usage, *, llm_calls: int, model: str, latency: float) -> Any:
+def usage_body(table: DialectTable, usage: m.Usage, *, llm_calls: int, model: str, latency: float) -> Any:
     """The total is what the documented example adds up to."""
     total = (usage.input_tokens + usage.output_tokens + usage.thinking_tokens + usage.cache_read_tokens
              + usage.cache_write_tokens)

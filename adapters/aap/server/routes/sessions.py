@@ -6,7 +6,7 @@ from aiohttp import web
 import gateway.model as m
 from adapters.aap.server import history, inbound, views
 from adapters.aap.server.stream_options import StreamOptions
-from adapters.aap.wire import NewSession, NewTurn, image_addresses
+from adapters.aap.wire import AapSettings, NewSession, NewTurn, image_addresses
 from gateway.errors import Conflict, Invalid, NotFound, Unsupported
 from gateway.http import OWNER, Context, decode_cursor, encode_cursor, json_response, public, read_json
 
@@ -19,7 +19,7 @@ RESUMABLE = {"delta": StreamOptions("delta", has_ids=True), "message": StreamOpt
 class SessionRoutes:
     """One method per route."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context[AapSettings]) -> None:
         self.context = context
 
     @public

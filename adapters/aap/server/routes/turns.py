@@ -7,6 +7,7 @@ from aiohttp import web
 
 import gateway.model as m
 from adapters.aap.server.stream_options import StreamOptions
+from adapters.aap.wire import AapSettings
 from gateway.errors import Invalid, NotFound
 from gateway.http import OWNER, Context
 
@@ -43,7 +44,7 @@ class ResumePoint(NamedTuple):
 
 
 async def resume_point(
-    context: Context, request: web.Request, view: m.SessionView, options: StreamOptions
+    context: Context[AapSettings], request: web.Request, view: m.SessionView, options: StreamOptions
 ) -> ResumePoint:
     """Where the client goes on; a place that cannot be is refused."""
     begins, had = turn_cursor_of(request)
@@ -59,14 +60,17 @@ async def resume_point(
     return ResumePoint(begins - 1, had, is_over)
 
 
-async def _check_turn_begins(context: Context, request: web.Request, view: m.SessionView, begins: int) -> None:
+async def _check_turn_begins(
+    context: Context[AapSettings], request: web.Request, view: m.SessionView, begins: int
+) -> None:
     first = await context.sessions.records(request[OWNER], view.session_id, max(0, begins - 1), 1)
     if begins < 1 or not first or not isinstance(first[0].event, TURN_BEGINNINGS):
         raise Invalid(f"after: no turn of this session begins at {begins}", param="after")
 
 
 async def _count_events(
-    context: Context, request: web.Request, view: m.SessionView, options: StreamOptions, after: int, had: int,
+    context: Context[AapSettings], request: web.Request, view: m.SessionView, options: StreamOptions, after: int,
+    had: int,
 ) -> tuple[int, bool]:
     """How many events the turn has had, but no more than one more than are known; and whether there are no more."""
     told = 0

@@ -11,6 +11,7 @@ from adapters.blade.server import history as history_module
 from adapters.blade.server import inbound, views
 from adapters.blade.server.history import RECORDS_PER_PAGE, message_bodies, record_pages, update_private
 from adapters.blade.server.socket import MISSING_MESSAGE, ChatSocket, final_result
+from adapters.blade.wire import BladeSettings
 from gateway.errors import Invalid
 from gateway.field_errors import quote_value
 from gateway.http import OWNER, Context, json_response, pieces_response, public, read_json
@@ -26,7 +27,7 @@ MAX_SESSIONS_LISTED = 10_000
 class SessionRoutes:
     """One method per route."""
 
-    def __init__(self, context: Context, chat: ChatSocket) -> None:
+    def __init__(self, context: Context[BladeSettings], chat: ChatSocket) -> None:
         self.context = context
         self._chat = chat
 

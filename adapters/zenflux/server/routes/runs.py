@@ -29,20 +29,15 @@ M = TypeVar("M", RollbackRequest, ContinueRequest)
 class RunRoutes:
     """One method per route."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context[ZenfluxSettings]) -> None:
         self.context = context
         self.chats = ChatService(context)
-
-    @property
-    def settings(self) -> ZenfluxSettings:
-        settings: ZenfluxSettings = self.context.settings
-        return settings
 
     async def socket(self, request: web.Request) -> web.WebSocketResponse:
         return await serve_websocket(
             request,
             partial(ChatSocket, self.chats, request[OWNER]),
-            every=self.settings.tick_seconds,
+            every=self.context.settings.tick_seconds,
             beat=lambda: dumps(self.context.table.object("tick", at=self.context.clock())),
             patience=self.context.send_timeout,
         )
@@ -52,13 +47,13 @@ class RunRoutes:
         wish = await self.chats.check(request[OWNER], body)
         with self.context.sessions.reserve_stream(request[OWNER]) as place:
             run = await self.chats.begin(wish)
-            options = sse_options(self.settings, run.before, run.named)
+            options = sse_options(self.context.settings, run.before, run.named)
             if not body.stream:
                 return await self._at_once(request, run, options, place)
             ping = b"data: " + dumps(self.context.table.object("ping")) + b"\n\n"
             return await self.context.stream_turn(
                 request, run.view.session_id, run.receipt, options, place, to_the_end=True, hello=b"", ping=ping,
-                heartbeat=self.settings.ping_seconds,
+                heartbeat=self.context.settings.ping_seconds,
             )
 
     async def _at_once(
@@ -66,7 +61,7 @@ class RunRoutes:
     ) -> web.Response:
         """The result, or how far it has come when somebody is asked or patience ends."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(self.settings.sync_seconds):
+            async with asyncio.timeout(self.context.settings.sync_seconds):
                 await self.context.await_turn(request, run.view.session_id, run.receipt, options, place)
         return self._reply(views.run_body(self.context.table, run.view, run.run_id))
 
@@ -110,7 +105,7 @@ class RunRoutes:
         """What can be gone back to; which files that changes is the agent's to know, and is not told."""
         ask = (await self._rollback_ask(request)).ask
         assert isinstance(ask, m.RollbackAsk), "that is what was looked for"
-        options = rollback_options(ask, objects=self.settings.rollback_objects)
+        options = rollback_options(ask, objects=self.context.settings.rollback_objects)
         return self._reply(self.context.table.object(
             "preview", run_id=request.match_info["id"], ask=ask, options=options, option_ids=option_ids(ask)))
 
@@ -152,7 +147,7 @@ GONE = 410
 class ConfirmationRoutes:
     """One method per route."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context[ZenfluxSettings]) -> None:
         self.context = context
         self.chats = ChatService(context)
 
