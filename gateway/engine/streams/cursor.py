@@ -131,17 +131,22 @@ class Cursor:
 
     It is in one of two modes, or over::
 
-        subscribe(after) --> CATCH UP -- has all records up to feed.head --> LIVE --+ waits for records or a timer
-                                ^                                              ^ |  |
-                                |                                              +----+
-                                +-- its chunks were dropped, or the window of the feed has moved on
+        subscribe(after)
+              |
+              v           has all records up to feed.head
+          CATCH UP ------------------------------------------> LIVE   waits for records or for a timer,
+              ^                                                  |    and reads again
+              +--------------------------------------------------+
+                its chunks were dropped, or the feed's window
+                has moved on
 
-        CATCH UP reads pages of the log through a projector of its own; LIVE is a place in a shared channel.
-        The end: cut     this server cannot follow the session, or the cursor was live once and is now more than
-                         max_lag records behind; `cut_at` is the last record whose frames it has had
-                 closed  the session is over: its last record was delivered, or its log is gone
-                 closed  the server drains and the session is idle; `is_draining` says so
-                 closed  by its owner
+    CATCH UP reads pages of the log through a projector of its own; LIVE is a place in a channel that others share. A
+    subscriber that has all records when it comes is live at once, if others are. The end, from either mode:
+
+    - cut: this server cannot follow the session any more, or the subscriber was live once and is now more than
+      `max_lag` records behind; `cut_at` is the last record whose frames it has had;
+    - closed: the session is over and its last record is delivered, or its log is gone; or the server drains and the
+      session is idle (`is_draining`); or the reader has left.
     """
 
     def __init__(self, hub: "Hub", feed: Feed, key: StreamKey, after: int, slot: StreamSlot) -> None:
@@ -151,7 +156,7 @@ class Cursor:
         self._key = key
         self._position = StreamPosition(after)
         self._mode: CatchUp | Live | None = None
-        """None until the subscriber reads for the first time, or reads again after it was left behind."""
+        """None until the subscriber reads for the first time."""
         self._waiter: asyncio.Future[None] | None = None
         self._projected: int | None = None
         """The last record that was projected for a subscriber that was live once, whether it has frames or not."""
@@ -171,7 +176,7 @@ class Cursor:
                         return ()
                 found = mode.read(self._hub)
                 if found is None:
-                    self._mode = None
+                    self._mode = CatchUp(self._hub, self._feed, self._key, self._position)
                     continue
                 ready, self._projected = found, mode.channel.seq
             if ready:

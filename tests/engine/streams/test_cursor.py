@@ -150,6 +150,50 @@ async def test_what_is_held_back_is_flushed_when_it_is_due() -> None:
     assert await reading == [1, 2, 3, 4]
 
 
+class Dripping(PlainProjector):
+    """Says each record in four frames, a second apart."""
+
+    def __init__(self) -> None:
+        self.held: list[tuple[float, Frame]] = []
+
+    @property
+    def deadline(self) -> float | None:  # type: ignore[override]
+        return self.held[0][0] if self.held else None
+
+    def feed(self, record: m.Record) -> Frames:
+        self.held += [(record.at + number, Frame(f"{record.seq} {number}".encode())) for number in range(1, 5)]
+        return ()
+
+    def flush(self, now: float) -> Frames:
+        due = tuple(frame for at, frame in self.held if at <= now)
+        self.held = [(at, frame) for at, frame in self.held if at > now]
+        return due
+
+
+async def test_frames_that_a_timer_released_are_not_lost_where_the_channel_has_dropped_them() -> None:
+    """The slow reader has all records, and the channel has dropped frames that came after the last of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(channel_module, "KEPT_BYTES", 0)
+        stage = EngineFixture(silent, projector=lambda dialect, options: Dripping())
+        session = await stage.session()
+        quick, slow = [await stage.service.subscribe("", session.view.session_id, "plain") for _ in range(2)]
+        seen: dict[Cursor, list[bytes]] = {quick: [], slow: []}
+
+        async def look(cursor: Cursor) -> None:
+            async with asyncio.timeout(30):
+                seen[cursor] += [frame.body for chunk in await cursor.chunks() for frame in chunk.frames]
+
+        stage.now += 1
+        await look(quick)
+        await look(slow)
+        for _ in range(3):
+            stage.now += 1
+            await look(quick)
+        while len(seen[slow]) < 4:
+            await look(slow)
+        assert seen[quick] == seen[slow] == [b"1 1", b"1 2", b"1 3", b"1 4"]
+
+
 async def test_a_newcomer_does_not_wait_for_readers_who_have_stopped_reading() -> None:
     """Nobody has read along for longer than records are kept: the newcomer's reading becomes the shared one."""
     with pytest.MonkeyPatch.context() as patch:
