@@ -8,7 +8,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from gateway.errors import Invalid
 from gateway.field_errors import quote_value
-from gateway.http import FailFast
+from gateway.http import WireModel
 
 
 class ZenfluxSettings(BaseModel):
@@ -25,12 +25,6 @@ class ZenfluxSettings(BaseModel):
     rollback_objects: bool = False
     default_title: str = Field("新对话", min_length=1)
     title_length: int = Field(30, ge=1, le=200)
-
-
-class WireModel(FailFast, BaseModel):
-    """Types are taken literally; members nobody knows are ignored."""
-
-    model_config = ConfigDict(strict=True, extra="ignore")
 
 
 def _unless_null(value: Any) -> Any:

@@ -19,6 +19,7 @@ from .health import Readiness, health_routes
 from .idempotency import Idempotency
 from .json_io import (
     FailFast,
+    WireModel,
     dumps,
     encode_array,
     json_response,
@@ -85,6 +86,7 @@ __all__ = [
     "TrustedProxies",
     "UploadForm",
     "WebSocketWriter",
+    "WireModel",
     "WrongKeyLimiter",
     "absolute_url",
     "accepts_any_content_type",

@@ -6,12 +6,12 @@ What a client may leave out of a list: by type, by status, by time; all of it fr
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Generic, Protocol, TypeVar
 
 from aiohttp import web
 from multidict import MultiMapping
 
+from gateway.client import parse_timestamp
 from gateway.errors import Invalid, NotFound
 from gateway.field_errors import quote_value
 from gateway.http import encode_array, json_response
@@ -179,11 +179,10 @@ def created_within(query: Query) -> Callable[[float], bool]:
 
 def read_time(said: str, param: str) -> float:
     """A time as RFC 3339 has it, in seconds since the epoch; without a zone it is UTC."""
-    try:
-        at = datetime.fromisoformat(said.replace(" ", "+"))
-    except ValueError:
-        raise Invalid(f"{param}: '{said[:64]}' is not a time", param=param) from None
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+    at = parse_timestamp(said.replace(" ", "+"))
+    if at is None:
+        raise Invalid(f"{param}: '{said[:64]}' is not a time", param=param)
+    return at
 
 
 def event_filter(query: Query) -> Callable[[Any], bool]:

@@ -44,7 +44,7 @@ class ResourceDraft:
 
 
 def updated_metadata(context: Context, old: dict[str, str], change: dict[str, str | None] | None) -> dict[str, str]:
-    """Metadata after a change: in the place of the old or, if the settings say so, into it; a null takes a key away."""
+    """Metadata after a change: it replaces the old or, if the settings say so, merges into it; a null removes a key."""
     if change is None:
         return old
     base = old if context.settings.metadata == "merge" else {}

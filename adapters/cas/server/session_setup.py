@@ -17,17 +17,6 @@ from .agents import UserAgents
 from .environments import create_environment, find_environment
 from .resource_routes import not_found_as
 
-__all__ = [
-    "AgentChoice",
-    "EnvironmentChoice",
-    "check_file",
-    "check_memory_store",
-    "check_vault",
-    "choose_agent",
-    "choose_environment",
-    "environment_id",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentChoice:
@@ -85,7 +74,6 @@ async def choose_environment(context: Context, owner: str, body: dict[str, Any])
     return EnvironmentChoice(found.resource_id, found.body["config"]["type"] == "self_hosted")
 
 
-environment_id = choose_environment
 
 
 async def check_file(context: Context, owner: str, file_id: str) -> None:

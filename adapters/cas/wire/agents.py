@@ -6,9 +6,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator
 
 import gateway.model as m
+from gateway.http import WireModel
 from gateway.ids import first_duplicate
 
-from .common import Description, HttpAddress, Metadata, MetadataChange, Name, OpenWireModel, WireModel
+from .common import Description, HttpAddress, Metadata, MetadataChange, Name, OpenWireModel
 
 MAX_TOOLS, MAX_SYSTEM = 128, 100_000
 

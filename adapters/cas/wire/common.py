@@ -2,21 +2,15 @@
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
-from gateway.http import FailFast
+from gateway.http import WireModel
 
 MAX_KEYS, MAX_KEY, MAX_VALUE = 16, 64, 512
 
 
-class WireModel(FailFast, BaseModel):
-    """Types are taken literally; members nobody knows are ignored."""
-
-    model_config = ConfigDict(strict=True, extra="ignore", protected_namespaces=())
-
-
 class OpenWireModel(WireModel):
-    """As `WireModel`, but members nobody knows are kept and given back."""
+    """As `WireModel`, but unknown members are kept and given back."""
 
     model_config = ConfigDict(extra="allow")
 

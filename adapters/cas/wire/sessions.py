@@ -5,8 +5,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
 from gateway.field_errors import quote_value
+from gateway.http import WireModel
 
-from .common import Metadata, MetadataChange, Name, OpenWireModel, WireModel
+from .common import Metadata, MetadataChange, Name, OpenWireModel
 
 
 class CasSettings(BaseModel):
@@ -214,12 +215,6 @@ class SessionChange(WireModel):
         """The first word, if any, of what cannot be changed."""
         fixed = ("status", "resources", "environment", "environment_id", "memory_store_ids")
         return next((word for word in fixed if word in self.model_fields_set), None)
-
-
-class SessionMetadata(WireModel):
-    """Metadata after a change, for its limits."""
-
-    metadata: Metadata
 
 
 PreviewedType = Literal["agent.message", "agent.thinking"]

@@ -8,8 +8,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, SecretStr, field_validator
 
+from gateway.http import WireModel
+
 from .agents import Networking
-from .common import Description, HttpAddress, Metadata, MetadataChange, Name, WireModel
+from .common import Description, HttpAddress, Metadata, MetadataChange, Name
 
 MAX_MEMORY = 100 * 1024
 

@@ -1,7 +1,4 @@
-"""ZenFlux's bodies: the wrapper, conversations, runs and models as the table spells them.
-
-Words, pictures, costs and faults as ZenFlux shows them, in the stream and in stored messages alike.
-"""
+"""The bodies of ZenFlux's replies and of its stored messages, as the table spells them."""
 
 from collections.abc import Mapping
 from mimetypes import guess_type
@@ -9,11 +6,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
+from aiohttp import web
 
 import gateway.model as m
 from adapters.zenflux.asks import confirmation_body
 from adapters.zenflux.wire import ANY_IMAGE, DIALECT_NAME, LOCAL_USER
 from gateway.errors import NotFound
+from gateway.http import Context, json_response
 from gateway.ports import Resource
 from mappings.language import Table
 
@@ -66,8 +65,12 @@ RUNNING = "running"
 
 
 def reply_body(table: Table, data: Any) -> Any:
-    """The wrapper; the keys of an object stand beside it as well, for readers that expect no wrapper."""
+    """The wrapper; it has the keys of an object as well, for clients that expect no wrapper."""
     return table.object("reply", data=data, flat=data if isinstance(data, dict) else None)
+
+
+def reply(context: Context, data: object) -> web.Response:
+    return json_response(reply_body(context.table, data))
 
 
 # -- conversations ----------------------------------------------------------------------------------------------------

@@ -10,12 +10,11 @@ from aiohttp import web
 
 import gateway.model as m
 from adapters.blade.server import resource_views as views
-from adapters.blade.wire import CopyRequest, FileContent, RenameFile
+from adapters.blade.wire import FILES_CHANGED, CopyRequest, FileContent, RenameFile
 from gateway.errors import DISK_FULL, Conflict, GatewayError, Invalid, is_disk_full
 from gateway.http import OWNER, Context, attachment, guess_media_type, json_response, read_json, receive_files
 from gateway.resources import Workspace, Workspaces
 
-FILES_CHANGED_TOPIC = "workspace.files_changed"
 MAX_UPLOADED_FILES = 256
 """How many files one upload has, with the field that names them."""
 
@@ -115,7 +114,7 @@ class WorkspaceRoutes:
         return json_response(self.context.table.object(answer, path=path))
 
     async def _tell(self, request: web.Request, path: str | None) -> None:
-        event = m.CustomEvent(topic=FILES_CHANGED_TOPIC, payload={"file_path": path})
+        event = m.CustomEvent(topic=FILES_CHANGED, payload={"file_path": path})
         await self.context.sessions.post_event(request[OWNER], request.match_info["id"], event)
 
 

@@ -25,6 +25,7 @@ from adapters.cas.server.paging import (
     page_request,
     query_words,
 )
+from adapters.cas.server.resource_routes import updated_metadata
 from adapters.cas.server.session_setup import (
     check_memory_store,
     check_vault,
@@ -41,7 +42,6 @@ from adapters.cas.wire import (
     MountChange,
     NewSession,
     SessionChange,
-    SessionMetadata,
 )
 from gateway.errors import Conflict, Invalid, NotFound
 from gateway.http import OWNER, json_response, read_json, validate
@@ -228,9 +228,7 @@ class SessionRoutes:
         return own
 
     def _changed(self, view: m.SessionView, given: dict[str, str | None]) -> dict[str, Any]:
-        old = view.shown_metadata if self.context.settings.metadata == "merge" else {}
-        new = {key: value for key, value in {**old, **given}.items() if value is not None}
-        return m.public_metadata(validate(SessionMetadata, {"metadata": new}).metadata)
+        return m.public_metadata(updated_metadata(self.context, view.shown_metadata, given))
 
     async def archive(self, request: web.Request) -> web.Response:
         view = await self.handlers.session(request)

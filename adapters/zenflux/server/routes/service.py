@@ -30,7 +30,7 @@ class ServiceRoutes:
         except GatewayError:
             await self.context.files.remove(stored.file_id)
             raise
-        return self._reply(views.file_body(self.context.table, made, url))
+        return views.reply(self.context, views.file_body(self.context.table, made, url))
 
     async def download(self, request: web.Request) -> web.StreamResponse:
         found = await self.context.resources.get("file", request[OWNER], request.match_info["id"])
@@ -41,14 +41,14 @@ class ServiceRoutes:
 
     async def models(self, request: web.Request) -> web.Response:
         kind, provider = request.query.get("type", ""), request.query.get("provider", "")
-        return self._reply(views.model_bodies(self.context.table, self.context.agents, kind, provider))
+        return views.reply(self.context, views.model_bodies(self.context.table, self.context.agents, kind, provider))
 
     async def providers(self, request: web.Request) -> web.Response:
         """The later front end wants the list itself; models are the agents' own affair here."""
         return json_response([])
 
     async def embedding_status(self, request: web.Request) -> web.Response:
-        return self._reply(self.context.table.object("embedding_status"))
+        return views.reply(self.context, self.context.table.object("embedding_status"))
 
     # -- health ---------------------------------------------------------------------------------------------------
 
@@ -63,11 +63,8 @@ class ServiceRoutes:
     @admins_only
     async def metrics(self, request: web.Request) -> web.Response:
         figures = self.context.metrics.figures() if self.context.metrics else {}
-        return self._reply(self.context.table.object("metrics", metrics=figures, at=self.context.clock()))
+        return views.reply(self.context, self.context.table.object("metrics", metrics=figures, at=self.context.clock()))
 
     def _health(self, status: str) -> web.Response:
         told = self.context.table.object("health", status=status, version=version("dragoman"), at=self.context.clock())
-        return self._reply(told)
-
-    def _reply(self, data: object) -> web.Response:
-        return json_response(views.reply_body(self.context.table, data))
+        return views.reply(self.context, told)
