@@ -32,6 +32,7 @@ from .json_io import (
 )
 from .metrics import LoopLagMonitor, Metrics, metrics_routes
 from .pagination import decode_cursor, encode_cursor
+from .query import parse_whole_number
 from .request_body import delay_100_continue
 from .request_id import add_request_id, request_id_of
 from .security import (
@@ -108,6 +109,7 @@ __all__ = [
     "limit_send_buffers",
     "metrics_routes",
     "parse_json",
+    "parse_whole_number",
     "pieces_response",
     "public",
     "read_bytes",

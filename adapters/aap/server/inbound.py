@@ -187,19 +187,15 @@ def _part(block: Any, card: m.AgentCard) -> m.AnyPart:
     return m.ImagePart(url=block.url)
 
 
-ANY_AGENT = m.AgentCard(name="", capabilities=m.AgentCapabilities(images=("http", "data")))
-"""Whatever the agent was, it has taken what was sent."""
-
-
 def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: Table) -> Sequence[m.AnyCommand]:
     """The commands of one request: a turn, or a session and what it was made with; nothing for any other."""
     try:
         if frame.name.startswith("POST ") and frame.name.endswith("/turns"):
             body = NewTurn.model_validate(frame.body)
             override = body.agent.model_copy(update={"name": None}) if body.agent is not None else None
-            return commands_of(body.model_copy(update={"agent": override}), view, ANY_AGENT, table)
+            return commands_of(body.model_copy(update={"agent": override}), view, m.ANY_AGENT, table)
         if frame.name.startswith("POST ") and frame.name.endswith("/sessions"):
-            return [m.Configure(settings=settings_of(NewSession.model_validate(frame.body), ANY_AGENT))]
+            return [m.Configure(settings=settings_of(NewSession.model_validate(frame.body), m.ANY_AGENT))]
     except ValidationError:
         return ()  # it was refused
     return ()

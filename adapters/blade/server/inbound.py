@@ -130,10 +130,6 @@ def _part(part: Any, stored: Iterator[m.FilePart], card: m.AgentCard) -> m.AnyPa
     return m.ImagePart(url=part.image_url.url)
 
 
-ANY_AGENT = m.AgentCard(name="", capabilities=m.AgentCapabilities(images=("http", "data")))
-"""Whatever the agent was, it has taken what was sent."""
-
-
 def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: Table) -> Sequence[m.AnyCommand]:
     """The same over a socket and over HTTP."""
     body = frame.body if isinstance(frame.body, dict) else {}
@@ -153,7 +149,7 @@ def _recorded_message(body: dict[str, Any], view: m.SessionView, table: Table) -
         return [answer_of(sent, view, table)]
     parts = sent.message if not isinstance(sent.message, str) else []
     files = [m.FilePart(name=part.name) for part in parts if isinstance(part, FilePartIn)]
-    content = content_of(sent.message, files, ANY_AGENT)
+    content = content_of(sent.message, files, m.ANY_AGENT)
     return [message_of(sent, content, {}, table)] if has_content(sent) else ()
 
 

@@ -15,6 +15,7 @@ from gateway.errors import Busy, Conflict, GatewayError, Invalid, NotFound, Outc
 from gateway.http import Context, DeferredAck, SocketIOClient, dumps, split_frame, validate
 from gateway.json_values import Steps, read_json_in_steps
 from gateway.ports import Receipt, StreamSlot
+from gateway.resources import create_file_resource
 from gateway.time_slices import next_slice
 
 from . import inbound
@@ -142,17 +143,12 @@ class ChatSocket:
             raise
 
     async def _store(self, owner: str, upload: inbound.Upload) -> m.FilePart:
-        """A file is kept by the house and passed on by its id."""
+        """Store a file; the agent gets its id."""
         context = self.context
         context.files.check_media_type(upload.media_type)
         stored = await context.files.store(_single_chunk(upload.content))
-        body = {"name": upload.name, "media_type": upload.media_type, "size": stored.size, "sha256": stored.sha256,
-                "metadata": {}}
-        try:
-            await context.resources.create("file", owner, body, resource_id=stored.file_id)
-        except BaseException:
-            await context.files.remove(stored.file_id)
-            raise
+        body = {"name": upload.name, "media_type": upload.media_type}
+        await create_file_resource(context.files, context.resources, owner, stored, body)
         return m.FilePart(name=upload.name, file_id=stored.file_id, media_type=upload.media_type, size=stored.size)
 
     async def _follow(self, peer: SocketIOClient, session_id: str, manner: str, after: int | None = None) -> None:

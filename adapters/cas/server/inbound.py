@@ -153,8 +153,6 @@ def _address(source: Any) -> str:
     return f"data:{source.media_type};base64,{''.join(source.data.split())}"
 
 
-ANY_AGENT = m.AgentCard(name="", capabilities=m.AgentCapabilities(images=("http", "data")))
-"""Whatever the agent was, it has taken what was sent."""
 RECORDED_MODELS: dict[str, type[BaseModel]] = {
     "user.message": sessions.UserMessage, "user.interrupt": sessions.UserInterrupt,
     "user.tool_confirmation": sessions.ToolConfirmation, "user.custom_tool_result": sessions.CustomToolResult,
@@ -183,8 +181,8 @@ def _recorded_command(told: dict[str, Any], view: m.SessionView, table: Table) -
         return _confirmation(event, ask, table) if ask is not None else None
     if isinstance(event, sessions.CustomToolResult):
         ask = _recorded_ask(event.custom_tool_use_id, view)
-        return _result(event, ask, ANY_AGENT, table) if ask is not None else None
-    return _command(event, view, ANY_AGENT, table)
+        return _result(event, ask, m.ANY_AGENT, table) if ask is not None else None
+    return _command(event, view, m.ANY_AGENT, table)
 
 
 def _recorded_ask(event_id: str, view: m.SessionView) -> m.OpenAsk | None:

@@ -65,8 +65,6 @@ def _file(reference: FileReference, card: m.AgentCard, stored: StoredFiles) -> m
 # -- what is answered -------------------------------------------------------------------------------------------------
 
 
-ANY_AGENT = m.AgentCard(name="", capabilities=m.AgentCapabilities(images=("http", "data")))
-"""Whatever the agent was, it has taken what was sent."""
 CHAT_PATH = re.compile(r"POST \S*/chat")
 STOP_PATH = re.compile(r"POST \S*/session/[^/]+/stop")
 CONFIRM_PATH = re.compile(r"POST \S*/human-confirmation/([^/]+)")
@@ -81,7 +79,7 @@ def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: Table) -> 
         return _recorded_request(str(body.get("method")), body.get("params"), table)
     try:
         if CHAT_PATH.fullmatch(frame.name):
-            return [message_of(ChatRequest.model_validate(body), ANY_AGENT, {}, table)]
+            return [message_of(ChatRequest.model_validate(body), m.ANY_AGENT, {}, table)]
         return [m.Interrupt()] if STOP_PATH.fullmatch(frame.name) else _recorded_answer(frame.name, body, view, table)
     except ValidationError:
         return ()  # it was refused
@@ -94,7 +92,7 @@ def _recorded_request(method: str, params: Any, table: Table) -> Sequence[m.AnyC
         body = ChatRequest.model_validate(params)
     except ValidationError:
         return ()
-    return [message_of(body, ANY_AGENT, {}, table)] if method == "chat.send" else ()
+    return [message_of(body, m.ANY_AGENT, {}, table)] if method == "chat.send" else ()
 
 
 def _recorded_answer(name: str, body: dict[str, Any], view: m.SessionView, table: Table) -> Sequence[m.AnyCommand]:

@@ -7,7 +7,7 @@ from aiohttp import web
 from adapters.blade.server import resource_views as views
 from adapters.blade.wire import MemoryBatch, MemoryChange, MemoryFields, MemoryQuery, MemorySwitch, NewMemory
 from gateway.errors import NotFound
-from gateway.http import OWNER, Context, json_response, read_json, validate
+from gateway.http import OWNER, Context, json_response, parse_whole_number, read_json, validate
 from gateway.resources import Memories, Memory
 
 FIELD_NAMES = {
@@ -89,6 +89,7 @@ def _memory_fields(fields: MemoryFields) -> dict[str, Any]:
 
 def _memory_number(request: web.Request) -> int:
     said = request.match_info["id"]
-    if not (said.isascii() and said.isdigit() and len(said) < 16):
+    number = parse_whole_number(said, 15)
+    if number is None:
         raise NotFound(f"there is no memory '{said}'")
-    return int(said)
+    return number

@@ -13,7 +13,7 @@ from adapters.blade.server.history import RECORDS_PER_PAGE, message_bodies, reco
 from adapters.blade.server.socket import MISSING_MESSAGE, ChatSocket, final_result
 from gateway.errors import Invalid
 from gateway.field_errors import quote_value
-from gateway.http import OWNER, Context, json_response, public, read_json
+from gateway.http import OWNER, Context, json_response, parse_whole_number, public, read_json
 from gateway.time_slices import one_at_a_time, sliced
 
 HARD_LIMIT_FACTOR = 3
@@ -168,8 +168,9 @@ def _private_fields(body: wire.NewSession) -> dict[str, Any]:
 
 def _number_param(request: web.Request, name: str, otherwise: int, least: int) -> int:
     said = request.query.get(name, str(otherwise))
-    if not said.isascii() or not said.isdecimal() or len(said) > 9 or int(said) < least:
+    number = parse_whole_number(said)
+    if number is None or number < least:
         raise Invalid(f"{name}: must be a whole number, {least} or more, not {quote_value(said)}", param=name)
-    return int(said)
+    return number
 
 

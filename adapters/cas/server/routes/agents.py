@@ -13,7 +13,7 @@ from adapters.cas.server.resource_routes import ResourceRoutes, not_found_as, ro
 from adapters.cas.wire import AgentChange, NewAgent
 from gateway.errors import Invalid, NotFound
 from gateway.field_errors import quote_value
-from gateway.http import OWNER, Context, Idempotency, json_response, read_json, signed_link_handler
+from gateway.http import OWNER, Context, Idempotency, json_response, parse_whole_number, read_json, signed_link_handler
 from gateway.ports import Resource
 
 from .files import FileRoutes
@@ -126,8 +126,9 @@ class AgentRoutes(ResourceRoutes):
 
 
 def _version_param(request: web.Request) -> int | None:
-    """Zero, or none said, is the newest."""
+    """Zero is the newest version, and so is no version."""
     said = request.query.get("version") or "0"
-    if not (said.isascii() and said.isdigit() and len(said) < 10):
+    number = parse_whole_number(said)
+    if number is None:
         raise Invalid(f"version: must be a whole number, not {quote_value(said)}", param="version")
-    return int(said) or None
+    return number or None

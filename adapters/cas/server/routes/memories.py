@@ -14,7 +14,7 @@ from adapters.cas.server.resource_routes import ResourceDraft, ResourceRoutes, n
 from adapters.cas.wire import MemoryChange, MemoryStoreChange, NewMemory, NewMemoryStore
 from gateway.errors import Conflict, Invalid, NotFound
 from gateway.field_errors import quote_value
-from gateway.http import OWNER, json_response
+from gateway.http import OWNER, json_response, parse_whole_number
 from gateway.ports import Resource
 
 MAX_MEMORIES = 2000
@@ -110,11 +110,12 @@ class MemoryRoutes(ResourceRoutes):
 
     async def version(self, request: web.Request) -> web.Response:
         store, version_id = await self.parent(request), request.match_info["version"]
-        memory, _, number = version_id.removeprefix("memver_").rpartition("_")
+        memory, _, digits = version_id.removeprefix("memver_").rpartition("_")
         with not_found_as("Memory version", version_id):
-            if not (number.isascii() and number.isdigit() and len(number) < 10):
+            number = parse_whole_number(digits)
+            if number is None:
                 raise NotFound(version_id)
-            found = await self.context.resources.get(self.kind, request[OWNER], f"{self.prefix}_{memory}", int(number))
+            found = await self.context.resources.get(self.kind, request[OWNER], f"{self.prefix}_{memory}", number)
             if found.parent != store or views.version_id(found) != version_id:
                 raise NotFound(version_id)
         return json_response(self._version_view(request, "full")(found))

@@ -6,8 +6,8 @@ from aiohttp import web
 
 from adapters.zenflux.server import views
 from adapters.zenflux.server.chat_service import UPLOAD_LINK
-from gateway.errors import GatewayError
 from gateway.http import OWNER, Context, absolute_url, admins_only, attachment, json_response, public, receive_form
+from gateway.resources import create_file_resource
 
 
 class ServiceRoutes:
@@ -21,15 +21,8 @@ class ServiceRoutes:
     async def upload(self, request: web.Request) -> web.Response:
         form, stored = await receive_form(request, self.context.files)
         url = absolute_url(request, f"{self.context.mount}/files/{stored.file_id}")
-        body = {
-            "name": form.name, "media_type": form.media_type, "size": stored.size, "sha256": stored.sha256,
-            "metadata": {}, UPLOAD_LINK: url,
-        }
-        try:
-            made = await self.context.resources.create("file", request[OWNER], body, resource_id=stored.file_id)
-        except GatewayError:
-            await self.context.files.remove(stored.file_id)
-            raise
+        body = {"name": form.name, "media_type": form.media_type, UPLOAD_LINK: url}
+        made = await create_file_resource(self.context.files, self.context.resources, request[OWNER], stored, body)
         return views.reply(self.context, views.file_body(self.context.table, made, url))
 
     async def download(self, request: web.Request) -> web.StreamResponse:
