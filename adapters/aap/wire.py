@@ -1,4 +1,4 @@
-"""What AAP clients send, in AAP's own spelling, and the dialect's settings."""
+"""Models of what AAP clients send, and the dialect's settings."""
 
 import re
 from binascii import Error as NotBase64

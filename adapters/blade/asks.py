@@ -1,4 +1,4 @@
-"""What the agent asks, as the questions of an AskUserQuestion call, and what a person's picks mean to it."""
+"""How Blade asks people, by the questions of an AskUserQuestion call, and what their answers mean."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What Blade's clients send, in Blade's own spelling, and the dialect's settings."""
+"""Models of what Blade's clients send, and the dialect's settings."""
 
 from enum import StrEnum
 from typing import Annotated, Any, Literal

@@ -1,4 +1,4 @@
-"""How CAS puts an ask to a person as a tool use, and what an answer to it means; both roles use it."""
+"""How CAS asks people, by a tool use, and what an answer to it means."""
 
 import gateway.model as m
 

@@ -1,4 +1,4 @@
-"""Asks as confirmation requests: how each is shown, in the stream and over HTTP alike."""
+"""How ZenFlux asks people, by confirmation requests, in the stream and over HTTP."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What ZenFlux clients send, in ZenFlux's own spelling, and the dialect's settings."""
+"""Models of what ZenFlux clients send, and the dialect's settings."""
 
 import re
 from typing import Annotated, Any, Literal

@@ -1,4 +1,4 @@
-"""Who carries a call out, and what a call that a server left open asks of people."""
+"""Reads asks of AAP: which side runs a call, and what a call that a server left open asks a person."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

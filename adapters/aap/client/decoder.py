@@ -1,4 +1,4 @@
-"""AAP, heard: the frames of a server in, words of the house out. No clock, no socket."""
+"""Frames of an AAP server in, canonical events out. No clock, no socket."""
 
 import re
 from collections.abc import Callable, Iterable

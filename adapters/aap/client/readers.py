@@ -1,8 +1,4 @@
-"""What AAP servers say, in AAP's own spelling: members nobody knows are passed over, what is optional may be absent.
-
-AAP's words read back: the table from right to left.
-What an AAP server tells of its agents, as the house knows agents.
-"""
+"""Reads what AAP servers send: unknown members are ignored, and the table's maps are read in reverse."""
 
 from functools import cache
 from typing import Annotated, Any, TypeVar

@@ -1,7 +1,4 @@
-"""AAP spoken as a client: a server of it is opened, spoken to, answered, and hung up on.
-
-What is remembered of the sessions at an AAP server between one turn and the next; never of more than so many.
-"""
+"""Speaks AAP as a client: opens sessions at a server, runs turns, answers asks, and remembers its sessions."""
 
 import asyncio
 from collections import OrderedDict

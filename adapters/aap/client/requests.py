@@ -1,4 +1,4 @@
-"""What is said to an AAP server: sessions, turns and answers, spelled by the dialect's own table."""
+"""Makes the bodies of requests to an AAP server, in the words of the dialect's table."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

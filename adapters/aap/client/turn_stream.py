@@ -1,7 +1,4 @@
-"""One turn's stream, read to its end over as many connections as it takes, each event once.
-
-A turn whose last event never came: the history of its server tells whether the turn is over, and what is missing.
-"""
+"""Reads the stream of one turn to its end, over several connections if need be, and each event once."""
 
 import asyncio
 import random

@@ -1,7 +1,4 @@
-"""AAP's history: what was said, what the client was asked, and what it returned, in the order in which it happened.
-
-A message that stands in history stays in its place and stays as it is; only the message that is being written grows.
-"""
+"""The history of a session as AAP shows it: messages, asks and results in the order in which they happened."""
 
 from collections import deque
 from collections.abc import Container, Iterable, Iterator, Sequence

@@ -1,7 +1,4 @@
-"""AAP, inward: validated requests in, settings and commands out. No clock, no socket.
-
-AAP, overheard: what an application said, read out of the turns it asked for.
-"""
+"""Requests of AAP in, settings and commands out, live or from a recording. No clock, no socket."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

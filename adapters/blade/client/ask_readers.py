@@ -1,4 +1,4 @@
-"""What a call that waits for a person asks: questions, or whatever else our own servers would have asked so."""
+"""Reads what a call that waits for a person asks: questions, or an ask that our own server shows as questions."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

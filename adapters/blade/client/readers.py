@@ -1,7 +1,4 @@
-"""Blade's words read backwards, from the wire to the house, and the few shapes that must be right to be read.
-
-What tools gave, read from Blade: words, parts, anything else as JSON; and what is meant for the page.
-"""
+"""Reads values of Blade's frames safely: words by the table in reverse, and the results of tools."""
 
 from dataclasses import dataclass
 from functools import cache

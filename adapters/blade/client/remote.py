@@ -1,7 +1,4 @@
-"""Blade spoken as a client: REST for sessions, Socket.IO for chats; a server of it becomes an agent.
-
-A chat at somebody's server brought to its end, over a connection of its own.
-"""
+"""Speaks Blade as a client: REST for sessions, a Socket.IO connection of its own for each chat."""
 
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Sequence

@@ -1,4 +1,4 @@
-"""What a client of Blade sends: sessions to be made, messages and answers, in the words of the dialect."""
+"""Makes what a client of Blade sends: new sessions, messages and answers."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A chat at somebody's server, followed over as many connections as it takes: every event once, and in order."""
+"""Follows a chat at a server, over several connections if need be: every event once, and in order."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence

@@ -1,7 +1,4 @@
-"""Blade, inward: validated client messages in, commands out. No clock, no socket.
-
-Blade, overheard: what people said, read out of what their page sent, or out of the turns a server tells of them.
-"""
+"""Messages of Blade's clients in, commands out, live or from a recording. No clock, no socket."""
 
 from base64 import b64decode
 from binascii import Error as NotBase64

@@ -1,7 +1,4 @@
-"""Blade's socket: what each client event brings about, and what it is acknowledged with.
-
-What a chat ends with, for those who do not listen while it lasts.
-"""
+"""Blade's socket: what each client event does and how it is acknowledged, and the result of a headless chat."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Blade's bodies of chat: turns, tool calls and sessions as the table spells them."""
+"""The bodies of Blade's turns, tool calls and sessions, as the table spells them."""
 
 from typing import Any
 from zlib import crc32

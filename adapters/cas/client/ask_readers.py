@@ -1,4 +1,4 @@
-"""CAS, heard: which tool uses wait for people, and what is asked by each."""
+"""Reads asks of CAS: which tool uses wait for a person, and what each asks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

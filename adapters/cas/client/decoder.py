@@ -1,7 +1,4 @@
-"""CAS, heard: the events of a server in, words of the house out. No clock, no socket.
-
-One turn of CAS as it is heard: its messages, calls and sub-agents, its faults, and how it ended.
-"""
+"""Events of a CAS server in, canonical events out: a turn's messages, calls, sub-agents, faults and its end."""
 
 from collections.abc import Callable
 from typing import Any

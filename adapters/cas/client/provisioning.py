@@ -1,7 +1,4 @@
-"""CAS, spoken to: which agent and which environment a session at the server has, made where there are none yet.
-
-CAS, spoken to: which tools a session at the server has by now, and how it gets others.
-"""
+"""Finds or makes the agent and the environment of a session at a CAS server, and keeps its tools up to date."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from hashlib import sha256

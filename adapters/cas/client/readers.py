@@ -1,7 +1,4 @@
-"""CAS, heard: what stands in the body of an event, read kindly; a shape that cannot be is a failure of the server.
-
-CAS, heard: what can be known of an event from outside: its type, its id, and whether the server keeps it.
-"""
+"""Reads values of CAS events safely; a shape that the protocol does not have is a failure of the server."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""CAS, spoken as a client: a server of it becomes an agent of the house."""
+"""Speaks CAS as a client, so that a CAS server can be an agent."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence

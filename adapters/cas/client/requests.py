@@ -1,4 +1,4 @@
-"""CAS, sent: what people say and settle, as the events a server takes."""
+"""Makes the events that a CAS server takes: messages and answers of people."""
 
 from collections.abc import Iterable
 from typing import Any

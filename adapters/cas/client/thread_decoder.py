@@ -1,7 +1,4 @@
-"""CAS, heard: one thread's words, whole or piece by piece; whatever was previewed is told once.
-
-CAS, heard: threads as the scopes of sub-agents, opened when they are first told of.
-"""
+"""Decodes threads of CAS, which are scopes of sub-agents: their text comes whole or in previews, and counts once."""
 
 from typing import Any
 

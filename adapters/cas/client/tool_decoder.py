@@ -1,4 +1,4 @@
-"""CAS, heard: tool uses and what comes of them: calls, asks, results, and files that are delivered on the way."""
+"""Decodes tool uses of CAS: calls, asks, results, and files that are delivered in between."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""CAS, heard over the wire: one turn at a server, over as many connections as it takes."""
+"""Reads the stream of one turn at a CAS server, over several connections if need be."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping

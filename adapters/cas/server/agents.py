@@ -1,4 +1,4 @@
-"""CAS's agents: those of the settings, which are always there, and those that clients make of them."""
+"""CAS's agents: those of the settings, which always exist, and those that clients make from them."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""CAS's environments: kept and given back; where an agent runs is its backend's business."""
+"""CAS's environments, which are stored and shown; the backend decides where an agent runs."""
 
 from typing import Any
 

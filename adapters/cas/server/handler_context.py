@@ -1,4 +1,4 @@
-"""What every handler of CAS needs of the house: the caller's session, its agent, its mounts, its body."""
+"""What every handler of CAS needs: the caller's session, its agent, its mounts and its body."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,8 +1,4 @@
-"""CAS, inward: validated events in, commands out. No clock, no socket.
-
-CAS, overheard: what people said, read out of the events they sent, or out of a stream, which repeats them.
-A CAS agent's list of tools as the house's settings: what the server's tools may do, and what tools clients have.
-"""
+"""Events of CAS clients in, commands and tool settings out, live or from a recording. No clock, no socket."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any

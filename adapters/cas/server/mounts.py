@@ -1,4 +1,4 @@
-"""What is mounted into a session: files and repositories, checked, put where they belong, and shown again."""
+"""Files and repositories that are mounted into a session: check, store and show them."""
 
 import posixpath
 import re

@@ -1,7 +1,4 @@
-"""CAS's lists: what a client may ask of one, and the envelope that every one of them comes in.
-
-What a client may leave out of a list: by type, by status, by time; all of it from the query string.
-"""
+"""CAS's lists: their query parameters, their filters and their envelope."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""One shelf of the catalog: how every kind of resource is made, shown, listed, changed, archived and deleted."""
+"""The routes that every kind of CAS resource has: create, get, list, update, archive and delete."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

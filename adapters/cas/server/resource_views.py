@@ -1,4 +1,4 @@
-"""CAS's bodies of agents, environments, files, vaults and memories, as the table spells them."""
+"""The bodies of CAS's agents, environments, files, vaults and memories, as the table spells them."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,4 @@
-"""What a session needs of the catalog: its agent as it is now, its environment, its files, vaults and memories.
-
-The environment variables of a session: read from one string, each rule a refusal that names the variable.
-"""
+"""What a new session needs: its agent, environment, files, vaults, memory stores and environment variables."""
 
 import re
 from dataclasses import dataclass

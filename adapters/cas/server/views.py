@@ -1,4 +1,4 @@
-"""CAS's bodies of sessions and threads, as the table spells them."""
+"""The bodies of CAS's sessions and threads, as the table spells them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What CAS clients send about agents, environments and files, in CAS's own spelling."""
+"""Models of what CAS clients send about agents, environments and files."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal

@@ -1,4 +1,4 @@
-"""What the models of CAS have in common: strict and open models, and the limits of names and metadata."""
+"""What the models of CAS share: a model that keeps unknown members, and the limits of names and metadata."""
 
 from typing import Annotated, Any
 

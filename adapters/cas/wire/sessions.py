@@ -1,4 +1,4 @@
-"""What CAS clients send about sessions and events, in CAS's own spelling, and the dialect's settings."""
+"""Models of what CAS clients send about sessions and events, and the dialect's settings."""
 
 from typing import Annotated, Any, Literal
 

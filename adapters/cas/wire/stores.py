@@ -1,7 +1,4 @@
-"""What CAS clients send about memory stores and memories.
-
-What CAS clients send about vaults and their credentials; what is secret does not show itself.
-"""
+"""Models of what CAS clients send about memory stores, memories, vaults and credentials."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal

@@ -1,4 +1,4 @@
-"""What a ZenFlux server tells of its agents, models and tools; servers differ, and some tell nothing."""
+"""Reads what a ZenFlux server says about its agents, models and tools; some servers say nothing."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a server asks, read back from its confirmation requests, and what is needed to answer it later."""
+"""Reads asks from a server's confirmation requests, with what is needed to answer them later."""
 
 from collections.abc import Mapping
 from typing import Any

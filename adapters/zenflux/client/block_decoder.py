@@ -1,4 +1,4 @@
-"""Content read back: blocks known by their index, growing side by side, some of them results of tools."""
+"""Decodes blocks by their index: several grow at once, and some are results of tools."""
 
 from dataclasses import dataclass, field
 from typing import Any

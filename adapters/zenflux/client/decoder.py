@@ -1,4 +1,4 @@
-"""ZenFlux, heard: frames of a socket or of server-sent events in, words of the house out. No clock, no wire."""
+"""Frames of a ZenFlux server in, from a socket or an event stream, canonical events out. No clock, no socket."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""ZenFlux's words read back: the table's maps reversed, and what frames and bodies may hold, taken with care."""
+"""Reads values of ZenFlux's frames and bodies safely; words by the table's maps in reverse."""
 
 from collections.abc import Mapping
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""ZenFlux spoken as a client: a server of it, ours or somebody else's, taken for an agent."""
+"""Speaks ZenFlux as a client, so that a ZenFlux server can be an agent."""
 
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence

@@ -1,4 +1,4 @@
-"""Answers as a ZenFlux server takes them: which call over HTTP says what a person has decided."""
+"""Makes the HTTP requests that carry a person's answer to a ZenFlux server."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,8 +1,4 @@
-"""One run as it is heard: its frames in, words of the house out; a message of theirs may be several rounds of ours.
-
-What a run has cost: told per message in one frame, and for the whole run in another, and each counted once.
-How a run ends: by what its messages said last, by a fault, or because it was stopped.
-"""
+"""Decodes one run: its messages, which may be several of ours, its usage, which counts once, and its end."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,4 @@
-"""A run listened to until it ends or waits: taken up again where it was cut, and never waited for without end.
-
-One run that we began at a server, as far as it was heard: each event once, and nobody else's.
-"""
+"""Reads one run until it ends or waits for a person; a broken connection is resumed, and every wait is bounded."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable

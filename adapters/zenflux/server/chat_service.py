@@ -1,4 +1,4 @@
-"""Runs begun and ended: what the chat socket and HTTP have in common."""
+"""Starts and stops runs, for the chat socket and for HTTP."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterator

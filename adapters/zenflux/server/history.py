@@ -1,4 +1,4 @@
-"""Stored messages: a session's entries grouped as the stream tells them, and spelled a page at a time."""
+"""The stored messages of a session: entries grouped as in the stream, a page at a time."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,4 @@
-"""ZenFlux, inward: validated messages in, commands out. No clock, no socket.
-
-ZenFlux, overheard: what people said, read out of what they sent over a socket or over HTTP.
-"""
+"""Messages of ZenFlux clients in, commands out, live or from a recording. No clock, no socket."""
 
 import re
 from collections.abc import Mapping, Sequence

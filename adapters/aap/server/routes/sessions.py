@@ -1,4 +1,4 @@
-"""AAP's HTTP handlers: each parses, asks the house, answers."""
+"""AAP's HTTP handlers: each parses a request, calls the session service and answers."""
 
 
 from aiohttp import web

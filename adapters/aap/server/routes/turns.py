@@ -1,4 +1,4 @@
-"""Where in a turn a client is that comes back: how many events of which turn it has had."""
+"""The place in a turn at which a client resumes its stream: how many events of which turn it has had."""
 
 import re
 from typing import NamedTuple

@@ -1,7 +1,4 @@
-"""Blade's checkpoints: where a session can be rewound to, how it looked there, and going back.
-
-Blade's replays: a session happens again in a new one, at speed 1, 2 or 5.
-"""
+"""Blade's checkpoints, to which a session can be rewound, and replays, which repeat a session in a new one."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Blade's memories: made, searched, changed and forgotten, one by one or many at once."""
+"""Blade's memories: make, search, change and delete one or many."""
 
 from typing import Any
 

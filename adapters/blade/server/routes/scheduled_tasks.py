@@ -1,4 +1,4 @@
-"""Blade's scheduled tasks: what an agent is asked, and when, whether or not anybody is there."""
+"""Blade's scheduled tasks: prompts that an agent gets at certain times."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Blade's HTTP handlers for chat: each parses, asks the house, answers."""
+"""Blade's HTTP handlers for chat: each parses a request, calls the session service and answers."""
 
 from typing import Any
 

@@ -1,7 +1,4 @@
-"""Blade's exports and imports: a session in a ZIP, and out of one as the importer's own.
-
-Blade's links to a session: made, taken back, and followed by people nobody knows.
-"""
+"""Blade's exports and imports of sessions as ZIP files, and links by which strangers can read a session."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping

@@ -1,4 +1,4 @@
-"""Blade's files of a session: listed, read, written, uploaded, renamed, copied and packed."""
+"""Blade's files of a session: list, read, write, upload, rename, copy and pack."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

@@ -1,4 +1,4 @@
-"""The catalog's HTTP handlers: agents and models here, the other kinds on shelves of their own."""
+"""CAS's HTTP handlers for agents and models, and the routes of the other kinds of resources."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""CAS's HTTP handlers for events, streams and threads: each parses, asks the house, answers."""
+"""CAS's HTTP handlers for events, streams and threads: each parses a request, calls the session service and answers."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""CAS's files: uploaded as forms, kept by the house, fetched by signed links."""
+"""CAS's files: clients upload them as forms and fetch them by signed links."""
 
 from collections.abc import Sequence
 from typing import Any

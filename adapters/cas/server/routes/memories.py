@@ -1,4 +1,4 @@
-"""CAS's memory stores and the memories in them: texts by path."""
+"""CAS's memory stores and their memories, which are texts by path."""
 
 import asyncio
 from collections.abc import Callable, Sequence

@@ -1,7 +1,4 @@
-"""CAS's HTTP handlers for sessions and what is mounted into them: each parses, asks the house, answers.
-
-What may change of a session's agent once the session is there: its tools and its MCP servers, and nothing else.
-"""
+"""CAS's HTTP handlers for sessions, their mounts, and changes of their agent."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress

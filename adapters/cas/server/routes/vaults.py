@@ -1,4 +1,4 @@
-"""CAS's vaults and their credentials: what is secret goes in and never comes out."""
+"""CAS's vaults and their credentials, whose secrets are never shown."""
 
 from collections.abc import Iterator
 from typing import Any

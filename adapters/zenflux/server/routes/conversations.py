@@ -1,7 +1,4 @@
-"""Conversations over HTTP: the same sessions that every dialect sees.
-
-Looking for words in conversations: in the title first, then in what was said.
-"""
+"""Conversations over HTTP, and the search in them; they are the sessions that every dialect has."""
 
 from typing import Any, NamedTuple
 

@@ -1,7 +1,4 @@
-"""Runs over HTTP: chat as server-sent events or at once, and what can be done to a run by its id.
-
-Human in the loop: what waits for a person, answered by the id of its run or its own.
-"""
+"""Runs over HTTP: chat, what can be done to a run by its id, and confirmations of what waits for a person."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Scheduled tasks as the later front end reads them: the same that other dialects make and change."""
+"""Scheduled tasks as the later front end reads them; other dialects make and change them."""
 
 from typing import Any
 
