@@ -17,7 +17,7 @@ class WireAnswer(Struct, frozen=True, kw_only=True):
 
 
 def wire_answer(ask: m.AnyAsk, answer: m.Answer) -> WireAnswer:
-    """What an answer is to the call it is about; whatever is no answer to the ask takes it back."""
+    """What an answer means for the call that it is about; a command that does not answer the ask cancels the call."""
     match ask, answer:
         case m.PermissionAsk(), m.DecidePermission(granted=granted, reason=reason):
             denied = f"Tool call denied: {reason}" if reason else "Tool call denied"

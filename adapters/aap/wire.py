@@ -52,11 +52,11 @@ class ToolUseBlock(AapModel):
 
 
 DATA_IMAGE = re.compile(r"data:image/[a-z0-9][a-z0-9.+-]*(?:;[a-z0-9-]+=[^;,\s]*)*;base64,", re.ASCII | re.IGNORECASE)
-"""How the `data:` URI of a picture begins."""
+"""The beginning of the `data:` URI of an image."""
 
 
 def _check_image_url(url: str) -> str:
-    """Refuse an address that cannot be the address of a picture."""
+    """Refuse an address that cannot be the address of an image."""
     if url.startswith("https://"):
         if not _has_host(url):
             raise PydanticCustomError("picture", "expected an https:// address with a host, such as https://example.com/cat.png")
@@ -98,7 +98,7 @@ Content = str | list[Block]
 
 # -- messages ---------------------------------------------------------------------------------------------------------
 def image_addresses(messages: Iterable[Any]) -> Iterator[tuple[str, str]]:
-    """The addresses of pictures in these messages, each with its field."""
+    """The addresses of images in these messages, each with its field."""
     for number, message in enumerate(messages):
         content = getattr(message, "content", None)
         for place, block in enumerate(content if isinstance(content, list) else ()):

@@ -69,7 +69,7 @@ def _empty_text(value: Any) -> Any:
 
 
 def _with_text_keys(value: Any) -> Any:
-    """Question numbers may come as numbers or as words."""
+    """Question numbers may be numbers or strings."""
     return {str(key): item for key, item in value.items()} if isinstance(value, dict) else _empty_object(value)
 
 
@@ -105,7 +105,7 @@ class AskUserAnswer(BladeModel):
     selections: Annotated[dict[str, list[Pick]], BeforeValidator(_with_text_keys)] = Field(default_factory=dict)
     custom: Annotated[dict[str, str], BeforeValidator(_with_text_keys)] = Field(default_factory=dict)
     answer: WordedAnswer | None = None
-    """In words, as later clients give it: one text, or words for each question in order or by number or name."""
+    """As text, as later clients send it: one text, or a text for each question in order, by number or by name."""
 
 
 class ChatSend(BladeModel):
@@ -162,7 +162,7 @@ class MemoryUseRequest(BladeModel):
 
 
 class QueryModel(BaseModel):
-    """What stands behind the question mark: all of it is text to begin with."""
+    """The query string, whose values are all text."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -176,7 +176,7 @@ RecordType = Literal["memory", "skill_comment"]
 
 # -- memories ---------------------------------------------------------------------------------------------------------
 class MemoryFields(BladeModel):
-    """What may be left out of a memory, and changed in one; null is the same as nothing."""
+    """The optional fields of a memory, which can be changed; null is absent."""
 
     skill_name: ShortText | None = None
     record_type: RecordType | None = None
@@ -265,7 +265,7 @@ class RenameFile(BladeModel):
 
 
 class CopyRequest(BladeModel):
-    """Where a copy goes; a copy beside the file where nothing is said."""
+    """The target of a copy; without it, the copy is beside the file."""
 
     destination: str | None = Field(default=None, max_length=4096)
 
@@ -297,4 +297,4 @@ class ExtraInfo(BladeModel):
 
 
 FILES_CHANGED = "workspace.files_changed"
-"""The topic of a custom event or command that says so."""
+"""The topic of the custom event or command for changed files."""

@@ -87,9 +87,9 @@ def _results_of_seed(body: wire.NewTurn, view: m.SessionView, card: m.AgentCard)
 
 
 def _open_seed_calls(view: m.SessionView, card: m.AgentCard) -> dict[str, m.ToolCall]:
-    """The calls since a person last spoke that have no result, in a session that has had no turn.
+    """The calls since the last message of a person that have no result, in a session without a turn.
 
-    A call of a tool of the agent's own is not among them: the server carries it out, not the client.
+    A call of the agent's own tool is not among them: the server runs it, not the client.
     """
     calls: dict[str, m.ToolCall] = {}
     for entry in view.entries if not view.turns else ():
@@ -143,7 +143,7 @@ def _permissions(tools: Sequence[wire.ServerToolRef]) -> dict[str, m.Permission]
 
 
 def _unmasked(options: dict[str, str], card: m.AgentCard, settings: m.Settings) -> dict[str, str]:
-    """The options to set: a mask that stands for a secret leaves that secret as it is.
+    """The options to set; a mask leaves its secret as it is.
 
     A mask for a secret that has no value, neither in the session nor by default, is refused.
     """

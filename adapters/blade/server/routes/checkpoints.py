@@ -27,7 +27,7 @@ def checkpoint_routes(context: Context) -> list[web.RouteDef]:
 
 
 class CheckpointRoutes:
-    """One method per route; a checkpoint is named after its place in the log."""
+    """One method per route; the id of a checkpoint is its place in the log."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -84,7 +84,7 @@ def _last_messages(view: m.SessionView) -> list[str | None]:
 
 
 def _first_words(view: m.SessionView) -> dict[str | None, str]:
-    """What somebody said to begin each turn."""
+    """The message that began each turn."""
     said: dict[str | None, str] = {None: ""}
     for entry in view.entries:
         if entry.turn_id not in said:
@@ -103,7 +103,7 @@ def replay_routes(context: Context) -> list[web.RouteDef]:
 
 
 class ReplayRoutes:
-    """One method per route; how far a replay is, is kept with its session."""
+    """One method per route; the progress of a replay is stored with its session."""
 
     def __init__(self, context: Context, replays: Replays) -> None:
         self.context = context

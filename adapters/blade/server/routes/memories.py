@@ -14,7 +14,7 @@ FIELD_NAMES = {
     "skill_name": "skill", "record_type": "record", "mem0_id": "external_id", "write_reason": "reason",
     "source_session": "session_id",
 }
-"""Blade's words for what the house calls otherwise."""
+"""Blade's names of our fields."""
 
 FILTERS = ("skill_name", "type", "record_type", "scope", "owner", "topic")
 
@@ -83,7 +83,7 @@ class MemoryRoutes:
 
 
 def _memory_fields(fields: MemoryFields) -> dict[str, Any]:
-    """What a client said, in the house's words; what is null it did not say."""
+    """The fields that a client sent, under our names; null is absent."""
     return {FIELD_NAMES.get(name, name): value for name, value in fields.model_dump(exclude_none=True).items()}
 
 

@@ -84,7 +84,7 @@ class TaskRoutes:
 
 
 def _task_changes(said: TaskChange) -> dict[str, Any]:
-    """What was said, in the house's words; null takes away what can be missing, and says nothing of the rest."""
+    """The fields that a client sent, under our names; null removes an optional field, and is ignored for others."""
     changes = {name: getattr(said, name) for name in said.model_fields_set - {"anonymous"}}
     changes = {name: value for name, value in changes.items() if value is not None or name in ("expires_at", "model")}
     if "skip_confirmations" in changes:

@@ -17,7 +17,7 @@ from gateway.http import OWNER, Context, json_response, parse_whole_number, publ
 from gateway.time_slices import one_at_a_time, sliced
 
 HARD_LIMIT_FACTOR = 3
-"""A packet of so many times the largest message is not even read; a lesser one is refused in words."""
+"""A packet of so many times the largest message is not read at all; a smaller one is refused with a reason."""
 MAX_SESSIONS_LISTED = 10_000
 
 
@@ -135,7 +135,7 @@ class SessionRoutes:
         return view.settings.model or (card.model if card else None)
 
     def _agent(self, solution_id: str | None) -> str:
-        """A solution that is an agent's name chooses the agent; else the one of the settings, or the first."""
+        """The agent that the solution names; otherwise the one of the settings, or the first."""
         named = self.context.settings.agent
         if solution_id in self.context.agents:
             return str(solution_id)
@@ -160,7 +160,7 @@ class SessionRoutes:
 
 
 def _private_fields(body: wire.NewSession) -> dict[str, Any]:
-    """What the gateway has no use for and Blade's clients want to see again."""
+    """The fields that only Blade's clients use."""
     said: BaseModel = body
     kept = said.model_dump(exclude={"intent", "model", "disable_tools", "env"}, exclude_none=True)
     return kept | ({m.SECRETS: body.env} if body.env else {})

@@ -16,7 +16,7 @@ from gateway.http import OWNER, Context, attachment, guess_media_type, json_resp
 from gateway.resources import Workspace, Workspaces
 
 MAX_UPLOADED_FILES = 256
-"""How many files one upload has, with the field that names them."""
+"""How many files one upload may have, and the name of their field."""
 
 T = TypeVar("T")
 
@@ -127,7 +127,7 @@ def _path(request: web.Request) -> str:
 
 
 def _target_paths(said: str | None, names: list[str]) -> list[str]:
-    """Where each file goes: as `paths` says, or as the form calls it."""
+    """The path of each file: from `paths`, or the name in the form."""
     try:
         paths = names if said is None else orjson.loads(said)
     except orjson.JSONDecodeError:
@@ -144,7 +144,7 @@ def _is_path(value: Any) -> bool:
 def _store_drafts(
     space: Workspace, folder: str, paths: list[str], drafts: list[Path],
 ) -> tuple[list[str], list[tuple[str, str]]]:
-    """Each file by itself: what cannot be taken does not keep the others out."""
+    """Store each file by itself: one that fails does not stop the others."""
     taken, refused = list[str](), list[tuple[str, str]]()
     for path, draft in zip(paths, drafts, strict=True):
         try:
