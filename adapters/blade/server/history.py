@@ -22,7 +22,7 @@ RECORDS_PER_PAGE = 512
 async def message_bodies(
     context: Context, owner: str, session_id: str, *, upto: int | None = None, waits_with: str | None = None,
 ) -> EncodedArray:
-    """Every turn that was not rewound, as it was after that record; one is read at a time per owner, or `waits_with`."""
+    """Every turn that was not rewound, as it was after that record; an owner, or `waits_with`, reads one at a time."""
     async with one_at_a_time(waits_with or owner):
         return await messages_body(context.table, record_pages(context, owner, session_id, upto))
 

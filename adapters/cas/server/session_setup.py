@@ -17,7 +17,7 @@ from .resource_routes import not_found_as
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentChoice:
-    """The agent of a new session: who answers, how, and what clients are shown of it from now on."""
+    """The agent of a new session: its name, its settings, and the snapshot that clients see from now on."""
 
     agent: str
     snapshot: dict[str, Any]
@@ -53,7 +53,7 @@ async def choose_agent(context: Context, owner: str, ref: str | dict[str, Any]) 
 async def choose_environment(context: Context, owner: str, body: dict[str, Any]) -> EnvironmentChoice:
     """The environment that the body of a new session names or describes.
 
-    One that is described is made here: call this when nothing else can be refused any more.
+    A described environment is made here: call this when nothing else can be refused any more.
     """
     named, given = body.get("environment_id"), body.get("environment")
     if named is not None and given is not None and named != given:
@@ -87,7 +87,7 @@ async def check_memory_store(context: Context, owner: str, store_id: str) -> Non
 
 
 async def _check_exists(context: Context, owner: str, kind: str, noun: str, resource_id: str) -> None:
-    """What a request names beside what it is about is its own mistake: refused as invalid, not as not found."""
+    """Refuse an unknown resource that a body names as invalid; only one that the path names is not found."""
     with not_found_as(noun, resource_id, refusal=Invalid):
         found = await context.resources.get(kind, owner, resource_id)
     if found.archived_at is not None:

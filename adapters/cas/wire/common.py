@@ -43,4 +43,4 @@ HttpAddress = Annotated[str, Field(max_length=2048, pattern=r"^https?://")]
 
 
 DEFAULT_ENVIRONMENT = "env_default"
-"""Where the sessions are that other dialects made. It has always been there; lists have only what clients made."""
+"""The environment of sessions that other dialects made. It always exists, and is in no list."""

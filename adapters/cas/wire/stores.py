@@ -124,7 +124,7 @@ class NewCredential(WireModel):
 
 
 class CredentialChange(WireModel):
-    """The kind of a credential and the server it is for stay; its secrets may be set anew, one by one."""
+    """The type and the server of a credential cannot change; its secrets can, one by one."""
 
     display_name: str | None = Field(None, max_length=256)
     auth: dict[str, Any] | None = Field(None, repr=False)

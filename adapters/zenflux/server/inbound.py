@@ -32,7 +32,7 @@ MESSAGES = {
     "confirm.cancel": ("request_id",),
 }
 StoredFiles = Mapping[str, m.FilePart]
-"""The files of the house that a message refers to, by id and by the link of the upload."""
+"""The stored files that a message refers to, by id and by the link of the upload."""
 
 
 # -- what is said -----------------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ def _recorded_request(method: str, params: Any, table: Table) -> Sequence[m.AnyC
 
 
 def _recorded_answer(name: str, body: dict[str, Any], view: m.SessionView, table: Table) -> Sequence[m.AnyCommand]:
-    """An answer goes by the id of its request, or by that of the run, which means the oldest."""
+    """An answer names its request, or the run, which means the oldest request of the run."""
     if found := CONFIRM_PATH.fullmatch(name):
         asks = _asks_by_id(view, found[1])
         return (
@@ -122,7 +122,7 @@ def _asks_of_run(view: m.SessionView, run_id: str) -> list[m.OpenAsk]:
 
 
 def _asks_by_id(view: m.SessionView, word: str) -> list[m.OpenAsk]:
-    """What goes by this id, or was asked without one: a client can have read that elsewhere."""
+    """The ask of this id, or one without an id: a client can have seen that elsewhere."""
     refs = [(decode_ref(ask.request_id), ask) for ask in view.asks.values()]
     named = [ask for ref, ask in refs if word in (ref.request_id, ref.run)]
     return named or [ask for ref, ask in refs if not ref.request_id]

@@ -22,7 +22,7 @@ from .vaults import CredentialRoutes, VaultRoutes
 
 
 def routes_of_resources(context: Context, once: Idempotency | None = None) -> list[web.RouteDef]:
-    """Every route of the catalog, under the mount and again under its `/v1`; none carries a keyed request out twice."""
+    """Every route of the resources, under the mount and its `/v1`; none runs a request with the same key twice."""
     mounts = (context.mount, f"{context.mount}/v1")
     return (once or Idempotency(context.answers)).routes(route for at in mounts for route in _routes(context, at))
 

@@ -25,7 +25,7 @@ from gateway.ports import Resource
 from gateway.resources import create_file_resource
 
 BYTE_TYPES = ("application/binary", "application/octet-stream")
-"""What a client that wants the bytes themselves, and no link to them, accepts."""
+"""The `Accept` headers of a client that wants the bytes instead of a link."""
 
 
 class FileRoutes(ResourceRoutes):
@@ -46,7 +46,7 @@ class FileRoutes(ResourceRoutes):
         return json_response(await self.body_of(request, made), 201)
 
     async def content(self, request: web.Request) -> web.StreamResponse:
-        """A link, for whoever holds it and for a while; or the bytes, for a client that says so."""
+        """A link that anybody can use for a while; or the bytes, for a client that asks for them."""
         found = await self.found(request)
         name, media_type = found.body["name"], found.body["media_type"]
         if request.headers.get("Accept") in BYTE_TYPES:

@@ -24,7 +24,7 @@ PlacedVersion = tuple[int, Resource]
 """A version of a memory, and its place among those of its store."""
 
 STORE_LOCKS: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-"""By store: whoever looks whether a path is free takes it before the next one looks."""
+"""A lock per store: a request that finds a path free takes it before the next one looks."""
 
 
 class MemoryStoreRoutes(ResourceRoutes):
@@ -75,14 +75,14 @@ class MemoryRoutes(ResourceRoutes):
         })
 
     async def body_of(self, request: web.Request, found: Resource) -> Any:
-        """A list shows where memories are; one by itself shows what it says, unless asked otherwise."""
+        """A list shows the paths of memories; a single memory shows its text, unless the client wants another view."""
         one = "id" in request.match_info or request.method == "POST"
         return views.memory_body(
             self.context.table, found, whole=_view_param(request, "full" if one else "basic") == "full"
         )
 
     async def versions(self, request: web.Request) -> web.Response:
-        """The versions of all the memories of a store, newest first; those of a deleted memory are gone with it."""
+        """The versions of all memories of a store, newest first; a deleted memory has none."""
         store, query = await self.parent(request), request.query
         memories = await self.page(request[OWNER], parent=store, limit=MAX_MEMORIES)
         found = [version for memory in memories if query.get("memory_id") in (None, "", memory.resource_id)

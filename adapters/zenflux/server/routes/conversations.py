@@ -31,7 +31,7 @@ class ConversationRoutes:
             raise AgentNotFound(f"there is no agent '{agent}'")
         user_id = request.query.get("user_id") or LOCAL_USER
         title = wire.title_param(request)
-        named = title if title != self.context.settings.default_title else None  # a client may say what we would
+        named = title if title != self.context.settings.default_title else None  # a client may name the role as we do
         view = await self.chats.converse(request[OWNER], agent, user_id, named)
         return views.reply(self.context, self._shown(view))
 
@@ -102,7 +102,7 @@ class ConversationRoutes:
         })
 
     async def preload(self, request: web.Request) -> web.Response:
-        """There is nothing to load: what the gateway knows it has at hand."""
+        """Answer at once: there is nothing to preload."""
         view, limit = await self._found(request), wire.whole_number_param(request, "limit", 50, 1, 200)
         said = self._messages(view)
         return views.reply(self.context, self.context.table.object(
@@ -153,13 +153,13 @@ def _end_before(said: list[StoredMessage], before: str | None) -> int:
 
 
 SNIPPET_MARGIN = 40
-"""Characters shown on either side of what was found."""
+"""How many characters are shown on either side of a match."""
 CHARACTERS_PER_SLICE, ENTRY_COST = 250_000, 2000
-"""How many characters are looked through in one slice, and how many of them the time for an entry is worth."""
+"""How many characters are searched in one slice, and how many of them one entry counts for."""
 
 
 class SearchHit(NamedTuple):
-    """Where it was found, and what stands around it."""
+    """The place of a match, and the text around it."""
 
     where: str
     snippet: str

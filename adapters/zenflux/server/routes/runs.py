@@ -59,7 +59,7 @@ class RunRoutes:
             )
 
     async def _at_once(self, request: web.Request, run: StartedRun, manner: str, place: StreamSlot) -> web.Response:
-        """The result, or how far it has come when somebody is asked or patience ends."""
+        """The result, or the progress when an ask opens or the time is up."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self.settings.sync_seconds):
                 await self.context.await_turn(request, run.view.session_id, run.receipt, manner, place)
@@ -91,7 +91,7 @@ class RunRoutes:
     # -- long and failed runs -------------------------------------------------------------------------------------
 
     async def confirm_continue(self, request: web.Request) -> web.Response:
-        """Where nobody asks, there is nothing to do, and nothing wrong."""
+        """A run without an open ask is answered with success."""
         action = request.query.get("action") or (await _optional(request, ContinueRequest)).action
         ask = await self._pending(request, m.ContinuationAsk)
         run_id = request.match_info["id"]
@@ -102,7 +102,7 @@ class RunRoutes:
         return views.reply(self.context, {"session_id": run_id, "action": action})
 
     async def preview(self, request: web.Request) -> web.Response:
-        """What can be gone back to; which files that changes is the agent's to know, and is not told."""
+        """The states of a rollback; only the agent knows which files it changes."""
         ask = (await self._rollback_ask(request)).ask
         assert isinstance(ask, m.RollbackAsk), "that is what was looked for"
         options = rollback_options(ask, objects=self.settings.rollback_objects)
@@ -164,7 +164,7 @@ class ConfirmationRoutes:
         return views.reply(self.context, confirmation_body(self.context.table, asks[0], view.session_id))
 
     async def respond(self, request: web.Request) -> web.Response:
-        """By the id of a run the oldest ask is answered; whoever has several open answers them one by one."""
+        """The id of a run means its oldest ask; several open asks are answered one by one."""
         body = await read_json(request, ConfirmationRequest)
         view, asks = await self._asked(request)
         if not asks:
@@ -187,7 +187,7 @@ class ConfirmationRoutes:
             raise NotFound(f"nothing waits under '{ask.request_id}'") from None
 
     async def _asked(self, request: web.Request) -> tuple[m.SessionView, Sequence[m.OpenAsk]]:
-        """The asks that an id stands for, oldest first; none if the last of them has expired."""
+        """The asks of an id, oldest first; none if the last of them has expired."""
         word = request.match_info["id"]
         try:
             view = await self.context.sessions.find_by_id(request[OWNER], word)

@@ -37,7 +37,7 @@ class ServiceRoutes:
         return views.reply(self.context, views.model_bodies(self.context.table, self.context.agents, kind, provider))
 
     async def providers(self, request: web.Request) -> web.Response:
-        """The later front end wants the list itself; models are the agents' own affair here."""
+        """The later front end expects a bare list; agents have their own models here."""
         return json_response([])
 
     async def embedding_status(self, request: web.Request) -> web.Response:
