@@ -8,6 +8,6 @@ def parse_timestamp(told: Any) -> float | None:
     """The time that a server tells in ISO 8601, in seconds; without a zone it is UTC. None for anything else."""
     try:
         at = datetime.fromisoformat(told)
-    except (TypeError, ValueError):
+        return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC).timestamp()
+    except (TypeError, ValueError, OverflowError):
         return None
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()

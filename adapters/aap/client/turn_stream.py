@@ -1,7 +1,4 @@
-"""One turn's stream, read to its end over as many connections as it takes, each event once.
-
-A turn whose last event never came: the history of its server tells whether the turn is over, and what is missing.
-"""
+"""Reads the stream of one turn to its end, over several connections if need be, and each event once."""
 
 import asyncio
 import random
@@ -26,7 +23,7 @@ EVENT_ID = re.compile(r"[0-9]{1,15}\.([0-9]{1,9})", re.ASCII)
 """The id of an event: its turn, and its number in the turn."""
 CONFLICT = 409
 MAX_RETRY_DELAY = 5.0
-"""Nobody waits longer than this before coming again, whatever the server says."""
+"""The longest wait before the next attempt, whatever the server says."""
 
 
 class StreamInterrupted(Exception):
@@ -34,13 +31,13 @@ class StreamInterrupted(Exception):
 
 
 WasAccepted = Callable[[], Awaitable[bool | None]]
-"""Whether a server has taken a message that it has not begun to answer; None where nobody can tell."""
+"""Whether a server has taken a message that it has not begun to answer; None if that is unknown."""
 
 
 class TurnStream:
-    """One POST that starts or continues a turn, and what is heard of it.
+    """One POST that starts or continues a turn, and its stream.
 
-    A stream that breaks is taken up again with `GET …/turns/current?after=`: by the number of events there were, and
+    A stream that breaks is resumed with `GET …/turns/current?after=`: by the number of events there were, and
     once an event has had an id, by the last id. That route is no part of the protocol: where a server does not have
     it, the break is raised.
 
@@ -71,7 +68,7 @@ class TurnStream:
         return self._begun
 
     def hang_up(self) -> None:
-        """End the conversation; whoever waits for the next frame gets `StreamInterrupted`."""
+        """Close the connection; a caller that waits for the next frame gets `StreamInterrupted`."""
         is_first, self._is_hung_up = not self._is_hung_up, True
         if self._waiting is not None and is_first:
             self._waiting.reschedule(asyncio.get_running_loop().time())
@@ -91,7 +88,7 @@ class TurnStream:
             self._waiting = None
 
     async def frames(self, body: dict[str, Any]) -> AsyncGenerator[ParsedFrame, None]:
-        """All frames of the turn, without end: the reader knows the last one."""
+        """All frames of the turn; the caller knows the last one and stops there."""
         if self._mode == "none":
             for frame in frames_of_body(await self._upstream.json("POST", self._path, body)):
                 yield frame
@@ -122,9 +119,9 @@ class TurnStream:
             source = self._rest(cut) if self._begun else self._posted(body)
 
     async def _may_go_on(self, error: GatewayError, cut: GatewayError | None) -> GatewayError:
-        """The break to tell of, should the stream not be had again; raises it where there is no hope.
+        """The error to raise if the stream cannot be resumed; raises it if that is certain.
 
-        A server that nobody reached has taken nothing: it may be spoken to once more.
+        A server that was not reached has taken nothing: the request may be sent again.
         """
         if isinstance(error, ServerUnreachable):
             return error
@@ -138,7 +135,7 @@ class TurnStream:
         raise (cut or error) from None
 
     async def _find_out(self, error: GatewayError) -> bool:
-        """Whether it is known, after this, if the message was taken; if it was not, it is to be sent again."""
+        """Whether it is now known if the message was taken; if it was not, it is sent again."""
         is_refused = self._is_repeated and (error.details or {}).get("upstream_status") == CONFLICT
         if not is_refused and not isinstance(error, ConnectionLost):
             return False
@@ -147,7 +144,7 @@ class TurnStream:
         return taken is True or (taken is False and not is_refused)
 
     def _pause(self, failures: int) -> float:
-        """As long as the server wants, or longer each time; the first try comes at once where it said nothing."""
+        """Wait as long as the server asks, or longer each time; if it asks nothing, the first attempt is at once."""
         if self._retry_ms is not None:
             wanted, self._retry_ms = self._retry_ms / 1000, None
             return min(wanted, MAX_RETRY_DELAY)
@@ -166,7 +163,7 @@ class TurnStream:
         query = {"after": self._last_id or str(self._had), "stream": self._mode}
         path = f"{self._path}/current"
         async with self._upstream.open("GET", path, query=query, headers=SSE_HEADERS) as wire:
-            if wire.status == 204:  # it has no more to tell, and never said how the turn ended
+            if wire.status == 204:  # it has no more frames, and never sent the end of the turn
                 raise BackendFailed(cut.message)
             async with aclosing(self._read(wire)) as frames:
                 async for frame in frames:
@@ -234,16 +231,16 @@ def _message_frames(message: MessageBody) -> list[ParsedFrame]:
 
 
 _FRAME_OF_BLOCK = {"text": "text", "thinking": "thinking", "tool_use": "tool_call"}
-"""The block of a message, and the frame that tells the same."""
+"""The block of a message, and the frame of that block."""
 
 
 TEXT, CALL, RESULT = "text_delta", "tool_call", "tool_result"
 Piece = tuple[str, str, ParsedFrame | None]
-"""The kind of a piece, its text or the id of its call, and the frame that tells it; a text has none."""
+"""The kind of a piece, its text or the id of its call, and its frame; text has none."""
 
 
 class ReceivedPieces:
-    """What was heard of one POST as far as histories have it: texts, calls and results, in order."""
+    """What the stream of one POST gave, as far as histories have it: texts, calls and results, in order."""
 
     def __init__(self) -> None:
         self._heard: list[Piece] = []
@@ -263,10 +260,10 @@ class ReceivedPieces:
 def missing_frames(
     messages: Sequence[MessageBody], heard: ReceivedPieces, answered: Sequence[str]
 ) -> list[ParsedFrame] | None:
-    """The frames that a stream has kept back, up to its `turn_stop`; None if the history has no finished turn.
+    """The frames that a stream did not send, up to its `turn_stop`; None if the history has no finished turn.
 
     The turn began with the last message of a person or, if it was continued, with the results of the `answered` calls.
-    It is over if the agent has the last word. What was heard must be what the history has, as far as it was heard.
+    It is over if the last message is the agent's. What the stream gave must be the beginning of what the history has.
     """
     said = _messages_of_turn(messages, answered)
     if not said or said[-1].role != "assistant":
@@ -282,7 +279,7 @@ def missing_frames(
 
 
 def _messages_of_turn(messages: Sequence[MessageBody], answered: Sequence[str]) -> Sequence[MessageBody]:
-    """What was said after the messages that started or continued the turn; nothing if they are not all there."""
+    """The messages after those that started or continued the turn; none if one of those is missing."""
     results = [place for place, message in enumerate(messages) if message.tool_call_id in answered]
     if answered:
         return messages[results[-1] + 1:] if len(results) == len(answered) else ()
@@ -291,7 +288,7 @@ def _messages_of_turn(messages: Sequence[MessageBody], answered: Sequence[str]) 
 
 
 def _missing_pieces(known: Sequence[Piece], heard: Sequence[Piece]) -> list[Piece] | None:
-    """What the history has beyond what was heard; None if something else was heard."""
+    """What the history has beyond what the stream gave; None if the stream gave something else."""
     if len(heard) > len(known) or any(mine[:2] != theirs[:2] for mine, theirs in zip(heard[:-1], known, strict=False)):
         return None
     if not heard:
@@ -320,7 +317,7 @@ def _pieces_of_message(message: MessageBody) -> Iterator[Piece]:
 
 
 def _joined_texts(pieces: Iterable[Piece]) -> list[Piece]:
-    """Texts that follow each other are one text: a stream does not tell where a message ends."""
+    """Texts that follow each other are one text: a stream does not mark where a message ends."""
     joined: list[Piece] = []
     for kind, group in groupby(pieces, key=lambda piece: piece[0]):
         if kind != TEXT:
