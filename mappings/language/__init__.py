@@ -1,18 +1,23 @@
 """The language of the tables: read, shape, check, compile; what a dialect calls things is data."""
 
-from .encoder import NO_BINDINGS, FrameEncoder, Framing
+from .encoder import NO_BINDINGS, NO_FRAMES, FrameEncoder, Frames, Framing
 from .features import FEATURES, Feature, SupportLevel, feature_of
 from .filters import UnknownWord
 from .load import builtin_path, builtin_table, load_table
+from .projector import ProjectorBase, Step
 from .scopes import Vocabulary
 from .table import Table
 
 __all__ = [
     "FEATURES",
     "NO_BINDINGS",
+    "NO_FRAMES",
     "Feature",
     "FrameEncoder",
+    "Frames",
     "Framing",
+    "ProjectorBase",
+    "Step",
     "SupportLevel",
     "Table",
     "UnknownWord",

@@ -15,6 +15,7 @@ from .filters import to_builtins, to_json_slowly
 
 Framing = Literal["json", "sse"]
 Frames = tuple[bytes, ...]
+NO_FRAMES: Frames = ()
 CueEncoder = Callable[[Any, Any, Mapping[str, Any]], Frames]
 """(record, its event, extra bindings) → the frames of one cue."""
 

@@ -7,7 +7,7 @@ import orjson
 
 import gateway.model as m
 from gateway.ports import Projector
-from mappings.language import NO_BINDINGS, Table
+from mappings.language import NO_BINDINGS, NO_FRAMES, Frames, ProjectorBase, Table
 
 from .history import agent_messages, ask_as_calls, pending_calls_message
 from .stream_options import IDS
@@ -21,26 +21,12 @@ CUES = {
     "child.asked": ("call",),
 }
 
-Frames = tuple[bytes, ...]
-NO_FRAMES: Frames = ()
-
-
-
 
 def make_projector(table: Table, options: str) -> Projector:
     """A fresh projector for one of AAP's stream modes; `ids` beside the mode gives each event an id."""
     mode, _, ids = options.partition(" ")
     outbound = PROJECTORS[mode](table)
     return NumberedProjector(outbound) if ids == IDS else outbound
-
-
-class _Immediate:
-    """A projector that never holds anything back."""
-
-    deadline: float | None = None
-
-    def flush(self, now: float) -> Frames:
-        return NO_FRAMES
 
 
 class CallRegistry:
@@ -68,7 +54,7 @@ class CallRegistry:
                 self.returned.add(self._asked.get(command.request_id, ""))
 
 
-class DeltaProjector(_Immediate):
+class DeltaProjector(ProjectorBase):
     """Stream mode `delta`: words as they come."""
 
     image_cue = "image.delta"
@@ -126,7 +112,7 @@ class MessageProjector(DeltaProjector):
         return super().feed(record)
 
 
-class NumberedProjector(_Immediate):
+class NumberedProjector(ProjectorBase):
     """Gives each event an id to resume after: the record that its turn begins with, and its number in the turn."""
 
     def __init__(self, outbound: Projector) -> None:
@@ -143,7 +129,7 @@ class NumberedProjector(_Immediate):
         return f"id: {self.begins}.{self.count}\n".encode() + frame
 
 
-class TurnBodyProjector(_Immediate):
+class TurnBodyProjector(ProjectorBase):
     """Stream mode `none`: the whole exchange of the turn as one body, where the turn yields."""
 
     def __init__(self, table: Table) -> None:

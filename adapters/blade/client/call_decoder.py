@@ -1,4 +1,4 @@
-"""Tool calls heard: made once, changed by whatever is told of them, asked about, and come back once."""
+"""Decodes tool calls: each is made once, changes with every frame about it, may be an ask, and returns once."""
 
 from typing import Any
 
@@ -19,34 +19,34 @@ UNKNOWN_RESULT = "The server ended the chat and did not say what became of this 
 _FACTS = ("tool_name", "display_name", "arguments", "status", "result", "duration_ms", "pending_question_ref")
 
 
-class CallDecoder(Loops):
-    """The calls of one chat, and what people are asked."""
+class CallDecoder:
+    """The calls of one chat, and the asks that wait for people."""
 
-    def __init__(self, mint: Mint) -> None:
-        super().__init__(mint)
-        self._pending: dict[str, RemoteAsk] = {}
+    def __init__(self, loops: Loops, mint: Mint) -> None:
+        self._loops = loops
+        self._mint = mint
+        self.pending: dict[str, RemoteAsk] = {}
 
-    def _forget(self) -> None:
-        super()._forget()
-        self._pending = {}
+    def reset(self) -> None:
+        self.pending = {}
 
-    def _told(self, turn: DecodedTurn, told: dict[str, Any], *, final: bool = False) -> list[DecodedItem]:
-        """Something is told of a call, by itself or as part of a turn; what was told before changes nothing."""
-        wire_id = require_name(told.get("id") or told.get("tool_call_id"), "a tool call")
+    def decode(self, turn: DecodedTurn, body: dict[str, Any], *, final: bool = False) -> list[DecodedItem]:
+        """Decode the body of a call, alone or within a turn; a fact that is known already changes nothing."""
+        wire_id = require_name(body.get("id") or body.get("tool_call_id"), "a tool call")
         call = turn.calls.get(wire_id)
-        if call is None and not told.get("tool_name"):
-            call = self._call_by_id(wire_id)
+        if call is None and not body.get("tool_name"):
+            call = self._loops.find_call(wire_id)
         if call is None:
             call = turn.calls[wire_id] = DecodedCall(wire_id, turn)
-        call.facts |= {key: told[key] for key in _FACTS if told.get(key) is not None}
+        call.facts |= {key: body[key] for key in _FACTS if body.get(key) is not None}
         status = meanings().tool_status.get(text(call.facts.get("status")), m.ToolStatus.RUNNING)
-        said: list[DecodedItem] = [] if call.made else self._make(call, status, final)
-        return [*said, *self._changed(call, status)] if call.made and not call.is_over else said
+        items: list[DecodedItem] = [] if call.made else self._make(call, status, final)
+        return [*items, *self._changed(call, status)] if call.made and not call.is_over else items
 
     # -- making ---------------------------------------------------------------------------------------------------
 
     def _make(self, call: DecodedCall, status: m.ToolStatus, final: bool) -> list[DecodedItem]:
-        """A call is told when its arguments are whole, or nothing more can come; never one without a name."""
+        """Make a call that has a name, when its arguments are complete or nothing more can come."""
         name = optional_text(call.facts.get("tool_name"))
         given = _read_arguments(call.facts.get("arguments"))
         if name is None or (given is None and status is m.ToolStatus.RUNNING and not final):
@@ -57,29 +57,29 @@ class CallDecoder(Loops):
             display_name=title if title != name else None,
         )
         if status is m.ToolStatus.AWAITING_INPUT and name == ASK_TOOL:
-            call.ask = guess_ask(self._questions(call), call.made, self._waiting(call.turn.voice))
+            call.ask = guess_ask(self._questions(call), call.made, self._unasked(call.turn.loop))
             call.is_ask_only = not isinstance(call.ask, m.QuestionAsk)
-        return [] if call.is_ask_only else self._tell(call, given is None)
+        return [] if call.is_ask_only else self._emit(call, given is None)
 
-    def _tell(self, call: DecodedCall, is_torn: bool) -> list[DecodedItem]:
-        turn, voice, made = call.turn, call.turn.voice, call.made
+    def _emit(self, call: DecodedCall, is_torn: bool) -> list[DecodedItem]:
+        turn, loop, made = call.turn, call.turn.loop, call.made
         assert made is not None
         turn.growing, turn.is_calling = None, True
-        said: list[DecodedItem] = [*voice.assembler.end_texts()]
+        items: list[DecodedItem] = [*loop.assembler.end_texts()]
         key, raw = ("call", turn.turn_id, call.wire_id), call.facts.get("arguments")
         if is_torn and isinstance(raw, str) and raw.strip():
-            call.is_over = True  # nobody could carry it out, and nothing is told of it
+            call.is_over = True  # nobody could run it, so it has no status and no result
             return [
-                *said,
-                *voice.assembler.call(key, made),
-                *voice.assembler.input_delta(key, raw),
-                *voice.assembler.end(key),
+                *items,
+                *loop.assembler.call(key, made),
+                *loop.assembler.input_delta(key, raw),
+                *loop.assembler.end(key),
             ]
-        return [*said, *voice.assembler.whole_call(key, made)]
+        return [*items, *loop.assembler.whole_call(key, made)]
 
     def _free_id(self, wire_id: str) -> str:
-        """The server's own id, unless another call goes by it that has not come back."""
-        taken = any(wire_id in voice.assembler.open_calls for voice in self._voices.values())
+        """The server's own id, unless an open call has it already."""
+        taken = any(wire_id in loop.assembler.open_calls for loop in self._loops.by_scope.values())
         return self._mint("call") if taken else wire_id
 
     # -- changes --------------------------------------------------------------------------------------------------
@@ -91,51 +91,51 @@ class CallDecoder(Loops):
             case m.ToolStatus.DONE | m.ToolStatus.ERROR:
                 content, meta = read_result(call.facts.get("result"))
                 call.meta = meta
-                return self._over(call, content=content, meta=meta, is_error=status is m.ToolStatus.ERROR)
+                return self._return(call, content=content, meta=meta, is_error=status is m.ToolStatus.ERROR)
             case m.ToolStatus.CANCELLED:
-                told = [] if call.is_ask_only else self._status(call, status)
-                return [*told, *self._over(call, content=CANCELLED, is_error=True)]
+                cancelled = [] if call.is_ask_only else self._status(call, status)
+                return [*cancelled, *self._return(call, content=CANCELLED, is_error=True)]
         return self._go_on(call, is_running=True)
 
-    def _over(self, call: DecodedCall, **result: Any) -> list[DecodedItem]:
-        said: list[DecodedItem] = [*self._go_on(call), *(
-            event for voice in self._forked(call) for event in self._close(voice)
+    def _return(self, call: DecodedCall, **result: Any) -> list[DecodedItem]:
+        items: list[DecodedItem] = [*self._go_on(call), *(
+            event for loop in self._loops.forked_by(call) for event in self._loops.close(loop)
         )]
         call.is_over = True
-        made, scribe = call.made, call.turn.voice.assembler
+        made, assembler = call.made, call.turn.loop.assembler
         if call.is_ask_only or made is None:
-            return said
+            return items
         duration = optional_number(call.facts.get("duration_ms"))
-        return [*said, *scribe.returned(made.call_id, duration_ms=duration, **result)]
+        return [*items, *assembler.returned(made.call_id, duration_ms=duration, **result)]
 
     def _status(self, call: DecodedCall, status: m.ToolStatus) -> list[BackendEvent]:
-        """The status of a call; that of one made for the asking only is that of the call it is about."""
+        """The status of a call; if it was made for an ask only, the status of the call that the ask is about."""
         about = m.call_of(call.ask) if call.is_ask_only and call.ask is not None else call.made
-        return call.turn.voice.assembler.status(about.call_id, status) if about is not None else []
+        return call.turn.loop.assembler.status(about.call_id, status) if about is not None else []
 
     def _go_on(self, call: DecodedCall, *, is_running: bool = False) -> list[DecodedItem]:
-        """What was waited for has come, or nobody waits for it any more."""
+        """The answer has come, or nobody waits for it any more."""
         if not call.is_waiting:
             return []
         call.is_waiting = False
-        self._pending.pop(call.wire_id, None)
-        children = [event for voice in self._forked(call) for event in self._block(voice, False)]
+        self.pending.pop(call.wire_id, None)
+        children = [event for loop in self._loops.forked_by(call) for event in self._loops.block(loop, False)]
         return [*children, *(self._status(call, m.ToolStatus.RUNNING) if is_running else [])]
 
     # -- asking ---------------------------------------------------------------------------------------------------
 
     def _wait(self, call: DecodedCall) -> list[DecodedItem]:
-        """A call waits for a person: because of what it asks itself, or because a sub-agent of it does."""
+        """A call waits for a person: because of its own ask, or because of the ask of a sub-agent."""
         if call.is_waiting:
             return []
         call.is_waiting = True
-        said: list[DecodedItem] = [*self._status(call, m.ToolStatus.AWAITING_INPUT)]
-        children = self._forked(call)
+        items: list[DecodedItem] = [*self._status(call, m.ToolStatus.AWAITING_INPUT)]
+        children = self._loops.forked_by(call)
         if children or isinstance(call.facts.get("pending_question_ref"), dict):
-            return [*said, *(event for voice in children for event in self._block(voice, True))]
-        asked = RemoteAsk(ask=self._ask(call), ref=call.wire_id, scope_id=call.turn.voice.scope_id)
-        self._pending[call.wire_id] = asked
-        return [*said, asked]
+            return [*items, *(event for loop in children for event in self._loops.block(loop, True))]
+        asked = RemoteAsk(ask=self._ask(call), ref=call.wire_id, scope_id=call.turn.loop.scope_id)
+        self.pending[call.wire_id] = asked
+        return [*items, asked]
 
     def _ask(self, call: DecodedCall) -> m.AnyAsk:
         return call.ask or m.QuestionAsk(questions=self._questions(call), call=call.made)
@@ -146,25 +146,25 @@ class CallDecoder(Loops):
             _read_arguments(call.facts.get("arguments")) or {}, call.made.display_name or call.made.name
         )
 
-    def _waiting(self, voice: LoopState) -> list[m.ToolCall]:
-        """The calls that a person may have to be asked about: they have not come back, and nobody was asked yet."""
-        about = {made.call_id for asked in self._pending.values() if (made := m.call_of(asked.ask)) is not None}
+    def _unasked(self, loop: LoopState) -> list[m.ToolCall]:
+        """The open calls that no ask is about yet: a person may have to be asked about them."""
+        about = {made.call_id for asked in self.pending.values() if (made := m.call_of(asked.ask)) is not None}
         return [
-            made for made in voice.assembler.open_calls.values() if made.name != ASK_TOOL and made.call_id not in about
+            made for made in loop.assembler.open_calls.values() if made.name != ASK_TOOL and made.call_id not in about
         ]
 
-    def _give_up(self) -> list[DecodedItem]:
-        """The chat is over: calls that did not come back never will."""
-        said: list[DecodedItem] = []
-        for voice in reversed(self._voices.values()):
-            for call_id in list(voice.assembler.open_calls):
-                said += voice.assembler.status(call_id, m.ToolStatus.CANCELLED)
-                said += voice.assembler.returned(call_id, UNKNOWN_RESULT, is_error=True)
-        return said
+    def give_up(self) -> list[DecodedItem]:
+        """Cancel the open calls, because the chat is over."""
+        items: list[DecodedItem] = []
+        for loop in reversed(self._loops.by_scope.values()):
+            for call_id in list(loop.assembler.open_calls):
+                items += loop.assembler.status(call_id, m.ToolStatus.CANCELLED)
+                items += loop.assembler.returned(call_id, UNKNOWN_RESULT, is_error=True)
+        return items
 
 
 def _read_arguments(given: Any) -> dict[str, Any] | None:
-    """The arguments, which are the JSON of an object; None where they are not."""
+    """The arguments, which are the JSON of an object; None if they are not."""
     if isinstance(given, dict):
         return given
     try:
@@ -175,6 +175,6 @@ def _read_arguments(given: Any) -> dict[str, Any] | None:
 
 
 def _without_source_loop(name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Which loop a question comes from is the server's addition."""
+    """The server adds to a question which loop it comes from."""
     return {key: value for key, value in given.items() if name != ASK_TOOL or key != "source_loop"}
 

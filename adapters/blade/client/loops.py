@@ -1,4 +1,4 @@
-"""Whose voice is heard: the agent's own and its sub-agents', each with a scribe; and what is known of their turns."""
+"""The loops of the agent and its sub-agents, each with an assembler of events, and what is known of their turns."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -16,24 +16,24 @@ NO_USAGE = m.Usage()
 
 @dataclass(slots=True)
 class LoopState:
-    """One loop. Its scope goes by the loop's own name, so that it is the same for whoever hears it again."""
+    """One loop; its scope has the loop's name, so that decoding it again gives the same scope."""
 
     scope_id: str
     assembler: StreamAssembler
     fork: str = ""
-    """The call that brought it about."""
+    """The call that started it."""
     parent: str = m.ROOT
     is_open: bool = False
     is_blocked: bool = False
     turn_id: str = ""
-    """The turn whose message is open, or was last."""
-    owed: m.Usage = NO_USAGE
-    """What turns have cost that ended after their message had to."""
+    """The turn whose message is open, or was the last to be open."""
+    late_usage: m.Usage = NO_USAGE
+    """The usage of turns that ended after their message; the next message carries it."""
 
 
 @dataclass(slots=True)
 class DecodedCall:
-    """A tool call as its turn tells it; `made` is what was told of it in words of the house."""
+    """A tool call with the facts that frames gave; `made` is the canonical call, once there is one."""
 
     wire_id: str
     turn: "DecodedTurn"
@@ -41,7 +41,7 @@ class DecodedCall:
     made: m.ToolCall | None = None
     ask: m.AnyAsk | None = None
     is_ask_only: bool = False
-    """It was made for the asking only: the ask is told, and not the call."""
+    """Whether the server made it for the ask only: then it is an ask, and no call."""
     is_waiting: bool = False
     is_over: bool = False
     meta: dict[str, Any] | None = None
@@ -49,120 +49,118 @@ class DecodedCall:
 
 @dataclass(slots=True)
 class DecodedTurn:
-    """An entry of the conversation that an agent makes, and how much of it was told."""
+    """A turn of an agent, and how much of it was decoded."""
 
     turn_id: str
-    voice: LoopState
+    loop: LoopState
     calls: dict[str, DecodedCall] = field(default_factory=dict)
-    told: Counter[m.BlockKind] = field(default_factory=Counter)
-    """Characters of each kind of words."""
+    decoded: Counter[m.BlockKind] = field(default_factory=Counter)
+    """How many characters of each kind of text were decoded."""
     lengths: Counter[m.BlockKind] = field(default_factory=Counter)
-    """Characters of the last block of each kind of words."""
+    """How many characters the last block of each kind of text has."""
     pieces: Counter[str] = field(default_factory=Counter)
     growing: tuple[m.BlockKind, Any] | None = None
     blocks: int = 0
     is_calling: bool = False
-    """Whether the last thing in it is a call."""
+    """Whether a call is the last thing in it."""
     is_over: bool = False
 
 
 class Loops:
-    """The loops of one chat."""
+    """The loops of one chat, and the turns that were decoded in them."""
 
     def __init__(self, mint: Mint) -> None:
         self._mint = mint
-        self._forget()
+        self.reset()
 
-    def _forget(self) -> None:
-        self._voices = {m.ROOT: LoopState(m.ROOT, StreamAssembler(self._mint), is_open=True)}
-        self._turns: dict[str, DecodedTurn] = {}
+    def reset(self) -> None:
+        self.by_scope = {m.ROOT: LoopState(m.ROOT, StreamAssembler(self._mint), is_open=True)}
+        self.turns: dict[str, DecodedTurn] = {}
 
-    def _call_by_id(self, wire_id: str) -> DecodedCall | None:
+    def find_call(self, wire_id: str) -> DecodedCall | None:
         """The latest call of that id, in whichever turn."""
-        return next((turn.calls[wire_id] for turn in reversed(self._turns.values()) if wire_id in turn.calls), None)
+        return next((turn.calls[wire_id] for turn in reversed(self.turns.values()) if wire_id in turn.calls), None)
 
     # -- scopes ---------------------------------------------------------------------------------------------------
 
-    def _heed(self, turn: dict[str, Any]) -> tuple[LoopState, list[BackendEvent]]:
-        """The voice a turn is spoken in; one that was not heard before takes up its work."""
-        fork, loop = text(turn.get("parent_fork_tool_call_id")), text(turn.get("loop_id"))
-        scope_id = (loop if loop and loop != m.ROOT else f"fork:{fork}") if fork else m.ROOT
-        voice = self._voices.get(scope_id)
-        if voice is None:
-            voice = self._voices[scope_id] = LoopState(scope_id, StreamAssembler(self._mint, scope_id), fork)
-        return voice, self._open(voice)
+    def of(self, turn: dict[str, Any]) -> tuple[LoopState, list[BackendEvent]]:
+        """The loop of a turn, and what opens it if it is new."""
+        fork, name = text(turn.get("parent_fork_tool_call_id")), text(turn.get("loop_id"))
+        scope_id = (name if name and name != m.ROOT else f"fork:{fork}") if fork else m.ROOT
+        loop = self.by_scope.get(scope_id)
+        if loop is None:
+            loop = self.by_scope[scope_id] = LoopState(scope_id, StreamAssembler(self._mint, scope_id), fork)
+        return loop, self.open(loop)
 
-    def _open(self, voice: LoopState) -> list[BackendEvent]:
-        if voice.is_open:
+    def open(self, loop: LoopState) -> list[BackendEvent]:
+        if loop.is_open:
             return []
-        cause = self._call_by_id(voice.fork)
-        parent = cause.turn.voice if cause is not None and cause.turn.voice.is_open else self._voices[m.ROOT]
+        cause = self.find_call(loop.fork)
+        parent = cause.turn.loop if cause is not None and cause.turn.loop.is_open else self.by_scope[m.ROOT]
         made = cause.made if cause is not None else None
-        voice.is_open, voice.parent = True, parent.scope_id
-        return [ScopedEvent(voice.scope_id, m.ScopeOpened(
+        loop.is_open, loop.parent = True, parent.scope_id
+        return [ScopedEvent(loop.scope_id, m.ScopeOpened(
             parent=parent.scope_id, call_id=made.call_id if made else None,
             title=optional_text(made.input.get("description")) if made else None,
         ))]
 
-    def _forked(self, call: DecodedCall) -> list[LoopState]:
-        """The sub-agents that a call brought about and that are at work; never those that make the call."""
+    def forked_by(self, call: DecodedCall) -> list[LoopState]:
+        """The open loops of sub-agents that a call started; never those that make the call."""
         makers = {m.ROOT}
-        maker = call.turn.voice
+        maker = call.turn.loop
         while maker.scope_id not in makers:
             makers.add(maker.scope_id)
-            maker = self._voices[maker.parent]
-        return [voice for scope_id, voice in self._voices.items()
-                if voice.fork == call.wire_id and voice.is_open and scope_id not in makers]
+            maker = self.by_scope[maker.parent]
+        return [loop for scope_id, loop in self.by_scope.items()
+                if loop.fork == call.wire_id and loop.is_open and scope_id not in makers]
 
-    def _block(self, voice: LoopState, is_blocked: bool) -> list[BackendEvent]:
-        """A sub-agent waits for people, or goes on."""
-        if voice.is_blocked is is_blocked:
+    def block(self, loop: LoopState, is_blocked: bool) -> list[BackendEvent]:
+        """A sub-agent waits for a person, or goes on."""
+        if loop.is_blocked is is_blocked:
             return []
-        voice.is_blocked = is_blocked
+        loop.is_blocked = is_blocked
         changed = (
             m.ScopeStatusChanged(status=m.ScopeStatus.BLOCKED, stop_reason=m.StopReason.NEEDS_INPUT)
             if is_blocked
             else m.ScopeStatusChanged(status=m.ScopeStatus.RUNNING)
         )
-        return [ScopedEvent(voice.scope_id, changed)]
+        return [ScopedEvent(loop.scope_id, changed)]
 
-    def _close(self, voice: LoopState, stop_reason: m.StopReason = m.StopReason.END_TURN) -> list[BackendEvent]:
-        """A sub-agent's work is done, and that of those it called."""
-        voice.is_open = False
-        said = [event for child in list(self._voices.values()) if child.is_open and child.parent == voice.scope_id
-                for event in self._close(child, stop_reason)]
-        said += self._finish(voice)
-        return [
-            *said,
-            ScopedEvent(voice.scope_id, m.ScopeStatusChanged(status=m.ScopeStatus.ENDED, stop_reason=stop_reason)),
-        ]
+    def close(self, loop: LoopState, stop_reason: m.StopReason = m.StopReason.END_TURN) -> list[BackendEvent]:
+        """End a sub-agent and those that it called."""
+        loop.is_open = False
+        events = [event for child in list(self.by_scope.values()) if child.is_open and child.parent == loop.scope_id
+                  for event in self.close(child, stop_reason)]
+        events += self.end_message(loop)
+        ended = m.ScopeStatusChanged(status=m.ScopeStatus.ENDED, stop_reason=stop_reason)
+        return [*events, ScopedEvent(loop.scope_id, ended)]
 
     # -- messages -------------------------------------------------------------------------------------------------
 
-    def _begin(self, turn: DecodedTurn, body: dict[str, Any]) -> list[BackendEvent]:
-        """A turn is a message; one of the same voice that is not over has said all it can."""
-        voice = turn.voice
-        before = self._turns.get(voice.turn_id)
-        said = self._finish(voice, stop_reason_of(before) if before else m.StopReason.END_TURN)
-        voice.turn_id, voice.assembler.broken_calls = turn.turn_id, []
+    def begin_message(self, turn: DecodedTurn, body: dict[str, Any]) -> list[BackendEvent]:
+        """A turn is a message; it ends an earlier turn of its loop that is still open."""
+        loop = turn.loop
+        before = self.turns.get(loop.turn_id)
+        events = self.end_message(loop, stop_reason_of(before) if before else m.StopReason.END_TURN)
+        loop.turn_id, loop.assembler.broken_calls = turn.turn_id, []
         role = meanings().role.get(text(body.get("role")), m.Role.ASSISTANT)
         model, window = optional_text(body.get("model")), optional_number(body.get("context_window"))
-        return [*said, voice.assembler.writer.start_message(role=role, model=model, context_window=window)]
+        return [*events, loop.assembler.writer.start_message(role=role, model=model, context_window=window)]
 
-    def _finish(
-        self, voice: LoopState, stop_reason: m.StopReason = m.StopReason.END_TURN, usage: m.Usage = NO_USAGE,
+    def end_message(
+        self, loop: LoopState, stop_reason: m.StopReason = m.StopReason.END_TURN, usage: m.Usage = NO_USAGE,
         outcome: m.Outcome = m.Outcome.COMPLETED, duration_ms: int = 0,
     ) -> list[BackendEvent]:
-        """The end of the message that is open; how long it took is the server's to say."""
-        voice.owed += usage
-        if not voice.assembler.writer.in_message:
+        """End the open message, if there is one; only the server knows how long it took."""
+        loop.late_usage += usage
+        if not loop.assembler.writer.in_message:
             return []
-        usage, voice.owed, message_id = voice.owed, NO_USAGE, voice.assembler.writer.message_id
-        *said, _ = voice.assembler.finish(stop_reason, usage, outcome)
+        usage, loop.late_usage, message_id = loop.late_usage, NO_USAGE, loop.assembler.writer.message_id
+        *events, _ = loop.assembler.finish(stop_reason, usage, outcome)
         ended = m.MessageEnded(
             message_id=message_id, outcome=outcome, stop_reason=stop_reason, usage=usage, duration_ms=duration_ms,
         )
-        return [*said, voice.assembler.writer.emit(ended)]
+        return [*events, loop.assembler.writer.emit(ended)]
 
 
 def stop_reason_of(turn: DecodedTurn) -> m.StopReason:
@@ -170,7 +168,7 @@ def stop_reason_of(turn: DecodedTurn) -> m.StopReason:
 
 
 def read_usage(turn: dict[str, Any]) -> m.Usage:
-    told = turn.get("usage")
-    if not isinstance(told, dict):
+    usage = turn.get("usage")
+    if not isinstance(usage, dict):
         return NO_USAGE
-    return m.Usage(input_tokens=number(told.get("input_tokens")), output_tokens=number(told.get("output_tokens")))
+    return m.Usage(input_tokens=number(usage.get("input_tokens")), output_tokens=number(usage.get("output_tokens")))

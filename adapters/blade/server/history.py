@@ -1,20 +1,19 @@
-"""What was said in a session, and what Blade keeps beside it, for handlers that have no socket."""
+"""The turns of a session as its log has them, and the private data that Blade keeps with the session."""
 
-from collections.abc import AsyncIterable, AsyncIterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from itertools import pairwise
 from math import inf
 from typing import Any
 
 import gateway.model as m
-from adapters.blade.server import history
 from gateway.http import Context, encode_array
 from gateway.json_values import EncodedArray
-from gateway.time_slices import SLICE_ITEMS, one_at_a_time, sliced
-from gateway.time_slices import next_slice as turn_of_work
+from gateway.time_slices import one_at_a_time, sliced
 from mappings.language import Table
 
 from .session_projection import SessionProjection
-from .turn_state import TurnEntry
+from .turn_projection import NO_NAMES
+from .turn_state import OpenTurns, TurnEntry
 from .views import turn_body
 
 RECORDS_PER_PAGE = 512
@@ -25,7 +24,7 @@ async def message_bodies(
 ) -> EncodedArray:
     """Every turn that stands, as it was after that record; one is read at a time for the owner, or `waits_with`."""
     async with one_at_a_time(waits_with or owner):
-        return await history.messages_body(context.table, record_pages(context, owner, session_id, upto))
+        return await messages_body(context.table, record_pages(context, owner, session_id, upto))
 
 
 async def record_pages(
@@ -53,28 +52,37 @@ async def update_private(
     return await context.sessions.update(owner, session_id, title=title, metadata={**view.metadata, m.PRIVATE: private})
 
 
+class TurnCollector:
+    """Keeps the turns that are opened, in their order."""
+
+    def __init__(self) -> None:
+        self.turns: list[TurnEntry] = []
+
+    def write(
+        self, cue: str, turn: TurnEntry | None = None, names: Mapping[str, Any] = NO_NAMES, seq: int = 0,
+    ) -> None:
+        if cue == "turn.opened" and turn is not None:
+            self.turns.append(turn)
+
+
 async def turns_of(pages: AsyncIterable[Sequence[m.Record]]) -> list[TurnEntry]:
-    """All turns of a session, as they are by now."""
-    ledger, turns = SessionProjection(), list[TurnEntry]()
+    """All turns of a session in their current state."""
+    collector = TurnCollector()
+    session, turns = SessionProjection(OpenTurns(), collector), collector.turns
     async for records in pages:
         async for some in sliced(records):
             for record in some:
-                await _project(ledger, record, turns)
-    for _ in ledger.flush(inf):
-        pass
+                event = record.event
+                if isinstance(event, m.SessionCreated):  # it may have thousands of messages
+                    async for messages in sliced(event.history):
+                        session.write_history(record, messages)
+                    continue
+                if isinstance(event, m.SessionRewound):
+                    while turns and turns[-1].seq > event.to_seq:
+                        turns.pop()
+                session.project(record)
+    session.flush(inf)
     return turns
-
-
-async def _project(ledger: SessionProjection, record: m.Record, turns: list[TurnEntry]) -> None:
-    if isinstance(record.event, m.SessionRewound):
-        while turns and turns[-1].seq > record.event.to_seq:
-            turns.pop()
-    before = len(turns)
-    for cue in ledger.project(record):
-        if cue.turn is not None and cue.name == "turn.opened":
-            turns.append(cue.turn)
-            if (len(turns) - before) % SLICE_ITEMS == 0:  # a session may begin with thousands of messages
-                await turn_of_work()
 
 
 async def messages_body(table: Table, pages: AsyncIterable[Sequence[m.Record]]) -> EncodedArray:

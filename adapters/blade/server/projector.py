@@ -1,28 +1,26 @@
 """Blade, outward: records in, Socket.IO events out. No clock, no socket."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
 
 import gateway.model as m
 from gateway.http import split_frame
-from mappings.language import Table
+from mappings.language import NO_FRAMES, Frames, ProjectorBase, Table
 
 from . import views
 from .session_projection import SessionProjection
 from .stream_options import BARE, RAW
-from .turn_projection import Cue
-from .turn_state import TurnCall, TurnEntry
+from .turn_projection import NO_NAMES
+from .turn_state import OpenTurns, TurnCall, TurnEntry
 
-Frames = tuple[bytes, ...]
-NO_FRAMES: Frames = ()
 NUMBERS_PER_RECORD = 100
-"""Numbers that one record's events may have; so a number tells where in the log its event stands."""
+"""How many numbers the events of one record may have; so a number tells the place of its event in the log."""
 RECORDS_BACK = 100
-"""How many records earlier to begin, because one that has more events than numbers borrows from those that follow."""
+"""How many records earlier to begin, because a record with more events than numbers borrows numbers of later ones."""
 TIMER_SLACK = 0.01
-"""A timer goes off a little later than words are due, so that a record on its way to us is not overtaken."""
+"""How many seconds after the due time a timer goes off, so that it does not overtake a record on its way."""
 
 PATCH = ("turn_id", "loop_id", "patch_sequence", "turn")
 CUES: dict[str, tuple[str, ...]] = {
@@ -56,139 +54,158 @@ def make_projector(table: Table, options: str) -> "Projector":
     return Projector(table, options.split())
 
 
-class Projector:
-    """One reading of a session; `raw` tells every event a second time in an envelope, `bare` leaves snapshots out."""
+class Projector(ProjectorBase):
+    """One subscription to a session; `raw` repeats every event in an envelope, `bare` leaves snapshots out."""
 
-    def __init__(self, table: Table, manner: list[str]) -> None:
-        self._table = table
-        self._speaker = table.encoder("json")
-        self._raw, self._bare = RAW in manner, BARE in manner
-        self._ledger = SessionProjection()
-        self._session_id = ""
-        self._last = 0
+    def __init__(self, table: Table, options: list[str]) -> None:
+        open_turns = OpenTurns()
+        self._writer = FrameCueWriter(table, options, open_turns)
+        self._session = SessionProjection(open_turns, self._writer)
 
     @property
-    def deadline(self) -> float | None:
-        due = self._ledger.deadline
+    def deadline(self) -> float | None:  # type: ignore[override]  # the base has none
+        due = self._session.deadline
         return None if due is None else due + TIMER_SLACK
 
     def feed(self, record: m.Record) -> Frames:
-        self._session_id = record.session_id
-        if type(record.event) is m.SessionCreated:
-            self.skip(record)
-            return NO_FRAMES
-        frames = [self._say(cue, record) for cue in self._ledger.project(record)]
-        return tuple(frames) if not self._raw else tuple(self._twice(frames))
+        frames = self._writer.begin(record)
+        self._session.project(record)
+        return tuple(frames)
 
     def skip(self, record: m.Record) -> None:
-        """Take in what a reader has had already: only the numbers of its events count.
-
-        What was said elsewhere is history, not news, and has no numbers: there may be more of it than a record has.
-        """
-        for cue in self._ledger.project(record):
-            if type(record.event) is not m.SessionCreated:
-                self._number(cue, record)
+        """Take in a record that the client has had: only the numbers of its events count."""
+        self._writer.begin(record, renders=False)
+        self._session.project(record)
 
     def flush(self, now: float) -> Frames:
-        due = self._ledger.deadline
+        due = self._session.deadline
         if due is None or due + TIMER_SLACK > now:
             return NO_FRAMES
-        frames = [self._say(cue, None) for cue in self._ledger.flush(max(due, now - TIMER_SLACK))]
-        return tuple(frames) if not self._raw else tuple(self._twice(frames))
+        frames = self._writer.begin(None)
+        self._session.flush(max(due, now - TIMER_SLACK))
+        return tuple(frames)
 
-    # -- saying ---------------------------------------------------------------------------------------------------
 
-    def _say(self, cue: Cue, record: m.Record | None) -> bytes:
-        chat, number = self._ledger.chat, self._number(cue, record)
-        names = {"session_id": self._session_id, "stream_sequence": number, "run_id": chat.run_id if chat else None}
-        bind = _BINDINGS.get(cue.name)
-        names |= bind(self, cue) if bind is not None else cue.names
-        if cue.turn is not None:
-            names |= self._of_turn(cue, cue.turn)
-        [frame] = self._speaker.cue(cue.name, None, names)
-        return frame
+class FrameCueWriter:
+    """Renders each cue as a frame when it is written, and numbers it."""
 
-    def _number(self, cue: Cue, record: m.Record | None) -> int:
-        seq = cue.seq or (record.seq if record is not None else 0)
-        self._last = max(self._last + 1, seq * NUMBERS_PER_RECORD)
-        return self._last
-
-    def _of_turn(self, cue: Cue, turn: TurnEntry) -> dict[str, Any]:
-        if not cue.name.startswith("patch."):
-            return {"turn": views.turn_body(self._table, turn)}
-        return {
-            "turn": None if self._bare else views.turn_body(self._table, turn), "turn_id": turn.turn_id,
-            "loop_id": turn.loop.loop_id, "patch_sequence": turn.patches,
+    def __init__(self, table: Table, options: list[str], open_turns: OpenTurns) -> None:
+        self._table = table
+        self._encoder = table.encoder("json")
+        self._is_raw, self._is_bare = RAW in options, BARE in options
+        self._open = open_turns
+        self._session_id = ""
+        self._seq = self._last_number = 0
+        self._is_history, self._renders = False, True
+        self._frames: list[bytes] = []
+        self._binders: dict[str, Callable[[TurnEntry | None, Mapping[str, Any]], Mapping[str, Any]]] = {
+            "patch.call": self._bind_call,
+            "patch.call_status": self._bind_call,
+            "patch.result": self._bind_call,
+            "patch.block": self._bind_block,
+            "patch.status": self._bind_status,
+            "notice": self._bind_notice,
+            "chat.paused": self._bind_pause,
+            "chat.completed": self._bind_end,
+            "chat.failed": self._bind_end,
+            "chat.interrupted": self._bind_end,
         }
 
-    def _twice(self, frames: list[bytes]) -> Iterator[bytes]:
-        """Every event also in an envelope, for those who asked for them raw."""
-        for frame in frames:
-            yield frame
-            wire, payload = split_frame(frame)
-            names = {"session_id": self._session_id, "stream_sequence": sequence_in_frame(frame), "run_id": None}
-            yield from self._speaker.cue("raw", None, names | {"type": wire, "payload": orjson.Fragment(payload)})
+    def begin(self, record: m.Record | None, *, renders: bool = True) -> list[bytes]:
+        """Take the cues of this record from now on; their frames come into the list that is returned.
+
+        Messages that a session was created with are history: they have no frames and no numbers, because there may be
+        more of them than a record has numbers.
+        """
+        if record is None:
+            self._seq, self._is_history = 0, False
+        else:
+            self._session_id, self._seq = record.session_id, record.seq
+            self._is_history = type(record.event) is m.SessionCreated
+        self._renders = renders
+        frames = self._frames = []
+        return frames
+
+    def write(
+        self, cue: str, turn: TurnEntry | None = None, names: Mapping[str, Any] = NO_NAMES, seq: int = 0,
+    ) -> None:
+        if self._is_history:
+            return
+        number = self._last_number = max(self._last_number + 1, (seq or self._seq) * NUMBERS_PER_RECORD)
+        if not self._renders:
+            return
+        chat, bind = self._open.chat, self._binders.get(cue)
+        bindings = {
+            "session_id": self._session_id, "stream_sequence": number, "run_id": chat.run_id if chat else None,
+            **(names if bind is None else bind(turn, names)),
+        }
+        if turn is not None:
+            is_patch = cue.startswith("patch.")
+            bindings["turn"] = None if is_patch and self._is_bare else views.turn_body(self._table, turn)
+            if is_patch:
+                bindings["turn_id"], bindings["loop_id"] = turn.turn_id, turn.loop.loop_id
+                bindings["patch_sequence"] = turn.patches
+        [frame] = self._encoder.cue(cue, None, bindings)
+        self._frames.append(frame)
+        if self._is_raw:
+            self._write_raw(frame, number)
+
+    def _write_raw(self, frame: bytes, number: int) -> None:
+        """Repeat an event in an envelope."""
+        wire, payload = split_frame(frame)
+        self._frames += self._encoder.cue("raw", None, {
+            "session_id": self._session_id, "stream_sequence": number, "run_id": None, "type": wire,
+            "payload": orjson.Fragment(payload),
+        })
 
     # -- what single cues bind ------------------------------------------------------------------------------------
 
-    def _call(self, cue: Cue) -> dict[str, Any]:
-        return {"call": views.tool_call_body(self._table, cue.names["call"])}
+    def _bind_call(self, turn: TurnEntry | None, names: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"call": views.tool_call_body(self._table, names["call"])}
 
-    def _block(self, cue: Cue) -> dict[str, Any]:
-        return cue.names | {"block": views.block_body(self._table, cue.names["block"])}
+    def _bind_block(self, turn: TurnEntry | None, names: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**names, "block": views.block_body(self._table, names["block"])}
 
-    def _status(self, cue: Cue) -> dict[str, Any]:
-        assert cue.turn is not None
-        return {"status": views.turn_status(self._table, cue.turn)}
+    def _bind_status(self, turn: TurnEntry | None, names: Mapping[str, Any]) -> Mapping[str, Any]:
+        assert turn is not None
+        return {"status": views.turn_status(self._table, turn)}
 
-    def _notice(self, cue: Cue) -> dict[str, Any]:
-        event: m.NoticePosted = cue.names["event"]
+    def _bind_notice(self, turn: TurnEntry | None, names: Mapping[str, Any]) -> Mapping[str, Any]:
+        event: m.NoticePosted = names["event"]
         return {"topic": event.topic, "title": event.title, "detail": event.detail, "level": event.level}
 
-    def _paused(self, cue: Cue) -> dict[str, Any]:
-        call: TurnCall | None = cue.names["call"]
+    def _bind_pause(self, turn: TurnEntry | None, names: Mapping[str, Any]) -> Mapping[str, Any]:
+        call: TurnCall | None = names["call"]
         pause = call and self._table.object("pause", call=call, arguments=views.arguments(self._table, call))
         return {"pause": pause, "result": None}
 
-    def _over(self, cue: Cue) -> dict[str, Any]:
-        event: m.TurnEnded = cue.names["event"]
-        return {"result": self._result(event), "stop_reason": self._stop(event), "duration_ms": event.duration_ms}
+    def _bind_end(self, turn: TurnEntry | None, names: Mapping[str, Any]) -> Mapping[str, Any]:
+        event: m.TurnEnded = names["event"]
+        return {
+            "result": self._result(event), "stop_reason": self._stop_reason(event), "duration_ms": event.duration_ms,
+        }
 
-    def _stop(self, event: m.TurnEnded) -> m.StopReason | None:
-        """Why it ended; a failure has a word if there were too many steps, or the error of a tool was the end."""
+    def _stop_reason(self, event: m.TurnEnded) -> m.StopReason | None:
+        """A failure has a stop reason only if there were too many steps, or a tool's error was the end."""
         stop = event.stop_reason
-        has_word = stop is m.StopReason.MAX_STEPS or (stop is m.StopReason.ERROR and self._ledger.has_failed_tool)
-        return stop if has_word or event.outcome is not m.Outcome.FAILED else None
+        is_known = stop is m.StopReason.MAX_STEPS or (stop is m.StopReason.ERROR and self._open.has_failed_tool)
+        return stop if is_known or event.outcome is not m.Outcome.FAILED else None
 
     def _result(self, event: m.TurnEnded) -> Any:
-        """What a headless chat ends with: the agent's last words, the value that was asked for, or what went wrong."""
-        chat, table = self._ledger.chat, self._table
+        """The result of a headless chat: the agent's last text, the value that the schema asks for, or the failure."""
+        chat, table = self._open.chat, self._table
         if chat is None or not chat.headless or event.outcome == "interrupted":
             return None
         if event.fault is not None:
             return table.object("answer.failed", message=event.fault.message)
         if chat.schema is None:
-            return table.object("answer.text", text=self._ledger.last_words)
+            return table.object("answer.text", text=self._open.last_text)
         fields = event.result if isinstance(event.result, dict) else {}
         return table.object("answer.schema", value=event.result, fields=fields, schema=chat.schema)
 
 
-_BINDINGS: dict[str, Any] = {
-    "patch.call": Projector._call,
-    "patch.call_status": Projector._call,
-    "patch.result": Projector._call,
-    "patch.block": Projector._block,
-    "patch.status": Projector._status,
-    "notice": Projector._notice,
-    "chat.paused": Projector._paused,
-    "chat.completed": Projector._over,
-    "chat.failed": Projector._over,
-    "chat.interrupted": Projector._over,
-}
-
-
 def sequence_in_frame(frame: bytes) -> int:
-    """The stream sequence of a frame, as its table writes it first of all."""
+    """The stream sequence of a frame, which the table writes first."""
     head = frame[:200]
     mark = b'"stream_sequence":'
     at = head.find(mark)
@@ -197,5 +214,5 @@ def sequence_in_frame(frame: bytes) -> int:
 
 
 def record_before_sequence(number: int) -> int:
-    """After which record to begin, so that every event with a greater number is told."""
+    """The record after which to begin, so that every event with a greater number is sent."""
     return max(0, number // NUMBERS_PER_RECORD - RECORDS_BACK)

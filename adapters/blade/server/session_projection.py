@@ -1,259 +1,247 @@
-"""Records in, what to say out: chats that begin, pause and end, and the turns that are told in them."""
+"""Projects a session: its chats begin, pause and end, and turns are written in them."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gateway.model as m
-from adapters.blade import asks
-from adapters.blade.wire import FILES_CHANGED, BlockType
+from adapters.blade.wire import FILES_CHANGED
 
 from .ask_projection import AskProjection
-from .turn_projection import Cue, Cues
-from .turn_state import TurnBlock, blocks_of_parts, newest_first
+from .turn_projection import CueWriter, TurnProjection
+from .turn_state import ChatRun, OpenTurns, blocks_of_parts
 
 DIALECT_NAME = "blade"
 FAULT_DELAY = 0.5
-"""How long a fault may wait for the end of the turn that would make it fatal."""
+"""How many seconds a fault waits for the end of the turn, which would make it fatal."""
 CHAT_COMMANDS: tuple[type[m.Command], ...] = (m.SendMessage, m.Compact, *m.ANSWERS)
 
 
-@dataclass(slots=True)
-class ChatRun:
-    """From a `chat:send` to where the agent yields; a turn of the house is one of them or more."""
-
-    run_id: str
-    headless: bool = False
-    schema: dict[str, Any] | None = None
-
-
 def run_id_of(session_id: str, seq: int) -> str:
-    """The name of the chat that a command began, from where the command stands in the log."""
+    """The id of the chat that a command began, made from the place of the command in the log."""
     return f"chat_{session_id.rpartition('_')[2]}_{seq}"
 
 
 def command_seq(session_id: str, run_id: Any) -> int:
-    """Where the command stands that began a chat of this name; 0 if no chat of the session is called so."""
+    """The place in the log of the command that began this chat; 0 if the session has no chat of this id."""
     number = run_id.rpartition("_")[2] if isinstance(run_id, str) else ""
     seq = int(number) if number.isascii() and number.isdecimal() and len(number) < 16 else 0
     return seq if run_id == run_id_of(session_id, seq) else 0
 
 
-class SessionProjection(AskProjection):
-    """The state of one session's telling; iterate over what `take` gives."""
+class SessionProjection:
+    """Writes the cues of one session, record by record."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.chat: ChatRun | None = None
+    def __init__(self, open_turns: OpenTurns, writer: CueWriter) -> None:
+        self._open = open_turns
+        self._writer = writer
+        self._turns = TurnProjection(open_turns, writer)
+        self._asks = AskProjection(open_turns, self._turns)
         self._accepted: list[tuple[m.Record, m.AnyCommand]] = []
         self._fault: tuple[m.Fault, float, int] | None = None
         self._replay_state: Any = None
-        self._past = 0
-        """How many turns there were when the turn of the house began."""
-        self._summed_up: list[tuple[int, int]] = []
-        """Where each summary stands, and how many turns it and those before it take the place of."""
+        self._earlier_turns = 0
+        """How many turns the conversation had when the canonical turn began."""
+        self._compactions: list[tuple[int, int]] = []
+        """The place of each summary, and how many turns it and those before it replace."""
+        self._steps: dict[type[m.Event], Callable[[m.Record, Any], None]] = {
+            m.SessionCreated: self._session_created,
+            m.SessionUpdated: self._session_updated,
+            m.SessionCompacted: self._session_compacted,
+            m.SessionRewound: self._session_rewound,
+            m.NoticePosted: self._notice_posted,
+            m.CustomEvent: self._custom_event,
+            m.InputAccepted: self._input_accepted,
+            m.InputRequested: self._asks.requested,
+            m.InputResolved: self._input_resolved,
+            m.TurnStarted: self._begin_chat,
+            m.TurnSuspended: self._turn_suspended,
+            m.TurnResumed: self._turn_resumed,
+            m.TurnEnded: self._turn_ended,
+            m.MessageStarted: self._turns.message_started,
+            m.MessageAnnotated: self._turns.message_annotated,
+            m.MessageEnded: self._turns.message_ended,
+            m.BlockDelta: self._turns.delta,
+            m.BlockEnded: self._turns.block_ended,
+            m.ToolStatusChanged: self._turns.tool_status_changed,
+            m.ToolReturned: self._turns.returned,
+            m.ScopeOpened: self._turns.scope_opened,
+            m.ScopeStatusChanged: self._turns.scope_status_changed,
+            m.FaultRaised: self._fault_raised,
+        }
 
-    def project(self, record: m.Record) -> Cues:
-        if self._holding or self._fault is not None:
-            yield from self._before(record)
-        step = _STEPS.get(type(record.event))
+    def project(self, record: m.Record) -> None:
+        if self._open.holding or self._fault is not None:
+            self._write_held(record)
+        step = self._steps.get(type(record.event))
         if step is not None:
-            yield from step(self, record, record.event)
+            step(record, record.event)
 
     # -- what was held back ---------------------------------------------------------------------------------------
 
     @property
     def deadline(self) -> float | None:
-        times = [turn.due for turn in self._holding] + ([self._fault[1]] if self._fault else [])
+        """When text or a fault that is held back is due."""
+        times = [turn.due for turn in self._open.holding]
+        if self._fault is not None:
+            times.append(self._fault[1])
         return min(times, default=None)
 
-    def flush(self, now: float) -> Cues:
-        """What is due by then."""
-        yield from self._due(now)
+    def flush(self, now: float) -> None:
+        """Write what is due by then."""
+        self._turns.flush(now)
         if self._fault is not None and self._fault[1] <= now:
-            yield self._passing()
+            self._write_fault()
 
-    def _before(self, record: m.Record) -> Cues:
-        yield from self.flush(record.at)
+    def _write_held(self, record: m.Record) -> None:
+        self.flush(record.at)
         if self._fault is not None:
             if isinstance(record.event, m.TurnEnded) and record.event.fault == self._fault[0]:
-                self._fault = None  # it is told with the end of the turn
+                self._fault = None  # the end of the turn carries it
             else:
-                yield self._passing()
+                self._write_fault()
 
-    def _broke(self, record: m.Record, event: m.FaultRaised) -> Cues:
-        """Whether a fault ends the turn is known when the next record comes."""
+    def _fault_raised(self, record: m.Record, event: m.FaultRaised) -> None:
+        """The next record tells whether the fault ends the turn."""
         self._fault = (event.fault, record.at + FAULT_DELAY, record.seq)
-        return iter(())
 
-    def _passing(self) -> Cue:
-        """A fault that did not end the turn is a notice; to Blade's clients an error ends everything."""
+    def _write_fault(self) -> None:
+        """A fault that did not end the turn is a notice, because Blade's clients stop at an error."""
         assert self._fault is not None
         (fault, _, seq), self._fault = self._fault, None
-        return Cue("fault.passing", None, {"fault": fault}, seq)
+        self._writer.write("fault.passing", None, {"fault": fault}, seq)
 
     # -- the session ----------------------------------------------------------------------------------------------
 
-    def _created(self, record: m.Record, event: m.SessionCreated) -> Cues:
-        for message in event.history:
-            if message.role is not m.Role.TOOL:
-                turn = self._entry(f"{record.session_id}_{self.entries}", record, message.role)
-                yield from self._whole(turn, blocks_of_parts(m.parts_of(message.content)))
+    def _session_created(self, record: m.Record, event: m.SessionCreated) -> None:
+        self.write_history(record, event.history)
 
-    def _updated(self, record: m.Record, event: m.SessionUpdated) -> Cues:
+    def write_history(self, record: m.Record, messages: Sequence[m.SeedMessage]) -> None:
+        """Write messages that a session was created with, as turns."""
+        for message in messages:
+            if message.role is not m.Role.TOOL:
+                turn = self._turns.make_entry(f"{record.session_id}_{self._open.entries}", record, message.role)
+                self._turns.write_whole(turn, blocks_of_parts(m.parts_of(message.content)))
+
+    def _session_updated(self, record: m.Record, event: m.SessionUpdated) -> None:
         model = event.settings.model if event.settings else None
-        kept = (event.metadata or {}).get(m.PRIVATE, {}).get(DIALECT_NAME, {})
-        replay = kept.get("replay_state", self._replay_state)
+        private = (event.metadata or {}).get(m.PRIVATE, {}).get(DIALECT_NAME, {})
+        replay = private.get("replay_state", self._replay_state)
         if event.title is not None or model is not None or replay != self._replay_state:
-            yield Cue("session.changed", None, {"intent": event.title, "model": model, "replay_state": replay})
+            names = {"intent": event.title, "model": model, "replay_state": replay}
+            self._writer.write("session.changed", None, names)
         self._replay_state = replay
 
-    def _compacted(self, record: m.Record, event: m.SessionCompacted) -> Cues:
-        turn = self._entry(event.compaction_id, record, m.Role.SYSTEM)
-        self._places.pop()  # a summary is no part of what is summed up
-        past = self._past if record.turn_id is not None else len(self._places)
-        turn.compaction, turn.archived = event, past - (self._summed_up[-1][1] if self._summed_up else 0)
-        self._summed_up.append((record.seq, past))
-        yield from self._whole(turn, [])
+    def _session_compacted(self, record: m.Record, event: m.SessionCompacted) -> None:
+        turn = self._turns.make_entry(event.compaction_id, record, m.Role.SYSTEM)
+        self._open.positions.pop()  # a later summary does not replace this one
+        replaced = self._earlier_turns if record.turn_id is not None else len(self._open.positions)
+        turn.compaction = event
+        turn.archived = replaced - (self._compactions[-1][1] if self._compactions else 0)
+        self._compactions.append((record.seq, replaced))
+        self._turns.write_whole(turn, [])
 
-    def _rewound(self, record: m.Record, event: m.SessionRewound) -> Cues:
-        self._places = [seq for seq in self._places if seq <= event.to_seq]
-        self._summed_up = [one for one in self._summed_up if one[0] <= event.to_seq]
-        return iter(())
+    def _session_rewound(self, record: m.Record, event: m.SessionRewound) -> None:
+        self._open.positions = [seq for seq in self._open.positions if seq <= event.to_seq]
+        self._compactions = [one for one in self._compactions if one[0] <= event.to_seq]
 
-    def _notice(self, record: m.Record, event: m.NoticePosted) -> Cues:
-        yield Cue("notice", None, {"event": event})
+    def _notice_posted(self, record: m.Record, event: m.NoticePosted) -> None:
+        self._writer.write("notice", None, {"event": event})
 
-    def _custom(self, record: m.Record, event: m.CustomEvent) -> Cues:
+    def _custom_event(self, record: m.Record, event: m.CustomEvent) -> None:
         if event.topic == FILES_CHANGED:
-            yield Cue("files.changed", None, {"file_path": event.payload.get("file_path")})
+            self._writer.write("files.changed", None, {"file_path": event.payload.get("file_path")})
 
     # -- a chat begins --------------------------------------------------------------------------------------------
 
-    def _command(self, record: m.Record, event: m.InputAccepted) -> Cues:
+    def _input_accepted(self, record: m.Record, event: m.InputAccepted) -> None:
         command = event.command
         if isinstance(command, CHAT_COMMANDS):
             self._accepted.append((record, command))
         elif isinstance(command, m.CustomCommand) and command.name == FILES_CHANGED:
-            yield Cue("files.changed", None, {"file_path": command.payload.get("file_path")})
+            self._writer.write("files.changed", None, {"file_path": command.payload.get("file_path")})
 
-    def _begin(self, record: m.Record, event: m.Event) -> Cues:
-        """With what people said to begin it; an answer goes on with the chat that asked."""
+    def _begin_chat(self, record: m.Record, event: m.Event) -> None:
+        """Write the messages that begin a chat; an answer continues the chat that asked."""
         accepted, self._accepted = self._accepted, []
         if isinstance(event, m.TurnStarted):
-            self._past = len(self._places)
+            self._earlier_turns = len(self._open.positions)
         run_id = run_id_of(record.session_id, (accepted[-1][0] if accepted else record).seq)
         sent = next((command for _, command in accepted if isinstance(command, m.SendMessage)), None)
+        before = self._open.chat
         if sent is not None:
-            self.chat = ChatRun(run_id, sent.headless or sent.output_schema is not None, sent.output_schema)
-        elif self.chat is not None and not isinstance(event, m.TurnStarted):
-            self.chat = ChatRun(run_id, self.chat.headless, self.chat.schema)
+            self._open.chat = ChatRun(run_id, sent.headless or sent.output_schema is not None, sent.output_schema)
+            self._open.last_text = ""
+        elif before is not None and not isinstance(event, m.TurnStarted):
+            self._open.chat = ChatRun(run_id, before.headless, before.schema)
         else:
-            self.chat = ChatRun(run_id)
-        self.last_words = self.last_words if sent is None else ""
-        self.resumed, self.has_failed_tool = True, False
-        yield Cue("chat.started")
-        for said, command in accepted:
-            yield from self._said(said, command)
+            self._open.chat = ChatRun(run_id)
+        self._open.is_running, self._open.has_failed_tool = True, False
+        self._writer.write("chat.started")
+        for origin, command in accepted:
+            self._write_command(origin, command)
 
-    def _said(self, record: m.Record, command: m.AnyCommand) -> Cues:
-        """What a person said or answered, as a turn of theirs."""
+    def _write_command(self, record: m.Record, command: m.AnyCommand) -> None:
+        """Write a message or an answer of a person as a turn of theirs."""
+        is_message = isinstance(command, m.SendMessage)
         blocks = (
-            blocks_of_parts(m.parts_of(command.content)) if isinstance(command, m.SendMessage) else self._reply(command)
+            blocks_of_parts(m.parts_of(command.content)) if isinstance(command, m.SendMessage)
+            else self._asks.reply_blocks(command)
         )
-        if blocks or isinstance(command, m.SendMessage):
+        if blocks or is_message:
             assert isinstance(record.event, m.InputAccepted)
-            yield from self._whole(self._entry(record.event.command_id, record, m.Role.USER), blocks)
+            turn = self._turns.make_entry(record.event.command_id, record, m.Role.USER)
+            self._turns.write_whole(turn, blocks)
 
-    def _reply(self, command: Any) -> list[TurnBlock]:
-        asked = self._asks.get(getattr(command, "request_id", ""))
-        picks = asks.picks_of_answer(asked.ask, command) if asked is not None else None
-        if asked is None or picks is None:
-            return []
-        answer = {"tool_call_id": asked.call.id, "selections": picks[0], "custom": picks[1]}
-        words = getattr(command, "message", "")
-        return [TurnBlock(BlockType.ASK_USER_ANSWER, answer), *([TurnBlock(BlockType.TEXT, words)] if words else [])]
-
-    def _resumed(self, record: m.Record, event: m.TurnResumed) -> Cues:
-        yield from self._begin(record, event)
+    def _turn_resumed(self, record: m.Record, event: m.TurnResumed) -> None:
+        self._begin_chat(record, event)
         for request_id in event.settled:
-            yield from self._answered(request_id)
+            self._asks.answered(request_id)
 
-    def _resolved(self, record: m.Record, event: m.InputResolved) -> Cues:
-        """An answer while others are awaited is a chat of its own, over at once; a withdrawal is none."""
-        asked = self._asks.get(event.request_id)
-        if asked is None:
+    def _input_resolved(self, record: m.Record, event: m.InputResolved) -> None:
+        """An answer while other asks are open is a chat of its own that pauses at once; a withdrawal is no chat."""
+        shown = self._asks.shown.get(event.request_id)
+        if shown is None:
             return
-        said = [command for _, command in self._accepted if getattr(command, "request_id", "") == event.request_id]
-        asked.resolution, asked.answer = event.resolution, said[0] if said else None  # type: ignore[assignment]
-        left = [request_id for request_id, other in self._asks.items() if other.resolution is None]
-        if said and left and not self.resumed:
-            yield from self._begin(record, event)
-            yield from self._answered(event.request_id)
-            yield from self._pause(left)
-        elif not said and asked.is_synthetic:
-            yield from self._withdrawn(asked)
+        answers = [command for _, command in self._accepted if getattr(command, "request_id", "") == event.request_id]
+        shown.resolution, shown.answer = event.resolution, answers[0] if answers else None  # type: ignore[assignment]
+        pending = [request_id for request_id, other in self._asks.shown.items() if other.resolution is None]
+        if answers and pending and not self._open.is_running:
+            self._begin_chat(record, event)
+            self._asks.answered(event.request_id)
+            self._pause_chat(pending)
+        elif not answers and shown.is_synthetic:
+            self._asks.withdrawn(shown)
 
-    # -- and ends -------------------------------------------------------------------------------------------------
+    # -- a chat ends ----------------------------------------------------------------------------------------------
 
-    def _suspended(self, record: m.Record, event: m.TurnSuspended) -> Cues:
-        for turn in newest_first(self._turns.values()):
+    def _turn_suspended(self, record: m.Record, event: m.TurnSuspended) -> None:
+        for turn in self._open.newest_first():
             if not turn.closed:
-                yield from self._close(turn, m.SessionStatus.SUSPENDED, record)
-        yield from self._pause(event.pending)
+                self._turns.close(turn, m.SessionStatus.SUSPENDED, record)
+        self._pause_chat(event.pending)
 
-    def _pause(self, pending: "list[str] | tuple[str, ...]") -> Cues:
-        self.resumed = False
-        for turn in newest_first(self._turns.values()):
-            yield from self._end_again(turn)
-        first = next((self._asks[request_id] for request_id in pending if request_id in self._asks), None)
-        yield Cue("chat.paused", None, {"call": first.call if first else None})
+    def _pause_chat(self, pending: Sequence[str]) -> None:
+        self._open.is_running = False
+        for turn in self._open.newest_first():
+            self._turns.end_again(turn)
+        shown = self._asks.shown
+        first = next((shown[request_id] for request_id in pending if request_id in shown), None)
+        self._writer.write("chat.paused", None, {"call": first.call if first else None})
 
-    def _ended(self, record: m.Record, event: m.TurnEnded) -> Cues:
-        for turn in newest_first(self._turns.values()):
+    def _turn_ended(self, record: m.Record, event: m.TurnEnded) -> None:
+        for turn in self._open.newest_first():
             if not turn.closed:
-                yield from self._close(turn, event.outcome, record)
+                self._turns.close(turn, event.outcome, record)
             elif turn.state is m.SessionStatus.SUSPENDED:
                 turn.state = event.outcome
-                yield from self._patch("patch.status", turn)
-            yield from self._end_again(turn)
+                self._turns.patch("patch.status", turn)
+            self._turns.end_again(turn)
             if turn.state is m.Outcome.FAILED and event.fault is not None:
                 turn.failure = event.fault.message
-        yield from self._farewell(event)
-        self._asks = {}
-        self._forget()
-
-    def _farewell(self, event: m.TurnEnded) -> Cues:
-        """A chat ends once: one that was paused is over already."""
         if event.fault is not None:
-            yield Cue("fault.fatal", None, {"fault": event.fault})
-        if self.resumed:
-            self.resumed = False
-            yield Cue(f"chat.{event.outcome}", None, {"event": event})
-
-
-_STEPS: dict[type[m.Event], Callable[[SessionProjection, m.Record, Any], Iterator[Cue]]] = {
-    m.SessionCreated: SessionProjection._created,
-    m.SessionUpdated: SessionProjection._updated,
-    m.SessionCompacted: SessionProjection._compacted,
-    m.SessionRewound: SessionProjection._rewound,
-    m.NoticePosted: SessionProjection._notice,
-    m.CustomEvent: SessionProjection._custom,
-    m.InputAccepted: SessionProjection._command,
-    m.InputRequested: SessionProjection._requested,
-    m.InputResolved: SessionProjection._resolved,
-    m.TurnStarted: SessionProjection._begin,
-    m.TurnSuspended: SessionProjection._suspended,
-    m.TurnResumed: SessionProjection._resumed,
-    m.TurnEnded: SessionProjection._ended,
-    m.MessageStarted: SessionProjection._message,
-    m.MessageAnnotated: SessionProjection._annotated,
-    m.MessageEnded: SessionProjection._spoken,
-    m.BlockDelta: SessionProjection._delta,
-    m.BlockEnded: SessionProjection._block,
-    m.ToolStatusChanged: SessionProjection._status,
-    m.ToolReturned: SessionProjection._returned,
-    m.ScopeOpened: SessionProjection._forked,
-    m.ScopeStatusChanged: SessionProjection._scope_status,
-    m.FaultRaised: SessionProjection._broke,
-}
+            self._writer.write("fault.fatal", None, {"fault": event.fault})
+        if self._open.is_running:  # a chat ends once: a paused one is over already
+            self._open.is_running = False
+            self._writer.write(f"chat.{event.outcome}", None, {"event": event})
+        self._asks.shown.clear()
+        self._open.reset()

@@ -1,7 +1,4 @@
-"""What a Blade turn is made of while it is being told: blocks, tool calls, loops, and the words held back.
-
-What turns are made of, from what the house has: words, pictures and files named, cards and plans as they are.
-"""
+"""The open turns of a Blade session: their blocks, tool calls and loops, and the text that is held back."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -13,54 +10,54 @@ import gateway.model as m
 from adapters.blade.wire import BLOCK_TYPES, BlockType
 
 CONTEXT_WINDOW = 200_000
-"""What a turn says of its model where the agent says nothing; Blade wants a number."""
+"""The context window of a turn whose agent names none; Blade wants a number."""
 SEND_SHARE = 32
-"""New words leave at once when they are a 32nd of the turn, so that all patches together stay in proportion to it."""
+"""New text leaves at once if it is a 32nd of the turn, so that all patches together stay in proportion to the turn."""
 PAUSE_SHARE = 1024
-"""Fewer words than that wait for a pause, and leave after it if they are a 1024th of the turn: whatever the pace."""
+"""Less text waits for a pause, and leaves after the pause if it is a 1024th of the turn."""
 PAUSE, LARGE_TURN = 0.05, 4096
 """The pause: 50 ms; longer, in proportion, in a turn of more than so many characters."""
 SILENCE_SECONDS = 1.0
-"""What is less than that leaves when an agent falls silent; each time in a turn only after twice as long a silence."""
+"""Even less text leaves when the agent is silent for so long; after each time, the silence must be twice as long."""
 TurnStatus = m.SessionStatus | m.Outcome
-"""Running, suspended, or how it came out."""
+"""Running, suspended, or an outcome."""
 
 
-def with_prefix(prefix: str, house_id: str) -> str:
-    """A house id under the prefix that Blade's readers know: `msg_1f` becomes `turn_1f`."""
-    stem = house_id.partition("_")[2] if house_id.startswith(_OWN_PREFIXES) else house_id
-    return house_id if house_id.startswith(f"{prefix}_") else f"{prefix}_{stem or house_id}"
+def with_prefix(prefix: str, own_id: str) -> str:
+    """An id of ours under the prefix that Blade's clients know: `msg_1f` becomes `turn_1f`."""
+    stem = own_id.partition("_")[2] if own_id.startswith(_OWN_PREFIXES) else own_id
+    return own_id if own_id.startswith(f"{prefix}_") else f"{prefix}_{stem or own_id}"
 
 
 _OWN_PREFIXES = ("msg_", "call_", "ask_", "cmd_", "cmp_", "scope_")
 
 
-def wire_call_id(house_id: str) -> str:
-    return with_prefix("tc", house_id)
+def wire_call_id(own_id: str) -> str:
+    return with_prefix("tc", own_id)
 
 
 @dataclass(slots=True)
 class Loop:
-    """Whose voice: the agent's own, or a sub-agent's with the call that brought it about."""
+    """An agent loop: that of the agent itself, or of a sub-agent with the call that started it."""
 
     loop_id: str = m.ROOT
     fork: str | None = None
     parent: str = m.ROOT
     title: str | None = None
     call_id: str = ""
-    last_words: str = ""
+    last_text: str = ""
     ended: m.StopReason | None = None
 
 
 def make_loop(scope_id: str, parent: str, call_id: str | None, title: str | None) -> Loop:
-    """A sub-agent that no call brought about gets one that is called as its scope is."""
+    """A sub-agent that no call started gets a call with the id of its scope."""
     name = f"agent:{crc32(scope_id.encode()):08x}"
     return Loop(name, wire_call_id(call_id or scope_id), parent, title, call_id or scope_id)
 
 
 @dataclass(slots=True)
 class TurnBlock:
-    """A piece of a turn; words grow, anything else is whole. The place of a call or its result holds the call."""
+    """A piece of a turn; only text grows. The block of a call, or of its result, holds the call."""
 
     type: str
     content: Any
@@ -93,17 +90,17 @@ class TurnCall:
     reference: QuestionReference | None = None
     over: bool = False
     is_synthetic: bool = False
-    """The agent did not make it: a sub-agent came without one."""
+    """Whether the call was made here, for a sub-agent that no call started."""
 
     @property
     def size(self) -> int:
-        """About how much there is to write of it."""
+        """About how many characters the call has on the wire."""
         return 200 + len(self.content if isinstance(self.content, str) else repr(self.content))
 
 
 @dataclass(slots=True)
 class TurnEntry:
-    """One entry of the conversation, as it is by now."""
+    """One entry of the conversation in its current state."""
 
     key: str
     sequence: int
@@ -122,34 +119,37 @@ class TurnEntry:
     memory_refs: Any = None
     compaction: m.SessionCompacted | None = None
     archived: int = 0
-    """How many turns a summary takes the place of."""
+    """How many turns a summary replaces."""
     failure: str | None = None
     patches: int = 0
     message_outcome: m.Outcome | None = None
-    """How its message came out, once that is over; its calls may still be."""
+    """The outcome of its message, once that has ended; its calls may still be open."""
     closed: bool = False
     ended_at: int = 0
-    """How many patches its last end has taken in."""
+    """How many patches its last `turn:end` includes."""
     growing: TurnBlock | None = None
     held: list[str] = field(default_factory=list)
     held_size: int = 0
     held_since: float = 0.0
     held_seq: int = 0
+    is_much: bool = False
+    """Whether the text held back is worth a patch at once."""
+    is_worth_a_pause: bool = False
+    """Whether the text held back is worth a patch after a pause."""
+    due: float = 0.0
+    """When the text held back leaves in any case."""
     size: int = 0
     stalls: int = 0
-    """How often words left that were hardly worth it."""
+    """How often text left that was hardly worth a patch."""
+    id: str = field(init=False)
+    turn_id: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.id, self.turn_id = with_prefix("entry", self.key), with_prefix("turn", self.key)
 
     @property
-    def id(self) -> str:
-        return with_prefix("entry", self.key)
-
-    @property
-    def turn_id(self) -> str:
-        return with_prefix("turn", self.key)
-
-    @property
-    def waiting(self) -> bool:
-        """Whether a call has not come back."""
+    def is_waiting(self) -> bool:
+        """Whether a call has not returned."""
         return any(not call.over for call in self.calls.values())
 
     @property
@@ -158,44 +158,33 @@ class TurnEntry:
 
     @property
     def text(self) -> str:
-        return "".join(block.content for block in self.blocks if block.type == m.BlockKind.TEXT)
+        return "".join([block.content for block in self.blocks if block.type == m.BlockKind.TEXT])
 
-    # -- words ----------------------------------------------------------------------------------------------------
-
-    def hold(self, kind: str, words: str, seq: int, at: float) -> None:
-        """Take words in; they are told when it is time."""
+    def hold(self, kind: str, text: str, seq: int, at: float) -> None:
+        """Hold text back until it is much, or due."""
         if self.growing is None or self.growing.type != kind:
             self.growing = TurnBlock(kind, "")
             self.blocks.append(self.growing)
         if not self.held:
             self.held_since = at
-        self.held.append(words)
-        self.held_size += len(words)
+        self.held.append(text)
+        self.held_size += len(text)
         self.held_seq = seq
-
-    @property
-    def is_much(self) -> bool:
-        """Whether the words held back are worth a patch by themselves."""
-        return self.held_size * SEND_SHARE >= self.size
-
-    @property
-    def is_worth_a_pause(self) -> bool:
-        return self.held_size * PAUSE_SHARE >= self.size
-
-    @property
-    def due(self) -> float:
-        """When the words held back leave in any case."""
+        self.is_much = self.held_size * SEND_SHARE >= self.size
+        self.is_worth_a_pause = self.held_size * PAUSE_SHARE >= self.size
         pause = PAUSE * (1 + self.size // LARGE_TURN)
-        return self.held_since + (pause if self.is_worth_a_pause else max(pause, SILENCE_SECONDS * 2**self.stalls))
+        if not self.is_worth_a_pause:
+            pause = max(pause, SILENCE_SECONDS * 2**self.stalls)
+        self.due = self.held_since + pause
 
     def release(self) -> str:
-        """The words that were held back, now part of their block."""
-        words, block = "".join(self.held), self.growing
+        """The text that was held back, which is now part of its block."""
+        text, block = "".join(self.held), self.growing
         assert block is not None
-        block.content += words
+        block.content += text
         self.size += self.held_size
         self.held, self.held_size = [], 0
-        return words
+        return text
 
     def add(self, block: TurnBlock) -> None:
         self.blocks.append(block)
@@ -203,17 +192,50 @@ class TurnEntry:
         self.size += 200 + len(repr(block.content))
 
 
-def newest_first(turns: Iterable[TurnEntry]) -> list[TurnEntry]:
-    """Those of sub-agents before those that wait for them."""
-    return list(turns)[::-1]
+@dataclass(slots=True)
+class ChatRun:
+    """From a `chat:send` to where the agent yields; a canonical turn has one chat or more."""
+
+    run_id: str
+    headless: bool = False
+    schema: dict[str, Any] | None = None
+
+
+class OpenTurns:
+    """The state of one session that its projections share: the chat, and all that can still change in it."""
+
+    def __init__(self) -> None:
+        self.entries = 0
+        self.positions: list[int] = []
+        """The place in the log of each turn of the conversation."""
+        self.holding: list[TurnEntry] = []
+        """The turns that hold text back."""
+        self.chat: ChatRun | None = None
+        self.is_running = False
+        """Whether the chat has begun and not yet ended or paused."""
+        self.last_text = ""
+        self.has_failed_tool = False
+        """Whether the error of a tool is the last thing that the agent got."""
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what belongs to a canonical turn, because it has ended."""
+        self.turns: dict[str, TurnEntry] = {}
+        self.callers: dict[str, TurnEntry] = {}
+        self.calls: dict[str, TurnCall] = {}
+        self.loops: dict[str, Loop] = {m.ROOT: Loop()}
+
+    def newest_first(self) -> list[TurnEntry]:
+        """The turns of sub-agents before those that wait for them."""
+        return list(self.turns.values())[::-1]
 
 
 HTTP_ADDRESS = re.compile(r"https?://", re.IGNORECASE)
-"""How the address of a page begins that a browser loads."""
+"""The beginning of an address that a browser loads."""
 
 
 def blocks_of_parts(parts: Iterable[m.AnyPart]) -> list[TurnBlock]:
-    """What a person said; Blade's turns have words only, so pictures and files are named."""
+    """The content of a person's message; Blade's turns have text only, so images and files are named."""
     return [block for part in parts if (block := _block_of_part(part)) is not None]
 
 
@@ -229,14 +251,14 @@ def _block_of_part(part: m.AnyPart) -> TurnBlock | None:
 
 
 def data_block(kind: str, content: Any, call: TurnCall | None) -> TurnBlock:
-    """A piece of a kind that Blade does not know is told as a notification."""
+    """A block of a type that Blade does not know becomes a notification."""
     if kind in BLOCK_TYPES:
         return TurnBlock(kind, content, call)
     return TurnBlock(BlockType.SYSTEM_NOTIFICATION, content if isinstance(content, str) else kind, call)
 
 
 def page_meta(meta: dict[str, Any] | None) -> dict[str, Any] | None:
-    """What a result hands to the page, without a card that a browser would not load but run (`javascript:`)."""
+    """What a result hands to the page, without a card that a browser would run instead of load (`javascript:`)."""
     card = (meta or {}).get("ui")
     address = card.get("resourceUri") if isinstance(card, dict) else None
     if not meta or not address or (isinstance(address, str) and HTTP_ADDRESS.match(address)):

@@ -1,13 +1,14 @@
-"""CAS, outward: what people say and settle."""
+"""Projects what people say and settle: messages, asks and answers."""
 
 from typing import Any
 
 import gateway.model as m
 from adapters.cas.asks import is_shown_by_call
+from mappings.language import NO_FRAMES, Frames
 
-from .frame_writer import AnswerableAsk, FrameWriter
-from .previews import NO_FRAMES, Frames
+from .frame_writer import FrameWriter
 from .stream_options import thread_id_of
+from .turn_state import AnswerableAsk, TurnState
 
 OUTCOME_COMMAND, SYSTEM_COMMAND = "define_outcome", "system_message"
 
@@ -22,47 +23,55 @@ ASK_NAMES = {
 }
 
 
-class AskProjection(FrameWriter):
-    """Messages, asks and answers."""
+class AskProjection:
+    """The commands of clients, the asks of agents and how they were settled."""
 
-    def _accepted(self, record: m.Record, event: m.InputAccepted) -> Frames:
+    def __init__(self, writer: FrameWriter, turn: TurnState) -> None:
+        self._writer = writer
+        self._turn = turn
+
+    def accepted(self, record: m.Record, event: m.InputAccepted) -> Frames:
         command = event.command
         if isinstance(command, m.CustomCommand):
             return self._custom(record, command)
         if not isinstance(command, m.ANSWERS):
-            return self.write_if_visible(record, event)
-        pending = self.turn.asks.get(command.request_id)  # type: ignore[union-attr]  # all answers have it
-        if pending is None or not self.is_visible(pending.scope_id):
+            return self._writer.write_if_visible(record, event)
+        pending = self._turn.asks.get(command.request_id)  # type: ignore[union-attr]  # all answers have it
+        if pending is None or not self._writer.is_visible(pending.scope_id):
             return NO_FRAMES
         thread = thread_id_of(record.session_id, pending.scope_id) if pending.scope_id != m.ROOT else None
-        return self.write(record, thread=thread, answers=pending.event_id, **_answer_names(command, pending))
+        return self._writer.write(record, thread=thread, answers=pending.event_id, **_answer_names(command, pending))
 
     def _custom(self, record: m.Record, command: m.CustomCommand) -> Frames:
-        """What other dialects have of their own is not told."""
-        if command.name not in (OUTCOME_COMMAND, SYSTEM_COMMAND) or not self.is_visible(m.ROOT):
+        """CAS has two custom commands; those of other dialects have no frames."""
+        if command.name not in (OUTCOME_COMMAND, SYSTEM_COMMAND) or not self._writer.is_visible(m.ROOT):
             return NO_FRAMES
         if command.name == SYSTEM_COMMAND:
-            return self.write(record, "system.said", fields=command.payload)
+            return self._writer.write(record, "system.said", fields=command.payload)
         own = f"outc_{record.event_id.removeprefix('evt_')}"
-        return self.write(record, "outcome.defined", thread=command.payload.get("session_thread_id"),
-                         fields=command.payload, outcome_id=command.payload.get("outcome_id") or own)
+        return self._writer.write(record, "outcome.defined", thread=command.payload.get("session_thread_id"),
+                                  fields=command.payload, outcome_id=command.payload.get("outcome_id") or own)
 
-    def _requested(self, record: m.Record, event: m.InputRequested) -> Frames:
-        told = self.turn.calls.get(event.call_id or "") if is_shown_by_call(event.ask) else None
-        self.turn.asks[event.request_id] = AnswerableAsk(told or record.event_id, event.ask, record.scope_id)
-        if (told and isinstance(event.ask, m.QuestionAsk)) or not self.is_visible(record.scope_id):
+    def requested(self, record: m.Record, event: m.InputRequested) -> Frames:
+        shown = self._turn.calls.get(event.call_id or "") if is_shown_by_call(event.ask) else None
+        self._turn.asks[event.request_id] = AnswerableAsk(shown or record.event_id, event.ask, record.scope_id)
+        if (shown and isinstance(event.ask, m.QuestionAsk)) or not self._writer.is_visible(record.scope_id):
             return NO_FRAMES
-        asked = m.question_call(event.ask, event.request_id) if isinstance(event.ask, m.QuestionAsk) else None
-        questions = asked.input["questions"] if asked else None
-        return self.write(record, questions=questions, how_to_answer=m.HOW_TO_ANSWER)
+        call = m.question_call(event.ask, event.request_id) if isinstance(event.ask, m.QuestionAsk) else None
+        questions = call.input["questions"] if call else None
+        return self._writer.write(record, questions=questions, how_to_answer=m.HOW_TO_ANSWER)
 
-    def _resolved(self, record: m.Record, event: m.InputResolved) -> Frames:
-        pending = self.turn.asks.pop(event.request_id, None)
-        if pending is None or not isinstance(pending.ask, m.ContinuationAsk) or not self.is_visible(pending.scope_id):
+    def resolved(self, record: m.Record, event: m.InputResolved) -> Frames:
+        pending = self._turn.asks.pop(event.request_id, None)
+        if (
+            pending is None
+            or not isinstance(pending.ask, m.ContinuationAsk)
+            or not self._writer.is_visible(pending.scope_id)
+        ):
             return NO_FRAMES
-        failed = event.resolution in (m.Resolution.CANCELLED, m.Resolution.EXPIRED)
-        return self.write(record, "continuation.settled", answers=pending.event_id, words=str(event.resolution),
-                         is_error=failed)
+        is_error = event.resolution in (m.Resolution.CANCELLED, m.Resolution.EXPIRED)
+        return self._writer.write(record, "continuation.settled", answers=pending.event_id, words=str(event.resolution),
+                                  is_error=is_error)
 
 
 def _answer_names(command: Any, pending: AnswerableAsk) -> dict[str, Any]:
@@ -77,7 +86,7 @@ def _answer_names(command: Any, pending: AnswerableAsk) -> dict[str, Any]:
 
 
 def _content_as_text(content: m.Content) -> m.Content:
-    """A result is kept as blocks of text (the seed's event table); the agent has its pictures all the same."""
+    """CAS keeps a result as blocks of text (the seed's event table); the agent gets its images all the same."""
     return content if isinstance(content, str) else tuple(_part_as_text(part) for part in content)
 
 

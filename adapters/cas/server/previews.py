@@ -1,21 +1,19 @@
-"""What is told of a message while it is being written, and never kept: previews, or the raw stream."""
-
-from dataclasses import dataclass
-from typing import Protocol
+"""Frames of a message in progress, which nobody keeps: previews of events, or the raw stream."""
 
 import gateway.model as m
 from adapters.cas.wire import PreviewedType
+from mappings.language import NO_FRAMES, Frames
 
+from .frame_writer import FrameWriter
 from .stream_options import StreamOptions
+from .turn_state import PreviewedBlock
 
-Frames = tuple[bytes, ...]
-NO_FRAMES: Frames = ()
 RAW_KINDS = (m.BlockKind.TEXT, m.BlockKind.THINKING, m.BlockKind.TOOL_USE)
 EVENT_OF_KIND: dict[m.BlockKind, PreviewedType] = {
     m.BlockKind.TEXT: "agent.message",
     m.BlockKind.THINKING: "agent.thinking",
 }
-"""What a block of this kind will be when it is whole."""
+"""The event that a block of this kind becomes when it has ended."""
 
 PREVIEW_CUES = {
     "preview.started": ("final_id", "type"),
@@ -33,28 +31,12 @@ PREVIEW_CUES = {
 }
 
 
-class WritePreview(Protocol):
-    """The projector's voice."""
-
-    def __call__(self, cue: str, record: m.Record, final_id: str, **names: object) -> Frames: ...
-
-
-@dataclass(slots=True)
-class PreviewedBlock:
-    """A block that is being written: where it began, its place in its message, and whether anything was told of it."""
-
-    event_id: str
-    seq: int
-    index: int
-    told: bool = False
-
-
 class NoPreviews:
-    """Events only, each when it is whole."""
+    """The client gets complete events only."""
 
-    def __init__(self, reading: StreamOptions, say: WritePreview) -> None:
-        self.reading = reading
-        self.say = say
+    def __init__(self, options: StreamOptions, writer: FrameWriter) -> None:
+        self._options = options
+        self._write = writer.write_preview
 
     def message_started(self, record: m.Record, event: m.MessageStarted) -> Frames:
         return NO_FRAMES
@@ -71,66 +53,68 @@ class NoPreviews:
     def message_ended(self, record: m.Record, event: m.MessageEnded) -> Frames:
         return NO_FRAMES
 
-    def muted(self, record: m.Record, block: PreviewedBlock) -> bool:
-        """Whether the client has had this already; what it has not had is told from there on."""
-        muted = self.reading.muted
+    def _is_muted(self, record: m.Record, block: PreviewedBlock) -> bool:
+        """Whether the client had this preview before it resumed its stream."""
+        muted = self._options.muted
         return muted is not None and block.seq == muted[0] and record.seq <= muted[1]
 
 
 class EventDeltaPreviews(NoPreviews):
-    """`event_deltas[]`: an event announced when its first word comes, and word by word from then on."""
+    """`event_deltas[]`: a preview announces an event at its first delta, and each delta is a preview."""
 
     def delta(self, record: m.Record, event: m.BlockDelta, block: PreviewedBlock) -> Frames:
         kind = EVENT_OF_KIND.get(event.kind)
-        if kind not in self.reading.deltas or not event.delta:
+        if kind not in self._options.deltas or not event.delta:
             return NO_FRAMES
-        first, block.told = not block.told, True
-        if self.muted(record, block):
+        first, block.is_announced = not block.is_announced, True
+        if self._is_muted(record, block):
             return NO_FRAMES
-        started = self.say("preview.started", record, block.event_id, type=kind) if first else NO_FRAMES
-        return (*started, *self.say("preview.delta", record, block.event_id, delta=event.delta))
+        started = self._write("preview.started", record, block.event_id, type=kind) if first else NO_FRAMES
+        return (*started, *self._write("preview.delta", record, block.event_id, delta=event.delta))
 
 
 class RawPreviews(NoPreviews):
     """`incremental_streaming_enabled`: messages, blocks and deltas in Anthropic's form."""
 
     def message_started(self, record: m.Record, event: m.MessageStarted) -> Frames:
-        return self.say("raw.message_start", record, "", message_id=event.message_id, model=event.model or "")
+        return self._write("raw.message_start", record, "", message_id=event.message_id, model=event.model or "")
 
     def started(self, record: m.Record, event: m.BlockStarted, block: PreviewedBlock) -> Frames:
-        if event.kind not in RAW_KINDS or self.muted(record, block):
+        if event.kind not in RAW_KINDS or self._is_muted(record, block):
             return NO_FRAMES
         names = {"name": event.call.name} if event.call else {}
-        return self.say(f"raw.start.{event.kind}", record, block.event_id, index=block.index, **names)
+        return self._write(f"raw.start.{event.kind}", record, block.event_id, index=block.index, **names)
 
     def delta(self, record: m.Record, event: m.BlockDelta, block: PreviewedBlock) -> Frames:
-        if self.muted(record, block):
+        if self._is_muted(record, block):
             return NO_FRAMES
-        return self.say(f"raw.delta.{event.kind}", record, block.event_id, index=block.index, delta=event.delta)
+        return self._write(f"raw.delta.{event.kind}", record, block.event_id, index=block.index, delta=event.delta)
 
     def ended(self, record: m.Record, event: m.BlockEnded, block: PreviewedBlock) -> Frames:
         if event.image is not None:
-            return self._picture(record, event.image, block)
-        if event.kind not in RAW_KINDS or self.muted(record, block):
+            return self._image(record, event.image, block)
+        if event.kind not in RAW_KINDS or self._is_muted(record, block):
             return NO_FRAMES
-        return self.say("raw.stop", record, block.event_id, index=block.index)
+        return self._write("raw.stop", record, block.event_id, index=block.index)
 
-    def _picture(self, record: m.Record, image: m.ImagePart, block: PreviewedBlock) -> Frames:
-        """A picture is words of its message, and comes all at once."""
-        if self.muted(record, block):
+    def _image(self, record: m.Record, image: m.ImagePart, block: PreviewedBlock) -> Frames:
+        """An image is text of its message, in one delta."""
+        if self._is_muted(record, block):
             return NO_FRAMES
         cues: tuple[tuple[str, dict[str, str]], ...] = (
             ("raw.start.text", {}), ("raw.delta.text", {"delta": m.image_markdown(image)}), ("raw.stop", {}),
         )
-        told = (self.say(cue, record, block.event_id, index=block.index, **names) for cue, names in cues)
-        return tuple(frame for frames in told for frame in frames)
+        return tuple(
+            frame for cue, names in cues
+            for frame in self._write(cue, record, block.event_id, index=block.index, **names)
+        )
 
     def message_ended(self, record: m.Record, event: m.MessageEnded) -> Frames:
-        delta = self.say("raw.message_delta", record, "", stop_reason=event.stop_reason, usage=event.usage)
-        return (*delta, *self.say("raw.message_stop", record, ""))
+        delta = self._write("raw.message_delta", record, "", stop_reason=event.stop_reason, usage=event.usage)
+        return (*delta, *self._write("raw.message_stop", record, ""))
 
 
-def make_previews(reading: StreamOptions, say: WritePreview) -> NoPreviews:
-    if reading.deltas:
-        return EventDeltaPreviews(reading, say)
-    return (RawPreviews if reading.raw else NoPreviews)(reading, say)
+def make_previews(options: StreamOptions, writer: FrameWriter) -> NoPreviews:
+    if options.deltas:
+        return EventDeltaPreviews(options, writer)
+    return (RawPreviews if options.raw else NoPreviews)(options, writer)

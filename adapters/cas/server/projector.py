@@ -1,17 +1,16 @@
 """CAS, outward: records in, events out, one by one as a list has them or as frames of a stream. No clock, no socket."""
 
-from collections.abc import Callable
-from typing import Any
-
 import gateway.model as m
-from mappings.language import Table
+from gateway.ports import Projector as ProjectorPort
+from mappings.language import NO_FRAMES, Frames, ProjectorBase, Step, Table
 
 from . import ask_projection, previews, thread_projection
 from .ask_projection import AskProjection
-from .frame_writer import TurnState
-from .previews import NO_FRAMES, Frames, PreviewedBlock, make_previews
+from .frame_writer import FrameWriter
+from .previews import make_previews
 from .stream_options import StreamOptions, decode_options
 from .thread_projection import ThreadProjection
+from .turn_state import PreviewedBlock, TurnState
 
 CUES = {
     "said.text": ("text",),
@@ -37,110 +36,144 @@ NAMES = {
 }
 
 
-def make_projector(table: Table, options: str) -> "Projector":
-    return Projector(table, decode_options(options))
+def make_projector(table: Table, options: str) -> ProjectorPort:
+    decoded = decode_options(options)
+    projector = Projector(table, decoded)
+    return projector if decoded.past is None else ResumedProjector(projector, decoded.past)
 
 
-class Projector(AskProjection, ThreadProjection):
-    """One step for each kind of record; what has no step of its own is said as it is."""
+class Projector(ProjectorBase):
+    """One step for each type of event; an event without a step of its own is written as it is."""
 
-    deadline: float | None = None
+    def __init__(self, table: Table, options: StreamOptions) -> None:
+        self.options = options
+        self.writer = FrameWriter(table, options)
+        self.turn = TurnState()
+        self.asks = AskProjection(self.writer, self.turn)
+        self.threads = ThreadProjection(self.writer, self.turn)
+        self.previews = make_previews(options, self.writer)
+        self._steps = self._make_steps()
 
-    def __init__(self, table: Table, reading: StreamOptions) -> None:
-        super().__init__(table, reading)
-        self.previews = make_previews(reading, self.write_preview)
-        self._quiet = type(self.previews) is previews.NoPreviews
-
-    def flush(self, now: float) -> Frames:
-        return NO_FRAMES
-
-    def feed(self, record: m.Record) -> Frames:
-        kind = type(record.event)
-        if kind is m.BlockDelta and self._quiet:
-            return NO_FRAMES
-        frames = _STEPS.get(kind, Projector.write_if_visible)(self, record, record.event)
-        past = self.options.past
-        return frames if past is None or record.seq != past[0] else _frames_after(frames, past[1])
+    def _make_steps(self) -> dict[type[m.Event], Step]:
+        steps: dict[type[m.Event], Step] = {
+            **dict.fromkeys(m.EVENTS, self.writer.write_if_visible),
+            m.SessionUpdated: self._session_updated,
+            m.TurnStarted: self._turn_started,
+            m.TurnSuspended: self._turn_suspended,
+            m.InputAccepted: self.asks.accepted,
+            m.InputRequested: self.asks.requested,
+            m.InputResolved: self.asks.resolved,
+            m.MessageStarted: self._message_started,
+            m.MessageEnded: self._message_ended,
+            m.BlockStarted: self._block_started,
+            m.BlockDelta: self._block_delta,
+            m.BlockEnded: self._block_ended,
+            m.ToolReturned: self._tool_returned,
+            m.ScopeOpened: self.threads.opened,
+            m.ScopeStatusChanged: self.threads.status_changed,
+            m.ScopeMessage: self.threads.message,
+        }
+        if type(self.previews) is previews.NoPreviews:
+            del steps[m.BlockDelta]
+        return steps
 
     # -- the session and its turns --------------------------------------------------------------------------------
 
-    def _updated(self, record: m.Record, event: m.SessionUpdated) -> Frames:
-        if (event.title is None and event.metadata is None) or not self.is_visible(record.scope_id):
+    def _session_updated(self, record: m.Record, event: m.SessionUpdated) -> Frames:
+        if (event.title is None and event.metadata is None) or not self.writer.is_visible(record.scope_id):
             return NO_FRAMES
-        return self.write(record, shown=None if event.metadata is None else m.public_metadata(event.metadata))
+        shown = None if event.metadata is None else m.public_metadata(event.metadata)
+        return self.writer.write(record, shown=shown)
 
     def _turn_started(self, record: m.Record, event: m.TurnStarted) -> Frames:
-        self.turn = TurnState()
-        return self.write_if_visible(record, event)
+        self.turn.reset()
+        return self.writer.write_if_visible(record, event)
 
-    def _suspended(self, record: m.Record, event: m.TurnSuspended) -> Frames:
-        blocking = [self.turn.asks[request_id].event_id for request_id in event.pending if request_id in self.turn.asks]
-        late = self._waits(record)
-        if not self.is_visible(record.scope_id):
-            return late
-        return (*late, *self.write(record, blocking=blocking, usage=self.turn.usage))
+    def _turn_suspended(self, record: m.Record, event: m.TurnSuspended) -> Frames:
+        asks = self.turn.asks
+        blocking = [asks[request_id].event_id for request_id in event.pending if request_id in asks]
+        released = self.threads.release_blocked(record)
+        if not self.writer.is_visible(record.scope_id):
+            return released
+        return (*released, *self.writer.write(record, blocking=blocking, usage=self.turn.usage))
 
     # -- messages -------------------------------------------------------------------------------------------------
 
     def _message_started(self, record: m.Record, event: m.MessageStarted) -> Frames:
         self.turn.start_message(event.message_id, record.event_id)
-        if not self.is_visible(record.scope_id, words=True):
+        if not self.writer.is_visible(record.scope_id, text=True):
             return NO_FRAMES
-        return (*self.previews.message_started(record, event), *self.write(record))
+        return (*self.previews.message_started(record, event), *self.writer.write(record))
 
     def _message_ended(self, record: m.Record, event: m.MessageEnded) -> Frames:
         span_id, held = self.turn.end_message(event)
-        if not self.is_visible(record.scope_id, words=True):
+        if not self.writer.is_visible(record.scope_id, text=True):
             return NO_FRAMES
         raw = self.previews.message_ended(record, event)
-        ended = self.write(record, span_id=span_id, is_error=event.outcome is m.Outcome.FAILED)
+        ended = self.writer.write(record, span_id=span_id, is_error=event.outcome is m.Outcome.FAILED)
         return (*raw, *held, *ended)
 
     def _block_started(self, record: m.Record, event: m.BlockStarted) -> Frames:
         block = self.turn.start_block(event, record)
-        heard = self.is_visible(record.scope_id, words=True)
-        return self.previews.started(record, event, block) if heard else NO_FRAMES
+        is_visible = self.writer.is_visible(record.scope_id, text=True)
+        return self.previews.started(record, event, block) if is_visible else NO_FRAMES
 
-    def _delta(self, record: m.Record, event: m.BlockDelta) -> Frames:
-        heard = self.is_visible(record.scope_id, words=True)
-        return self.previews.delta(record, event, self.turn.blocks[event.block_id]) if heard else NO_FRAMES
+    def _block_delta(self, record: m.Record, event: m.BlockDelta) -> Frames:
+        is_visible = self.writer.is_visible(record.scope_id, text=True)
+        return self.previews.delta(record, event, self.turn.blocks[event.block_id]) if is_visible else NO_FRAMES
 
     def _block_ended(self, record: m.Record, event: m.BlockEnded) -> Frames:
         block = self.turn.end_block(event)
-        stop = self.previews.ended(record, event, block) if self.is_visible(record.scope_id, words=True) else NO_FRAMES
-        return (*stop, *self._whole(record, event, block))
-
-    def _whole(self, record: m.Record, event: m.BlockEnded, block: PreviewedBlock) -> Frames:
+        is_visible = self.writer.is_visible(record.scope_id, text=True)
+        stop = self.previews.ended(record, event, block) if is_visible else NO_FRAMES
         if event.kind is m.BlockKind.TOOL_USE:
-            return self._call(record, event, block)
+            return (*stop, *self._call(record, event, block))
+        return (*stop, *self._text(record, event, block)) if is_visible else stop
+
+    def _text(self, record: m.Record, event: m.BlockEnded, block: PreviewedBlock) -> Frames:
         text = m.image_markdown(event.image) if event.image is not None else event.text
-        if not text or not self.is_visible(record.scope_id, words=True):
+        if not text:
             return NO_FRAMES
         if event.kind is m.BlockKind.THINKING:
-            return self.write(record, "said.thinking", block.event_id, text=text)
-        said = self.write(record, "said.text", block.event_id, text=text)
-        return self.turn.hold(event.message_id, said) if self.options.incremental else said
+            return self.writer.write(record, "said.thinking", event_id=block.event_id, text=text)
+        frames = self.writer.write(record, "said.text", event_id=block.event_id, text=text)
+        return self.turn.hold(event.message_id, frames) if self.options.incremental else frames
 
     # -- tools ----------------------------------------------------------------------------------------------------
 
     def _call(self, record: m.Record, event: m.BlockEnded, block: PreviewedBlock) -> Frames:
-        if event.torn or event.call is None or not self.is_visible(record.scope_id):
+        if event.torn or event.call is None or not self.writer.is_visible(record.scope_id):
             return NO_FRAMES
-        call = event.call
+        call, event_id = event.call, block.event_id
         if m.is_question_call(call):
-            return self.write(record, "call.question", block.event_id, call=call, how_to_answer=m.HOW_TO_ANSWER)
-        return self.write(record, f"call.{call.origin}", block.event_id, call=call, server=call.server or call.name)
+            return self.writer.write(
+                record, "call.question", event_id=event_id, call=call, how_to_answer=m.HOW_TO_ANSWER)
+        server = call.server or call.name
+        return self.writer.write(record, f"call.{call.origin}", event_id=event_id, call=call, server=server)
 
-    def _returned(self, record: m.Record, event: m.ToolReturned) -> Frames:
+    def _tool_returned(self, record: m.Record, event: m.ToolReturned) -> Frames:
         answers, server = self.turn.calls.pop(event.call_id, None), self.turn.servers.pop(event.call_id, None)
-        if answers is None or not self.is_visible(record.scope_id):
+        if answers is None or not self.writer.is_visible(record.scope_id):
             return NO_FRAMES
         files = [part for part in m.parts_of(event.content) if isinstance(part, m.FilePart) and part.file_id]
         delivered = [
             frame for number, file in enumerate(files, 1)
-            for frame in self.write(record, "artifact.delivered", f"{record.event_id}-{number}", file=file)
+            for frame in self.writer.write(
+                record, "artifact.delivered", event_id=f"{record.event_id}-{number}", file=file)
         ]
-        return (*delivered, *self.write(record, answers=answers, server=server))
+        return (*delivered, *self.writer.write(record, answers=answers, server=server))
+
+
+class ResumedProjector(ProjectorBase):
+    """A projector for a client that has had some events of one record: of that record it gives only the others."""
+
+    def __init__(self, projector: Projector, past: tuple[int, str]) -> None:
+        self._projector = projector
+        self._seq, self._event_id = past
+
+    def feed(self, record: m.Record) -> Frames:
+        frames = self._projector.feed(record)
+        return frames if record.seq != self._seq else _frames_after(frames, self._event_id)
 
 
 def _frames_after(frames: Frames, event_id: str) -> Frames:
@@ -149,22 +182,3 @@ def _frames_after(frames: Frames, event_id: str) -> Frames:
     mark = f'"id":"{event_id}"'.encode()
     places = [at for at, frame in enumerate(frames) if frame.startswith(lead) or frame[:len(mark) + 1] == b"{" + mark]
     return frames[places[-1] + 1:] if places else frames
-
-
-_STEPS: dict[type[m.Event], Callable[[Projector, m.Record, Any], Frames]] = {
-    m.SessionUpdated: Projector._updated,
-    m.TurnStarted: Projector._turn_started,
-    m.TurnSuspended: Projector._suspended,
-    m.InputAccepted: Projector._accepted,
-    m.InputRequested: Projector._requested,
-    m.InputResolved: Projector._resolved,
-    m.MessageStarted: Projector._message_started,
-    m.MessageEnded: Projector._message_ended,
-    m.BlockStarted: Projector._block_started,
-    m.BlockDelta: Projector._delta,
-    m.BlockEnded: Projector._block_ended,
-    m.ToolReturned: Projector._returned,
-    m.ScopeOpened: Projector._scope_opened,
-    m.ScopeStatusChanged: Projector._scope_changed,
-    m.ScopeMessage: Projector._mail,
-}

@@ -1,51 +1,79 @@
-"""Frames of one run, numbered and stamped: 1, 2, 3 … in the frame and in its envelope alike.
-
-DeltaThrottle: words that follow one another quickly become one frame. Time is an argument.
-"""
+"""Writes the frames of a run: numbers and stamps them, and merges deltas that follow one another quickly."""
 
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 import gateway.model as m
-from mappings.language import FrameEncoder
+from mappings.language import NO_FRAMES, FrameEncoder, Frames
 
-Frames = tuple[bytes, ...]
-NO_FRAMES: Frames = ()
 FRAME_NAMES = ("out_seq", "uuid", "stamp", "run_id", "reply_id")
-"""What is bound for every frame."""
+"""The names that are bound for every frame."""
 
 
 class FrameWriter:
-    """Says cues and events of the run that was begun last; `reply_id` is the message that is open, if one is."""
+    """Writes the cues and events of the run that began last; `reply_id` is its open message, if there is one."""
 
-    def __init__(self, speaker: FrameEncoder) -> None:
-        self._speaker = speaker
-        self._stem = ""
-        self._count = 0
+    def __init__(self, encoder: FrameEncoder, throttle: float = 0.0) -> None:
+        self.throttle = DeltaThrottle(throttle)
+        self.start: m.Record | None = None
         self.run_id = ""
         self.reply_id: str | None = None
+        self._encoder = encoder
+        self._stem = ""
+        self._count = 0
+        self._frames: list[bytes] = []
 
-    def begin(self, run_id: str, framing: str) -> None:
-        self.run_id, self.reply_id, self._count = run_id, None, 0
-        self._stem = _uuid_stem(f"{run_id} {framing}")
+    def begin(self, start: m.Record, framing: str) -> None:
+        self.start, self.run_id, self.reply_id, self._count = start, start.turn_id or "", None, 0
+        self._stem = _uuid_stem(f"{self.run_id} {framing}")
 
-    def cue(self, name: str, record: m.Record, at: float, **names: Any) -> Frames:
-        frames = self._speaker.cue(name, record, self._bound(at, names))
+    def end(self) -> None:
+        self.start = None
+
+    def cue(self, name: str, record: m.Record, **names: Any) -> None:
+        """Write a cue; deltas that were held back go first."""
+        if self.throttle.deadline is not None:
+            self._write_merged(self.throttle.release(record.at))
+        frames = self._encoder.cue(name, record, self._bound(record.at, names))
         self._count += len(frames)
-        return frames
+        self._frames += frames
+
+    def event(self, record: m.Record, **names: Any) -> None:
+        """Write the record's own event; deltas that were held back go first."""
+        if self.throttle.deadline is not None:
+            self._write_merged(self.throttle.release(record.at))
+        frames = self._encoder.record(record, self._bound(record.at, names))
+        self._count += len(frames)
+        self._frames += frames
 
     def delta(self, record: m.Record, index: int, text: str, at: float) -> Frames:
-        """Nine frames of ten, the short way."""
+        """A delta that is not throttled, the short way: nine frames of ten."""
         number = self._count = self._count + 1
-        return self._speaker.cue("words", record, {
+        return self._encoder.cue("words", record, {
             "index": index, "text": text, "out_seq": number, "uuid": f"{self._stem}{number:012x}", "stamp": at,
             "run_id": self.run_id, "reply_id": self.reply_id,
         })
 
-    def event(self, record: m.Record, **names: Any) -> Frames:
-        frames = self._speaker.record(record, self._bound(record.at, names))
-        self._count += len(frames)
+    def merge_delta(self, index: int, text: str, at: float) -> None:
+        """Write a delta, or hold it back to be merged with those that follow."""
+        self._write_merged(self.throttle.take(index, text, at))
+
+    def flush(self, now: float) -> None:
+        """Write the deltas that were held back and are due."""
+        if self.throttle.deadline is not None:
+            self._write_merged(self.throttle.due(now))
+
+    def take(self) -> Frames:
+        """The frames that were written since the last call."""
+        if not self._frames:
+            return NO_FRAMES
+        frames, self._frames = tuple(self._frames), []
         return frames
+
+    def _write_merged(self, merged: "list[MergedDelta]") -> None:
+        for index, text, at in merged:
+            assert self.start is not None, "deltas come within a run"
+            self._frames += self.delta(self.start, index, text, at)
 
     def _bound(self, at: float, names: dict[str, Any]) -> dict[str, Any]:
         number = names["out_seq"] = self._count + 1
@@ -55,13 +83,13 @@ class FrameWriter:
 
 
 def _uuid_stem(run: str) -> str:
-    """All of a UUID but its last twelve digits, which count: ids come from records, so that replay repeats them."""
+    """A UUID without its last twelve digits, which count: ids come from records, so that a replay repeats them."""
     digits = sha256(run.encode()).hexdigest()
     return f"{digits[:8]}-{digits[8:12]}-4{digits[12:15]}-8{digits[15:18]}-"
 
 
 class MergedDelta(NamedTuple):
-    """What is to be said now: words of one block, and when they were due."""
+    """Text of one block, and when it was due."""
 
     block: int
     text: str
@@ -69,10 +97,10 @@ class MergedDelta(NamedTuple):
 
 
 class DeltaThrottle:
-    """Lets the first words of a block pass at once, and those that follow every so many seconds.
+    """Lets the first delta of a block pass at once, and merges those that follow into one every so many seconds.
 
-    Nothing is reordered, nothing is merged across blocks, nothing is lost. What was held back is stamped with the time
-    when it was due, so that a reader that is told later hears the same as one that was told by a timer.
+    Nothing is reordered, nothing is merged across blocks, nothing is lost. Text that was held back is stamped with the
+    time when it was due, so that a client that replays it gets the same frames as one for which a timer flushed it.
     """
 
     __slots__ = ("_held", "_index", "_open_at", "_seconds", "deadline")
@@ -83,28 +111,28 @@ class DeltaThrottle:
         self._held: list[str] = []
         self._open_at = 0.0
         self.deadline: float | None = None
-        """When what is held back is due."""
+        """When the text that is held back is due."""
 
     def take(self, index: int, text: str, at: float) -> list[MergedDelta]:
-        """What can be said once these words have come."""
-        said = self.due(at)
+        """The deltas to write now that this text has come."""
+        merged = self.due(at)
         if index != self._index:
-            said += self.release(at)
+            merged += self.release(at)
             self._index, self._open_at = index, at
         if self._held or at < self._open_at:
             self._held.append(text)
             self.deadline = self._open_at
         else:
             self._open_at = at + self._seconds
-            said.append(MergedDelta(index, text, at))
-        return said
+            merged.append(MergedDelta(index, text, at))
+        return merged
 
     def due(self, now: float) -> list[MergedDelta]:
-        """What was held back, if its time has come."""
+        """The text that was held back, if it is due."""
         return self.release(self.deadline) if self.deadline is not None and self.deadline <= now else []
 
     def release(self, at: float) -> list[MergedDelta]:
-        """What was held back, because something else is about to be said."""
+        """The text that was held back, because another frame is about to be written."""
         if self.deadline is None:
             return []
         merged = MergedDelta(self._index, "".join(self._held), min(at, self.deadline))

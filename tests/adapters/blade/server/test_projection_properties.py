@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gateway.model as m
-from adapters.blade.server.projector import sequence_in_frame
-from adapters.blade.server.turn_projection import Cue
-from adapters.blade.server.turn_state import PAUSE, PAUSE_SHARE, SEND_SHARE
+from adapters.blade.server.projector import NUMBERS_PER_RECORD, FrameCueWriter, sequence_in_frame
+from adapters.blade.server.turn_state import PAUSE, PAUSE_SHARE, SEND_SHARE, OpenTurns
 from gateway.http import split_frame
 from gateway.ports import Projector
 from tests.support.dialect_tables import dialect, table
@@ -190,5 +189,10 @@ def test_words_of_a_longer_reply_wait_for_a_moment_only() -> None:
     assert outbound.deadline is None
 
 
-def test_a_cue_is_about_a_record() -> None:
-    assert Cue("chat.started").seq == 0
+def test_a_cue_is_about_the_record_at_hand_unless_it_names_an_earlier_one() -> None:
+    record = m.Record(seq=3, at=0.0, session_id="sess_1", event=m.TurnStarted(command_id="c"))
+    for seq, number in ((0, 3 * NUMBERS_PER_RECORD), (2, 2 * NUMBERS_PER_RECORD)):
+        writer = FrameCueWriter(table("blade"), [], OpenTurns())
+        frames = writer.begin(record)
+        writer.write("chat.started", seq=seq)
+        assert [sequence_in_frame(frame) for frame in frames] == [number]

@@ -8,7 +8,6 @@ from pydantic import ValidationError
 import gateway.model as m
 from adapters.blade import asks, wire
 from adapters.blade.server import inbound, turn_state, views
-from adapters.blade.server.ask_projection import AskProjection
 from adapters.blade.server.session_projection import command_seq
 from adapters.blade.server.socket import WrongAnswer, final_result, refusal_name, run_id_of_receipt
 from gateway.errors import Busy, Invalid, NotFound, NotPending, Unsupported
@@ -103,7 +102,7 @@ def test_only_a_call_with_questions_asks_by_itself() -> None:
     assert asks.is_ask_call(m.ToolCall(call_id="c", name="AskUserQuestion", input={"questions": []}))
     assert not asks.is_ask_call(m.ToolCall(call_id="c", name="AskUserQuestion", input={}))
     assert not asks.is_ask_call(CALL)
-    assert AskProjection().entries == 0
+    assert turn_state.OpenTurns().entries == 0
 
 
 # -- blocks -----------------------------------------------------------------------------------------------------------

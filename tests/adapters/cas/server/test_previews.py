@@ -1,6 +1,7 @@
 """What is told while a message is being written, in both forms, and what is passed over."""
 
 import gateway.model as m
+from adapters.cas.server.frame_writer import FrameWriter
 from adapters.cas.server.previews import make_previews
 from adapters.cas.server.stream_options import StreamOptions
 from tests.adapters.cas.server.test_projector import (
@@ -17,6 +18,7 @@ from tests.adapters.cas.server.test_projector import (
     span_end,
     text,
 )
+from tests.support.dialect_tables import table
 from tests.support.playbook import silence
 
 
@@ -116,7 +118,8 @@ AT_BLOCK_END = {"created_at": "2023-11-14T22:13:20.875Z", "processed_at": "2023-
 
 
 def test_a_connection_has_one_form() -> None:
-    assert type(make_previews(StreamOptions(), lambda *a, **b: ())).__name__ == "NoPreviews"
-    assert type(make_previews(StreamOptions(raw=True), lambda *a, **b: ())).__name__ == "RawPreviews"
-    both = make_previews(StreamOptions(raw=True, deltas=("agent.message",)), lambda *a, **b: ())
+    writer = FrameWriter(table("cas"), StreamOptions())
+    assert type(make_previews(StreamOptions(), writer)).__name__ == "NoPreviews"
+    assert type(make_previews(StreamOptions(raw=True), writer)).__name__ == "RawPreviews"
+    both = make_previews(StreamOptions(raw=True, deltas=("agent.message",)), writer)
     assert type(both).__name__ == "EventDeltaPreviews"

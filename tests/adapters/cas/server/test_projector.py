@@ -6,7 +6,7 @@ import pytest
 
 import gateway.model as m
 from adapters.cas.server import ask_projection, frame_writer, previews, thread_projection
-from adapters.cas.server.projector import CUES, NAMES, make_projector
+from adapters.cas.server.projector import CUES, NAMES, Projector, make_projector
 from adapters.cas.server.stream_options import StreamOptions
 from mappings.language.filters import iso
 from tests.support.dialect_tables import table
@@ -317,7 +317,9 @@ def test_every_room_of_the_projector_names_its_own_cues_once() -> None:
     assert sum(map(len, rooms)) == len({cue for room in rooms for cue in room})
     assert {cue for room in rooms for cue in room} < set(CUES)
     assert {*ask_projection.ASK_NAMES, *thread_projection.THREAD_NAMES} < set(NAMES)
-    assert isinstance(make_projector(table("cas"), ""), frame_writer.FrameWriter)
+    projector = make_projector(table("cas"), "")
+    assert isinstance(projector, Projector)
+    assert isinstance(projector.writer, frame_writer.FrameWriter)
 
 
 def test_a_result_is_kept_as_blocks_of_text() -> None:

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 import orjson
+from msgspec.structs import replace
 
 import gateway.model as m
 from adapters.zenflux.server.frame_writer import FrameWriter
@@ -15,11 +16,13 @@ RECORD = m.Record(
 
 
 def spoken(run_id: str = "turn_1", framing: str = "json") -> list[dict[str, object]]:
-    voice = FrameWriter(table("zenflux").encoder("json"))
-    voice.begin(run_id, framing)
-    voice.reply_id = "msg_1"
-    frames = [*voice.delta(RECORD, 0, "a", 1.5), *voice.event(RECORD), *voice.cue("stopped", RECORD, 2.5, index=0)]
-    return [orjson.loads(frame)["payload"] for frame in frames]
+    writer = FrameWriter(table("zenflux").encoder("json"))
+    writer.begin(replace(RECORD, turn_id=run_id), framing)
+    writer.reply_id = "msg_1"
+    delta = writer.delta(RECORD, 0, "a", 1.5)
+    writer.event(RECORD)
+    writer.cue("stopped", replace(RECORD, at=2.5), index=0)
+    return [orjson.loads(frame)["payload"] for frame in (*delta, *writer.take())]
 
 
 def test_silence_has_no_number() -> None:
@@ -33,6 +36,19 @@ def test_frames_have_ids_that_come_from_their_run() -> None:
     assert all(UUID(one).version == 4 for one in ids)
     others = [*spoken("turn_2"), *spoken(framing="sse")]
     assert len({*ids, *(str(payload["event_uuid"]) for payload in others)}) == 6
+
+
+def test_a_frame_waits_for_the_deltas_before_it() -> None:
+    writer = FrameWriter(table("zenflux").encoder("json"), throttle=1.0)
+    writer.begin(RECORD, "json")
+    for at, text in enumerate(("a", "b", "c")):
+        writer.merge_delta(0, text, 1.5 + at / 8)
+    assert writer.throttle.deadline == 2.5
+    assert len(writer.take()) == 1
+    writer.cue("stopped", replace(RECORD, at=2.0), index=0)
+    frames = [orjson.loads(frame)["payload"] for frame in writer.take()]
+    assert [frame["type"] for frame in frames] == ["content_delta", "content_stop"]
+    assert writer.take() == ()
 
 
 def test_frames_are_stamped_with_the_time_they_were_due() -> None:

@@ -149,7 +149,7 @@ class CheckedDecoder:
             else:
                 self._say(one)
         if self.hearing.paused and not self.grammar.asks:
-            self.wait(self.hearing._pending.values())
+            self.wait(self.hearing._calls.pending.values())
 
     def go_on(self) -> None:
         """A turn begins; or every ask is answered and it goes on."""
