@@ -17,7 +17,8 @@ async def _talk(clients: SoakClients) -> None:
     for number in range(TURNS_PER_SESSION):
         stops = number % 4 == 3
         words = "/slow 1000" if stops else clients.random.choice(MESSAGES)
-        await clients.call("POST", f"{SESSIONS}/{made}/events", {"events": [{"type": "user.message", "content": words}]})
+        said = {"type": "user.message", "content": words}
+        await clients.call("POST", f"{SESSIONS}/{made}/events", {"events": [said]})
         if stops:
             await clients.call("POST", f"{SESSIONS}/{made}/events", {"events": [{"type": "user.interrupt"}]})
             clients.tally.interrupts += 1

@@ -56,3 +56,13 @@ def skipped(dialect: str, *names: str) -> list[pytest.MarkDecorator]:
     """The mark that skips a test of this dialect if it lacks one of these parts."""
     missing = [name for name in names if not has_part(dialect, name)]
     return [pytest.mark.skip(reason=reason_without(dialect, name)) for name in missing[:1]]
+
+
+def quick_settings() -> dict[str, dict[str, Any]]:
+    """Settings for all dialects with which tests need not wait long; most dialects need none."""
+    return {name: dict(part(name, "settings").QUICK) if has_part(name, "settings") else {} for name in DIALECTS}
+
+
+def live_options(dialect: str) -> str:
+    """The options of a stream that is read while it happens; a dialect that says nothing has none."""
+    return str(part(dialect, "stream_options").LIVE) if has_part(dialect, "stream_options") else ""

@@ -10,6 +10,8 @@ from gateway.ports import Dialect
 from mappings.language import Table, Vocabulary, builtin_path, load_table
 
 DIALECTS = known_dialects()
+ALL_DIALECTS: dict[str, dict[str, object]] = {name: {} for name in DIALECTS}
+"""What the settings of a server say that serves all dialects."""
 
 
 @cache
