@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.support.dialect_parts import each, part
+from tests.support.dialect_parts import dialects_with, each, part
 from tests.support.dialect_tables import DIALECTS
 from tests.support.gateway_server import Served, serving
 
 DIALECT_SETTINGS: dict[str, Any] = {name: {} for name in DIALECTS}
+REFUSING = [name for name in dialects_with("rest_requests") if part(name, "rest_requests").UNKNOWN_AGENT is not None]
+"""Where a session has no agent of its own, there is nothing to refuse."""
 
 async def call(served: Served, method: str, path: str, body: Any = None) -> tuple[int, str]:
     async with served.http.request(method, served.url(path), json=body) as response:
@@ -39,12 +41,10 @@ async def test_it_is_listed_and_read(orphan: tuple[Served, str], dialect: str) -
     assert "You said: first" in told
 
 
-@pytest.mark.parametrize("dialect", each("rest_requests"))
+@pytest.mark.parametrize("dialect", REFUSING)
 async def test_a_new_turn_is_refused_by_the_name_of_the_agent(orphan: tuple[Served, str], dialect: str) -> None:
     served, session = orphan
     requests = part(dialect, "rest_requests")
-    if requests.UNKNOWN_AGENT is None:
-        pytest.skip(f"{dialect} names no agent in a session")
     status, told = await call(served, "POST", *requests.message(session, "again"))
     assert (status, "'old'" in told) == (requests.UNKNOWN_AGENT, True), told
     status, told = await call(served, "GET", f"/aap/sessions/{session}/history?type=full")

@@ -9,10 +9,14 @@ import pytest
 
 import gateway.model as m
 from gateway.backends.remote.backend import SESSION_KEY
+from gateway.backends.remote.settings import open_remote
+from gateway.ports.remote import RemoteAddress
 from tests.support.dialect_tables import DIALECTS
 from tests.support.gateway_server import Served, serving, until
 
-TOLD, UNTOLD = ("aap", "cas"), ("blade", "zenflux")
+REMOTES = {name: open_remote(name, RemoteAddress(url="http://127.0.0.1:9")) for name in DIALECTS}
+TOLD = [name for name, remote in REMOTES.items() if remote.supports_permissions]
+UNTOLD = [name for name in DIALECTS if name not in TOLD]
 """Dialects that can tell a server what it may do with its tools, and those that cannot."""
 CALC = '/tool calc {"expression": "6*7"} well'
 OWN = m.Settings(client_tools=(m.ToolSpec(name="lamp", description="On.", parameters={"type": "object"}),))

@@ -1,4 +1,4 @@
-"""What is lost when a stream of CAS is translated, beside what the tables declare."""
+"""What is known of streams that are translated to and from CAS, beside what the tables declare."""
 
 ONLY_SHOWN = {
     # The stream of a session tells that there are sub-agents; what they say is told by their own threads.
@@ -9,3 +9,5 @@ ONLY_SHOWN = {
     "aap": {"/ask": ["tool_results"], "/fork-ask": ["tool_results"]},
 }
 """By target and directive, features that a stream cannot tell although CAS can."""
+FIRST_WORDS = b"session.status_running"
+"""What is in the stream as soon as the agent has begun to say hello."""
