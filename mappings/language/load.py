@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import mappings
 from gateway.ports import Dialect
 from gateway.yaml_positions import NodePath, Problem, Problems, YamlDocument, read_yaml, suggest
 
@@ -14,8 +15,9 @@ from .table import Table
 
 
 def builtin_path(dialect: str) -> Path:
-    """Where the table of a dialect that comes with the gateway is kept."""
-    return Path(__file__).parent.parent / f"{dialect}.yaml"
+    """Where the table of a dialect that comes with the gateway is kept; if there is none, where it would be."""
+    places = [Path(folder) / f"{dialect}.yaml" for folder in mappings.__path__]
+    return next((place for place in places if place.is_file()), places[0])
 
 
 def builtin_table(dialect: Dialect) -> Table:

@@ -17,12 +17,13 @@ from gateway import logging
 from gateway.storage.log import export_sessions
 from gateway.storage.sealing import FILE, KEY_LOST
 from gateway.storage_factory import make_seal
+from tests.support.dialect_tables import ALL_DIALECTS
 from tests.support.gateway_server import Served, serving
 from tests.support.secret_recording_agent import RECEIVED
 
 CAS, BLADE, AAP, ZENFLUX = "/api/v1/cloud", "/api", "/aap", "/api/v1"
 SETTINGS: dict[str, Any] = {
-    "dialects": {"aap": {}, "blade": {}, "cas": {}, "zenflux": {}},
+    "dialects": ALL_DIALECTS,
     "agents": {"confidant": {"backend": "tests.support.secret_recording_agent:SecretRecordingAgent"}},
     "journal": {"format": "json", "level": "debug"},
 }

@@ -8,21 +8,18 @@ from hypothesis import given
 import gateway.model as m
 from gateway.ports import Dialect
 from mappings.language import FEATURES, builtin_path
+from tests.support.dialect_parts import has_part, part
 from tests.support.dialect_tables import DIALECTS, dialect, table
 from tests.support.record_streams import sessions
 
-OPTIONS = {
-    "aap": ("delta", "message", "none"),
-    "blade": ("", "raw", "bare"),
-    "zenflux": (
-        "", '{"multi_message":false}', '{"whole":true}', '{"framing":"sse","multi_message":false,"throttle":0.0}',
-    ),
-}
-"""Options of a subscription to try; a dialect that is not named here has none."""
-
 
 def projections() -> list[tuple[str, str]]:
-    return [(name, options) for name in DIALECTS for options in OPTIONS.get(name, ("",))]
+    """Each dialect with each of the options to try; one that names none has none."""
+    return [(name, options) for name in DIALECTS for options in _tried(name)]
+
+
+def _tried(name: str) -> tuple[str, ...]:
+    return tuple(part(name, "stream_options").TRIED) if has_part(name, "stream_options") else ("",)
 
 
 @pytest.mark.parametrize("name", DIALECTS)

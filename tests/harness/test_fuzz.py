@@ -11,9 +11,10 @@ from gateway.config import load_config
 from tests.prove.fuzz.requests import RequestMaker, Route, routes_of
 from tests.prove.fuzz.target import MIB, complaints_of, growth
 from tests.prove.fuzz.values import KnownIds, ValueMaker
+from tests.support.dialect_tables import ALL_DIALECTS
 
 SETTINGS = {
-    "dialects": {"aap": {}, "blade": {}, "cas": {}, "zenflux": {}}, "agents": {"demo": {"backend": "demo"}},
+    "dialects": ALL_DIALECTS, "agents": {"demo": {"backend": "demo"}},
     "log": "memory",
 }
 

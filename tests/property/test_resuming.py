@@ -24,7 +24,8 @@ from gateway.http import ResumedSubscription
 from gateway.ports import Subscription
 from gateway.quotas import Quotas
 from gateway.storage.log import MemoryLog
-from tests.support.dialect_tables import dialect, table
+from tests.support.dialect_parts import live_options
+from tests.support.dialect_tables import DIALECTS, dialect, table
 from tests.support.dialects.cas.reader import StoredSession
 from tests.support.engine.engine_fixture import CountingMetrics
 from tests.support.examples import examples
@@ -190,10 +191,7 @@ async def test_cas_at_every_event(reading: StreamOptions, records: list[m.Record
 
 # -- while it happens -------------------------------------------------------------------------------------------------
 
-LIVE = {
-    "aap": ("aap", "delta"), "blade": ("blade", ""), "cas": ("cas", StreamOptions(deltas=BOTH).word),
-    "zenflux": ("zenflux", ""),
-}
+LIVE = [pytest.param(name, live_options(name), id=name) for name in DIALECTS]
 PACES = st.sampled_from([0.004, 0.03, 0.11, 0.5])
 """Seconds between two readings of one reader: prompt, or so slow that the others leave it behind."""
 
@@ -278,7 +276,7 @@ class Hall:
         return [frame for record in self.library.all for frame in outbound.feed(record)]
 
 
-@pytest.mark.parametrize(("name", "options"), LIVE.values(), ids=LIVE)
+@pytest.mark.parametrize(("name", "options"), LIVE)
 @examples(100)
 @given(
     records=replies() | replies() | sessions(turns=1, steps=20),

@@ -18,15 +18,15 @@ from structlog.testing import capture_logs
 
 from gateway.resources import Workspace, workspaces
 from gateway.storage.resources import key_tables
-from tests.support.gateway_server import PLAIN, Served, serving
+from tests.support.dialect_tables import ALL_DIALECTS
+from tests.support.gateway_server import Served, serving
 
-EVERYWHERE = {**PLAIN["dialects"], "blade": {}, "zenflux": {}}
 BODIES = ("POST", "PUT", "PATCH")
 
 
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
-    async with serving(tmp_path, dialects=EVERYWHERE) as served:
+    async with serving(tmp_path, dialects=ALL_DIALECTS) as served:
         yield served
 
 

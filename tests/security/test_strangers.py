@@ -15,16 +15,16 @@ from structlog.testing import capture_logs
 
 from gateway.http import SocketIOServer, request_body
 from gateway.http.socketio import handshakes
-from tests.support.gateway_server import PLAIN, Served, serving, until
+from tests.support.dialect_tables import ALL_DIALECTS
+from tests.support.gateway_server import Served, serving, until
 
 BOMB = gzip.compress(b"0" * 4_000_000)
-EVERYWHERE = {**PLAIN["dialects"], "blade": {}, "zenflux": {}}
 
 
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
     limits = {"max_unauthenticated": 100}
-    async with serving(tmp_path, auth="keys", dialects=EVERYWHERE, limits=limits, log="memory") as served:
+    async with serving(tmp_path, auth="keys", dialects=ALL_DIALECTS, limits=limits, log="memory") as served:
         yield served
 
 

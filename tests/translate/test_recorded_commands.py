@@ -5,15 +5,10 @@ from typing import Any
 import pytest
 
 import gateway.model as m
-from adapters.aap.server.inbound import recorded_commands as aap
-from adapters.blade.server.inbound import recorded_commands as blade
-from adapters.cas.server.inbound import recorded_commands as cas
 from adapters.zenflux.asks import AskRef, encode_ref
-from adapters.zenflux.server.inbound import recorded_commands as zenflux
 from gateway.ports.remote import ParsedFrame
-from tests.support.dialect_tables import table
+from tests.support.dialect_tables import DIALECTS, dialect, table
 
-OVERHEARD = {"aap": aap, "blade": blade, "cas": cas, "zenflux": zenflux}
 CALL = m.ToolCall(call_id="call_1", name="calc")
 PERMISSION, OWN = m.PermissionAsk(call=CALL), m.ClientToolAsk(call=CALL)
 QUESTION = m.QuestionAsk(
@@ -30,8 +25,10 @@ def view(**asks: m.AnyAsk) -> m.SessionView:
     return made
 
 
-def said(dialect: str, name: str, body: Any, **asks: m.AnyAsk) -> list[Any]:
-    return [*OVERHEARD[dialect](ParsedFrame(name, body), view(**asks), table(dialect))]
+def said(name: str, frame: str, body: Any, **asks: m.AnyAsk) -> list[Any]:
+    commands = dialect(name).recorded_commands
+    assert commands is not None
+    return [*commands(ParsedFrame(frame, body), view(**asks), table(name))]
 
 
 @pytest.mark.parametrize(("dialect", "name", "body"), [
@@ -120,7 +117,7 @@ def test_answers_of_zenflux() -> None:
     assert said("zenflux", "POST /x/session/other/rollback", {}, **{nameless: BACK}) == []
 
 
-@pytest.mark.parametrize("dialect", sorted(OVERHEARD))
+@pytest.mark.parametrize("name", DIALECTS)
 @pytest.mark.parametrize("frame", [
     ParsedFrame("", None), ParsedFrame("text_delta", {"delta": "x"}), ParsedFrame("chat:send", {"message": 7}),
     ParsedFrame("POST /sessions/s/turns", {"messages": []}),
@@ -129,5 +126,5 @@ def test_answers_of_zenflux() -> None:
     ParsedFrame("turn:end", {"role": "user"}),
     ParsedFrame("POST /sessions", {}), ParsedFrame("POST /x/human-confirmation/q", {}),
 ])
-def test_anything_else_says_nothing(dialect: str, frame: ParsedFrame) -> None:
-    assert [*OVERHEARD[dialect](frame, view(), table(dialect))] == []
+def test_anything_else_says_nothing(name: str, frame: ParsedFrame) -> None:
+    assert said(name, frame.name, frame.body) == []

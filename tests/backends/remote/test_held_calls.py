@@ -13,6 +13,7 @@ from gateway.errors import BackendFailed
 from gateway.ports import ScopedEvent
 from gateway.ports.remote import DecodedItem, RemoteAsk
 from tests.backends.remote.test_backend import OWNER, far, near, say, where
+from tests.support.dialect_tables import dialects_with_feature
 
 LONG = 3600.0
 """Nobody waits so long: what is held for it is told because of something else."""
@@ -102,7 +103,7 @@ async def test_what_was_held_is_told_before_a_failure() -> None:
     assert told == [made(ONE)]
 
 
-@pytest.mark.parametrize("dialect", ["blade", "zenflux", "aap", "cas"])
+@pytest.mark.parametrize("dialect", dialects_with_feature("permissions"))
 async def test_a_call_that_waits_for_a_permission_is_told_so_in_every_dialect(tmp_path: Path, dialect: str) -> None:
     async with far(tmp_path) as there, near(tmp_path, dialect, where(there, dialect)) as here:
         view = await here.gateway.sessions.create(OWNER, "demo")

@@ -17,6 +17,7 @@ import yaml
 
 import gateway.model as m
 from gateway.storage.log import open_log_file
+from tests.support.dialect_tables import DIALECTS
 from tests.support.fork_server import Popen
 from tests.support.free_ports import free_port
 
@@ -25,7 +26,7 @@ HANG = 60.0
 IN_MODIFY = 2
 """What Linux calls a change of a file."""
 SETTINGS = {
-    "dialects": {"aap": {}, "cas": {}, "zenflux": {}, "blade": {}},
+    "dialects": {name: {} for name in DIALECTS},
     "agents": {"demo": {"backend": "demo"}},
     "limits": {"drain_seconds": 0.5},
     "journal": {"level": "warning", "format": "json"},

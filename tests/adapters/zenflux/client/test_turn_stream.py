@@ -104,7 +104,7 @@ async def test_a_line_that_lets_nothing_through_is_given_up(tmp_path: Path) -> N
             await hear(line.address, "/slow 1000")
 
 
-async def test_the_server_dies_and_comes_back(mortal_server: KillableServerInLoop) -> None:
+async def test_over_the_death_of_the_server(mortal_server: KillableServerInLoop) -> None:
     async with remote(mortal_server.address) as there:
         session_id = await there.open(NewRemoteSession())
         heard: list[DecodedItem] = []

@@ -1,0 +1,9 @@
+"""What is known of streams that are translated to and from AAP, beside what the tables declare."""
+
+ONLY_SHOWN = {
+    # Blade has no id of the task that failed, and every reading makes one up.
+    "blade": {"/rollback": ["rollbacks"]},
+}
+"""By target and directive, features that a stream cannot tell although AAP can."""
+FIRST_WORDS = b'data: {"delta":"hello "}'
+"""What is in the stream as soon as the agent has begun to say hello."""

@@ -1,0 +1,13 @@
+"""What a CAS client that watches a whole session gets of it."""
+
+from tests.support.dialects.cas.reader import read_stream
+
+OPTIONS = ""
+"""The options of its stream."""
+
+
+def spoken(frames: list[bytes]) -> tuple[str, list[str]]:
+    """The words of the agent, and the names of the tools it used."""
+    heard = read_stream(b"".join(frames))
+    words = "".join(frame.text for frame in heard if frame.type == "agent.message")
+    return (words, [frame.body["name"] for frame in heard if frame.type.endswith("tool_use")])
