@@ -7,7 +7,16 @@ from .redacting_assembler import RedactingAssembler
 from .redaction import MIN_SECRET_LENGTH, REDACTED, long_secrets, redact
 from .stream_assembler import StreamAssembler
 from .surrogates import replace_lone_surrogates, replace_lone_surrogates_in_steps
-from .transport import MAX_BODY_BYTES, MAX_RETRY_WAIT, Http1Connection, HttpClient, SseDecoder, SseEvent, error_text
+from .transport import (
+    MAX_BODY_BYTES,
+    MAX_RETRY_WAIT,
+    EventStream,
+    Http1Connection,
+    HttpClient,
+    SseDecoder,
+    SseEvent,
+    error_text,
+)
 
 __all__ = [
     "INPUT_FRAGMENT_LENGTH",
@@ -20,6 +29,7 @@ __all__ = [
     "AddressRefused",
     "BackendEvents",
     "BackendOutputs",
+    "EventStream",
     "EventWriter",
     "GuardedResolver",
     "Http1Connection",

@@ -1,7 +1,6 @@
 """Whoever leaves, and whenever, leaves no connection behind; the server is asked whether that is so."""
 
 import asyncio
-from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -124,8 +123,8 @@ def test_between_two_pieces_and_at_rest(make: Make) -> None:
             upstream = HttpClient(server.url, timeouts=SLOW)
             assert await upstream.json("GET", "/") == 1
             assert server.open == 1
-            async with aclosing(upstream.events("POST", "/")) as events:
-                assert (await anext(events)).data == "1"
+            async with upstream.stream("POST", "/") as events:
+                assert [event.data for event in await events.read()] == ["1"]
                 assert server.open == 1
             await gone(server, upstream)
         async with counting_server(says(answer())) as server:
