@@ -1,10 +1,10 @@
-"""The client side: talks to upstream servers, and assembles lawful events from what they send."""
+"""The client side: HTTP to upstream servers, and the assembly of valid events from their responses."""
 
 from .address_policy import AddressPolicy, AddressRefused, GuardedResolver
 from .event_writer import INPUT_FRAGMENT_LENGTH, NO_USAGE, BackendEvents, BackendOutputs, EventWriter, events_of
 from .json_readers import parse_timestamp
-from .redacting_assembler import RedactingAssembler
 from .redaction import MIN_SECRET_LENGTH, REDACTED, long_secrets, redact
+from .secret_filter import SecretFilter
 from .stream_assembler import StreamAssembler
 from .surrogates import replace_lone_surrogates, replace_lone_surrogates_in_steps
 from .transport import (
@@ -34,7 +34,7 @@ __all__ = [
     "GuardedResolver",
     "Http1Connection",
     "HttpClient",
-    "RedactingAssembler",
+    "SecretFilter",
     "SseDecoder",
     "SseEvent",
     "StreamAssembler",

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 import gateway.model as m
 from gateway.backends.tool_executor import ToolExecutor
 from gateway.backends.tools import builtin_tools, is_planning
-from gateway.client import BackendEvents, BackendOutputs, HttpClient, RedactingAssembler
+from gateway.client import BackendEvents, BackendOutputs, HttpClient, SecretFilter, StreamAssembler
 from gateway.errors import BackendFailed, Interrupted, Invalid
 from gateway.ports import BackendEvent, Clock, Turn
 
@@ -37,7 +37,8 @@ class LlmTurn:
 
     def __init__(self, turn: Turn, model: str, toolbox: LlmToolbox, secrets: tuple[str, ...]) -> None:
         self.turn, self.model, self.toolbox = turn, model, toolbox
-        self.conversation, self.assembler = Conversation(turn), RedactingAssembler(turn.mint, secrets)
+        self.conversation = Conversation(turn)
+        self.assembler = StreamAssembler(turn.mint, secret_filter=SecretFilter.for_secrets(secrets))
         self.executor = ToolExecutor(turn, self.assembler.writer, toolbox.tools)
 
     def remember(self, events: list[BackendEvent]) -> list[BackendEvent]:

@@ -49,7 +49,7 @@ class HttpClient:
         self.timeouts = timeouts or Timeouts()
         self._secrets = long_secrets(secrets)
         self._errors = UpstreamErrors(self.name, secrets)
-        self._exchange = ConnectionPool(
+        self._pool = ConnectionPool(
             self.url, self.name, headers or {}, connect_seconds=self.timeouts.connect, ssl=ssl
         )
 
@@ -59,7 +59,7 @@ class HttpClient:
         return str(self.url.origin())
 
     async def close(self) -> None:
-        self._exchange.close()
+        self._pool.close()
 
     def url_for(self, path: str) -> URL:
         """The URL of a path below the server's address."""
@@ -99,7 +99,7 @@ class HttpClient:
         """
         url = self.url_for(path).update_query(query) if query else self.url_for(path)
         timeouts = self.timeouts
-        async with self._exchange.request(
+        async with self._pool.request(
             method, url, body, headers or {}, again=again or method in IDEMPOTENT_METHODS,
             first=timeouts.first_byte, idle=timeouts.idle, total=timeouts.total,
         ) as connection:

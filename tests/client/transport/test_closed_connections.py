@@ -33,7 +33,7 @@ STATES = {
 async def asking(upstream: HttpClient, heard: int, body: Any = None) -> asyncio.Task[Any]:
     """Somebody who has heard so many bytes, and waits for more, unless the time was up before."""
     task = asyncio.ensure_future(upstream.json("POST", "/", body))
-    await until(lambda: task.done() or any(wire.received >= heard for wire in upstream._exchange._wires))
+    await until(lambda: task.done() or any(wire.received >= heard for wire in upstream._pool._connections))
     return task
 
 
@@ -64,7 +64,7 @@ def test_when_all_is_closed(make: Make, state: str) -> None:
             with pytest.raises(BackendFailed, match="answered 400" if "complaint" in state else "was closed"):
                 await task
             await gone(server, upstream)
-            with pytest.raises(BackendFailed, match="nobody speaks to"):
+            with pytest.raises(BackendFailed, match=r"connection pool for .* is closed"):
                 await upstream.json("GET", "/")
 
     run(make, work())
