@@ -4,6 +4,7 @@ from .address_policy import AddressPolicy, AddressRefused, GuardedResolver
 from .event_writer import INPUT_FRAGMENT_LENGTH, NO_USAGE, BackendEvents, BackendOutputs, EventWriter, events_of
 from .json_readers import parse_timestamp
 from .redaction import MIN_SECRET_LENGTH, REDACTED, long_secrets, redact
+from .remote_turn import GeneratorTurn, ItemGenerator, generator_turn
 from .secret_filter import SecretFilter
 from .stream_assembler import StreamAssembler
 from .surrogates import replace_lone_surrogates, replace_lone_surrogates_in_steps
@@ -31,15 +32,18 @@ __all__ = [
     "BackendOutputs",
     "EventStream",
     "EventWriter",
+    "GeneratorTurn",
     "GuardedResolver",
     "Http1Connection",
     "HttpClient",
+    "ItemGenerator",
     "SecretFilter",
     "SseDecoder",
     "SseEvent",
     "StreamAssembler",
     "error_text",
     "events_of",
+    "generator_turn",
     "long_secrets",
     "parse_timestamp",
     "redact",
