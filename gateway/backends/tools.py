@@ -4,7 +4,7 @@ import ast
 import math
 import operator
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,8 @@ import gateway.model as m
 from gateway.ports import Clock, Turn
 
 PLANNING_MODE = "planning"
+QUESTION_TOOL = "AskUserQuestion"
+"""The tool by which agents ask people; many clients know its name and its input."""
 OutputSink = Callable[[str], None]
 """Receives the output of a running tool."""
 
@@ -75,6 +77,14 @@ def enabled_tools(turn: Turn) -> dict[str, m.Permission]:
     if turn.settings.tools is not None:
         return turn.settings.tools
     return {tool.spec.name: tool.permission for tool in turn.agent.tools}
+
+
+def question_input(questions: Sequence[m.Question]) -> dict[str, Any]:
+    """The input of a call of the question tool."""
+    return {"questions": [{
+        "question": one.question, "header": one.header or "", "multiSelect": one.multi_select,
+        "options": [{"label": choice.label, "description": choice.description or ""} for choice in one.options],
+    } for one in questions]}
 
 
 # -- the three that are built in --------------------------------------------------------------------------------------

@@ -39,7 +39,8 @@ class TurnReader:
         """
         while not self._is_over:
             try:
-                received = await self._receive()
+                is_timed = self._next is not None or self._is_holding
+                received = await (self._receive() if is_timed else self._turn.read())
             except GatewayError as error:
                 self._failure, received = error, ()
             if received is None:
@@ -62,8 +63,6 @@ class TurnReader:
 
     async def _receive(self) -> Sequence[DecodedItem] | None:
         """The next items of the turn; None if none came in time and a filter is holding."""
-        if self._next is None and not self._is_holding:
-            return await self._turn.read()
         coming = self._next = self._next or asyncio.create_task(self._read())
         if self._is_holding and not (await asyncio.wait({coming}, timeout=self._seconds))[0]:
             return None
@@ -76,7 +75,7 @@ class TurnReader:
 
     @property
     def _is_holding(self) -> bool:
-        return any(each.is_holding for each in self._filters)
+        return True in [each.is_holding for each in self._filters]
 
     def _filtered(self, items: Sequence[DecodedItem]) -> Sequence[DecodedItem]:
         for each in self._filters:
