@@ -13,6 +13,7 @@ import structlog
 
 import gateway.model as m
 from gateway.backends.acp import AcpBackend
+from gateway.client import events_of
 from gateway.errors import BackendFailed, Interrupted, Overloaded, TimedOut, Unsupported
 from tests.support.backends.acp_turns import Turn, backend, call, played, printed, progress, text
 from tests.support.backends.turn_driver import record_all
@@ -184,9 +185,10 @@ async def test_what_is_not_offered_or_not_understood_is_refused(
 async def interrupted(made: AcpBackend, turn: Turn, upto: str) -> None:
     """Take what is said up to an event of this name, then close the generator as an interrupt does."""
     async with aclosing(made.run(turn)) as speech:
-        async for said in speech:
-            turn.record(said)
-            if said.name == upto:  # type: ignore[union-attr]
+        async for output in speech:
+            for said in events_of(output):
+                turn.record(said)
+            if any(said.name == upto for said in events_of(output)):  # type: ignore[union-attr]
                 return
 
 
