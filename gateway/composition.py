@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 import gateway.model as m
 from adapters import known_dialects
 from gateway.backends import kinds, user_modules
-from gateway.backends.shadow import ShadowBackend, ShadowReport
+from gateway.backends.shadow import ShadowReport, shadowed
 from gateway.client import AddressPolicy
 from gateway.config import Config
 from gateway.errors import GatewayError
@@ -251,7 +251,7 @@ def _add_shadows(
         shadow = _backend(wanted.backend, wanted.settings, config, ("shadow",), document, problems)
         if shadow is None:
             return
-        agents[name] = made[0], ShadowBackend(
+        agents[name] = made[0], shadowed(
             made[1], shadow[1], reporter, share=wanted.share, at_once=wanted.at_once, seconds=wanted.seconds,
         )
 

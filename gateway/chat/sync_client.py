@@ -2,14 +2,14 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeVar
 
 import gateway.model as m
 from gateway.errors import TimedOut
-from gateway.ports import DecodedItem, NewRemoteSession, Remote, RemoteAsk, RemoteSession
+from gateway.ports import DecodedItem, NewRemoteSession, Remote, RemoteAsk, RemoteSession, RemoteTurn
 
 from .terminal_input import InterruptPressed, InterruptWatcher
 
@@ -67,7 +67,7 @@ class SyncClient:
     def interrupt(self, session_id: str) -> "Future[None]":
         return self.start(self._remote.interrupt(session_id))
 
-    def _stream(self, heard: AsyncGenerator[DecodedItem, None]) -> "SyncStream":
+    def _stream(self, heard: RemoteTurn) -> "SyncStream":
         stream = SyncStream(self, heard)
         self._streams.add(stream)
         return stream
@@ -107,7 +107,7 @@ class SyncClient:
 class SyncStream:
     """What a server says, one thing at a time."""
 
-    def __init__(self, line: SyncClient, heard: AsyncGenerator[DecodedItem, None]) -> None:
+    def __init__(self, line: SyncClient, heard: RemoteTurn) -> None:
         self._line, self._heard = line, heard
         self._next: Future[DecodedItem | None] | None = None
         self._task: asyncio.Task[Any] | None = None

@@ -41,6 +41,7 @@ from .remote import (
     RemoteAddress,
     RemoteAsk,
     RemoteSession,
+    RemoteTurn,
     RemoteTurnEnd,
     Timeouts,
 )
@@ -95,6 +96,7 @@ __all__ = [
     "RemoteAddress",
     "RemoteAsk",
     "RemoteSession",
+    "RemoteTurn",
     "RemoteTurnEnd",
     "ReplayState",
     "Replays",

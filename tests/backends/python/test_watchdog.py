@@ -93,8 +93,8 @@ class Looking(LoopWatchdog):
         super().__init__(seconds)
         self.looked = threading.Event()
 
-    def _tell(self, loop: asyncio.AbstractEventLoop, ident: int) -> None:
-        super()._tell(loop, ident)
+    def _report(self, loop: asyncio.AbstractEventLoop, ident: int) -> None:
+        super()._report(loop, ident)
         self.looked.set()
 
 

@@ -379,11 +379,9 @@ async def test_who_hangs_up_is_not_waited_for() -> None:
     """Also where nobody waits for the next frame just now."""
     async with serving(META, MADE, stream(START, EVENTS[1], ends=False)) as server:
         upstream = HttpClient(server.url)
-        spoken = TurnStream(upstream, "s1", "delta")
-        spoken.hang_up()
-        frames = spoken.frames({})
-        with pytest.raises(StreamInterrupted):
-            await spoken.next(frames)
-        await frames.aclose()
+        async with TurnStream(upstream, "s1", "delta", {}) as spoken:
+            spoken.hang_up()
+            with pytest.raises(StreamInterrupted):
+                await spoken.read()
         await upstream.close()
         assert server.asked == []
