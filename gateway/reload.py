@@ -163,7 +163,7 @@ def make_reload(
         gateway.replace_components(parts)
         log_setting_warnings(config)
         limit_send_buffers(doors, config.limits.send_seconds)
-        logging.configure_logging(config.journal.format, config.journal.level)
+        logging.configure_logging(config.logging.format, config.logging.level)
 
     return reload
 

@@ -46,7 +46,7 @@ def _run(config: "Config", watch: bool, overrides: "Mapping[str, object]") -> in
 
     from gateway import logging, server
 
-    logging.configure_logging(config.journal.format, config.journal.level)
+    logging.configure_logging(config.logging.format, config.logging.level)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(server.run(config, watch=watch, announce=_announce, overrides=overrides))
 

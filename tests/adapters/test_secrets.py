@@ -24,7 +24,7 @@ CAS, BLADE, AAP, ZENFLUX = "/api/v1/cloud", "/api", "/aap", "/api/v1"
 SETTINGS: dict[str, Any] = {
     "dialects": {"aap": {}, "blade": {}, "cas": {}, "zenflux": {}},
     "agents": {"confidant": {"backend": "tests.support.secret_recording_agent:SecretRecordingAgent"}},
-    "journal": {"format": "json", "level": "debug"},
+    "logging": {"format": "json", "level": "debug"},
 }
 MARK = "s3cr3t-"
 """So begins every secret of this test; what follows tells by which way it came."""
