@@ -224,7 +224,7 @@ class Gateway:
         await self.runtime.log.open()
         await self._recount()
         if left := await self.sessions.recover():
-            log.info("took up turns that were left behind", turns=left)
+            log.info("turns_recovered", count=left)
         yield
 
     async def _watching_keys(self, app: web.Application) -> AsyncIterator[None]:

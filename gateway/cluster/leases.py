@@ -132,7 +132,7 @@ class HeldSessions(LocalSessionService):
         except RedisUnreachable:
             raise
         except GatewayError as error:
-            log.warning("a session could not be taken over", session=session_id, error=error.message)
+            log.warning("session_takeover_failed", session=session_id, error=error.message)
             return False
 
     # -- letting go -----------------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ class HeldSessions(LocalSessionService):
         if self._runtime.is_draining:
             return
         if self._membership.is_steady and (taken := await self._take_over()):
-            log.warning("took over sessions of a server that has died", sessions=taken)
+            log.warning("sessions_taken_over", sessions=taken)
         for session_id in tuple(self._doubtful):
             await self._is_taken(session_id)
 

@@ -15,7 +15,7 @@ from .json_io import json_response
 from .request_id import request_id_of
 from .security import Handler, retry_after_seconds
 
-log = structlog.get_logger("dragoman.web")
+log = structlog.get_logger("dragoman.http")
 
 ErrorEncoder = Callable[[str, GatewayError], tuple[int, Any]]
 """(path, error) → status and body, as the dialect mounted there spells them."""
@@ -58,7 +58,7 @@ class ErrorMiddleware:
             if is_disk_full(error):
                 self._sampled.warning("disk_full", method=request.method, path=request.path)
                 return self._answer(request, Overloaded(DISK_FULL))
-            log.exception("a request failed", method=request.method, path=request.path)
+            log.exception("request_failed", method=request.method, path=request.path)
             return self._answer(request, GatewayError("an internal error occurred"))
 
     def _answer(self, request: web.Request, error: GatewayError) -> web.Response:

@@ -118,7 +118,7 @@ class Idempotency:
             if answer is not None:
                 await self._answers.store(place, answer)
         except GatewayError as error:
-            log.warning("an answer could not be kept; the same request will count as a new one", error=error.message)
+            log.warning("idempotent_response_not_stored", error=error.message)
 
 
 def _is_multipart(request: web.Request) -> bool:

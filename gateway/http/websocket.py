@@ -16,7 +16,7 @@ from gateway.quotas import Quotas
 from .backpressure import RESTART_CLOSE, ClientStalled, frame_batches, websocket_close_reason
 from .security import OPEN_REQUEST, OWNER, REVOKED_MESSAGE
 
-log = structlog.get_logger("dragoman.web")
+log = structlog.get_logger("dragoman.http")
 
 CLOSE_SECONDS = 1.0
 """Seconds that a client has to say goodbye in return."""
@@ -214,7 +214,7 @@ async def _serve(
     except ConnectionResetError:
         pass  # the answer could not be said: the client has left
     except Exception:  # a mistake of ours: the client may come again, the journal gets the traceback
-        log.exception("a socket failed", path=request.path)
+        log.exception("websocket_failed", path=request.path)
         await ws.close(code=WSCloseCode.INTERNAL_ERROR)
     finally:
         request.app[OPEN_SOCKETS].discard(talk)

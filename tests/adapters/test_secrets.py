@@ -213,7 +213,7 @@ async def test_a_secret_is_in_no_file_no_answer_and_no_journal(
     assert MARK.encode() not in lines
     assert [content for content in client.got if MARK.encode() in content] == []
     assert MARK not in "".join((told.getvalue(), *capfd.readouterr()))
-    assert way is by_cas or "turn ended" in told.getvalue(), "the journal was told what happened"
+    assert way is by_cas or "turn_ended" in told.getvalue(), "the journal was told what happened"
 
 
 async def test_variables_that_the_protocol_gives_back_are_in_no_file(tmp_path: Path) -> None:

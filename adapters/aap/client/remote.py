@@ -253,8 +253,8 @@ class Remote:
                     if not rest:
                         raise
                     log.warning(
-                        "turn_stop_missing", server=self._upstream.name, upstream_session=session_id, why=error.message,
-                        note="the server's history has the finished turn",
+                        "turn_stop_missing", server=self._upstream.name, upstream_session=session_id,
+                        reason=error.message, note="the server's history has the finished turn",
                     )
                 else:
                     transcript.add(frame)

@@ -87,7 +87,7 @@ class AcpBackend:
         try:
             await agent.close_session(session_id)
         except GatewayError as error:
-            log.warning("the agent did not close a session", session=session_id, why=error.message)
+            log.warning("acp_session_close_failed", session=session_id, reason=error.message)
 
     async def _remove_folder(self, folder: Path) -> None:
         try:
@@ -95,7 +95,7 @@ class AcpBackend:
         except FileNotFoundError:
             pass  # it never had a turn
         except OSError as error:
-            log.warning("the folder of a session was not removed", folder=str(folder), why=str(error))
+            log.warning("acp_folder_not_removed", folder=str(folder), reason=str(error))
 
     def _turn(self, session_id: str) -> asyncio.Lock:
         """One turn of a session at a time: one that was interrupted may still be saying goodbye."""
@@ -124,7 +124,7 @@ class AcpBackend:
         problems = await asyncio.gather(*map(self._addresses.problem_resolved, urls))
         refused = {url: problem for url, problem in zip(urls, problems, strict=True) if problem is not None}
         for problem in refused.values():
-            log.warning("an address of a message is not passed on to the agent", why=problem)
+            log.warning("acp_address_blocked", reason=problem)
         return frozenset(refused)
 
     async def resume(self, turn: Turn, answers: Sequence[m.Answer]) -> BackendEvents:
@@ -146,7 +146,7 @@ class AcpBackend:
             try:
                 return await agent.load_session(known, turn.session_id, folder, wanted), False
             except RequestRefused as error:
-                log.warning("the agent does not take up its session again", session=turn.session_id, why=error.message)
+                log.warning("acp_session_load_refused", session=turn.session_id, reason=error.message)
         return await agent.new_session(turn.session_id, folder, wanted), True
 
     # -- a turn there -------------------------------------------------------------------------------------------------
@@ -242,10 +242,10 @@ class AcpBackend:
                     if isinstance(item := await inbox.get(), PermissionRequest):
                         await agent.answer_permission(item.id, None)
         except TimeoutError:
-            log.warning("the agent did not cancel its turn in time", process=agent.pid)
+            log.warning("acp_cancel_timeout", process=agent.pid)
             agent.forget(place)
         except GatewayError as error:
-            log.debug("the agent was not told that its turn is over", process=agent.pid, why=error.message)
+            log.debug("acp_cancel_failed", process=agent.pid, reason=error.message)
 
 
 async def _end_reason(inbox: UpdateQueue) -> GatewayError:

@@ -118,7 +118,7 @@ class JsonRpcPeer:
                     elif self._garbage > MAX_INVALID_LINES:
                         raise BackendFailed("the agent writes nothing but garbage to its standard output")
                     else:
-                        log.debug("the agent wrote a line that is no message", process=self._child.pid, size=len(line))
+                        log.debug("acp_line_ignored", process=self._child.pid, size=len(line))
             self._break(BackendFailed(f"the agent ended unexpectedly{await self._child.exit_reason()}"))
         except OverflowError as error:
             self._break(BackendFailed(f"the agent sent {error}"))

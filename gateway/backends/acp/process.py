@@ -114,7 +114,7 @@ class ChildProcess:
     def _note(self, line: str, *, tell: bool) -> None:
         self._last_line = redact(line, self._secrets)[:MAX_QUOTED_CHARS]
         if tell:
-            log.debug("the agent wrote to standard error", process=self.pid, line=self._last_line)
+            log.debug("acp_stderr", process=self.pid, line=self._last_line)
 
 
 MINUTE = 60.0
@@ -158,7 +158,7 @@ class ProcessSupervisor(Generic[Running]):
             except GatewayError as error:
                 self._why = error.message
                 raise
-            log.info("the agent was started", process=getattr(self._running, "pid", None))
+            log.info("acp_agent_started", process=getattr(self._running, "pid", None))
             return self._running
 
     async def close(self) -> None:

@@ -109,7 +109,7 @@ class ShadowBackend:
         except GatewayError as error:
             told.fail(error)
         except Exception as error:  # nothing the shadow throws may reach the turn
-            log.exception("the shadow broke", turn=copied.turn.turn_id)
+            log.exception("shadow_crashed", turn=copied.turn.turn_id)
             told.fail(error)
 
     async def _listen(self, copied: "_TurnRecording", told: TurnStructure) -> None:

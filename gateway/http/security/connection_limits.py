@@ -290,7 +290,7 @@ class AiohttpServerLogger:
             self.exception(words, *args, exc_info=exc_info)
 
     def warning(self, words: str, *args: Any, **__: Any) -> None:
-        log.warning("http_server", words=words % args if args else words)
+        log.warning("aiohttp_warning", text=words % args if args else words)
 
     def exception(self, words: str, *args: Any, exc_info: Any = None, **__: Any) -> None:
         if isinstance(exc_info, ConnectionError):
@@ -300,7 +300,7 @@ class AiohttpServerLogger:
             address = str(args[0]) if args else None
             self._sampled.info("malformed_request", address=address, reason=type(exc_info).__name__)
         else:
-            log.error("http_server_failed", words=words % args if args else words, exc_info=exc_info or True)
+            log.error("aiohttp_failed", text=words % args if args else words, exc_info=exc_info or True)
 
 
 # -- what handlers say ------------------------------------------------------------------------------------------------

@@ -136,7 +136,7 @@ class RateLimiter:
                 owner, rate, size, max(1, min(size // 10, int(rate * SHARED_GRANT_SECONDS)))
             )
         except GatewayError as error:  # who cannot be counted is served: what needs the store is refused there
-            log.warning("requests are counted by this server alone", error=error.message)
+            log.warning("rate_limit_store_unavailable", error=error.message)
             self._alone_until = asyncio.get_running_loop().time() + LOCAL_COUNT_SECONDS
             return 0.0
         self._at_hand[owner] = self._at_hand.get(owner, 0) + granted

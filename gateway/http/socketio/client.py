@@ -89,7 +89,7 @@ class SocketIOClient:
             async with asyncio.timeout(self._server.patience()):
                 await queue.join()
         except TimeoutError:
-            log.warning("a client takes nothing and is cut", owner=self.owner)
+            log.warning("socketio_client_stalled", user=self.owner)
             await self._server.cut(self.transport_id)
             raise ClientStalled("the client takes nothing") from None
 
@@ -140,7 +140,7 @@ class SocketIOClient:
 
 def _log_failure(pumping: asyncio.Task[None]) -> None:
     if not pumping.cancelled() and (error := pumping.exception()) is not None:
-        log.error("a session could not be followed any further", task=pumping.get_name(), exc_info=error)
+        log.error("socketio_stream_failed", task=pumping.get_name(), exc_info=error)
 
 
 def _filter_frames(chunks: Sequence[Any], keep: FrameFilter | None) -> list[bytes]:

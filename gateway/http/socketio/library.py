@@ -102,7 +102,7 @@ def translate_with_body(request: web.Request) -> Any:
 
 
 class SocketIOLibraryLogger:
-    """The library's own journal, which tells the contents of every packet, is not kept."""
+    """The logger that python-socketio gets: it drops lines that show packets, and writes errors to the server log."""
 
     def __init__(self, sampled: SampledLogger) -> None:
         self._sampled = sampled
@@ -113,11 +113,11 @@ class SocketIOLibraryLogger:
 
     def error(self, words: str, *args: Any, **__: Any) -> None:
         """The library's errors are those of clients: an unknown version, transport or origin."""
-        self._sampled.info("socket.io", words=(words % args if args else words)[:200])
+        self._sampled.info("socketio_library_error", text=(words % args if args else words)[:200])
 
     def exception(self, words: str, *args: Any, **__: Any) -> None:
         error = sys.exc_info()[1]
         if isinstance(error, ValueError) or words == UNKNOWN_PACKET_ERROR:  # what a client sent, not what we did
-            self._sampled.info("a packet cannot be read", reason=str(error)[:200])
+            self._sampled.info("socketio_packet_malformed", reason=str(error)[:200])
         else:
-            log.exception("socket.io", words=words % args if args else words)
+            log.exception("socketio_library_failed", text=words % args if args else words)

@@ -305,7 +305,7 @@ class SocketIOServer:
     def log_malformed(self, error: Exception) -> str:
         """Write down why a packet cannot be read; the library stumbles over events of another shape than this."""
         reason = str(error) if isinstance(error, ValueError) else "an event is an array that begins with its name"
-        self._sampled.info("a packet cannot be read", reason=reason[:200])
+        self._sampled.info("socketio_packet_malformed", reason=reason[:200])
         return reason
 
     async def cut(self, transport_id: str) -> None:

@@ -257,7 +257,7 @@ async def test_a_packet_that_cannot_be_read_is_refused_in_a_line_and_ends_nothin
     assert all(words.startswith("a packet cannot be read: ") for words in listener.refused[:-1])
     assert listener.refused[-1] == "nested 5001 levels deep; at most 150 levels are possible"
     assert [(line["event"], line["log_level"], "exc_info" in line) for line in journal] == [
-        ("a packet cannot be read", "info", False)] * 5  # and no more in this minute
+        ("socketio_packet_malformed", "info", False)] * 5  # and no more in this minute
 
 
 async def test_whoever_waits_for_an_acknowledgement_gets_it_for_a_packet_that_cannot_be_read() -> None:
@@ -279,7 +279,7 @@ async def test_what_is_no_packet_at_all_costs_a_line(transport: str) -> None:
                 await until(lambda: journal)
         assert (await fine.call("hi", 1, timeout=30))["owner"] == "ann"
     assert [(line["event"], line["log_level"], "exc_info" in line) for line in journal] == [
-        ("a packet cannot be read", "info", False)]
+        ("socketio_packet_malformed", "info", False)]
 
 
 async def test_nonsense_to_a_namespace_that_nobody_serves_is_dropped() -> None:
