@@ -70,7 +70,7 @@ class OidcVerifier:
         try:
             header = jws.extract_compact(token.encode()).headers()
         except (JoseError, ValueError):
-            raise Unauthenticated("this is no signed token (a JWT)") from None
+            raise Unauthenticated("this is not a signed token (a JWT)") from None
         if header.get("alg") not in algorithms:
             raise Unauthenticated(f"the token must be signed with {' or '.join(algorithms)}")
         key = await self._key(header.get("kid"))
@@ -80,9 +80,9 @@ class OidcVerifier:
         except ExpiredTokenError:
             raise Unauthenticated("the token has expired; ask the issuer for another one") from None
         except (JoseError, ValueError, TypeError) as error:
-            raise Unauthenticated(f"the token is not good: {_reason(error)}") from None
+            raise Unauthenticated(f"the token is invalid: {_reason(error)}") from None
         if not isinstance(claims["exp"], int | float):
-            raise Unauthenticated("the token is not good: 'exp' is no number")
+            raise Unauthenticated("the token is invalid: 'exp' is not a number")
         return claims
 
     def _rules(self) -> jwt.JWTClaimsRegistry:
@@ -106,7 +106,7 @@ class OidcVerifier:
     async def _key(self, kid: Any) -> Key:
         """The key of that id; a token that names none is for an issuer that has one key."""
         if not isinstance(kid, str | None):
-            raise Unauthenticated("this is no signed token (a JWT): 'kid' must be a text")
+            raise Unauthenticated("this is not a signed token (a JWT): 'kid' must be a text")
         self._keep_fresh()
         if self._find(kid) is None and self._may_fetch:
             await self._fetch()
@@ -198,7 +198,7 @@ def signature_keys(published: Any) -> dict[str | None, Key]:
         if isinstance(key, RSAKey | ECKey | OKPKey):  # what is symmetric is no secret if it is published
             found[one.get("kid")] = key
     if not found:
-        raise BackendFailed("no key for signatures was found among those that the issuer publishes")
+        raise BackendFailed("the issuer publishes no key for signatures")
     return found
 
 

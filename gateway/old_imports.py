@@ -13,7 +13,7 @@ def renamed(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
         if old not in names:
             raise AttributeError(f"module {package!r} has no attribute {old!r}")
         module, _, new = names[old].rpartition(":")
-        words = f"{package}.{old} is called {module or package}.{new} now; the old name will go"
+        words = f"{package}.{old} is called {module or package}.{new} now; the old name will be removed"
         warnings.warn(words, FutureWarning, stacklevel=2)
         return getattr(importlib.import_module(module or package), new)
 

@@ -72,7 +72,7 @@ class QuotaSlot:
 
 
 REFUSAL_TEXTS: dict[QuotaName, tuple[str, float]] = {
-    "turns": ("as many of your turns run as may run at once ({most}); wait until one has ended", RETRY_SOON_SECONDS),
+    "turns": ("you run {has} turns, and may run {most} at once; wait until one has ended", RETRY_SOON_SECONDS),
     "streams": ("you have {has} open streams, and may have {most} at once; close one", RETRY_SOON_SECONDS),
     "sessions": ("you have {has} sessions, and may have {most}; delete some", RETRY_LATER_SECONDS),
     "resources": (

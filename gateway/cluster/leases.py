@@ -83,7 +83,7 @@ class HeldSessions(LocalSessionService):
         if self._runtime.is_draining:
             raise OwnerUnknown("the server is about to stop")
         if not self._log.is_settled(session_id):
-            raise OwnerUnknown("the session has just changed hands; try again")
+            raise OwnerUnknown("the session has just moved to another server; try again")
         await self._membership.sure()
         self._doubtful.discard(session_id)
         try:

@@ -30,9 +30,9 @@ class ClientStalled(ConnectionResetError):
 def sse_farewell(subscription: Subscription) -> bytes:
     """What a reader of server-sent events is told at the end of a stream that it should resume."""
     if subscription.is_draining:
-        return f"retry: {RETRY_MS}\n: the server stops, come again\n\n".encode()
+        return f"retry: {RETRY_MS}\n: server restarts; reconnect\n\n".encode()
     if subscription.cut_at is not None:
-        return f"retry: {RETRY_MS}\n: too slow, resume after the last event you have had\n\n".encode()
+        return f"retry: {RETRY_MS}\n: client too slow; reconnect with the last event id\n\n".encode()
     return b""
 
 
@@ -41,11 +41,11 @@ def websocket_close_reason(subscription: Subscription) -> tuple[int, bytes]:
     if subscription.is_draining:
         return RESTART_CLOSE
     if subscription.cut_at is not None:
-        return WSCloseCode.TRY_AGAIN_LATER, b"too slow, resume after the last frame you have had"
-    return WSCloseCode.INTERNAL_ERROR, b"what was followed is gone"
+        return WSCloseCode.TRY_AGAIN_LATER, b"client too slow; reconnect with the last frame id"
+    return WSCloseCode.INTERNAL_ERROR, b"session deleted"
 
 
-RESTART_CLOSE = (WSCloseCode.SERVICE_RESTART, b"the server stops, come again")
+RESTART_CLOSE = (WSCloseCode.SERVICE_RESTART, b"server restarts; reconnect")
 
 
 def frame_batches(frames: Sequence[bytes]) -> Iterator[Sequence[bytes]]:

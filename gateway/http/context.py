@@ -76,7 +76,7 @@ class Context:
     def check_open(self) -> None:
         """Refuse those who want to watch while the server is about to stop."""
         if self.is_stopping():
-            raise Overloaded("the server is about to stop; come again when it is back")
+            raise Overloaded("the server is shutting down; try again when it is back")
 
     def check_addresses(self, named: Iterable[tuple[str, str]]) -> None:
         """Refuse the first address that clients may not name, by its field; a `data:` URI leads nowhere."""
@@ -115,7 +115,7 @@ class Context:
         try:
             yield
         except Overloaded as error:
-            raise OutcomeUnknown(f"this was taken, and what became of it cannot be told: {error.message}") from None
+            raise OutcomeUnknown(f"the request was accepted, but has no result to return: {error.message}") from None
 
     @asynccontextmanager
     async def undo_if_refused(self, undo: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
@@ -133,7 +133,7 @@ class Context:
         """Why the end of a turn cannot be told to whoever waits for it: the turn was begun, and may go on."""
         if subscription.cut_at is not None or subscription.is_draining:
             return OutcomeUnknown(
-                f"the turn was begun, and its end cannot be told here: look at session '{session_id}'"
+                f"the turn was started, but its end cannot be returned here: read session '{session_id}'"
             )
         return NotFound(f"session '{session_id}' was deleted")
 

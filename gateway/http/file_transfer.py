@@ -150,7 +150,7 @@ class _LimitedLines:
     async def readline(self, **given: Any) -> bytes:
         self._count += 1
         if self._count > MAX_LINES:
-            raise ValueError(f"it has more than {MAX_LINES} lines that belong to no part")
+            raise ValueError(f"it has more than {MAX_LINES} lines outside of its parts")
         return await self._content.readline(**given)
 
     def __getattr__(self, name: str) -> Any:

@@ -84,7 +84,7 @@ class Idempotency:
             if answer is not None:
                 return _replay_response(answer)
             if _is_multipart(request):
-                raise Conflict("the first request with this Idempotency-Key came to nothing: send it again")
+                raise Conflict("the first request with this Idempotency-Key failed; send it again")
         entry = self._going[place] = RunningRequest()
         # A client that hangs up does not undo what it asked for: the work goes on, and its retry gets the answer.
         task = asyncio.ensure_future(self._first(place, entry, digest, request, handler))

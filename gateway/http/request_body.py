@@ -77,7 +77,7 @@ class BodyDeadline:
                 return await reading
         except TimeoutError:
             raise web.HTTPRequestTimeout(
-                reason=f"the body did not come within {self._seconds:g} seconds; send it faster, or in smaller requests"
+                reason=f"the body did not arrive within {self._seconds:g} seconds; send it faster, or in parts"
             ) from None
         except BODY_ERRORS as error:
             raise Invalid(f"the body cannot be read: {type(error).__name__}") from None
@@ -128,7 +128,7 @@ class _Inflater:
                 raise _too_large(self._most)
             if self._size > max(ALWAYS_ALLOWED_BYTES, MAX_COMPRESSION_RATIO * came):
                 raise TooLarge(
-                    f"the body becomes more than {MAX_COMPRESSION_RATIO} times as large as it came; "
+                    f"the body becomes more than {MAX_COMPRESSION_RATIO} times as large when decompressed; "
                     "send it uncompressed"
                 )
             yield piece
@@ -159,4 +159,4 @@ def _too_large(most: int) -> TooLarge:
 
 def _unsupported_encoding(said: str, known: str) -> web.HTTPUnsupportedMediaType:
     shown = said.encode("ascii", "replace").decode()[:40]
-    return web.HTTPUnsupportedMediaType(reason=f"Content-Encoding: '{shown}' is not read here; {known} is")
+    return web.HTTPUnsupportedMediaType(reason=f"Content-Encoding: '{shown}' is not supported; {known} is")

@@ -45,7 +45,7 @@ class SseResponse(EventSourceResponse):
         except TimeoutError:
             self.is_stalled = True
             self._abort_transport()
-            raise ClientStalled("the client takes nothing") from None
+            raise ClientStalled("the client does not read") from None
         except (ConnectionError, asyncio.CancelledError):
             self.is_stalled = clock() - since > min(STALL_SECONDS, self._patience)
             raise

@@ -68,7 +68,7 @@ class OpenSockets:
 
     def check_open(self) -> None:
         if self.leaving:
-            raise Overloaded("the server is about to stop and takes no new connections; come again when it is back")
+            raise Overloaded("the server is shutting down and accepts no new connections; try again when it is back")
 
     async def close_when_idle(self) -> None:
         self.leaving = True
@@ -134,7 +134,7 @@ class WebSocketWriter:
             except TimeoutError:
                 if self._transport is not None:
                     self._transport.abort()
-                raise ClientStalled("the client takes nothing") from None
+                raise ClientStalled("the client does not read") from None
 
 
 class SizeLimitedWebSocketResponse(web.WebSocketResponse):
@@ -170,7 +170,7 @@ class OpenWebSocket:
         await self._ws.close(code=code, message=words)
 
     async def close(self) -> None:
-        await self._ws.close(code=WSCloseCode.GOING_AWAY, message=b"the server stops")
+        await self._ws.close(code=WSCloseCode.GOING_AWAY, message=b"server restarts")
 
 
 async def serve_websocket(

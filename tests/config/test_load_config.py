@@ -123,7 +123,7 @@ mappings:
 
 def test_mistakes_are_found_at_every_level() -> None:
     assert problems(DEEP_MISTAKES) == [
-        "config.yaml:2:19: 'speech' is no path; write it as '/speech'",
+        "config.yaml:2:19: 'speech' is not a path; write it as '/speech'",
         "config.yaml:3:17: '/speech/' is where 'speech' is mounted already",
         "config.yaml:8:24: there is no setting 'premission'; did you mean 'permission'?",
         "config.yaml:9:16: 'search' is in 'tools' a second time",
@@ -135,7 +135,7 @@ def test_mistakes_are_found_at_every_level() -> None:
         "config.yaml:15:20: there is no setting 'streeming'; did you mean 'streaming'?",
         "config.yaml:15:49: agents.demo.capabilities.images.0: must be 'http' or 'data', not 'ftp'",
         "config.yaml:17:3: 'speach' is not served; did you mean 'speech'?",
-        "config.yaml:18:9: there is no file 'missing.yaml'; it is looked for beside the config file",
+        "config.yaml:18:9: there is no file 'missing.yaml'; the path starts at the folder of the config file",
     ]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+import gateway.model as m
 from gateway.errors import Invalid, TooLarge
 from gateway.resources import session_archive
 from gateway.resources.workspaces import Workspaces
@@ -112,7 +113,7 @@ def test_a_long_list_of_entries_is_refused_before_it_is_read(
 def test_a_file_of_line_ends_is_not_split(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "lines.zip", "w", zipfile.ZIP_DEFLATED) as opened:
         manifest = b'{"format":"dragoman.session","version":1,"model_version":%d,"session_id":"s","agent":"a"}'
-        opened.writestr(session_archive.MANIFEST, manifest % session_archive.MODEL_VERSION)
+        opened.writestr(session_archive.MANIFEST, manifest % m.MODEL_VERSION)
         opened.writestr(session_archive.RECORDS, b"\n" * 600_000)
     with pytest.raises(Invalid, match="there are 600000; 500000 may be"):
         session_archive.unpack_session(tmp_path / "lines.zip", "")

@@ -98,7 +98,7 @@ class JsonRpcPeer:
                 self._child.stdin.write(line)
                 await self._child.stdin.drain()
         except TimeoutError:
-            self._break(TimedOut("the agent takes nothing from its standard input"))
+            self._break(TimedOut("the agent does not read its standard input"))
         except (ConnectionError, RuntimeError):  # most likely it ended, and the reader finds out why
             await asyncio.wait([self._reading], timeout=2 * EXIT_REASON_SECONDS)
             self._break(BackendFailed("the agent closed its standard input"))

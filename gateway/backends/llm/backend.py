@@ -183,7 +183,7 @@ async def _apply_answers(talk: LlmTurn, answers: Sequence[m.Answer]) -> BackendE
     """What the answers make of the calls that waited for them: all that have not come back, in their order."""
     calls = talk.conversation.open_calls
     if len(calls) != len(answers):
-        raise Interrupted("The calls that waited for an answer are not the ones that were answered.")
+        raise Interrupted("The answers do not match the open calls.")
     async with aclosing(talk.executor.resume(calls, answers)) as speech:
         async for said in speech:
             yield talk.remember([said])[0]

@@ -108,4 +108,4 @@ def service_error(error: Any, upstream: HttpClient) -> GatewayError:
     marks = [str(error.get(field)) for field in ("type", "code", "status")] if isinstance(error, dict) else []
     kind = next((ERROR_CLASSES[mark] for mark in marks if mark in ERROR_CLASSES), BackendFailed)
     words = upstream.quote(error_text({"error": error}).encode(errors="replace")) or "no reason was given"
-    return kind(f"{upstream.name} broke off: {words}")
+    return kind(f"{upstream.name} aborted its response: {words}")

@@ -39,7 +39,7 @@ class RemoteSettings(UpstreamSettings):
     @classmethod
     def _is_spoken(cls, dialect: str) -> str:
         if dialect not in client_dialects():
-            raise ValueError(f"nobody speaks '{dialect}' as a client; there are: {', '.join(client_dialects())}")
+            raise ValueError(f"dialect '{dialect}' has no client role; there are: {', '.join(client_dialects())}")
         return dialect
 
     @field_validator("url")

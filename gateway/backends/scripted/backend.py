@@ -46,7 +46,7 @@ class ScriptedBackend:
         number = sum(entry.role is m.Role.USER for entry in turn.history) or 1
         steps = self._scenario.steps(message, number)
         if steps is None:
-            raise errors.BackendFailed(f"the scenario has nothing to say to {message!r}")
+            raise errors.BackendFailed(f"the scenario has no rule for {message!r}")
         player = _ScenarioPlayer(turn, EventWriter(turn), self._tools, self._sleep, message)
         async with aclosing(player.play(steps)) as said:
             async for event in said:

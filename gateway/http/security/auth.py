@@ -155,7 +155,7 @@ class Authenticator:
         else:
             key = None if self._keys is None or is_signed else await self._keys.verify(token, address)
             if key is None:
-                raise Unauthenticated("this key is not known")
+                raise Unauthenticated("unknown key")
             user, credential, name, expires = key.user, key.hash, key.name, None
         return Caller(
             user=user, credential=credential, key=name, address=address, expires=expires,
@@ -168,7 +168,7 @@ class Authenticator:
             return await handler(request)
         caller = await self.authenticate(bearer_token(request), request.remote or "")
         if not caller.is_admin and getattr(request.match_info.handler, "for_admins", False):
-            raise Forbidden(f"this is for admins: list the user '{caller.user}' under `admins:` in config.yaml")
+            raise Forbidden(f"only admins may do this: list the user '{caller.user}' under `admins:` in config.yaml")
         request[CALLER], request[OWNER] = caller, caller.user
         set_current_caller(caller)
         mark_authenticated(request)
@@ -210,6 +210,6 @@ def bearer_token(request: web.Request) -> str | None:
 
 REVOCATION_GRACE_SECONDS = 0.25
 """A request that is nearly answered is answered; one that goes on after so many seconds is cut."""
-REVOKED_MESSAGE = b"the key was revoked, or its time is over"
+REVOKED_MESSAGE = b"the key was revoked or has expired"
 """What the client of a WebSocket is told."""
 OPEN_REQUEST = web.RequestKey("admission", OpenRequest)

@@ -176,7 +176,7 @@ class LimitedConnection(asyncio.Protocol):
         transport = cast(asyncio.Transport, transport)  # uvloop's is one, but does not say so
         if not self._door.accept(self, address):
             transport.write(
-                _raw_response(503, "Service Unavailable", "there are too many connections; come again later")
+                _raw_response(503, "Service Unavailable", "too many connections; try again later")
             )
             transport.close()
             return
@@ -235,7 +235,7 @@ class LimitedConnection(asyncio.Protocol):
 
     def _expire(self) -> None:
         self._deadline = None
-        self._refuse(408, "Request Timeout", "the head of the request did not come in time")
+        self._refuse(408, "Request Timeout", "the head of the request did not arrive in time")
 
     def _refuse(self, status: int, reason: str, words: str) -> None:
         """Close the connection; who has said nothing is told nothing, as a browser that keeps one ready expects."""

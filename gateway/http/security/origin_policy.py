@@ -71,7 +71,7 @@ class OriginPolicy:
             request[CORS_ORIGIN] = ANY_ORIGIN
         else:
             raise Forbidden(
-                f"pages of {quote_value(origin)} may not use this server; to let them in, add that origin to "
+                f"pages of {quote_value(origin)} may not use this server; to allow them, add that origin to "
                 "`origins:` in config.yaml"
             )
 

@@ -91,7 +91,7 @@ class SocketIOClient:
         except TimeoutError:
             log.warning("socketio_client_stalled", user=self.owner)
             await self._server.cut(self.transport_id)
-            raise ClientStalled("the client takes nothing") from None
+            raise ClientStalled("the client does not read") from None
 
     def wake_poll(self) -> None:
         """Let go of a request that waits for something to be said."""

@@ -132,12 +132,12 @@ class SocketIOServer:
         if sid is None:
             request.app[OPEN_SOCKETS].check_open()
         elif sid not in self.eio.sockets:
-            raise Invalid("there is no such connection of Socket.IO (any more); connect again", param="sid")
+            raise Invalid("this connection of Socket.IO does not exist or was closed; connect again", param="sid")
         elif sid not in self._handshakes:
             mark_authenticated(request)
         if sid is not None and "Upgrade" in request.headers:  # the library looks at the header, too
             if self.eio.sockets[sid].upgraded or self.eio.sockets[sid].upgrading:
-                raise Invalid("this connection of Socket.IO has a websocket already", param="sid")
+                raise Invalid("this connection of Socket.IO already has a WebSocket", param="sid")
             self._upgrades[sid] = request
             self._restrict(sid)
         elif sid is not None and request.method == "POST":
@@ -160,7 +160,7 @@ class SocketIOServer:
             raise
         if body and not POLLING_BODY.fullmatch(body):
             raise Invalid(
-                self.log_malformed(ValueError("a body of Engine.IO is packets that begin with 1, 3 or 4 each"))
+                self.log_malformed(ValueError("a body of Engine.IO must have packets that begin with 1, 3 or 4"))
             )
 
     # -- clients --------------------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ class SocketIOServer:
         """Tell the client why, and hang up whether it listens or not."""
         with suppress(TimeoutError, ConnectionResetError, EngineIOError):
             async with asyncio.timeout(REVOKED_CLOSE_SECONDS):
-                await self._listener.send_error(peer, Unauthenticated("the key was revoked, or its time is over"))
+                await self._listener.send_error(peer, Unauthenticated("the key was revoked or has expired"))
                 await self._sio.disconnect(peer.sid)
         await self.cut(peer.transport_id)
 
@@ -245,7 +245,7 @@ class SocketIOServer:
             return
         try:
             if isinstance(packet, bytes) or packet.startswith(BINARY_PACKETS):
-                raise ValueError("a packet is text; binary events are not taken")
+                raise ValueError("a packet must be text; binary events are not supported")
             if len(packet) > SLICE_BYTES and (before := _BEFORE_JSON.match(packet)) is not None:
                 await self._sio.packet_class.json.read_ahead(packet[before.end():])
             await self._dispatch["message"](transport_id, packet)
@@ -260,7 +260,7 @@ class SocketIOServer:
         if (namespace or "/") != "/":
             return  # nobody is there
         if not isinstance(said, list) or not said or not isinstance(said[0], str) or said[0] in RESERVED_EVENTS:
-            raise ValueError("an event is an array that begins with its name, which is none of the library's own")
+            raise ValueError("an event must be an array that begins with its name, which is not a reserved name")
         await self._handle_event(transport_id, namespace, number, said)
 
     async def refuse_size(self, transport_id: str) -> None:
@@ -304,7 +304,7 @@ class SocketIOServer:
 
     def log_malformed(self, error: Exception) -> str:
         """Write down why a packet cannot be read; the library stumbles over events of another shape than this."""
-        reason = str(error) if isinstance(error, ValueError) else "an event is an array that begins with its name"
+        reason = str(error) if isinstance(error, ValueError) else "an event must be an array that begins with its name"
         self._sampled.info("socketio_packet_malformed", reason=reason[:200])
         return reason
 
@@ -348,7 +348,7 @@ class SocketIOServer:
 def _packet_error(error: Exception, reason: str) -> Invalid:
     """What a client is told of a packet; a field is named without its place in the packet's array."""
     if not isinstance(error, JsonLimitExceeded):
-        return Invalid(f"a packet cannot be read: {reason}")
+        return Invalid(f"malformed packet: {reason}")
     place, _, field = error.field.partition(".")
     field = field if place.isdecimal() else error.field
     return Invalid(f"{field}: {error.words}" if field else error.words, param=field or None)

@@ -54,7 +54,7 @@ async def test_a_redirect_to_another_host_is_not_followed(dialect: str) -> None:
     async with serving(says(b"{}")) as other, serving(says(b"", 307, Location=other.url)) as server:
         error = await failed(dialect, server.url)
         assert (other.asked, other.connections) == ([], 0)
-    assert "points elsewhere; that is not followed" in error.message and error.fault.code is m.FaultCode.BACKEND
+    assert "with a redirect, which is not followed" in error.message and error.fault.code is m.FaultCode.BACKEND
 
 
 async def test_a_certificate_that_does_not_verify(dialect: str) -> None:
@@ -108,7 +108,7 @@ async def from_zenflux() -> None:
 LONG: dict[str, tuple[Callable[[], Awaitable[None]], str]] = {
     "aap": (from_aap, "an event of more than"), "cas": (from_cas, "an event of more than"),
     "blade": (from_blade, "rules of websockets"),
-    "zenflux": (from_zenflux, "no frame of a socket"),
+    "zenflux": (from_zenflux, "not a WebSocket frame"),
 }
 
 

@@ -162,7 +162,7 @@ def test_pieces_of_blocks_that_never_began_are_words_or_nothing() -> None:
 ])
 def test_an_error_in_the_middle(kind: str, expected: type[GatewayError]) -> None:
     broken = event("error", error={"type": kind, "message": f"No more, {KEY}."})
-    with pytest.raises(expected, match=r"http://upstream\.test broke off: No more, \*\*\*\.") as caught:
+    with pytest.raises(expected, match=r"http://upstream\.test aborted its response: No more, \*\*\*\.") as caught:
         Read(start() + b"".join(text(0, "x")) + broken)
     assert type(caught.value) is expected
 
