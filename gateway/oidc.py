@@ -41,7 +41,7 @@ class OidcVerifier:
         self._known: dict[bytes, Caller] = {}
 
     async def verify(self, token: str) -> Caller:
-        """Return the user of the token; raises `Unauthenticated`, or `Overloaded` while the issuer's keys are missing."""
+        """Return the user of the token; raises `Unauthenticated`, or `Overloaded` while the keys are missing."""
         digest = sha256(token.encode(errors="replace")).digest()
         if (known := self._known.get(digest)) is not None and (known.expires or 0) > self._clock():
             self._keep_fresh()
