@@ -36,8 +36,8 @@ port: {port}
 data: {data}
 dialects: {dialects}
 agents: {{demo: {{backend: demo}}}}
-limits: {{send_seconds: 3, sessions_at_hand: 200}}
-journal: {{level: warning}}
+limits: {{send_seconds: 3, cached_sessions: 200}}
+logging: {{level: warning}}
 """
 EPILOG = """\
 The rule: a straight line is fitted through the resident memory of the second half. If it rises over that half by more

@@ -23,12 +23,14 @@ from gateway.http import (
     Context,
     ErrorMiddleware,
     HttpStatusError,
+    KeyMetrics,
     LimitedAppRunner,
     Metrics,
     OpenRequests,
     OriginPolicy,
     RateLimiter,
     Readiness,
+    SessionMetrics,
     TrustedProxies,
     WrongKeyLimiter,
     add_cors_headers,
@@ -45,7 +47,7 @@ from gateway.ids import make_mint
 from gateway.logging import get_logger, mask_secrets
 from gateway.loss_matrix import LOST_LEVELS
 from gateway.ports import Clock, Projector, SessionService, StatefulBackend
-from gateway.quotas import Quotas
+from gateway.quotas import LimitRefusals, Quotas
 from gateway.resources import (
     AuditedResources,
     AuditedSessions,
@@ -83,7 +85,8 @@ class Gateway:
         self.metrics = Metrics()
         self.readiness = Readiness()
         self.quota = config.quota
-        self.quotas = Quotas(lambda: self.quota)
+        refusals = LimitRefusals()
+        self.quotas = Quotas(lambda: self.quota, refusals)
         kept = make_storage(config, clock, lambda: self.components.config.limits, self.quotas)
         self._recount = kept.recount
         self.runtime = Runtime(
@@ -98,10 +101,7 @@ class Gateway:
         self.sessions = make_session_service(self.runtime, self.hub)
         self.resources, self.answers = kept.resources, kept.answers
         self.files = FileStore(config.data / "files", clock, lambda: self.components.config.uploads)
-        self.metrics.ask(
-            sessions=lambda: len(self.sessions), running=lambda: self.sessions.running,
-            at_hand=lambda: self.sessions.cached_sessions, trouble=lambda: self.runtime.log.write_error is not None,
-        )
+        self.metrics.register(SessionMetrics(self.sessions, self.runtime.log))
         self.scheduler = Scheduler(
             Schedules(self.resources, clock), self.sessions, lambda: self.components.cards, clock,
             is_open=lambda: self.readiness.is_ready and self.sessions.leads,
@@ -122,11 +122,8 @@ class Gateway:
         )
         self.origin_policy = OriginPolicy(*_network_access(config))
         self.wrong_keys = WrongKeyLimiter(lambda: self.components.config.limits.wrong_keys_per_minute)
-        self.rate_limiter = RateLimiter(lambda: self.quota, self.wrong_keys, kept.tokens)
-        self.quotas.on_refusal = self.rate_limiter.on_refusal = self.metrics.keys.count_refusal
-        self.metrics.keys.tally = self.quotas
-        self.metrics.keys.requests = lambda: self.rate_limiter.requests
-        self.metrics.keys.wrong_keys = lambda: self.wrong_keys.count
+        self.rate_limiter = RateLimiter(lambda: self.quota, self.wrong_keys, kept.tokens, refusals)
+        self.metrics.register(KeyMetrics(refusals, self.quotas, self.rate_limiter, self.wrong_keys))
         self.contexts = {name: self._context(name) for name in components.dialects}
         self.web = self._web()
 
@@ -227,7 +224,7 @@ class Gateway:
         await self.runtime.log.open()
         await self._recount()
         if left := await self.sessions.recover():
-            log.info("took up turns that were left behind", turns=left)
+            log.info("turns_recovered", count=left)
         yield
 
     async def _watching_keys(self, app: web.Application) -> AsyncIterator[None]:

@@ -252,7 +252,8 @@ def _add_shadows(
         if shadow is None:
             return
         agents[name] = made[0], shadowed(
-            made[1], shadow[1], reporter, share=wanted.share, at_once=wanted.at_once, seconds=wanted.seconds,
+            made[1], shadow[1], reporter, share=wanted.share, at_once=wanted.max_concurrent,
+            seconds=wanted.timeout_seconds,
         )
 
 

@@ -26,7 +26,7 @@ QUIET_SECONDS = 0.1
 """Seconds of silence before reading again: an editor or a deployment writes several files, and some of them twice."""
 POLL_MILLISECONDS = 1000
 """Milliseconds after which the files are looked at even if nobody announced a change: some file systems never do."""
-log = logging.get_logger("dragoman.watch")
+log = logging.get_logger("dragoman.reload")
 
 
 async def reload_on_change(reload: Reload, files: WatchedFiles | None = None, *, quiet: float = QUIET_SECONDS) -> None:
@@ -83,9 +83,9 @@ async def try_reload(reload: Reload) -> bool:
         await reload()
     except Problems as problems:
         told = [str(problem) for problem in problems.problems]
-        log.error("not reloaded; what was in force stays so", problems=told)
+        log.error("reload_failed", problems=told)
     except (GatewayError, OSError) as error:
-        log.error("not reloaded; what was in force stays so", problems=[str(error)])
+        log.error("reload_failed", problems=[str(error)])
     else:
         log.info("reloaded")
         return True
@@ -137,10 +137,10 @@ RESTART_SETTINGS = ("host", "port", "data", "log", "durability", "auth", "oidc",
 
 def log_setting_warnings(config: Config) -> None:
     for warning in config.warnings:
-        log.warning("setting_is_old", setting=warning)
+        log.warning("setting_deprecated", setting=warning)
     for name in ("hosts", "origins"):
         if config.auth == "none" and "*" in (getattr(config, name) or ()):
-            log.warning("setting_is_open", setting=name, advice="pages of every site may use the agents without a key; "
+            log.warning("setting_unsafe", setting=name, advice="pages of every site may use the agents without a key; "
                         "name those that may in place of '*', or set `auth: keys`")
 
 
@@ -163,7 +163,7 @@ def make_reload(
         gateway.replace_components(parts)
         log_setting_warnings(config)
         limit_send_buffers(doors, config.limits.send_seconds)
-        logging.configure_logging(config.journal.format, config.journal.level)
+        logging.configure_logging(config.logging.format, config.logging.level)
 
     return reload
 

@@ -25,7 +25,7 @@ from .app import Gateway
 from .composition import load_components
 from .reload import reload_on_change
 
-log = logging.get_logger("dragoman.serve")
+log = logging.get_logger("dragoman.server")
 
 Announce = Callable[[str], None]
 GC_THRESHOLDS = (20_000, 50, 100)

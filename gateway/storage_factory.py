@@ -1,4 +1,4 @@
-"""Where a server keeps what it has, by one word of its settings: in memory, in a file, or on a server for many."""
+"""Makes the storage that the setting `log:` names: in memory, in an SQLite file, or in Redis."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -29,20 +29,20 @@ DATABASE_FILE = "dragoman.db"
 
 @dataclass(frozen=True)
 class Storage:
-    """The log, what dialects share beside conversations, answers to requests that may come twice, and keys."""
+    """The event log, the resources, the stored responses for idempotency keys, and the keys."""
 
     log: EventLog
     resources: Resources
     answers: ResponseStore
     keys: AsyncKeyTable
     recount: Callable[[], Awaitable[None]]
-    """Find out what everybody keeps, once the log is open."""
+    """Counts what each owner has, once the log is open."""
     tokens: TokenBuckets | None = None
-    """The buckets that several servers share."""
+    """The token buckets that several servers share."""
 
 
 class StorageLimits(Protocol):
-    """What the stores want to know of the limits in the settings."""
+    """The limits that the stores need."""
 
     @property
     def max_sessions(self) -> int: ...
@@ -51,11 +51,11 @@ class StorageLimits(Protocol):
 
 
 async def _count_nothing() -> None:
-    """What is not there when the server starts need not be counted; what all servers share, Redis counts."""
+    """Count nothing: a store in memory is empty at the start, and Redis counts for all servers."""
 
 
 def make_storage(config: Config, clock: Clock, limits: Callable[[], StorageLimits], tally: Quotas) -> Storage:
-    """Made, not yet opened; what is kept is counted in the tally."""
+    """Return the storage, not yet opened; the quotas count what is stored."""
     kind = config.log.partition(":")[0]
     if "://" in config.log:
         return _redis_storage(config, clock, limits, tally)
@@ -78,12 +78,12 @@ def _most_resources(limits: Callable[[], StorageLimits]) -> Callable[[], int]:
 
 
 def database_path(config: Config) -> Path:
-    """The database of the data folder, which has the keys even if the log is in memory."""
+    """Return the database of the data folder, which has the keys even if the log is in memory."""
     return config.data / (config.log.partition(":")[2] or DATABASE_FILE)
 
 
 def make_seal(config: Config) -> Seal:
-    """What secrets are sealed with before they are stored: the keys of the settings, or the data folder's own."""
+    """Return the seal for stored secrets, with the keys of the settings or of the data folder."""
     if config.log == "memory":
         return UNSEALED
     given = config.secrets_key.get_secret_value()
@@ -91,7 +91,7 @@ def make_seal(config: Config) -> Seal:
 
 
 def _redis_storage(config: Config, clock: Clock, limits: Callable[[], StorageLimits], tally: Quotas) -> Storage:
-    """On a Redis server; what talks to it is fetched only where it is wanted."""
+    """Return the storage on a Redis server; its modules are imported only here."""
     from gateway.storage.log.redis import RedisLog
     from gateway.storage.redis import RedisTokenBuckets
     from gateway.storage.resources.redis import RedisKeyTable, RedisResources, RedisResponses
@@ -113,7 +113,7 @@ def make_redis(config: Config) -> "RedisClient":
 
 
 def make_key_store(config: Config) -> KeyStore:
-    """The keys, for commands: they work beside a running server, and without one."""
+    """Return the key store for commands, which run with or without a server."""
     if "://" not in config.log:
         return KeyStore(SqliteKeyTable(database_path(config)), config.data)
     from gateway.storage.resources.redis import BlockingKeyTable
@@ -122,7 +122,7 @@ def make_key_store(config: Config) -> KeyStore:
 
 
 def make_session_service(runtime: Runtime, hub: Hub) -> LocalSessionService:
-    """The engine's door; where several servers share a log, one that knows of the others."""
+    """Return the session service; if several servers share the log, one that knows the other servers."""
     if isinstance(runtime.log, MemoryLog | SqliteLog):
         return LocalSessionService(runtime, hub)
     from gateway.cluster import ClusterSessionService

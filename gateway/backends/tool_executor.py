@@ -32,7 +32,7 @@ class ToolExecutor:
     @property
     def returned(self) -> dict[str, m.ToolReturned]:
         """The old name of `results`, for classes of users."""
-        warnings.warn("ToolExecutor.returned is called results now; the old name will go", FutureWarning, 2)
+        warnings.warn("ToolExecutor.returned is called results now; the old name will be removed", FutureWarning, 2)
         return self.results
 
     async def run(self, calls: Sequence[m.ToolCall] | None = None) -> BackendEvents:

@@ -64,7 +64,7 @@ class EventWriter:
 
     def say(self, event: m.AnyEvent) -> BackendEvent:
         """The old name of `emit`, for classes of users."""
-        warnings.warn("EventWriter.say is called emit now; the old name will go", FutureWarning, 2)
+        warnings.warn("EventWriter.say is called emit now; the old name will be removed", FutureWarning, 2)
         return self.emit(event)
 
     # -- messages -------------------------------------------------------------------------------------------------

@@ -83,7 +83,7 @@ class HeldSessions(LocalSessionService):
         if self._runtime.is_draining:
             raise OwnerUnknown("the server is about to stop")
         if not self._log.is_settled(session_id):
-            raise OwnerUnknown("the session has just changed hands; try again")
+            raise OwnerUnknown("the session has just moved to another server; try again")
         await self._membership.sure()
         self._doubtful.discard(session_id)
         try:
@@ -132,7 +132,7 @@ class HeldSessions(LocalSessionService):
         except RedisUnreachable:
             raise
         except GatewayError as error:
-            log.warning("a session could not be taken over", session=session_id, error=error.message)
+            log.warning("session_takeover_failed", session=session_id, error=error.message)
             return False
 
     # -- letting go -----------------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ class HeldSessions(LocalSessionService):
         if self._runtime.is_draining:
             return
         if self._membership.is_steady and (taken := await self._take_over()):
-            log.warning("took over sessions of a server that has died", sessions=taken)
+            log.warning("sessions_taken_over", sessions=taken)
         for session_id in tuple(self._doubtful):
             await self._is_taken(session_id)
 

@@ -109,9 +109,9 @@ class Membership:
                 self._redis.failed(error)
                 self._missed()
             except GatewayError as error:
-                log.warning("a beat was missed", error=error.message)
+                log.warning("heartbeat_failed", error=error.message)
             except Exception:  # the lease is renewed, whatever is wrong with one session
-                log.exception("something is wrong with a session")
+                log.exception("lease_renewal_failed")
 
     async def stop(self) -> None:
         """Say goodbye, so that nobody waits for the lease to run out."""

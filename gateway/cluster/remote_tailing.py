@@ -189,7 +189,7 @@ class SessionCopies(HeldSessions):
         except GatewayError as error:
             self._behind.discard(session_id)
             self._listener.ignore(self._news(session_id))  # so that the next beat tries again
-            log.warning("a session cannot be followed just now", session=session_id, error=error.message)
+            log.warning("session_tail_failed", session=session_id, error=error.message)
 
     # -- what is heard --------------------------------------------------------------------------------------------
 

@@ -39,7 +39,7 @@ async def consume_backend(run: "TurnRun", stream: AsyncGenerator[BackendOutput, 
             raise TurnOver
         spoken += len(telling) if type(telling) is list else 1
         if spoken > most:
-            raise BackendFailed(f"The agent said more than {most} things in one turn.")
+            raise BackendFailed(f"The agent sent more than {most} events in one turn.")
         if run.recorded is not None:
             pass  # it was said before the server stopped
         elif type(telling) is m.BlockDelta and is_valid_text(telling.delta):

@@ -96,7 +96,7 @@ class SessionCache:
     def _keep(self, session: Session) -> None:
         """Have it at hand; those that nobody has asked for longest, and that rest, are let go."""
         self._sessions[session.view.session_id] = session
-        excess = len(self._sessions) - self._runtime.limits.sessions_at_hand
+        excess = len(self._sessions) - self._runtime.limits.cached_sessions
         for session_id, other in list(islice(self._sessions.items(), min(excess, 64))) if excess > 0 else ():
             del self._sessions[session_id]
             if not self._rests(other):

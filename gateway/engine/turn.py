@@ -127,10 +127,10 @@ class TurnRun:
         except GatewayError as error:
             self.fail(error.fault)
         except m.GrammarError as error:
-            log.error("the agent broke a law", turn=self.turn_id, agent=self.agent.name, law=str(error))
+            log.error("grammar_violation", turn=self.turn_id, agent=self.agent.name, rule=str(error))
             self.fail(m.Fault(code=m.FaultCode.BACKEND, message=f"The agent broke the laws of the stream: {error}."))
         except Exception:  # whatever an agent throws must not reach a client's stream
-            log.exception("the agent failed", turn=self.turn_id, agent=self.agent.name)
+            log.exception("agent_failed", turn=self.turn_id, agent=self.agent.name)
             self.fail(m.Fault(code=m.FaultCode.INTERNAL, message=f"The agent '{self.agent.name}' failed unexpectedly."))
         return False
 

@@ -29,7 +29,7 @@ from .json_io import (
     read_json,
     validate,
 )
-from .metrics import LoopLagMonitor, Metrics, metrics_routes
+from .metrics import KeyMetrics, LoopLagMonitor, Metrics, SessionMetrics, metrics_routes
 from .pagination import decode_cursor, encode_cursor
 from .request_body import delay_100_continue
 from .request_id import add_request_id, request_id_of
@@ -72,6 +72,7 @@ __all__ = [
     "FailFast",
     "HttpStatusError",
     "Idempotency",
+    "KeyMetrics",
     "LimitedAppRunner",
     "LoopLagMonitor",
     "Metrics",
@@ -80,6 +81,7 @@ __all__ = [
     "RateLimiter",
     "Readiness",
     "ResumedSubscription",
+    "SessionMetrics",
     "SocketIOClient",
     "SocketIOServer",
     "TrustedProxies",

@@ -52,9 +52,9 @@ class Scheduler:
                 try:
                     await self.tick()
                 except GatewayError as error:
-                    log.warning("what is due cannot be looked up", error=error.message)
+                    log.warning("scheduled_tasks_not_read", error=error.message)
                 except Exception:  # a mistake in one round must not be the end of all tasks
-                    log.exception("the scheduler stumbled")
+                    log.exception("scheduler_failed")
             else:  # another server may see to it: what it did is read anew
                 self._running, self._next, self._minute = None, {}, -1.0
             wait = POLL_SECONDS if self._running or not self._is_open() else MINUTE - self._clock() % MINUTE
@@ -77,7 +77,7 @@ class Scheduler:
             try:
                 kept[task.task_id, task.version] = await self._visit(task, running)
             except GatewayError as error:  # nothing can be stored: it is still due; or it was deleted just now
-                log.warning("a task could not be started", task=task.task_id, error=error.message)
+                log.warning("task_start_failed", task=task.task_id, error=error.message)
         self._next = kept
 
     async def _visit(self, task: StoredTask, running: dict[str, StoredRun]) -> float | None:
@@ -120,7 +120,7 @@ class Scheduler:
             running[kept.task_id] = run = await self._note(run, session_id=session_id, turn_id=turn_id, after=after)
         except GatewayError as error:
             run = await self._note(run, status="failed", error=error.message, finished_at=now)
-        log.info("a task was started", task=kept.task_id, session=run.run.session_id, status=run.run.status)
+        log.info("task_started", task=kept.task_id, session=run.run.session_id, status=run.run.status)
 
     async def _ask(self, kept: StoredTask) -> tuple[str, str | None, int]:
         """A session of its own, with the prompt as what somebody said."""
@@ -180,5 +180,5 @@ class Scheduler:
         try:
             return await self._schedules.note(kept, **changes)
         except GatewayError as error:
-            log.warning("a run could not be written down", task=kept.run.task_id, error=error.message)
+            log.warning("task_run_not_stored", task=kept.run.task_id, error=error.message)
             return StoredRun(kept.run_id, kept.owner, replace(kept.run, **changes))

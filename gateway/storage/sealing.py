@@ -25,7 +25,7 @@ SEALED_PREFIX = "sealed:"
 FILE = "secrets.key"
 """The key of a data folder, made when the first secret comes, for its owner's eyes alone."""
 KEY_LOST = (
-    "a secret was sealed with another key, and is left out; name that key in `secrets_key:`, or give the secret anew"
+    "a secret was sealed with another key and is left out; name that key in `secrets_key:`, or give the secret again"
 )
 
 
@@ -67,7 +67,7 @@ class Seal:
         """Once: a session is read again and again."""
         if not self._has_warned:
             self._has_warned = True
-            log.warning(KEY_LOST)
+            log.warning("secret_key_unknown", advice=KEY_LOST)
 
     def _opened(self, value: str) -> Any:
         content = self.unseal_bytes(value.encode())

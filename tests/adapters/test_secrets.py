@@ -25,7 +25,7 @@ CAS, BLADE, AAP, ZENFLUX = "/api/v1/cloud", "/api", "/aap", "/api/v1"
 SETTINGS: dict[str, Any] = {
     "dialects": ALL_DIALECTS,
     "agents": {"confidant": {"backend": "tests.support.secret_recording_agent:SecretRecordingAgent"}},
-    "journal": {"format": "json", "level": "debug"},
+    "logging": {"format": "json", "level": "debug"},
 }
 MARK = "s3cr3t-"
 """So begins every secret of this test; what follows tells by which way it came."""
@@ -214,7 +214,7 @@ async def test_a_secret_is_in_no_file_no_answer_and_no_journal(
     assert MARK.encode() not in lines
     assert [content for content in client.got if MARK.encode() in content] == []
     assert MARK not in "".join((told.getvalue(), *capfd.readouterr()))
-    assert way is by_cas or "turn ended" in told.getvalue(), "the journal was told what happened"
+    assert way is by_cas or "turn_ended" in told.getvalue(), "the journal was told what happened"
 
 
 async def test_variables_that_the_protocol_gives_back_are_in_no_file(tmp_path: Path) -> None:

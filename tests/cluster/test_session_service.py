@@ -225,7 +225,7 @@ async def test_a_call_that_comes_twice_is_carried_out_once_and_answered_twice() 
 
 
 async def test_a_session_that_is_let_go_may_be_held_by_another() -> None:
-    async with replicas(2, quick, sessions_at_hand=2) as (first, second):
+    async with replicas(2, quick, cached_sessions=2) as (first, second):
         held = [await made(first) for _ in range(4)]
         await until(lambda: len(first.log.held) == 2)
         await until(lambda: not first.sessions._errands)

@@ -260,7 +260,7 @@ async def test_sessions_whose_agent_is_gone_can_be_read(server: Server) -> None:
 
 
 async def test_who_rests_is_let_go_and_comes_back(server: Server) -> None:
-    stage = await server.start(talk, sessions_at_hand=3)
+    stage = await server.start(talk, cached_sessions=3)
     ids = [(await stage.session()).view.session_id for _ in range(10)]
     assert len(stage.service._sessions) == 3
     for session_id in ids:

@@ -173,7 +173,7 @@ class Late(MemoryLog):
 async def test_who_waited_for_a_session_that_was_let_go_again_gets_the_one_that_is_at_hand() -> None:
     """Two of the same session would both write its log, each under the same numbers."""
     log = Late()
-    stage = EngineFixture(patient, log=log, sessions_at_hand=1)
+    stage = EngineFixture(patient, log=log, cached_sessions=1)
     one, two, _ = [(await stage.session()).view.session_id for _ in range(3)]
     log.held = []
     updating = [asyncio.create_task(stage.service.update("", session_id, title="Trip")) for session_id in (one, two)]

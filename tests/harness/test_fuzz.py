@@ -51,7 +51,7 @@ def test_ids_stand_where_the_server_gave_them() -> None:
 
 def test_a_traceback_is_a_complaint_and_a_line_about_a_stranger_is_none() -> None:
     lines = [
-        '{"event":"malformed_request","level":"info"}\n', '{"event":"a request failed","level":"error"}\n',
+        '{"event":"malformed_request","level":"info"}\n', '{"event":"request_failed","level":"error"}\n',
         '{"event":"x","level":"warning","exception":"Traceback (most recent call last): ..."}\n', "warnings.warn(x)\n",
     ]
     assert complaints_of(lines) == [line.rstrip() for line in lines[1:]]

@@ -131,7 +131,7 @@ async def test_a_task_for_which_there_is_no_room_leaves_no_session_behind(desk: 
     await desk.at(HOUR)
     (run,) = await desk.runs(kept)
     assert (run.status, run.session_id) == ("failed", "")
-    assert run.error == "as many of your turns run as may run at once (1); wait until one has ended"
+    assert run.error == "you run 1 turns, and may run 1 at once; wait until one has ended"
     assert len(desk.stage.service) == 0
 
 

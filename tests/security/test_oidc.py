@@ -113,7 +113,7 @@ BAD: dict[str, tuple[Callable[[Issuer], str], str]] = {
     "nobody": (lambda issuer: issuer.token(now(), sub=""), "names no user"),
     "a list of users": (lambda issuer: issuer.token(now(), sub=["root"]), "sub"),
     "a name with a line break": (lambda issuer: issuer.token(now(), sub="a\nb"), "names no user"),
-    "no token": (lambda issuer: "a.b.c", "no signed token"),
+    "no token": (lambda issuer: "a.b.c", "not a signed token"),
     "too long": (lambda issuer: issuer.token(now(), more="x" * 20_000), "16384 characters"),
     "a list as the name of a key": (
         lambda issuer: with_header(issuer, {"alg": "RS256", "kid": ["one"]}), "'kid' must be a text"),
@@ -121,8 +121,8 @@ BAD: dict[str, tuple[Callable[[Issuer], str], str]] = {
         lambda issuer: with_header(issuer, {"alg": ["RS256"], "kid": "one"}), "signed"),
     "a header that is none": (lambda issuer: with_header(issuer, ["RS256"]), "signed"),
     "a demand that is not understood": (
-        lambda issuer: with_header(issuer, {"alg": "RS256", "kid": "one", "crit": ["x"], "x": 1}), "not good"),
-    "half a character": (lambda issuer: "a.\udcff.c", "no signed token"),
+        lambda issuer: with_header(issuer, {"alg": "RS256", "kid": "one", "crit": ["x"], "x": 1}), "token is invalid"),
+    "half a character": (lambda issuer: "a.\udcff.c", "not a signed token"),
 }
 
 

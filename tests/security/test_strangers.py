@@ -121,7 +121,7 @@ async def test_whoever_shows_no_key_in_time_is_cut_on_a_socket(served: Served) -
     async with served.http.ws_connect(served.url(SOCKET)) as ws:
         await ws.receive()
         await ws.send_str('40{"token":"wrong"}')
-        assert (await ws.receive()).data == '44{"message":"this key is not known"}'
+        assert (await ws.receive()).data == '44{"message":"unknown key"}'
         began = asyncio.get_running_loop().time()
         assert (await ws.receive()).type in (WSMsgType.CLOSED, WSMsgType.ERROR)
         assert asyncio.get_running_loop().time() - began == pytest.approx(15, abs=1)

@@ -249,7 +249,7 @@ class Remote:
             if not missing:
                 raise
             log.warning(
-                "turn_stop_missing", server=self._upstream.name, upstream_session=session_id, why=error.message,
+                "turn_stop_missing", server=self._upstream.name, upstream_session=session_id, reason=error.message,
                 note="the server's history has the finished turn",
             )
             return missing

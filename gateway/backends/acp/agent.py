@@ -180,7 +180,7 @@ class AcpAgent:
             elif message.method == "session/update":
                 await self._told(message)
         except _InvalidMessage as error:
-            log.warning("the agent said something that cannot be read", process=self.pid, why=error.message)
+            log.warning("acp_message_invalid", process=self.pid, reason=error.message)
             if message.id is not None:
                 self._start_request(self._peer.refuse(message.id, INVALID, error.message))
 
@@ -213,7 +213,7 @@ class AcpAgent:
     def _done(self, task: "asyncio.Task[None]") -> None:
         self._requests.discard(task)
         if not task.cancelled() and isinstance(task.exception(), GatewayError):
-            log.debug("an answer did not reach the agent", process=self.pid, why=str(task.exception()))
+            log.debug("acp_response_lost", process=self.pid, reason=str(task.exception()))
 
     async def _serve(self, message: RpcMessage, id: RpcId) -> None:
         try:

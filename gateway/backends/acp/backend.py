@@ -81,7 +81,7 @@ class AcpBackend:
         try:
             await agent.close_session(session_id)
         except GatewayError as error:
-            log.warning("the agent did not close a session", session=session_id, why=error.message)
+            log.warning("acp_session_close_failed", session=session_id, reason=error.message)
 
     async def _remove_folder(self, folder: Path) -> None:
         try:
@@ -89,7 +89,7 @@ class AcpBackend:
         except FileNotFoundError:
             pass  # the session had no turn
         except OSError as error:
-            log.warning("the folder of a session was not removed", folder=str(folder), why=str(error))
+            log.warning("acp_folder_not_removed", folder=str(folder), reason=str(error))
 
     def _turn(self, session_id: str) -> asyncio.Lock:
         """The lock of a session: the agent may still be cancelling its last turn."""
@@ -120,7 +120,7 @@ class AcpBackend:
         problems = await asyncio.gather(*map(self._addresses.problem_resolved, urls))
         refused = {url: problem for url, problem in zip(urls, problems, strict=True) if problem is not None}
         for problem in refused.values():
-            log.warning("an address of a message is not passed on to the agent", why=problem)
+            log.warning("acp_address_blocked", reason=problem)
         return frozenset(refused)
 
     async def resume(self, turn: Turn, answers: Sequence[m.Answer]) -> BackendEvents:
@@ -142,7 +142,7 @@ class AcpBackend:
             try:
                 return await agent.load_session(known, turn.session_id, folder, wanted), False
             except RequestRefused as error:
-                log.warning("the agent does not take up its session again", session=turn.session_id, why=error.message)
+                log.warning("acp_session_load_refused", session=turn.session_id, reason=error.message)
         return await agent.new_session(turn.session_id, folder, wanted), True
 
 

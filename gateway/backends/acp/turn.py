@@ -134,10 +134,10 @@ class AcpTurn:
                     if isinstance(item := await self._updates.get(), PermissionRequest):
                         await self._agent.answer_permission(item.id, None)
         except TimeoutError:
-            log.warning("the agent did not cancel its turn in time", process=self._agent.pid)
+            log.warning("acp_cancel_timeout", process=self._agent.pid)
             self._agent.forget(self._session)
         except GatewayError as error:
-            log.debug("the agent was not told that its turn is over", process=self._agent.pid, why=error.message)
+            log.debug("acp_cancel_failed", process=self._agent.pid, reason=error.message)
 
 
 async def _end_reason(updates: UpdateQueue) -> GatewayError:

@@ -46,7 +46,7 @@ class UpdateQueue:
             self._room.clear()
             await self._room.wait()
         if self._size > self._most_while_waiting:
-            self.close(Overloaded("the agent said too much while it waited for people"))
+            self.close(Overloaded("the agent sent too much while it waited for people"))
         if not self.closed.is_set():
             self._add(item, size)
 

@@ -57,7 +57,7 @@ class AguiSessionState(Struct, kw_only=True, omit_defaults=True):
         self.waiting = list(waiting)
         told: dict[str, Any] = msgspec.to_builtins(self)
         if len(msgspec.json.encode(told.get("state"))) > MAX_STATE_BYTES:
-            log.warning("the agent's state is too large to be remembered", session=turn.session_id)
+            log.warning("agui_state_not_stored", session=turn.session_id)
             told.pop("state")
         private = turn.metadata.get(m.PRIVATE) or {}
         if private.get(METADATA_KEY) == told:

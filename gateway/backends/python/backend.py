@@ -84,7 +84,7 @@ class PythonBackend:
             self._hanging.add(task)
             task.add_done_callback(self._hanging.discard)
             log.warning(
-                "the turn is over, and the agent goes on",
+                "agent_still_running",
                 agent=turn.agent.name,
                 turn=turn.turn_id,
                 function=self._agent.reference,
@@ -166,7 +166,7 @@ class FunctionRun:
             return self._reply.take(item)
         except UnsupportedOutput:
             log.error(
-                "the agent said what cannot be said", agent=self.agent_name, function=self._agent.reference,
+                "agent_output_unsupported", agent=self.agent_name, function=self._agent.reference,
                 type=type(item).__name__, at=frame_location(frame) or str(self._agent.location),
             )
             raise

@@ -73,7 +73,7 @@ class LoopWatchdog:
             files = {str(file) for file in agent.source.files}
             if (at := frame_location(frame, files)) or known:
                 log.warning(
-                    "the agent blocks the event loop, and nobody is served", agent=name, function=agent.reference,
+                    "agent_blocks_event_loop", agent=name, function=agent.reference,
                     at=at or frame_location(frame), inside=frame_location(frame), seconds=self._seconds,
                 )
                 return

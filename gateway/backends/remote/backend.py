@@ -108,7 +108,7 @@ class RemoteBackend:
                 try:
                     await self._remote.interrupt(session_id)
                 except GatewayError as error:
-                    log.warning("the server was not told that its turn is over", server=self._url, why=error.message)
+                    log.warning("remote_interrupt_failed", server=self._url, reason=error.message)
 
     # -- the server's session -------------------------------------------------------------------------------------
 

@@ -45,7 +45,7 @@ class ScriptedBackend:
         number = sum(entry.role is m.Role.USER for entry in turn.history) or 1
         steps = self._scenario.steps(message, number)
         if steps is None:
-            raise errors.BackendFailed(f"the scenario has nothing to say to {message!r}")
+            raise errors.BackendFailed(f"the scenario has no rule for {message!r}")
         return _ScenarioPlayer(turn, EventWriter(turn), self._tools, self._sleep, message).play(steps)
 
     async def close(self) -> None:

@@ -109,7 +109,7 @@ class ShadowBackend:
         except GatewayError as error:
             structure.fail(error)
         except Exception as error:  # whatever the shadow raises must not reach the agent's turn
-            log.exception("the shadow broke", turn=recording.turn.turn_id)
+            log.exception("shadow_crashed", turn=recording.turn.turn_id)
             structure.fail(error)
 
     async def _run_shadow(self, recording: "_TurnRecording", structure: TurnStructure) -> None:

@@ -118,12 +118,12 @@ class ShadowReport:
         }
         if verdict in ("differs", "failed"):
             first = differences[0] if differences else reason
-            log.warning(f"the shadow {verdict}", session=session_id, turn=turn_id, agent=agent, first=first)
+            log.warning(f"shadow_{verdict}", session=session_id, turn=turn_id, agent=agent, first=first)
         async with self._lock:
             try:
                 await asyncio.to_thread(self._write, msgspec.json.encode(line) + b"\n")
             except OSError as error:
-                log.error("the report of the shadow cannot be written", path=str(self.path), why=str(error))
+                log.error("shadow_report_not_written", path=str(self.path), reason=str(error))
 
     def _write(self, line: bytes) -> None:
         make_private_folder(self.path.parent)

@@ -98,7 +98,7 @@ class ConnectionPool:
 
     async def _connect(self) -> Http1Connection:
         if self._is_closed:
-            raise BackendFailed(f"connection pool for {self._name} is closed")
+            raise BackendFailed(f"the connection pool of {self._name} is closed")
         loop, host = asyncio.get_running_loop(), self._url.raw_host or ""
         secure = self._context() if self._url.scheme == "https" else None
         try:
@@ -110,17 +110,17 @@ class ConnectionPool:
                     server_hostname=host.rstrip(".") if secure else None,
                 )
         except TimeoutError:
-            why = f"{self._name} took too long: no connection within {self._connect_seconds:g} seconds"
+            why = f"{self._name} did not accept a connection within {self._connect_seconds:g} seconds"
             raise TimedOut(why) from None
         except tls.SSLCertVerificationError as error:
             raise BackendFailed(f"{self._name}: its certificate does not verify ({os_reason(error)})") from None
         except tls.SSLError as error:
-            why = f"{self._name} speaks no TLS that we understand ({error.reason}); is it http:// ?"
+            why = f"{self._name} does not speak a TLS version that is supported here ({error.reason}); is its address http://?"
             raise BackendFailed(why) from None
         except (OSError, RuntimeError) as error:  # uvloop raises some OSErrors as RuntimeErrors
             raise ServerUnreachable(f"{self._name} cannot be reached ({os_reason(error)})") from None
         except UnicodeError:
-            raise BackendFailed(f"{self._name} is no address: no host can have this name") from None
+            raise BackendFailed(f"{self._name} is not an address: no host can have this name") from None
         return connection
 
     def _context(self) -> tls.SSLContext:

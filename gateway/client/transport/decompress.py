@@ -34,7 +34,7 @@ class Decompressor:
                 said = self._step(most)
             except zlib.error:
                 raise ConnectionLost(
-                    f"the connection to {self._name} broke (what it compressed cannot be read)"
+                    f"the connection to {self._name} broke (its compressed data are malformed)"
                 ) from None
             if said:
                 return said
@@ -56,7 +56,7 @@ class Decompressor:
     def end(self) -> None:
         """The body has ended; raises `ConnectionLost` if it is incomplete."""
         if self._stream is not None:
-            raise ConnectionLost(f"the connection to {self._name} broke (the end of what it compressed is missing)")
+            raise ConnectionLost(f"the connection to {self._name} broke (its compressed data are incomplete)")
 
 
 def decompressor_for(name: str, encoding: str) -> Decompressor | None:

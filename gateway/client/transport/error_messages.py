@@ -31,7 +31,7 @@ class UpstreamErrors:
         """The error for a status of 300 or above; the names of `headers` are in lower case."""
         if status < 400:
             return BackendFailed(
-                f"{self._name} answered {status} and points elsewhere; that is not followed"
+                f"{self._name} answered {status} with a redirect, which is not followed"
                 f"{_redirect_hint(headers.get('location', ''))}")
         words = self.quote(beginning)
         message = f"{self._name} answered {status}{': ' + words if words else ''}"

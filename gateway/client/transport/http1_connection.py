@@ -134,7 +134,7 @@ class Http1Connection(asyncio.Protocol):
         if self.expiry is not None:
             self.expiry.cancel()
         if self._is_busy and self._failure is None:
-            self._failure = ConnectionLost(f"the connection to {self.name} was closed before all was said")
+            self._failure = ConnectionLost(f"the connection to {self.name} was closed before the end of the response")
         if self._transport is not None:
             self._transport.abort()
         self._on_lost(self)
@@ -167,7 +167,7 @@ class Http1Connection(asyncio.Protocol):
         if now >= self._until:
             self._fail(TimedOut(f"{self.name} took longer than {self._total:g} seconds in all"))
         elif self._is_waiting and now >= self._since + self._timeout:
-            self._fail(TimedOut(f"{self.name} took too long: nothing came for {self._timeout:g} seconds"))
+            self._fail(TimedOut(f"{self.name} sent nothing for {self._timeout:g} seconds"))
         else:
             self._set_timer(self._since if self._is_waiting else now)
 
@@ -204,7 +204,7 @@ class Http1Connection(asyncio.Protocol):
         except PARSE_ERRORS:
             answer.keep_alive = False
             if not answer.is_complete:
-                self._fail(ConnectionLost(f"the connection to {self.name} broke (what it sent is no HTTP)"))
+                self._fail(ConnectionLost(f"the connection to {self.name} broke (its response is not HTTP)"))
                 return
         if self.received - self._taken > MAX_RESPONSE_HEAD_BYTES:
             self._hold(answer)
@@ -217,7 +217,7 @@ class Http1Connection(asyncio.Protocol):
         elif answer.is_complete or self.received - self._taken <= MAX_UNREAD_BYTES:
             return
         elif not answer.parts:
-            self._fail(BackendFailed(f"{self.name} sent more than {MAX_UNREAD_BYTES} bytes that belong to no body"))
+            self._fail(BackendFailed(f"{self.name} sent more than {MAX_UNREAD_BYTES} bytes outside of a body"))
         elif not self._is_paused and self.is_open and self._transport is not None:
             self._is_paused = True
             self._transport.pause_reading()

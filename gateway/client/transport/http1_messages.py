@@ -33,7 +33,7 @@ def normalize_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """The headers with names in lower case; raises `BackendFailed` if one contains a line break."""
     for name, value in headers.items():
         if not _NAME.fullmatch(name) or _UNFIT.search(value):
-            raise BackendFailed(f"the header {name.strip()!r} has a line break in it, or worse")
+            raise BackendFailed(f"the header {name.strip()!r} has a line break or another control character")
     return {name.lower(): value for name, value in headers.items()}
 
 
@@ -41,7 +41,7 @@ def encode_request(method: str, url: URL, body: Any, headers: Mapping[str, str])
     """The bytes of a request; the headers must have been normalized."""
     target = url.raw_path_qs
     if not target.isascii() or not target.isprintable() or " " in target:
-        raise BackendFailed("the path of a request has a line break in it, or worse")
+        raise BackendFailed("the path of a request has a line break or another control character")
     payload, more = b"", dict[str, str]()
     if body is not None:
         payload = orjson.dumps(body)

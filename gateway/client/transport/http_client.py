@@ -232,7 +232,7 @@ def aiohttp_errors(name: str, total: float) -> Iterator[None]:
     except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientSSLError) as error:
         raise BackendFailed(f"{name}: its certificate does not verify ({os_reason(error)})") from None
     except aiohttp.ServerTimeoutError:
-        raise TimedOut(f"{name} took too long: nothing came for a while") from None
+        raise TimedOut(f"{name} sent nothing in time") from None
     except aiohttp.ClientConnectorError as error:
         raise ServerUnreachable(f"{name} cannot be reached ({os_reason(error)})") from None
     except aiohttp.InvalidURL as error:

@@ -103,8 +103,8 @@ class RedisClient:
                 f"which it never tells what is on its disk; change it, or set `durability: normal`"
             )
         if words.get("maxmemory_policy", "noeviction") != "noeviction":
-            log.warning("Redis may throw sessions away when its memory is full; set maxmemory-policy noeviction",
-                        policy=words["maxmemory_policy"])
+            log.warning("redis_may_evict_data", policy=words["maxmemory_policy"],
+                        advice="sessions may be lost when the memory is full; set maxmemory-policy noeviction")
 
     async def _teach(self, line: RedisConnection) -> None:
         """A server that was restarted knows no scripts."""
@@ -180,7 +180,7 @@ class RedisClient:
             _, begun = await self._begin()
             if self.epoch == epoch:
                 self.epoch = begun
-                log.error("Redis came back without its data: all sessions are gone", server=self.address.shown)
+                log.error("redis_data_lost", server=self.address.shown)
                 for told in self.on_reset:
                     told()
         raise RedisDataLost("the server has lost its data; begin anew")
@@ -204,7 +204,7 @@ class RedisClient:
         if now - self._failing_since < self.patience:
             return False
         if self.trouble is None:
-            log.error("nothing can be stored", error=why.message)
+            log.error("storage_write_failed", error=why.message)
         self.trouble = Overloaded(f"nothing can be stored just now: {why.message}")
         self.on_trouble(self.trouble)
         return True
@@ -212,7 +212,7 @@ class RedisClient:
     def worked(self) -> None:
         self._failing_since = None
         if self.trouble is not None:
-            log.info("storing works again", server=self.address.shown)
+            log.info("storage_write_recovered", server=self.address.shown)
             self.trouble = None
 
 

@@ -89,7 +89,7 @@ class RedisPubSub:
             try:
                 await self._listen()
             except (RedisError, OSError, TimeoutError) as error:
-                log.warning("no news from Redis", server=self._address.shown, error=str(error) or "no answer")
+                log.warning("pubsub_disconnected", server=self._address.shown, error=str(error) or "no answer")
             self._drop()
             await asyncio.sleep(RECONNECT_SECONDS)
 

@@ -181,7 +181,7 @@ class RedisResources:
         try:
             return _encode(replace(one, secrets=self._seal.seal(one.secrets)) if one.secrets else one)
         except UnicodeEncodeError:
-            raise Invalid(f"the {one.kind} has characters in it that are none, and cannot be kept") from None
+            raise Invalid(f"the {one.kind} has characters that are not valid text, and cannot be stored") from None
 
     def _read(self, ordinal: int | bytes, record: bytes) -> Resource:
         one = _decode(record)

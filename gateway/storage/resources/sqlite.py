@@ -187,7 +187,7 @@ class SqliteResources:
         try:
             return self._seal.seal(secrets)
         except UnicodeEncodeError:
-            raise Invalid(f"the {kind} has characters in it that are none, and cannot be kept") from None
+            raise Invalid(f"the {kind} has characters that are not valid text, and cannot be stored") from None
 
     def _opened(self, one: Resource) -> Resource:
         return replace(one, secrets=self._seal.unseal(one.secrets)) if one.secrets else one
@@ -243,7 +243,7 @@ def _put(file: sqlite3.Connection, one: Resource) -> Resource:
     try:
         record = _encode(one)
     except UnicodeEncodeError:
-        raise Invalid(f"the {one.kind} has characters in it that are none, and cannot be kept") from None
+        raise Invalid(f"the {one.kind} has characters that are not valid text, and cannot be stored") from None
     file.execute(
         "INSERT OR REPLACE INTO resources (kind, resource_id, version, ordinal, owner, parent, newest, archived_at, "
         "record) VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?)",

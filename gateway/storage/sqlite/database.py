@@ -173,7 +173,7 @@ class Database:
             self._failed(error, tasks)
             return
         if self.trouble is not None:
-            log.info("the log can be written again", file=str(self.path))
+            log.info("storage_write_recovered", file=str(self.path))
             self.trouble = None
         if had_batch and self._source is not None:
             self._source.committed()
@@ -187,7 +187,7 @@ class Database:
         first = self.trouble is None
         self.trouble = Overloaded(f"nothing can be stored just now: {explain_error(self.path, error)}")
         if first:
-            log.error("the log cannot be written", file=str(self.path), error=explain_error(self.path, error))
+            log.error("storage_write_failed", file=str(self.path), error=explain_error(self.path, error))
         if not self._closing:
             self._stirred = True  # before anybody is told who has more to write: that leaves with the next try
             self._loop.call_later(self._again, self._leave)
@@ -214,7 +214,7 @@ class Database:
                 self._checkpoint("tidy")
                 self._writing.submit(self._checkpoint, "write").result()
         except (sqlite3.Error, OSError, RuntimeError) as error:
-            log.warning("the write-ahead log could not be carried over", file=str(self.path), error=str(error))
+            log.warning("checkpoint_failed", file=str(self.path), error=str(error))
         finally:
             self._tidies = False
 
@@ -298,4 +298,4 @@ def _roll_back(connection: sqlite3.Connection) -> None:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
     except sqlite3.Error as error:
-        log.warning("a group that was not written could not be undone", error=str(error))
+        log.warning("rollback_failed", error=str(error))

@@ -252,7 +252,7 @@ async def test_state_without_measure_is_not_remembered(agent: Server) -> None:
     ([START, agui.StateDeltaEvent(delta=[{"op": "remove", "path": "/nothing"}]), END], BackendFailed, "does not fit"),  # type: ignore[list-item]
     ([START, END.model_copy(update={"outcome": RunFinishedCancelledOutcome()})], Interrupted, "was cancelled"),
     (web.Response(status=429, text="slow down, k-secret"), RateLimited, r"answered 429: slow down, \*\*\*"),
-    (web.Response(status=302, headers={"Location": "http://elsewhere"}), BackendFailed, "points elsewhere"),
+    (web.Response(status=302, headers={"Location": "http://elsewhere"}), BackendFailed, "with a redirect"),
     (web.Response(text="hello"), BackendFailed, "not with a stream of events"),
 ])
 async def test_a_run_that_fails(agent: Server, run: Any, error: type[GatewayError], words: str) -> None:

@@ -106,11 +106,11 @@ def test_a_function_that_blocks_the_server_is_named_in_its_journal(tmp_path: Pat
     agents = {"heavy": {"backend": "python", "settings": {"agent": "blocking:reply", "blocked_seconds": 0.3}}}
     with (running(tmp_path, dialects={"aap": {}}, agents=agents) as server,
           streaming(server, "heavy", "go") as stream):
-        told = server.until_told("the agent blocks the event loop")
+        told = server.until_told("agent_blocks_event_loop")
         (tmp_path / "pipe").write_bytes(b"")
         heard(stream, "what")  # it was named, not stopped
         assert server.end() == 0
-        [line] = [line for line in server.errors.read_text().splitlines() if "blocks the event loop" in line]
+        [line] = [line for line in server.errors.read_text().splitlines() if "agent_blocks_event_loop" in line]
     assert line in told
     assert '"agent":"heavy"' in line
     assert re.search(rf'"at":"{re.escape(str(tmp_path))}/blocking.py:6 in reply"', line)

@@ -49,7 +49,7 @@ async def test_a_redirect_to_another_host_is_not_followed(dialect: str) -> None:
     async with serving(says(b"{}")) as other, serving(says(b"", 307, Location=other.url)) as server:
         error = await failed(dialect, server.url)
         assert (other.asked, other.connections) == ([], 0)
-    assert "points elsewhere; that is not followed" in error.message and error.fault.code is m.FaultCode.BACKEND
+    assert "with a redirect, which is not followed" in error.message and error.fault.code is m.FaultCode.BACKEND
 
 
 async def test_a_certificate_that_does_not_verify(dialect: str) -> None:

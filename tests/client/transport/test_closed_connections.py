@@ -64,7 +64,7 @@ def test_when_all_is_closed(make: Make, state: str) -> None:
             with pytest.raises(BackendFailed, match="answered 400" if "complaint" in state else "was closed"):
                 await task
             await gone(server, upstream)
-            with pytest.raises(BackendFailed, match=r"connection pool for .* is closed"):
+            with pytest.raises(BackendFailed, match=r"the connection pool of .* is closed"):
                 await upstream.json("GET", "/")
 
     run(make, work())

@@ -202,7 +202,7 @@ async def test_an_address_of_the_newer_kind() -> None:
 
 @pytest.mark.parametrize("host", ["a..b", "x" * 64 + ".test"])
 async def test_a_name_that_no_host_can_have(host: str) -> None:
-    with pytest.raises(BackendFailed, match="is no address") as caught:
+    with pytest.raises(BackendFailed, match="is not an address") as caught:
         await asked(exchange_with(f"http://{host}/"), f"http://{host}/")
     assert not caught.value.retryable
 
@@ -218,7 +218,7 @@ async def test_nobody_there() -> None:
 async def test_a_server_that_answers_with_something_else_than_tls() -> None:
     listening = await asyncio.start_server(lambda _, writer: writer.write(b"SSH-2.0-OpenSSH\r\n"), "127.0.0.1", 0)
     url = f"https://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
-    with pytest.raises(BackendFailed, match="speaks no TLS that we understand"):
+    with pytest.raises(BackendFailed, match="does not speak a TLS version that is supported here"):
         await asked(exchange_with(url), url)
     listening.close()
 

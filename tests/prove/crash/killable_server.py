@@ -29,7 +29,7 @@ SETTINGS = {
     "dialects": {name: {} for name in DIALECTS},
     "agents": {"demo": {"backend": "demo"}},
     "limits": {"drain_seconds": 0.5},
-    "journal": {"level": "warning", "format": "json"},
+    "logging": {"level": "warning", "format": "json"},
 }
 SERVE = "from gateway.cli import main; main()"
 CARELESS = "from tests.prove.crash.killable_server import show_before_storing_main; show_before_storing_main()"

@@ -32,9 +32,9 @@ data: {data}
 dialects: {dialects}
 agents: {{demo: {{backend: demo}}}}
 limits: {{turn_seconds: 5, ask_seconds: 5, send_seconds: 1, header_seconds: 5,
-  max_sessions: 500, sessions_at_hand: 500, max_resources: 500}}
+  max_sessions: 500, cached_sessions: 500, max_resources: 500}}
 uploads: {{max_bytes: 100000}}
-journal: {{format: json, level: info}}
+logging: {{format: json, level: info}}
 """
 LATE = re.compile(r'dragoman_loop_lag_seconds_(?:bucket\{le="([^"]+)"\}|count) (\d+)')
 

@@ -120,7 +120,7 @@ class RedisLog(RedisLogReader):
                     if not self.is_settled(session_id):
                         await self.wait_stored(session_id, self._last(session_id))
         except (TimeoutError, GatewayError):
-            log.warning("not everything could be stored before the end", sessions=len(self._leaving))
+            log.warning("shutdown_flush_incomplete", sessions=len(self._leaving))
 
     def _last(self, session_id: str) -> int:
         return (self._pending.get(session_id) or self._leaving[session_id])[-1].seq
@@ -175,7 +175,7 @@ class RedisLog(RedisLogReader):
                     await asyncio.sleep(min(RETRY_SECONDS, self.redis.patience / 2))
                 except Exception:  # one session must not keep all the others from being stored
                     lost = tuple(self._leaving)
-                    log.exception("something could not be stored; its sessions are read again", sessions=len(lost))
+                    log.exception("records_not_stored", sessions=len(lost))
                     for session_id in lost:
                         self._dropped(session_id)
 
@@ -233,7 +233,7 @@ class RedisLog(RedisLogReader):
         elif outcome == "fenced":
             await self._fenced(session_id, records)
         else:
-            log.error("the log does not have what it had", session=session_id, expected=records[0].seq - 1, head=head)
+            log.error("log_head_mismatch", session=session_id, expected=records[0].seq - 1, head=head)
             self._dropped(session_id)
 
     async def recount(self) -> None:
@@ -281,7 +281,7 @@ class RedisLog(RedisLogReader):
         if same:
             self.on_commit(records[:same])
             self._waiting.tell(session_id, records[same - 1].seq)
-        log.warning("another server has taken a session over", session=session_id)
+        log.warning("lease_lost", session=session_id)
         self._dropped(session_id)
 
     def _dropped(self, session_id: str) -> None:

@@ -458,7 +458,7 @@ async def test_a_packet_that_cannot_be_read_is_refused_and_the_socket_lives(clie
     await client.until(lambda: client.page.errors)
     [error] = client.page.errors
     assert error["code"] == "invalid_request"
-    assert error["message"].startswith("message: nested 5002 levels" if "[" in message else "a packet cannot be read: ")
+    assert error["message"].startswith("message: nested 5002 levels" if "[" in message else "malformed packet: ")
     assert (await client.chat(session, "hi"))["status"] == "completed"
 
 

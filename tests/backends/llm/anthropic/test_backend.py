@@ -224,7 +224,7 @@ async def test_a_status_becomes_a_fault_without_the_key(status: int, kind: type[
     (stream(start(), *text(0, "x"), ends=False), "broke"),
     (stream(start(), event("error", error={"type": "overloaded_error", "message": "Overloaded"})), "Overloaded"),
     (stream(b"event: message_start\ndata: {\n\n"), "cannot be read"),
-    (answers_with(b"", 307, Location="http://127.0.0.1:1/"), "points elsewhere"),
+    (answers_with(b"", 307, Location="http://127.0.0.1:1/"), "with a redirect"),
 ])
 async def test_streams_that_break(answer: Answer, words: str) -> None:
     assert words in (await failing(answer)).message

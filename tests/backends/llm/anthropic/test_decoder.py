@@ -121,7 +121,7 @@ def test_a_reason_nobody_knows_is_an_end_and_a_line_in_the_journal() -> None:
     with structlog.testing.capture_logs() as lines:
         reading = Read(start() + end("moonrise")).reading
     assert reading.stop is m.StopReason.END_TURN
-    assert [(line["event"], line["reason"]) for line in lines] == [("unknown stop reason", "moonrise")]
+    assert [(line["event"], line["reason"]) for line in lines] == [("unknown_stop_reason", "moonrise")]
 
 
 def test_a_thought_without_words_keeps_its_signature() -> None:

@@ -92,7 +92,7 @@ def test_a_reason_nobody_knows_is_an_end_and_a_line_in_the_journal() -> None:
     with structlog.testing.capture_logs() as lines:
         read = Read(chunk({"content": "x"}) + chunk(finish="moonrise"))
     assert (read.reading.stop, read.reading.is_complete) == (m.StopReason.END_TURN, True)
-    assert [(line["event"], line["reason"]) for line in lines] == [("unknown finish reason", "moonrise")]
+    assert [(line["event"], line["reason"]) for line in lines] == [("unknown_stop_reason", "moonrise")]
 
 
 def test_a_refusal_is_said_and_is_why_it_ends() -> None:
