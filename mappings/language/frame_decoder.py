@@ -5,10 +5,11 @@ share a wire name, the constants of their bodies that differ. Members that no te
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .expressions import SPLICE, Array, Constant, Node, Object, Slot
+from .reader_code import IS_OF_TYPE, Fetched, compile_reader
 from .value_types import CHECKS, NOUNS, Need
 
 WirePath = tuple[str | int, ...]
@@ -85,6 +86,16 @@ class BindingReader:
     def key(self) -> str:
         return ".".join((self.name, *self.steps))
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it stands at one place, where it usually is and is of one type."""
+        first = self.sources[0]
+        return len(self.sources) == 1 and not first.written and first.type in IS_OF_TYPE and first.path != ()
+
+    def fetched(self) -> Fetched:
+        path, kind, invert, _ = self.sources[0]
+        return Fetched(path, kind, self.name, self.steps, invert)
+
     def read(self, root: Any) -> Any:
         """Its value; null where it is not there. Raises `UnreadableFrame`."""
         wrong: Source | None = None
@@ -111,7 +122,7 @@ class BindingReader:
 def member(value: Any, path: WirePath) -> Any:
     """What stands at the path, or MISSING."""
     for key in path:
-        if isinstance(value, dict):
+        if type(value) is dict:
             value = value.get(key, MISSING)
         elif isinstance(value, list) and isinstance(key, int) and key < len(value):
             value = value[key]
@@ -143,19 +154,19 @@ class Spelling:
 class SpellingReader:
     """Reads the frames of one spelling, with what must be looked at first to know that it is this one."""
 
-    __slots__ = ("_attributes", "_checked", "_plain", "_prefix", "_present", "_required", "cue")
+    __slots__ = ("_checked", "_present", "_readers", "_required", "cue", "is_sure", "read", "wire")
 
     def __init__(self, spelling: Spelling, required: frozenset[WirePath], wanted: frozenset[str] | None) -> None:
-        self.cue = spelling.cue
+        self.cue, self.wire = spelling.cue, spelling.wire
         self._required = [(path, value) for path, value in spelling.constants.items() if path in required]
         self._present = [(path, words) for path, words in (spelling.known_by or {}).items()
                          if path not in spelling.constants]
         self._checked = [(path, value) for path, value in spelling.constants.items() if path not in required]
-        readers = [one for one in spelling.readers if wanted is None or one.name in wanted or one.key in wanted]
-        self._prefix = _common_prefix([source.path[:-1] for one in readers for source in one.sources])
-        short = [_below(one, len(self._prefix)) for one in readers]
-        self._plain = [(one.name, one.read) for one in short if not one.steps]
-        self._attributes = [(one.name, one.steps, one.read) for one in short if one.steps]
+        self._readers = [one for one in spelling.readers if wanted is None or one.name in wanted or one.key in wanted]
+        self.is_sure = not (self._required or self._present or self._checked)
+        self.read: Callable[[Any], dict[str, Any]] = self._read_slowly
+        if all(one.is_plain for one in self._readers):
+            self.read = compile_reader([one.fetched() for one in self._readers], self._read_slowly)
 
     def fits(self, root: Any) -> bool:
         """What must be there is there; of the other constants, no other value is."""
@@ -166,35 +177,16 @@ class SpellingReader:
             found = member(root, path)
             if found is MISSING or found is None or (words is not None and found not in words):
                 return False
-        return all(member(root, path) in (value, MISSING, None) for path, value in self._checked)
+        return has_constants(root, self._checked)
 
-    def read(self, root: Any) -> dict[str, Any]:
-        if self._prefix:
-            root = member(root, self._prefix)
-        bindings = {name: read(root) for name, read in self._plain}
-        for name, steps, read in self._attributes:
-            inner = bindings.setdefault(name, {})
-            for step in steps[:-1]:
+    def _read_slowly(self, root: Any) -> dict[str, Any]:
+        bindings: dict[str, Any] = {}
+        for one in self._readers:
+            inner = bindings
+            for step in (one.name, *one.steps)[:-1]:
                 inner = inner.setdefault(step, {})
-            inner[steps[-1]] = read(root)
+            inner[(one.name, *one.steps)[-1]] = one.read(root)
         return bindings
-
-
-def _below(reader: BindingReader, depth: int) -> BindingReader:
-    if not depth:
-        return reader
-    sources = tuple(source._replace(path=source.path[depth:]) for source in reader.sources)
-    return replace(reader, sources=sources)
-
-
-def _common_prefix(paths: Sequence[WirePath]) -> WirePath:
-    if not paths:
-        return ()
-    first = min(paths, key=len)
-    for length in range(len(first), 0, -1):
-        if all(path[:length] == first[:length] for path in paths):
-            return first[:length]
-    return ()
 
 
 # -- rows that share a wire name ---------------------------------------------------------------------------------------
@@ -263,6 +255,9 @@ class FoundFrame(NamedTuple):
         return self.read(self.root)
 
 
+Form = tuple[tuple[tuple[WirePath, Any], ...], tuple[WirePath, ...], dict[str, list[SpellingReader]]]
+
+
 class FrameDecoder:
     """One table, read from right to left."""
 
@@ -277,27 +272,48 @@ class FrameDecoder:
             asked = None if wanted is None else names.get(spelling.cue, frozenset())
             return SpellingReader(spelling, required, asked)
 
-        self._forms = [
+        self._forms: list[Form] = [
             (form.constants, form.wires,
              {wire: [reader(*pair) for pair in told_apart(spellings)] for wire, spellings in rows.items()})
             for form, rows in sorted(forms.items(), key=lambda item: -len(item[0].constants))
         ]
 
+        self._sure = self._known_by_name()
+
+    def _known_by_name(self) -> dict[str, SpellingReader]:
+        """Rows that the transport's name alone tells: the only ones of their name, in an envelope without constants."""
+        if len(self._forms) != 1 or self._forms[0][0] or self._forms[0][1][0] != (NAME,):
+            return {}
+        return {wire: rows[0] for wire, rows in self._forms[0][2].items() if len(rows) == 1 and rows[0].is_sure}
+
     def decode(self, name: str, body: Any) -> DecodedFrame | None:
         """What the frame says; None where the table has no such frame. Raises `UnreadableFrame`."""
-        found = self.find(name, body)
-        return None if found is None else DecodedFrame(found.cue, found.bindings())
+        root = {NAME: name, DATA: body}
+        row = self._sure.get(name) or self._row(root)
+        return None if row is None else DecodedFrame(row.cue, row.read(root))
 
     def find(self, name: str, body: Any) -> FoundFrame | None:
         """Which row of the table the frame is; None where the table has no such frame."""
         root = {NAME: name, DATA: body}
+        row = self._sure.get(name) or self._row(root)
+        return None if row is None else FoundFrame(row.cue, row.wire, row.read, root)
+
+    def _row(self, root: Any) -> SpellingReader | None:
         for constants, wires, rows in self._forms:
-            if any(member(root, path) not in (value, MISSING, None) for path, value in constants):
+            if not has_constants(root, constants):
                 continue
             for path in wires:
                 wire = member(root, path)
                 for row in rows.get(wire, ()) if isinstance(wire, str) else ():
-                    if row.fits(root):
-                        return FoundFrame(row.cue, wire, row.read, root)
+                    if row.is_sure or row.fits(root):
+                        return row
         return None
 
+
+def has_constants(root: Any, constants: Sequence[tuple[WirePath, Any]]) -> bool:
+    """Whether nothing else stands where a constant belongs; a constant may be missing."""
+    for path, value in constants:
+        found = member(root, path)
+        if found != value and found is not MISSING and found is not None:
+            return False
+    return True
