@@ -3,6 +3,7 @@
 from .encoder import NO_BINDINGS, NO_FRAMES, FrameEncoder, Frames, Framing
 from .features import FEATURES, Feature, SupportLevel, feature_of
 from .filters import UnknownWord
+from .frame_decoder import FrameDecoder, UnreadableFrame
 from .load import builtin_path, builtin_table, load_table
 from .projector import ProjectorBase, Step
 from .scopes import Vocabulary
@@ -13,6 +14,7 @@ __all__ = [
     "NO_BINDINGS",
     "NO_FRAMES",
     "Feature",
+    "FrameDecoder",
     "FrameEncoder",
     "Frames",
     "Framing",
@@ -21,6 +23,7 @@ __all__ = [
     "SupportLevel",
     "Table",
     "UnknownWord",
+    "UnreadableFrame",
     "Vocabulary",
     "builtin_path",
     "builtin_table",

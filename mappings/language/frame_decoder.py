@@ -132,7 +132,8 @@ def member(value: Any, path: WirePath) -> Any:
 
 
 def dotted(path: WirePath) -> str:
-    return ".".join(map(str, path)) or "the frame"
+    """The path in words, as a person who looks at the body sees it."""
+    return ".".join(map(str, path[1:] if path[:1] == (DATA,) else path)) or "the frame"
 
 
 # -- one spelling of a cue --------------------------------------------------------------------------------------------
@@ -291,6 +292,11 @@ class FrameDecoder:
         root = {NAME: name, DATA: body}
         row = self._sure.get(name) or self._row(root)
         return None if row is None else DecodedFrame(row.cue, row.read(root))
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The wire names of all frames that are read."""
+        return frozenset(wire for _, _, rows in self._forms for wire in rows)
 
     def find(self, name: str, body: Any) -> FoundFrame | None:
         """Which row of the table the frame is; None where the table has no such frame."""

@@ -110,6 +110,10 @@ class Table:
         made: m.AnyCommand = command(**given(None, None, bindings))
         return made
 
+    def read_content(self, value: Any) -> m.Content:
+        """Content as the dialect spells it: a text, or a list of blocks, of which unknown ones are passed over."""
+        return self._content.content(value)
+
     def decoder(self, *framings: Framing, wanted: Mapping[str, Sequence[str]] | None = None) -> FrameDecoder:
         """The frames read back; of the cues in `wanted` only these names are bound, of other cues none."""
         return FrameDecoder(self._spellings.forms(framings), wanted)
@@ -121,11 +125,11 @@ class Table:
         words = {name: ("text", word_reader(self._meanings(name, enum)))
                  for name in self._words if (enum := MODEL_ENUMS.get(name.partition("@")[0]))}
         compiler = SpellingCompiler(self._draft, self._vocabulary, {**INVERSES, **words})
-        content = ContentDecoder([
+        self._content = ContentDecoder([
             compiler.part_spelling(kind, node, part_scope(PART_TYPES[kind])) for kind, node in compiler.parts()
         ])
-        return {**INVERSES, **words, CONTENT_FILTER: ("content", content.content),
-                PARTS_FILTER: ("content", content.parts)}
+        return {**INVERSES, **words, CONTENT_FILTER: ("content", self._content.content),
+                PARTS_FILTER: ("content", self._content.parts)}
 
     def _meanings(self, name: str, enum: type[StrEnum]) -> dict[str, StrEnum]:
         """What each word of an enum stands for, as the table says it where several members share a word."""

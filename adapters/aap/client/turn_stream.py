@@ -16,7 +16,7 @@ from gateway.errors import BackendFailed, ConnectionLost, GatewayError, Overload
 from gateway.json_values import read_exact_json
 from gateway.ports import ParsedFrame
 
-from .decoder import FRAME_HANDLERS, frame_name
+from .decoder import frame_decoder
 from .readers import MessageBody, TurnBody, read_body, read_content
 
 EVENT_ID = re.compile(r"[0-9]{1,15}\.([0-9]{1,9})", re.ASCII)
@@ -231,7 +231,7 @@ class TurnStream:
         try:
             return ParsedFrame(event.name, read_exact_json(data), event.id)
         except orjson.JSONDecodeError:
-            if event.name not in FRAME_HANDLERS:
+            if event.name not in frame_decoder().names:
                 return ParsedFrame(event.name, None, event.id)
             raise BackendFailed(f"{self._upstream.name} sent a {event.name} that is not JSON") from None
 
@@ -281,7 +281,8 @@ class ReceivedPieces:
         self._heard: list[Piece] = []
 
     def add(self, frame: ParsedFrame) -> None:
-        name, body = frame_name(frame), frame.body if isinstance(frame.body, dict) else {}
+        found = frame_decoder().find(frame.name, frame.body)
+        name, body = found.wire if found else "", frame.body if isinstance(frame.body, dict) else {}
         if name in ("text", TEXT):
             self._heard.append((TEXT, str(body.get("delta", body.get("text", ""))), None))
         elif name in (CALL, RESULT):
