@@ -151,7 +151,7 @@ class SessionCopies(HeldSessions):
         if session is not None and not self._log.holds(session_id):
             for record in records:
                 if record.seq == session.view.head + 1:
-                    session.view.apply(record)
+                    m.apply(session.view, record)
             session.stored_seq = session.changed_seq = session.view.head
         self._relay(session_id, records)
 

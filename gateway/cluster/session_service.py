@@ -13,8 +13,8 @@ from gateway.engine import Session
 from gateway.errors import GatewayError, NotFound, OutcomeUnknown, Overloaded
 from gateway.ids import make_mint
 from gateway.ports import Receipt
-from gateway.storage.log.redis import LeaseLost, SessionLimitReached
-from gateway.storage.redis import RedisDataLost, RedisUnreachable
+from gateway.storage.log.redis import LeaseLost
+from gateway.storage.redis import RedisUnreachable
 
 from .leases import OwnerUnknown
 from .messages import (
@@ -84,9 +84,6 @@ class ClusterSessionService(SessionCopies):
         await self._routed(call)
         with self._taken():
             return await self.get(call.owner, call.session_id)
-
-    def _is_void(self, error: Overloaded) -> bool:
-        return isinstance(error, LeaseLost | SessionLimitReached | RedisDataLost)
 
     # -- by whom --------------------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ async def restore_running(session: "Session", records: Sequence[m.Record], head:
     async for some in sliced(records, RECORDS_PER_SLICE):
         for record in some:
             session.grammar.check(record.event, record.scope_id)
-            session.view.apply(record)
+            m.apply(session.view, record)
     session.view.head = session.stored_seq = session.changed_seq = head
 
 
@@ -36,7 +36,7 @@ async def restore_idle(session: "Session", spine: Sequence[m.Record], head: int)
 async def apply_records(view: m.SessionView, records: Sequence[m.Record]) -> None:
     async for some in sliced(records, RECORDS_PER_SLICE):
         for record in some:
-            view.apply(record)
+            m.apply(view, record)
 
 
 class TurnHistory:

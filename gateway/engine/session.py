@@ -48,7 +48,7 @@ class Session:
             seq=view.head + 1, at=max(self.runtime.clock(), view.at), session_id=view.session_id, event=event,
             turn_id=turn_id, scope_id=scope_id,
         )
-        view.apply(record)
+        m.apply(view, record)
         self.changed_seq = record.seq
         self.runtime.log.append(record)
         return record

@@ -152,13 +152,9 @@ class SessionCache:
         try:
             yield
         except Overloaded as error:
-            if self._is_void(error):
+            if error.nothing_stored:
                 raise
             raise OutcomeUnknown(f"it is not known whether this was done: {error.message}") from None
-
-    def _is_void(self, error: Overloaded) -> bool:
-        """Whether the log has dropped what was taken, so that nothing has happened."""
-        return False
 
     async def _seen(self, session: Session) -> m.SessionView:
         """What clients may be shown of the session: nothing that is not in the log, whatever has been said since."""

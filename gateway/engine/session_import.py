@@ -58,7 +58,7 @@ def _import_record(session: "Session", owner: str, record: m.Record) -> m.Record
         raise Invalid("nothing is rewound to what comes later")
     ours = _reowned(session, owner, record)
     session.grammar.check(ours.event, ours.scope_id)
-    view.apply(ours)
+    m.apply(view, ours)
     return ours
 
 

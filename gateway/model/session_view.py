@@ -82,8 +82,8 @@ class Checkpoint(Struct, kw_only=True, frozen=True):
     compacted_to: int = 0
 
 
-class SessionState(Struct, kw_only=True):
-    """What is known of a session, and what can be asked about it."""
+class SessionView(Struct, kw_only=True):
+    """A session as its records tell it; `session_fold.apply` takes the next record."""
 
     session_id: str
     owner: str = ""

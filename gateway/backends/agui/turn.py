@@ -93,7 +93,7 @@ class AguiTurn:
         """Remember what the agent itself says."""
         for said in told:
             if not isinstance(said, ScopedEvent):
-                self._view.apply(m.Record(
+                m.apply(self._view, m.Record(
                     seq=self._view.head + 1, at=0.0, session_id=self.turn.session_id, turn_id=self.turn.turn_id,
                     event=said,
                 ))

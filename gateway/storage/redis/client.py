@@ -24,7 +24,9 @@ DEFAULT_LEASE_SECONDS = 10.0
 
 
 class RedisDataLost(Overloaded):
-    """The data in Redis are not those of before: everything at hand is void."""
+    """The data in Redis are not those of before: no session in memory is valid any more."""
+
+    nothing_stored = True
 
 
 class RedisClient:

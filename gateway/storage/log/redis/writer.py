@@ -33,11 +33,15 @@ OnLost = Callable[[str], None]
 
 
 class LeaseLost(Overloaded):
-    """The session has another writer by now: nothing of this was stored, and whoever asked may ask there."""
+    """Another server writes the session by now: nothing was stored, and the client may ask that server."""
+
+    nothing_stored = True
 
 
 class SessionLimitReached(Overloaded):
-    """There are as many sessions as there may be: nothing of this one was stored."""
+    """There are as many sessions as there may be: nothing of the new session was stored."""
+
+    nothing_stored = True
 
 
 class RedisLog(RedisLogReader):
