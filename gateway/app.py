@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Sized
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
@@ -12,7 +12,7 @@ import gateway.model as m
 from gateway.backends import SessionReplayer
 from gateway.client import AddressPolicy
 from gateway.config import Config
-from gateway.engine import Hub, Runtime
+from gateway.engine import Hub, Runtime, SessionTable
 from gateway.errors import GatewayError
 from gateway.http import (
     CONNECTION_LIMITS,
@@ -43,8 +43,7 @@ from gateway.http import (
 )
 from gateway.ids import make_mint
 from gateway.logging import get_logger, mask_secrets
-from gateway.loss_matrix import LOST_LEVELS
-from gateway.ports import Clock, Projector, SessionService, StatefulBackend
+from gateway.ports import Clock
 from gateway.quotas import Quotas
 from gateway.resources import (
     AuditedResources,
@@ -58,10 +57,11 @@ from gateway.resources import (
 )
 from gateway.time_slices import next_slice, one_at_a_time
 from gateway.yaml_positions import Problems
-from mappings.language import Table, feature_of
+from mappings.language import Table
 
 from .audit import AuditLog
 from .composition import BackendRetirement, Components, load_components
+from .engine_parts import DeletedSessionCleanup, ServedDialects, StreamMetrics
 from .storage_factory import make_session_service, make_storage
 
 if TYPE_CHECKING:
@@ -83,36 +83,40 @@ class Gateway:
         self.metrics = Metrics()
         self.readiness = Readiness()
         self.quota = config.quota
-        self.quotas = Quotas(lambda: self.quota)
+        self.quotas = Quotas(lambda: self.quota, self.metrics.keys.count_refusal)
         kept = make_storage(config, clock, lambda: self.components.config.limits, self.quotas)
         self._recount = kept.recount
         self.runtime = Runtime(
             log=kept.log, clock=clock, mint=make_mint(), limits=config.limits, agents=components.cards,
             backends=components.backends, observer=self.metrics, tally=self.quotas,
             cancel_on_disconnect=config.on_disconnect == "cancel",
+            cleanup=DeletedSessionCleanup(
+                Workspaces(config.data / "workspaces"), Shares(kept.resources, clock),
+                lambda: self.components.backends.values(),
+            ),
         )
+        self.table = SessionTable()
+        self._dialects = ServedDialects(components)
         self.hub = Hub(
-            log=self.runtime.log, projector=self._projector, start_of=self._start_of, clock=clock, observer=self,
+            log=kept.log, sessions=self.table, streams=self._dialects, clock=clock,
+            observer=StreamMetrics(self.metrics, self._dialects, self.table),
             max_lag=lambda: self.components.config.limits.max_lag_events,
         )
-        self.sessions = make_session_service(self.runtime, self.hub)
+        self.sessions = make_session_service(self.runtime, self.table, self.hub)
         self.resources, self.answers = kept.resources, kept.answers
         self.files = FileStore(config.data / "files", clock, lambda: self.components.config.uploads)
         self.metrics.ask(
-            sessions=lambda: len(self.sessions), running=lambda: self.sessions.running,
-            at_hand=lambda: self.sessions.cached_sessions, trouble=lambda: self.runtime.log.write_error is not None,
+            sessions=lambda: kept.log.session_count, running=lambda: self.table.turn_count,
+            at_hand=lambda: len(self.table), trouble=lambda: kept.log.write_error is not None,
         )
         self.scheduler = Scheduler(
             Schedules(self.resources, clock), self.sessions, lambda: self.components.cards, clock,
             is_open=lambda: self.readiness.is_ready and self.sessions.leads,
         )
         self.audit = AuditLog(config.data / config.audit, clock)
-        self._audited = cast(SessionService, AuditedSessions(self.sessions, self.audit.write, current_caller))
+        self._audited = AuditedSessions(self.sessions, self.audit.write, current_caller)
         self.replays = SessionReplayer(self._audited)
-        self.retirement = BackendRetirement(self.sessions.is_at_work)
-        self.runtime.after_delete += [
-            Workspaces(config.data / "workspaces").forget, Shares(self.resources, clock).forget, self._forget,
-        ]
+        self.retirement = BackendRetirement(self.table.uses_backend)
         admissions = OpenRequests(clock)
         self.keys = KeyService(kept.keys, config.data, clock, on_removed=admissions.revoke, audit=self.audit.write)
         self.tokens = _oidc_verifier(config, clock)
@@ -122,11 +126,10 @@ class Gateway:
         )
         self.origin_policy = OriginPolicy(*_network_access(config))
         self.wrong_keys = WrongKeyLimiter(lambda: self.components.config.limits.wrong_keys_per_minute)
-        self.rate_limiter = RateLimiter(lambda: self.quota, self.wrong_keys, kept.tokens)
-        self.quotas.on_refusal = self.rate_limiter.on_refusal = self.metrics.keys.count_refusal
-        self.metrics.keys.tally = self.quotas
-        self.metrics.keys.requests = lambda: self.rate_limiter.requests
-        self.metrics.keys.wrong_keys = lambda: self.wrong_keys.count
+        self.rate_limiter = RateLimiter(
+            lambda: self.quota, self.wrong_keys, kept.tokens, self.metrics.keys.count_refusal)
+        self.metrics.keys.ask(
+            self.quotas, requests=lambda: self.rate_limiter.requests, wrong_keys=lambda: self.wrong_keys.count)
         self.contexts = {name: self._context(name) for name in components.dialects}
         self.web = self._web()
 
@@ -136,12 +139,11 @@ class Gateway:
         self.retirement.retire(backend for backend in self.components.backends.values() if id(backend) not in kept)
         self.components, self.quota = parts, parts.config.quota
         self.audit.write("settings.reloaded", None, str(parts.config.file or ""))
-        self.runtime.limits, self.runtime.agents, self.runtime.backends = (
-            parts.config.limits,
-            parts.cards,
-            parts.backends,
+        self.runtime.reload(
+            limits=parts.config.limits, agents=parts.cards, backends=parts.backends,
+            cancel_on_disconnect=parts.config.on_disconnect == "cancel",
         )
-        self.runtime.cancel_on_disconnect = parts.config.on_disconnect == "cancel"
+        self._dialects.reload(parts)
         self.origin_policy.allowed, self.origin_policy.proxies = _network_access(parts.config)
         for name, context in self.contexts.items():
             context.table, context.agents = parts.tables[name], parts.cards
@@ -166,12 +168,6 @@ class Gateway:
         await self.sessions.rest()
         await self.runtime.log.close()
         self.audit.close()
-
-    async def _forget(self, session_id: str) -> None:
-        """The session is gone; agents that keep something for it put that away."""
-        for backend in self.components.backends.values():
-            if isinstance(backend, StatefulBackend):
-                await backend.forget(session_id)
 
     # -- wiring ---------------------------------------------------------------------------------------------------
 
@@ -285,30 +281,6 @@ class Gateway:
                 after = page[-1].seq
         return pieces_response(lines, "application/jsonl")
 
-    # -- what the hub asks ----------------------------------------------------------------------------------------
-
-    def _projector(self, dialect: str, options: str) -> Projector:
-        return self.components.dialects[dialect].projector(self.components.tables[dialect], options)
-
-    def _start_of(self, session_id: str, dialect: str, cursor: int) -> int:
-        by_turn = self.components.dialects[dialect].replay_from == "turn"
-        return self.sessions.start_of_turn(session_id, cursor) if by_turn else 0
-
-    def events(self, dialect: str, count: int) -> None:
-        self.metrics.count_events(dialect, count)
-
-    def subscribed(self, change: int) -> None:
-        self.metrics.count_subscribers(change)
-
-    def cut(self) -> None:
-        self.metrics.count_cut()
-
-    def record_not_sent(self, dialect: str, record: m.Record) -> None:
-        """Silence is a loss where the dialect's table says that it drops the feature."""
-        feature = feature_of(record.event)
-        if feature is not None and self.components.tables[dialect].support[feature] in LOST_LEVELS:
-            self.metrics.count_loss(self.sessions.agent_of(record.session_id), dialect, feature)
-
 
 def _network_access(config: Config) -> tuple[AllowList, TrustedProxies]:
     return AllowList(config.host, config.hosts, config.origins), TrustedProxies(config.trusted_proxies)
@@ -340,11 +312,3 @@ def describe_components(config: Config) -> list[str]:
 
 def _count(things: Sized, name: str) -> str:
     return f"{len(things)} {name}{'' if len(things) == 1 else 's'}"
-
-
-
-
-
-
-
-

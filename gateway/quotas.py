@@ -94,10 +94,13 @@ class Quotas:
     put here.
     """
 
-    def __init__(self, quota: Callable[[], QuotaLimits] = NoLimits) -> None:
+    def __init__(
+        self, quota: Callable[[], QuotaLimits] = NoLimits,
+        count_refusal: Callable[[str, str], None] = lambda owner, counted: None,
+    ) -> None:
         self.quota = quota
         self.by_owner: dict[str, QuotaUsage] = {}
-        self.on_refusal: Callable[[str, str], None] = lambda owner, counted: None
+        self._count_refusal = count_refusal
 
     def usage_of(self, owner: str) -> QuotaUsage:
         return self.by_owner.get(owner) or QuotaUsage()
@@ -138,7 +141,7 @@ class Quotas:
         return most
 
     def limit_error(self, owner: str, counted: QuotaName) -> RateLimited:
-        self.on_refusal(owner, counted)
+        self._count_refusal(owner, counted)
         words, seconds = REFUSAL_TEXTS[counted]
         has, most = getattr(self.usage_of(owner), counted), self.limit_of(owner, counted)
         return RateLimited(

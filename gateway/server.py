@@ -101,7 +101,7 @@ async def _wait_for_stop(stop: asyncio.Event, meanwhile: asyncio.Task[None]) -> 
 
 async def _drain(gateway: Gateway, hurry: asyncio.Event) -> None:
     """Take no new work; let running turns finish and their clients hear the end, and have all others come again."""
-    log.info("stopping", running=gateway.sessions.running)
+    log.info("stopping", running=gateway.table.turn_count)
     gateway.readiness.mark_draining()
     goodbye = asyncio.create_task(gateway.web[OPEN_SOCKETS].close_when_idle())
     await gateway.sessions.drain(gateway.components.config.limits.drain_seconds, hurry)

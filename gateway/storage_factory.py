@@ -6,8 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from gateway.config import Config
-from gateway.engine import Hub, LocalSessionService, Runtime
-from gateway.ports import AsyncKeyTable, Clock, EventLog, Resources, ResponseStore, TokenBuckets
+from gateway.engine import Hub, Runtime, SessionTable, local_session_service
+from gateway.ports import (
+    AsyncKeyTable,
+    Clock,
+    EventLog,
+    ManagedSessionService,
+    Resources,
+    ResponseStore,
+    TokenBuckets,
+)
 from gateway.quotas import Quotas
 from gateway.resources import KeyStore
 from gateway.storage import UNSEALED, Database, Seal, load_or_create_key
@@ -121,12 +129,12 @@ def make_key_store(config: Config) -> KeyStore:
     return KeyStore(BlockingKeyTable(lambda: make_redis(config)), config.data)
 
 
-def make_session_service(runtime: Runtime, hub: Hub) -> LocalSessionService:
-    """The engine's door; where several servers share a log, one that knows of the others."""
+def make_session_service(runtime: Runtime, table: SessionTable, hub: Hub) -> ManagedSessionService:
+    """The session service of this server: of the only one, or of one of several that share a log in Redis."""
     if isinstance(runtime.log, MemoryLog | SqliteLog):
-        return LocalSessionService(runtime, hub)
-    from gateway.cluster import ClusterSessionService
+        return local_session_service(runtime, table, hub)
+    from gateway.cluster import cluster_session_service
     from gateway.storage.log.redis import RedisLog
 
     assert isinstance(runtime.log, RedisLog), "there is no other log"
-    return ClusterSessionService(runtime, hub, runtime.log)
+    return cluster_session_service(runtime, table, hub, runtime.log)

@@ -1,9 +1,9 @@
-"""One turn: its backend is run, asks people and is answered; it ends exactly once, whatever happens."""
+"""One turn: runs the backend, asks people and passes their answers on; it ends exactly once, whatever happens."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import structlog
 
@@ -22,12 +22,19 @@ from .event_sink import (
 )
 from .pending_asks import PendingAsks
 from .recovery import AGENT_CHANGED, TurnHistory, append_turn_end
+from .session_writer import SessionWriter
 from .structured_output import parse_structured_output
 
-if TYPE_CHECKING:
-    from .session import Session
-
 log = structlog.get_logger("dragoman.turn")
+
+
+class TurnSession(SessionWriter, Protocol):
+    """The session of a turn."""
+
+    def now(self) -> float:
+        """The time, which never goes back within a session."""
+    def expire(self, run: "TurnRun", withdrawals: Sequence[m.Withdraw]) -> None:
+        """Settle asks that nobody answered in time."""
 
 
 class TurnRun:
@@ -35,7 +42,7 @@ class TurnRun:
 
     def __init__(
         self,
-        session: "Session",
+        session: TurnSession,
         turn_id: str,
         command: m.SendMessage | m.Compact,
         backend: Backend,

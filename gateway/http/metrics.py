@@ -174,13 +174,19 @@ OTHER_KEYS = "(others)"
 
 
 class KeyMetrics(Collector):
-    """Asks those who know; until somebody says who that is, nobody has anything."""
+    """Collects the figures of all keys where they are counted; `ask` says where that is."""
 
     def __init__(self) -> None:
-        self.tally = Quotas()
-        self.requests: Callable[[], Mapping[str, int]] = dict
-        self.wrong_keys: Callable[[], int] = int
+        self._quotas = Quotas()
+        self._requests: Callable[[], Mapping[str, int]] = dict
+        self._wrong_keys: Callable[[], int] = int
         self._refusals: dict[tuple[str, ...], int] = {}
+
+    def ask(
+        self, quotas: Quotas, *, requests: Callable[[], Mapping[str, int]] = dict, wrong_keys: Callable[[], int] = int,
+    ) -> None:
+        """Where to ask for the figures; nothing is counted in between, so nothing can drift."""
+        self._quotas, self._requests, self._wrong_keys = quotas, requests, wrong_keys
 
     def count_refusal(self, owner: str, limit: str) -> None:
         """A key has come to one of its limits."""
@@ -188,7 +194,7 @@ class KeyMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         requests = CounterMetricFamily("dragoman_key_requests", "Requests of a key.", labels=("key",))
-        _add_samples(requests, {(owner,): number for owner, number in self.requests().items()})
+        _add_samples(requests, {(owner,): number for owner, number in self._requests().items()})
         yield requests
         refusals = CounterMetricFamily(
             "dragoman_key_refusals", "Requests of a key that were refused for a limit.", labels=("key", "limit"))
@@ -196,10 +202,10 @@ class KeyMetrics(Collector):
         yield refusals
         for name, words in QUOTA_GAUGES.items():
             gauge = GaugeMetricFamily(f"dragoman_key_{name}", words, labels=("key",))
-            kept = self.tally.by_owner.items()
+            kept = self._quotas.by_owner.items()
             _add_samples(gauge, {(owner,): getattr(one, name) for owner, one in kept if owner != SYSTEM_OWNER})
             yield gauge
-        yield CounterMetricFamily("dragoman_wrong_keys", "Wrong keys that were shown.", value=self.wrong_keys())
+        yield CounterMetricFamily("dragoman_wrong_keys", "Wrong keys that were shown.", value=self._wrong_keys())
 
 
 def _add_samples(family: Any, numbers: Mapping[tuple[str, ...], int]) -> None:

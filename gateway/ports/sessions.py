@@ -1,5 +1,6 @@
 """What the session service promises: sessions made, found, spoken to, followed, and told once more."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
@@ -112,11 +113,11 @@ class SessionService(Protocol):
         place: StreamSlot | None = ...,
     ) -> Subscription:
         """Watch from that record on, in this place or in one that is taken now."""
-    def read(
+    async def read(
         self, owner: str, session_id: str, dialect: str, options: str = ..., *, after: int = ...,
         upto: int | None = ...,
     ) -> AsyncIterator[Chunk]:
-        """What a subscriber would have got of the records after `after` and up to `upto`, without waiting for more."""
+        """The chunks of the records after `after` and up to `upto`, as a subscriber gets them; waits for no more."""
 
     async def records(
         self, owner: str, session_id: str, after: int = ..., limit: int | None = ...
@@ -124,6 +125,20 @@ class SessionService(Protocol):
         """What the log has of a session."""
     async def client_left(self, owner: str, session_id: str, turn_id: str) -> None:
         """A client that started this turn has gone; what follows is `on_disconnect`'s to say."""
+
+
+class ManagedSessionService(SessionService, Protocol):
+    """A session service as the application runs it: recovered at the start, drained and ended with the server."""
+
+    @property
+    def leads(self) -> bool:
+        """Whether this server does the work that only one of several servers may do."""
+    async def recover(self) -> int:
+        """Take up the turns that were open when a server stopped; return how many."""
+    async def drain(self, seconds: float, hurry: asyncio.Event) -> None:
+        """Start no turn; let running turns finish for so many seconds, or until `hurry` is set; then end them."""
+    async def rest(self) -> None:
+        """Nothing more will be asked of this service: leave the other servers, where there are others."""
 
 
 class ReplayState(Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 ROOMS = ("gateway", "adapters", "mappings", "conformance")
 EVERYBODY = (
     "gateway.errors", "gateway.field_errors", "gateway.ids", "gateway.json_values", "gateway.old_imports",
-    "gateway.private_files", "gateway.quotas", "gateway.time_slices", "gateway.yaml_positions",
+    "gateway.private_files", "gateway.quotas", "gateway.supervision", "gateway.time_slices", "gateway.yaml_positions",
 )
 """Modules that every room of the gateway may use: they import at most the model and one another."""
 
@@ -22,6 +22,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "gateway.json_values": (),
     "gateway.private_files": (),
     "gateway.quotas": ("gateway.errors",),
+    "gateway.supervision": (),
     "gateway.time_slices": (),
     "gateway.yaml_positions": ("gateway.field_errors",),
     "gateway.logging": ("gateway.model",),
@@ -53,6 +54,7 @@ SIDE_DOORS = ("gateway.storage.resources.redis", "gateway.backends.kinds", "gate
 MEETING_PLACES = (
     "gateway.app",
     "gateway.composition",
+    "gateway.engine_parts",
     "gateway.storage_factory",
     "gateway.loss_matrix",
     "gateway.server",

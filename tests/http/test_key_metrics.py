@@ -4,7 +4,7 @@ import pytest
 
 from gateway.http import metrics as key_metrics
 from gateway.http.metrics import OTHER_KEYS, KeyMetrics
-from gateway.quotas import SYSTEM_OWNER
+from gateway.quotas import SYSTEM_OWNER, Quotas
 
 
 def told(metrics: KeyMetrics, name: str) -> dict[tuple[str, ...], float]:
@@ -13,9 +13,10 @@ def told(metrics: KeyMetrics, name: str) -> dict[tuple[str, ...], float]:
 
 
 def test_what_a_key_has_and_was_refused_is_told_by_its_name() -> None:
-    metrics = KeyMetrics()
-    metrics.tally.add("ann", turns=2, stored_bytes=100)
-    metrics.tally.add(SYSTEM_OWNER, resources=7)
+    metrics, quotas = KeyMetrics(), Quotas()
+    metrics.ask(quotas)
+    quotas.add("ann", turns=2, stored_bytes=100)
+    quotas.add(SYSTEM_OWNER, resources=7)
     metrics.count_refusal("ann", "turns")
     metrics.count_refusal("ann", "turns")
     assert told(metrics, "key_turns") == {("ann",): 2}
@@ -26,5 +27,5 @@ def test_what_a_key_has_and_was_refused_is_told_by_its_name() -> None:
 def test_keys_beyond_a_number_are_told_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(key_metrics, "MAX_KEY_LABELS", 1)
     metrics = KeyMetrics()
-    metrics.requests = lambda: {"ann": 1, "bob": 2, "cleo": 3}
+    metrics.ask(Quotas(), requests=lambda: {"ann": 1, "bob": 2, "cleo": 3})
     assert told(metrics, "key_requests") == {("ann",): 1, (OTHER_KEYS,): 5}

@@ -13,14 +13,29 @@ from .channel import Channel
 from .cursor import PAGE, Cursor, feed_channel
 from .feed import Feed
 
-ProjectorFactory = Callable[[str, str], Projector]
-"""(dialect, options) → a fresh outbound."""
-StartOfStream = Callable[[str, str, int], int]
-"""(session, dialect, cursor) → after which record an outbound must be fed to be right at the cursor."""
+
+class SessionActivity(Protocol):
+    """What the hub asks about sessions."""
+
+    def is_idle(self, session_id: str) -> bool:
+        """Whether nothing will happen in the session unless a client sends something."""
+    def has_unstored_records(self, session_id: str) -> bool:
+        """Whether records of the session may be on their way into the log."""
+    def turn_start(self, session_id: str, cursor: int) -> int:
+        """After which record to begin reading, so that the turn at the cursor is read from its start."""
+
+
+class StreamTypes(Protocol):
+    """The dialects that are served, as the hub sees them."""
+
+    def projector(self, dialect: str, options: str) -> Projector:
+        """A new projector of this dialect."""
+    def replays_turn(self, dialect: str) -> bool:
+        """Whether its projectors need only the records of the turn; the others need all records of the session."""
 
 
 class StreamObserver(Protocol):
-    """Who counts frames and subscribers; nothing depends on it."""
+    """Counts frames and subscribers; nothing depends on it."""
 
     def events(self, dialect: str, count: int) -> None: ...
     def subscribed(self, change: int) -> None: ...
@@ -33,12 +48,14 @@ class Hub:
     """The feeds of all sessions that somebody watches."""
 
     def __init__(
-        self, *, log: EventLog, projector: ProjectorFactory, start_of: StartOfStream, clock: Callable[[], float],
-        observer: StreamObserver, max_lag: Callable[[], int],
+        self, *, log: EventLog, sessions: SessionActivity, streams: StreamTypes, observer: StreamObserver,
+        clock: Callable[[], float], max_lag: Callable[[], int],
     ) -> None:
         self.log = log
-        self.projector = projector
-        self.start_of = start_of
+        self._sessions = sessions
+        self._streams = streams
+        self.projector = streams.projector
+        self.rests = sessions.is_idle
         self.clock = clock
         self.observer = observer
         self.max_lag = max_lag
@@ -46,10 +63,7 @@ class Hub:
         self.places = 0
         """How many subscribers there are, or are about to be."""
         self.draining = False
-        """Whether the server is about to stop: who watches a session at rest is let go."""
-        self.rests: Callable[[str], bool] = lambda session_id: True
-        self.unsettled: Callable[[str], bool] = lambda session_id: False
-        """Whether records of the session are on their way into the log."""
+        """Whether the server is about to stop: streams of idle sessions end."""
         self._feeds: dict[str, Feed] = {}
         self._deserted = asyncio.Event()
 
@@ -91,6 +105,10 @@ class Hub:
             ready, channel.chunks = channel.chunks, []
             for chunk in ready:
                 yield chunk
+
+    def start_of(self, session_id: str, dialect: str, cursor: int) -> int:
+        """After which record a projector must begin, so that its state is right at the cursor."""
+        return self._sessions.turn_start(session_id, cursor) if self._streams.replays_turn(dialect) else 0
 
     def leave(self, feed: Feed, place: ports.StreamSlot) -> None:
         place.close()
@@ -151,10 +169,10 @@ class Hub:
         What is on its way into the log may have been said before that time, and would have been told with it: so that
         a reader who comes later is told the same, it is waited for.
         """
-        return due is not None and due <= self.clock() and not self.unsettled(feed.session_id)
+        return due is not None and due <= self.clock() and not self._sessions.has_unstored_records(feed.session_id)
 
     def time_of(self, feed: Feed, due: float | None) -> float | None:
         """When to look again, in the loop's time, if no news comes first; what is on its way is news to come."""
-        if due is None or self.unsettled(feed.session_id):
+        if due is None or self._sessions.has_unstored_records(feed.session_id):
             return None
         return asyncio.get_running_loop().time() + max(0.0, due - self.clock())

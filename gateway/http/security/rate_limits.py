@@ -75,7 +75,8 @@ class RateLimiter:
     """Every request of a key takes a token of its bucket; where servers share a store, of a bucket that they share."""
 
     def __init__(
-        self, pace: Callable[[], RateSettings], wrong_keys: "WrongKeyLimiter", shared: TokenBuckets | None = None
+        self, pace: Callable[[], RateSettings], wrong_keys: "WrongKeyLimiter", shared: TokenBuckets | None = None,
+        count_refusal: Callable[[str, str], None] = lambda owner, limit: None,
     ) -> None:
         self._pace = pace
         self._wrong_keys = wrong_keys
@@ -87,7 +88,7 @@ class RateLimiter:
         self._alone_until = 0.0
         self.requests: dict[str, int] = {}
         """How many requests there were, by owner."""
-        self.on_refusal: Callable[[str, str], None] = lambda owner, limit: None
+        self._count_refusal = count_refusal
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -111,7 +112,7 @@ class RateLimiter:
         else:
             wait = await self._take_shared(owner, rate, pace.request_burst, self._shared)
         if wait:
-            self.on_refusal(owner, REQUESTS_LIMIT)
+            self._count_refusal(owner, REQUESTS_LIMIT)
             raise rate_limited(f"you may send {rate:g} requests a second, and {pace.request_burst} at once", wait)
 
     async def _take_shared(self, owner: str, rate: float, size: int, shared: TokenBuckets) -> float:

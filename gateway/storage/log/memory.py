@@ -6,7 +6,7 @@ from itertools import count
 
 import gateway.model as m
 from gateway.errors import GatewayError
-from gateway.ports import OnCommit, OnTrouble, SessionHead
+from gateway.ports import NO_LISTENER, LogListener, SessionHead
 from gateway.quotas import Quotas
 
 MAX_LOOKUP_IDS = 100_000
@@ -19,8 +19,7 @@ class MemoryLog:
     write_error: GatewayError | None = None
 
     def __init__(self, most_places: int = MAX_LOOKUP_IDS, tally: Quotas | None = None) -> None:
-        self.on_commit: OnCommit = lambda records: None
-        self.on_trouble: OnTrouble = lambda error: None
+        self._listener: LogListener = NO_LISTENER
         self._records: dict[str, list[m.Record]] = {}
         self._heads: dict[str, SessionHead] = {}
         self._ordinals: dict[str | None, list[int]] = {None: []}
@@ -30,6 +29,10 @@ class MemoryLog:
         self._places: dict[str, str] = {}
         self._most_places = most_places
         self._tally = tally or Quotas()
+
+    def attach(self, listener: LogListener) -> None:
+        assert self._listener is NO_LISTENER, "a log has one listener"
+        self._listener = listener
 
     async def open(self) -> None:
         """Nothing to prepare."""
@@ -45,11 +48,11 @@ class MemoryLog:
         records.append(record)
         if type(record.event) is not m.BlockDelta:
             self._note(record)
-        self.on_commit((record,))
+        self._listener.committed((record,))
 
     def append_deltas(self, records: Sequence[m.Record]) -> None:
         self._records[records[0].session_id].extend(records)
-        self.on_commit(records)
+        self._listener.committed(records)
 
     def _note(self, record: m.Record) -> None:
         event = record.event

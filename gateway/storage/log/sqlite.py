@@ -8,7 +8,7 @@ import msgspec
 
 import gateway.model as m
 from gateway.errors import GatewayError
-from gateway.ports import OnCommit, OnTrouble, SessionHead
+from gateway.ports import NO_LISTENER, LogListener, SessionHead
 from gateway.quotas import Quotas
 from gateway.storage.sealing import UNSEALED, Seal
 from gateway.storage.sqlite import Database, add_to_counter
@@ -32,8 +32,7 @@ class SqliteLog:
     """The default: nothing is shown before the file has it, and after a crash it is all still there."""
 
     def __init__(self, database: Database, seal: Seal = UNSEALED, tally: Quotas | None = None) -> None:
-        self.on_commit: OnCommit = lambda records: None
-        self.on_trouble: OnTrouble = lambda error: None
+        self._listener: LogListener = NO_LISTENER
         self._database = database
         self._seal = seal
         self._tally = tally or Quotas()
@@ -44,6 +43,10 @@ class SqliteLog:
         self._leaving_safe: asyncio.Future[None] | None = None
         self._count = 0
         database.attach(self)
+
+    def attach(self, listener: LogListener) -> None:
+        assert self._listener is NO_LISTENER, "a log has one listener"
+        self._listener = listener
 
     async def open(self) -> None:
         await self._database.open()
@@ -91,18 +94,18 @@ class SqliteLog:
         for owner, size in self._writing.sizes.items() if self._writing is not None else ():
             self._tally.add(owner, stored_bytes=size)
         for records in batch.values():
-            self.on_commit(records)
+            self._listener.committed(records)
         if self._leaving_safe is not None and not self._leaving_safe.done():
             self._leaving_safe.set_result(None)
 
-    def failed(self, why: GatewayError) -> None:
-        """It stays where it is and is offered again, before anything newer."""
+    def failed(self, error: GatewayError) -> None:
+        """Keep the records of the group; they are written again before newer ones."""
         for waiting in (self._leaving_safe, self._safe):
             if waiting is not None and not waiting.done():
-                waiting.set_exception(why)
+                waiting.set_exception(error)
                 waiting.exception()  # whoever waited may have gone
         self._leaving_safe = self._safe = None
-        self.on_trouble(why)
+        self._listener.failed(error)
 
     async def wait_stored(self, session_id: str, seq: int) -> None:
         if session_id not in self._pending and session_id not in self._leaving:

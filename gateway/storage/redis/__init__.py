@@ -3,12 +3,13 @@
 from .address import RedisAddress, RedisUnreachable
 from .client import DEFAULT_LEASE_SECONDS, RedisClient, RedisDataLost, RedisTokenBuckets
 from .connection import Command, CommandRefused, RedisConnection
-from .pubsub import RedisPubSub
+from .pubsub import PubSubReceiver, RedisPubSub
 
 __all__ = [
     "DEFAULT_LEASE_SECONDS",
     "Command",
     "CommandRefused",
+    "PubSubReceiver",
     "RedisAddress",
     "RedisClient",
     "RedisConnection",

@@ -6,7 +6,7 @@ Buckets of tokens that several servers share: how many requests each key has lef
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 
@@ -29,11 +29,20 @@ class RedisDataLost(Overloaded):
     nothing_stored = True
 
 
+class RedisObserver(Protocol):
+    """The log, as the client sees it: the client reports what concerns all data in Redis."""
+
+    def failed(self, error: GatewayError) -> None:
+        """Nothing can be stored, and that has lasted too long to keep it from those who wait."""
+    def data_lost(self) -> None:
+        """Redis has lost its data: nothing that was read or written before is there."""
+
+
 class RedisClient:
     """Two lines, one for what changes something and one for what merely reads, so that neither holds up the other.
 
     The data have an epoch: a word made when the first server came. Every script that changes something names it; if it
-    is not there any more, the data are gone, and `on_reset` is told before anything else happens.
+    is not there any more, the data are gone, and the observer is told before anything else happens.
     """
 
     def __init__(
@@ -50,14 +59,18 @@ class RedisClient:
         self.epoch = ""
         self.trouble: GatewayError | None = None
         """Why nothing can be stored just now."""
-        self.on_trouble: Callable[[GatewayError], None] = lambda error: None
-        self.on_reset: list[Callable[[], None]] = []
+        self._observer: RedisObserver | None = None
         self._fsync = fsync
         self._failing_since: float | None = None
         self.seconds = max(0.25, min(5.0, lease / 2))
         """How long a reply may take."""
         self._writing = RedisConnection(address, self.seconds, self._teach)
         self._reading = RedisConnection(address, self.seconds, self._teach)
+
+    def attach(self, observer: RedisObserver) -> None:
+        """Report to this observer from now on; a client has one observer, which is given once."""
+        assert self._observer is None, "a Redis client has one observer"
+        self._observer = observer
 
     async def open(self) -> None:
         """Reach the server and see whether it is what we need; raises `StorageUnusable`."""
@@ -183,8 +196,8 @@ class RedisClient:
             if self.epoch == epoch:
                 self.epoch = begun
                 log.error("Redis came back without its data: all sessions are gone", server=self.address.shown)
-                for told in self.on_reset:
-                    told()
+                if self._observer is not None:
+                    self._observer.data_lost()
         raise RedisDataLost("the server has lost its data; begin anew")
 
     # -- going away and coming back -------------------------------------------------------------------------------
@@ -208,7 +221,8 @@ class RedisClient:
         if self.trouble is None:
             log.error("nothing can be stored", error=why.message)
         self.trouble = Overloaded(f"nothing can be stored just now: {why.message}")
-        self.on_trouble(self.trouble)
+        if self._observer is not None:
+            self._observer.failed(self.trouble)
         return True
 
     def worked(self) -> None:

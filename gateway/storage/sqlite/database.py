@@ -49,9 +49,9 @@ class WriteSource(Protocol):
     def gather(self) -> Work[None] | None:
         """What there is to write now, as one piece of work; None if there is nothing."""
     def committed(self) -> None:
-        """What was gathered last is safe."""
-    def failed(self, why: GatewayError) -> None:
-        """What was gathered last is not; offer it again."""
+        """What was gathered last is stored."""
+    def failed(self, error: GatewayError) -> None:
+        """What was gathered last is not stored; gather it again."""
 
 
 @dataclass(slots=True)

@@ -11,9 +11,10 @@ lost. With `durability: fsync` (WAITAOF), no ask and no end of a turn that a cli
 """
 
 from .reader import decode_entry
-from .writer import LeaseLost, RedisLog, SessionLimitReached
+from .writer import LeaseListener, LeaseLost, RedisLog, SessionLimitReached
 
 __all__ = [
+    "LeaseListener",
     "LeaseLost",
     "RedisLog",
     "SessionLimitReached",

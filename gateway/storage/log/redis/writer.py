@@ -6,13 +6,13 @@ Who waits until which record of a session is stored.
 import asyncio
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 
 import gateway.model as m
 from gateway.errors import GatewayError, Overloaded
-from gateway.ports import OnCommit, OnTrouble
+from gateway.ports import NO_LISTENER, LogListener
 from gateway.quotas import Quotas
 from gateway.storage.redis import Command, RedisClient, RedisDataLost, RedisUnreachable
 from gateway.storage.sealing import UNSEALED, Seal
@@ -29,7 +29,6 @@ SYNCED_EVENTS = (m.InputRequested, m.TurnEnded)
 DEFAULT_MAX_SESSIONS, OWNERS_PER_COUNT = 1_000_000, 200
 """How many sessions there may be if nobody says so, and of how many owners is asked at once how much they have."""
 TAKEN_OVER = "another server has taken the session over; ask again"
-OnLost = Callable[[str], None]
 
 
 class LeaseLost(Overloaded):
@@ -44,6 +43,15 @@ class SessionLimitReached(Overloaded):
     nothing_stored = True
 
 
+class LeaseListener(Protocol):
+    """The cluster, as the log sees it: the log reports sessions that this server does not write any more."""
+
+    def lease_lost(self, session_id: str) -> None:
+        """Another server writes this session, or what Redis has of it is not what it had."""
+    def data_lost(self) -> None:
+        """Redis has lost its data: there are no sessions any more."""
+
+
 class RedisLog(RedisLogReader):
     """Whoever creates or claims a session holds its token; only the holder's records are taken."""
 
@@ -54,10 +62,8 @@ class RedisLog(RedisLogReader):
         super().__init__(redis, seal)
         self._tally = tally or Quotas()
         self._most = most
-        self.on_commit: OnCommit = lambda records: None
-        self.on_trouble: OnTrouble = lambda error: None
-        self.on_lost: OnLost = lambda session_id: None
-        """Told when somebody else turns out to be the writer of a session that was held here."""
+        self._listener: LogListener = NO_LISTENER
+        self._lease_listener: LeaseListener | None = None
         self._fsync = fsync
         self._tokens: dict[str, str] = {}
         self._heads: dict[str, int] = {}
@@ -68,8 +74,12 @@ class RedisLog(RedisLogReader):
         self._count = 0
         self._closing = False
         self._writing: asyncio.Task[None] | None = None
-        redis.on_trouble = self._troubled
-        redis.on_reset.append(self._reset)
+        redis.attach(self)
+
+    def attach(self, listener: LogListener, leases: LeaseListener | None = None) -> None:
+        """Report to these listeners from now on; the second one is told of sessions that were lost."""
+        assert self._listener is NO_LISTENER, "a log has one listener"
+        self._listener, self._lease_listener = listener, leases
 
     async def open(self) -> None:
         await self.redis.open()
@@ -258,14 +268,12 @@ class RedisLog(RedisLogReader):
 
     def _refused(self, session_id: str, first: m.Record, why: str) -> None:
         """There is no room for a new session, here or with its owner."""
-        self._leaving.pop(session_id, None)
         error: GatewayError = SessionLimitReached(f"there are {self._most()} sessions already, and no more are allowed")
         if why == "sessions" and isinstance(first.event, m.SessionCreated):
             self._tally.set_usage(first.event.owner, "sessions", self._tally.quota().sessions or 0)
             error = self._tally.limit_error(first.event.owner, "sessions")
         self._waiting.refuse(session_id, error)
-        self.let_go(session_id)
-        self.on_lost(session_id)
+        self._dropped(session_id)
 
     def _committed(self, session_id: str, records: list[m.Record]) -> None:
         left = self._leaving.pop(session_id)[len(records):]
@@ -273,7 +281,7 @@ class RedisLog(RedisLogReader):
             self._leaving[session_id] = left
         if session_id in self._heads:
             self._heads[session_id] = records[-1].seq
-        self.on_commit(records)
+        self._listener.committed(records)
         self._waiting.tell(session_id, records[-1].seq)
         if session_id not in self._tokens and not left:
             self._waiting.refuse(session_id, LeaseLost(TAKEN_OVER))  # what came after these was dropped when we let go
@@ -283,7 +291,7 @@ class RedisLog(RedisLogReader):
         found = await self.read(session_id, records[0].seq - 1, len(records))
         same = sum(1 for ours, theirs in zip(records, found, strict=False) if is_same_record(ours, theirs))
         if same:
-            self.on_commit(records[:same])
+            self._listener.committed(records[:same])
             self._waiting.tell(session_id, records[same - 1].seq)
         log.warning("another server has taken a session over", session=session_id)
         self._dropped(session_id)
@@ -291,16 +299,20 @@ class RedisLog(RedisLogReader):
     def _dropped(self, session_id: str) -> None:
         self._leaving.pop(session_id, None)
         self.let_go(session_id)
-        self.on_lost(session_id)
+        if self._lease_listener is not None:
+            self._lease_listener.lease_lost(session_id)
 
-    def _troubled(self, why: GatewayError) -> None:
-        self._waiting.refuse_all(why)
-        self.on_trouble(why)
+    def failed(self, error: GatewayError) -> None:
+        """Refuse all who wait for a record, and report the error."""
+        self._waiting.refuse_all(error)
+        self._listener.failed(error)
 
-    def _reset(self) -> None:
-        """The data are gone, and what was on its way to them is void."""
+    def data_lost(self) -> None:
+        """Drop all records that wait to be stored, and report that all sessions are gone."""
         self._tokens, self._heads, self._pending, self._leaving, self._count = {}, {}, {}, {}, 0
         self._waiting.refuse_all(RedisDataLost("the server has lost its data; begin anew"))
+        if self._lease_listener is not None:
+            self._lease_listener.data_lost()
 
     async def delete_session(self, session_id: str) -> None:
         if not self.is_settled(session_id):

@@ -197,7 +197,7 @@ async def test_a_client_that_leaves_does_not_stop_the_turn(aap: Client) -> None:
         response.close()
     status, told = await aap.call("POST", f"/sessions/{session}/turns", body)
     assert status == 409, told
-    await until(lambda: not aap.served.gateway.sessions.running)
+    await until(lambda: not aap.served.gateway.table.turn_count)
     assert "still here" in orjson.dumps(await aap.history(session)).decode()
     assert aap.served.gateway.hub.subscribers == 0
 
@@ -209,10 +209,10 @@ async def test_a_client_that_leaves_stops_the_turn_if_so_set(tmp_path: Path) -> 
             session = await aap.session()
             body = {"messages": [{"role": "user", "content": "/slow 10000"}], "stream": stream}
             request = asyncio.create_task(aap.call("POST", f"/sessions/{session}/turns", body))
-            await until(lambda: served.gateway.sessions.running)
+            await until(lambda: served.gateway.table.turn_count)
             await asyncio.sleep(1)
             request.cancel()
-            await until(lambda: not served.gateway.sessions.running)
+            await until(lambda: not served.gateway.table.turn_count)
 
 
 async def test_200_clients_at_once(aap: Client) -> None:

@@ -84,7 +84,7 @@ async def test_a_task_that_is_due_runs(client: Client) -> None:
     assert {key: run[key] for key in ("task_id", "status", "error", "finished_at")} == {
         "task_id": task["id"], "status": "running", "error": None, "finished_at": None,
     }
-    await until(lambda: not client.gateway.sessions.running)
+    await until(lambda: not client.gateway.table.turn_count)
     scheduler._clock = clock
     await scheduler.tick()
     (run,) = (await client.get(at)).body
