@@ -18,7 +18,7 @@ from gateway.ports import (
 )
 from gateway.quotas import Quotas
 from gateway.resources import KeyStore
-from gateway.storage import UNSEALED, Database, Seal, load_or_create_key
+from gateway.storage import UNSEALED, Database, FernetSeal, Seal, load_or_create_key
 from gateway.storage.log import MemoryLog, SqliteLog
 from gateway.storage.resources import (
     MemoryResources,
@@ -95,7 +95,7 @@ def make_seal(config: Config) -> Seal:
     if config.log == "memory":
         return UNSEALED
     given = config.secrets_key.get_secret_value()
-    return Seal(lambda: [key.strip() for key in given.split(",")] if given else [load_or_create_key(config.data)])
+    return FernetSeal(lambda: [key.strip() for key in given.split(",")] if given else [load_or_create_key(config.data)])
 
 
 def _redis_storage(config: Config, clock: Clock, limits: Callable[[], StorageLimits], tally: Quotas) -> Storage:

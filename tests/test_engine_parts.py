@@ -16,7 +16,8 @@ from tests.support.dialect_tables import DIALECTS, dialect
 
 def served(folder: Path) -> ServedDialects:
     file = folder / "config.yaml"
-    file.write_text("agents: {demo: {backend: demo}}\n" f"dialects: {{{', '.join(f'{name}: {{}}' for name in DIALECTS)}}}\n")
+    named = ", ".join(f"{name}: {{}}" for name in DIALECTS)
+    file.write_text(f"agents: {{demo: {{backend: demo}}}}\ndialects: {{{named}}}\n")
     return ServedDialects(load_components(load_config(file)))
 
 

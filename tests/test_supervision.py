@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from gateway.supervision import keep_running
+from gateway.supervision import exception_of, keep_running
 
 
 async def test_a_loop_runs_until_it_returns_whatever_it_raises_before() -> None:
@@ -18,6 +18,17 @@ async def test_a_loop_runs_until_it_returns_whatever_it_raises_before() -> None:
     await keep_running(loop, errors.append)
     assert runs == [0, 1, 2]
     assert [repr(error) for error in errors] == ["KeyError(1)", "KeyError(2)"]
+
+
+async def test_what_work_raises_is_returned() -> None:
+    async def fail() -> None:
+        raise ValueError("no")
+
+    async def succeed() -> None:
+        await asyncio.sleep(0)
+
+    assert isinstance(await exception_of(fail()), ValueError)
+    assert await exception_of(succeed()) is None
 
 
 async def test_who_cancels_it_cancels_the_loop_and_waits_for_its_end() -> None:

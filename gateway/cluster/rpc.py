@@ -66,7 +66,7 @@ class RpcChannel:
         try:
             await self._redis.publish(f"to:{letter.sender}", encode_message(seal_message(answer, self._seal)))
         except RedisUnreachable as error:
-            log.warning("a call could not be answered", call=letter.call.session_id, error=error.message)
+            log.warning("rpc_reply_failed", session=letter.call.session_id, error=error.message)
 
     def _keep(self, request: str, answer: RpcReply | None) -> None:
         if answer is not None and (answer.elsewhere or answer.refused is not None):

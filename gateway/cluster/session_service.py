@@ -37,6 +37,7 @@ from gateway.engine import (
     SessionTable,
     find_session,
     unknown_unless_stored,
+    wait_until_stored,
 )
 from gateway.errors import GatewayError, NotFound, OutcomeUnknown, Overloaded
 from gateway.ids import make_mint
@@ -299,8 +300,7 @@ class ClusterSessionService:
 
     async def _stored(self, session: Session) -> None:
         """Return when all records of the session are stored."""
-        with unknown_unless_stored():
-            await self._log.wait_stored(session.view.session_id, session.view.head)
+        await wait_until_stored(self._log, session.view.session_id, session.view.head)
 
     async def _serve(self, letter: RpcRequest, again: bool) -> RpcReply | None:
         """Carry out what another server asks for; None if it is not known yet whether that was done."""

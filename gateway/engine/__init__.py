@@ -10,6 +10,7 @@ from .session_cache import (
     SessionTable,
     find_session,
     unknown_unless_stored,
+    wait_until_stored,
 )
 from .session_service import LocalSessionService, local_session_service
 from .streams import Cursor, Hub
@@ -29,4 +30,5 @@ __all__ = [
     "local_session_service",
     "restore_idle",
     "unknown_unless_stored",
+    "wait_until_stored",
 ]

@@ -95,7 +95,7 @@ class Session:
             records.append(record)
             turn_id = record.turn_id or turn_id
             after, begun = (after, begun) if begins is None else (begins, True)
-        log.info("commands accepted", session=self.view.session_id, turn=turn_id, kinds=[c.kind for c in commands])
+        log.info("commands_accepted", session=self.view.session_id, turn=turn_id, kinds=[c.kind for c in commands])
         return Receipt(turn_id=turn_id, records=tuple(records), after=after, begun=begun)
 
     def _checked(self, commands: Sequence[m.AnyCommand]) -> list[m.AnyCommand]:
@@ -215,7 +215,7 @@ class Session:
         self.runtime.observer.turn_ended(ended.outcome, ended.duration_ms / 1000)
         fault = ended.fault
         (log.warning if fault else log.info)(
-            "turn ended", session=self.view.session_id, turn=turn_id, agent=self.view.agent, outcome=ended.outcome,
-            stop_reason=ended.stop_reason, duration_ms=ended.duration_ms,
+            "turn_failed" if fault else "turn_ended", session=self.view.session_id, turn=turn_id,
+            agent=self.view.agent, outcome=ended.outcome, stop_reason=ended.stop_reason, duration_ms=ended.duration_ms,
             fault=fault.code if fault else None, **({"why": fault.message} if fault else {}),
         )

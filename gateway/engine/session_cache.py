@@ -8,7 +8,7 @@ from typing import Protocol
 
 import gateway.model as m
 from gateway.errors import GatewayError, NotFound, OutcomeUnknown, Overloaded
-from gateway.ports import Backend
+from gateway.ports import Backend, EventLog
 
 from .recovery import apply_records, restore_idle, restore_running
 from .runtime import Runtime
@@ -258,12 +258,24 @@ class SessionCache:
         await self._runtime.cleanup.session_deleted(session_id)
 
 
+async def wait_until_stored(log: EventLog, session_id: str, seq: int) -> None:
+    """Wait until that record is stored; raises `OutcomeUnknown` if the log keeps it, and may store it later."""
+    try:
+        await log.wait_stored(session_id, seq)
+    except Overloaded as error:
+        raise _storing_error(error) from None
+
+
 @contextmanager
 def unknown_unless_stored() -> Iterator[None]:
     """Raise `OutcomeUnknown` if storing fails here: the log keeps the records, and may store them later."""
     try:
         yield
     except Overloaded as error:
-        if error.nothing_stored:
-            raise
-        raise OutcomeUnknown(f"it is not known whether this was done: {error.message}") from None
+        raise _storing_error(error) from None
+
+
+def _storing_error(error: Overloaded) -> GatewayError:
+    if error.nothing_stored:
+        return error
+    return OutcomeUnknown(f"it is not known whether this was done: {error.message}")

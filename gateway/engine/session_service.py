@@ -24,7 +24,7 @@ from .session_cache import (
     SessionSource,
     SessionTable,
     find_session,
-    unknown_unless_stored,
+    wait_until_stored,
 )
 from .session_import import import_records
 from .session_queries import SessionQueries
@@ -78,8 +78,7 @@ class LocalSessionService:
         created = session.append(m.SessionCreated(
             agent=agent, owner=owner, title=title, metadata=metadata or {}, settings=settings, history=tuple(history),
         ))
-        with unknown_unless_stored():
-            await self._runtime.log.wait_stored(session.view.session_id, created.seq)
+        await wait_until_stored(self._runtime.log, session.view.session_id, created.seq)
         return session.view
 
     async def import_session(self, owner: str, records: Sequence[m.Record]) -> m.SessionView:
@@ -91,8 +90,7 @@ class LocalSessionService:
         session.changed_seq = session.view.head
         for record in imported:
             self._runtime.log.append(record)
-        with unknown_unless_stored():
-            await self._runtime.log.wait_stored(session.view.session_id, session.view.head)
+        await wait_until_stored(self._runtime.log, session.view.session_id, session.view.head)
         return session.view
 
     def _check_room(self, owner: str) -> None:
@@ -159,8 +157,7 @@ class LocalSessionService:
         if self._runtime.log.write_error is not None:
             raise self._runtime.log.write_error
         record = session.append(event, scope_id)
-        with unknown_unless_stored():
-            await self._runtime.log.wait_stored(record.session_id, record.seq)
+        await wait_until_stored(self._runtime.log, record.session_id, record.seq)
         return session.view
 
     async def _open(self, owner: str, session_id: str) -> Session:
@@ -187,8 +184,7 @@ class LocalSessionService:
     async def submit(self, owner: str, session_id: str, commands: Sequence[m.AnyCommand]) -> Receipt:
         session = await find_session(self._source, owner, session_id)
         receipt = session.submit(commands)
-        with unknown_unless_stored():
-            await self._runtime.log.wait_stored(session_id, session.view.head)
+        await wait_until_stored(self._runtime.log, session_id, session.view.head)
         return receipt
 
     async def client_left(self, owner: str, session_id: str, turn_id: str) -> None:

@@ -21,7 +21,7 @@ from gateway.cluster.messages import (
     unseal_message,
 )
 from gateway.ports import BackendEvent, Receipt, Turn
-from gateway.storage import UNSEALED, Seal
+from gateway.storage import UNSEALED, FernetSeal, Seal
 from gateway.storage.redis import RedisPubSub
 from tests.support.cluster.agents import ended, made, quick
 from tests.support.cluster.receiver import Receiver
@@ -37,7 +37,7 @@ OURS: dict[str, str] = {"owner": "ann", "session_id": "s"}
 
 
 def seal(key: str = KEY) -> Seal:
-    return Seal(lambda: [key])
+    return FernetSeal(lambda: [key])
 
 
 def accepted(command: Any) -> m.Record:

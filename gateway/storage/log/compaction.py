@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from gateway.storage.sqlite import StorageUnusable, open_exclusively
-from gateway.storage.sqlite import explain_error as trouble_of
+from gateway.storage.sqlite import StorageUnusable, explain_error, open_exclusively
 
 from .log_file import LogFile, Segment
 
@@ -40,7 +39,7 @@ def compact_log(path: Path, progress: Progress = lambda done, total: None) -> Co
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.Error as error:
-            raise StorageUnusable(trouble_of(path, error)) from None
+            raise StorageUnusable(explain_error(path, error)) from None
     done.bytes_after = _size(path)
     return done
 

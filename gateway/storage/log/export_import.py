@@ -13,8 +13,7 @@ from gateway.errors import Conflict, Invalid
 from gateway.field_errors import describe_struct_error
 from gateway.json_values import MAX_JSON_ITEMS, JsonLimitExceeded, read_json
 from gateway.storage.sealing import UNSEALED, Seal
-from gateway.storage.sqlite import StorageUnusable, open_exclusively
-from gateway.storage.sqlite import explain_error as trouble_of
+from gateway.storage.sqlite import StorageUnusable, explain_error, open_exclusively
 
 from .log_file import LogFile, open_log_file
 from .segments import reseal_records
@@ -75,7 +74,7 @@ def import_sessions(
                 progress(done.sessions, 0)
             connection.execute("COMMIT")
         except sqlite3.Error as error:
-            raise StorageUnusable(trouble_of(path, error)) from None
+            raise StorageUnusable(explain_error(path, error)) from None
     return done
 
 

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import gateway.model as m
 from gateway.errors import NotFound
 from gateway.ports import SessionHead
-from gateway.storage.sqlite import StorageUnusable, open_read_only
-from gateway.storage.sqlite import explain_error as trouble_of
+from gateway.storage.sqlite import StorageUnusable, explain_error, open_read_only
 
 from .sqlite import SELECT_HEADS, decode_lines, row_to_head
 
@@ -88,6 +87,6 @@ def open_log_file(path: Path) -> Iterator[LogFile]:
     try:
         yield LogFile(connection)
     except sqlite3.Error as error:
-        raise StorageUnusable(trouble_of(path, error)) from None
+        raise StorageUnusable(explain_error(path, error)) from None
     finally:
         connection.close()

@@ -195,7 +195,7 @@ class RedisClient:
             _, begun = await self._begin()
             if self.epoch == epoch:
                 self.epoch = begun
-                log.error("Redis came back without its data: all sessions are gone", server=self.address.shown)
+                log.error("redis_data_lost", server=self.address.shown)
                 if self._observer is not None:
                     self._observer.data_lost()
         raise RedisDataLost("the server has lost its data; begin anew")
@@ -219,7 +219,7 @@ class RedisClient:
         if now - self._failing_since < self.patience:
             return False
         if self.trouble is None:
-            log.error("nothing can be stored", error=why.message)
+            log.error("storage_write_failed", error=why.message)
         self.trouble = Overloaded(f"nothing can be stored just now: {why.message}")
         if self._observer is not None:
             self._observer.failed(self.trouble)
@@ -228,7 +228,7 @@ class RedisClient:
     def worked(self) -> None:
         self._failing_since = None
         if self.trouble is not None:
-            log.info("storing works again", server=self.address.shown)
+            log.info("storage_write_recovered", server=self.address.shown)
             self.trouble = None
 
 

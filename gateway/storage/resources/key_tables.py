@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from gateway.errors import Overloaded
 from gateway.ports import Key, KeyChange, Keys, KeyUse, with_use
-from gateway.storage.sqlite import StorageUnusable, add_to_counter, open_beside_server
-from gateway.storage.sqlite import explain_error as trouble_of
+from gateway.storage.sqlite import StorageUnusable, add_to_counter, explain_error, open_beside_server
 
 VERSION = "keys.version"
 """The counter of the changes."""
@@ -108,7 +107,7 @@ class SqliteKeyTable:
                 self._connection = open_beside_server(self.path)
             return work(self._connection)
         except (sqlite3.Error, OSError, StorageUnusable) as error:
-            why = error.message if isinstance(error, StorageUnusable) else trouble_of(self.path, error)
+            why = error.message if isinstance(error, StorageUnusable) else explain_error(self.path, error)
             raise Overloaded(f"keys cannot be read or stored just now: {why}") from None
 
 

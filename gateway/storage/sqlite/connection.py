@@ -254,7 +254,7 @@ HINTS = {
 }
 
 
-def explain_error(path: Path, error: Exception) -> str:
+def explain_error(path: Path, error: BaseException) -> str:
     """What is wrong with the file, and what can be done about it."""
     words = str(error) if isinstance(error, sqlite3.Error) else getattr(error, "strerror", None) or str(error)
     hint = next((hint for mark, hint in HINTS.items() if mark in words.lower()), "")

@@ -1,13 +1,11 @@
-"""One SQLite file: a thread that writes, in groups; a thread that reads; and one that tidies up behind them.
-
-One group on its way into the file, in the thread that writes: all of it, or nothing if the file does not take it.
-"""
+"""One SQLite file: a thread that writes in groups, a thread that reads, and a thread that does checkpoints."""
 
 import asyncio
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -62,8 +60,13 @@ class WriteTask:
     done: asyncio.Future[Any]
 
 
-WriteResult = tuple[WriteTask, Any, Exception | None]
-"""What came of a piece of work: its result, or what it raised."""
+@dataclass(slots=True)
+class WriteResult:
+    """What a piece of work has returned or raised."""
+
+    task: WriteTask
+    value: Any = None
+    error: BaseException | None = None
 
 
 class Database:
@@ -158,41 +161,36 @@ class Database:
             self._idle.set()
             return
         self._busy = True
-        self._writing.submit(self._commit, batch, tasks)
+        group = self._loop.run_in_executor(self._writing, write_group, self._connections["write"], batch, tasks)
+        group.add_done_callback(partial(self._came_back, batch is not None, tasks))
 
-    def _commit(self, batch: Work[None] | None, tasks: list[WriteTask]) -> None:
-        """In the thread that writes."""
-        outcomes, trouble = write_group(self._connections["write"], batch, tasks)
-        self._loop.call_soon_threadsafe(self._came_back, batch is not None, outcomes, tasks, trouble)
-
-    def _came_back(
-        self, had_batch: bool, outcomes: list[WriteResult], tasks: list[WriteTask], error: Exception | None,
-    ) -> None:
+    def _came_back(self, had_batch: bool, tasks: list[WriteTask], group: asyncio.Future[list[WriteResult]]) -> None:
+        """The thread has written the group, or has failed to."""
         self._busy = False
-        if error is not None:
+        if (error := group.exception()) is not None:
             self._failed(error, tasks)
             return
         if self.trouble is not None:
-            log.info("the log can be written again", file=str(self.path))
+            log.info("storage_write_recovered", file=str(self.path))
             self.trouble = None
         if had_batch and self._source is not None:
             self._source.committed()
-        for task, result, raised in outcomes:
-            _resolve(task.done, result, raised)
+        for result in group.result():
+            _resolve(result)
         self._tidy()
         self._leave()
 
-    def _failed(self, error: Exception, tasks: list[WriteTask]) -> None:
-        """Nothing was written: those who wait are told, and what must not be lost is tried again later."""
+    def _failed(self, error: BaseException, tasks: list[WriteTask]) -> None:
+        """Nothing was written: the tasks fail, and what the source has gathered is written again later."""
         first = self.trouble is None
         self.trouble = Overloaded(f"nothing can be stored just now: {explain_error(self.path, error)}")
         if first:
-            log.error("the log cannot be written", file=str(self.path), error=explain_error(self.path, error))
+            log.error("storage_write_failed", file=str(self.path), error=explain_error(self.path, error))
         if not self._closing:
-            self._stirred = True  # before anybody is told who has more to write: that leaves with the next try
+            self._stirred = True  # first: whoever writes more because of the failure joins the next attempt
             self._loop.call_later(self._again, self._leave)
         for task in tasks:
-            _resolve(task.done, None, self.trouble)
+            _resolve(WriteResult(task, error=self.trouble))
         if self._source is not None:
             self._source.failed(self.trouble)
         if self._closing:
@@ -214,7 +212,7 @@ class Database:
                 self._checkpoint("tidy")
                 self._writing.submit(self._checkpoint, "write").result()
         except (sqlite3.Error, OSError, RuntimeError) as error:
-            log.warning("the write-ahead log could not be carried over", file=str(self.path), error=str(error))
+            log.warning("checkpoint_failed", file=str(self.path), error=str(error))
         finally:
             self._tidies = False
 
@@ -245,51 +243,62 @@ class Database:
             self._lock.close()
 
 
-def _resolve(done: asyncio.Future[Any], result: Any, error: Exception | None) -> None:
+def _resolve(result: WriteResult) -> None:
+    done = result.task.done
     if done.done():
         return
-    if error is None:
-        done.set_result(result)
+    if result.error is None:
+        done.set_result(result.value)
     else:
-        done.set_exception(error)
+        done.set_exception(result.error)
 
 
 def write_group(
     connection: sqlite3.Connection, batch: Work[None] | None, tasks: list[WriteTask],
-) -> tuple[list[WriteResult], Exception | None]:
-    """What came of each task, and why nothing was written if that is so; without anything to write, try the file."""
-    outcomes: list[WriteResult] = []
+) -> list[WriteResult]:
+    """Commit all of the group, or nothing and raise why; if there is nothing to write, try whether the file can be."""
     try:
         connection.execute("BEGIN IMMEDIATE")
         if batch is not None:
             batch(connection)
         elif not tasks:
             _probe(connection)
-        outcomes = [_attempt(connection, task) for task in tasks]
+        results = [_attempt(connection, task) for task in tasks]
         connection.execute("COMMIT")
-    except Exception as error:  # noqa: BLE001  # the thread's border: those who wait must hear of it, whatever it is
-        _roll_back(connection)
-        return outcomes, error
-    return outcomes, None
+        return results
+    finally:
+        _roll_back(connection)  # after a commit there is nothing to roll back
 
 
 def _attempt(connection: sqlite3.Connection, task: WriteTask) -> WriteResult:
-    """One piece of work, undone by itself if it refuses; trouble with the file is everybody's."""
-    connection.execute("SAVEPOINT piece")
-    try:
-        result = task.work(connection)
-    except Exception as error:  # it is raised again where the work was asked for
-        if not is_task_error(error):
-            raise
-        connection.execute("ROLLBACK TO piece")
-        connection.execute("RELEASE piece")
-        return task, None, error
-    connection.execute("RELEASE piece")
-    return task, result, None
+    result = WriteResult(task)
+    with Savepoint(connection, result):
+        result.value = task.work(connection)
+    return result
+
+
+class Savepoint:
+    """Rolls one piece of work back if its own error ended it; an error of the file ends the whole group."""
+
+    def __init__(self, connection: sqlite3.Connection, result: WriteResult) -> None:
+        self._connection = connection
+        self._result = result
+
+    def __enter__(self) -> None:
+        self._connection.execute("SAVEPOINT piece")
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        if error is not None:
+            if not isinstance(error, Exception) or not is_task_error(error):
+                return False
+            self._result.error = error  # it is raised again where the work was asked for
+            self._connection.execute("ROLLBACK TO piece")
+        self._connection.execute("RELEASE piece")
+        return True
 
 
 def _probe(connection: sqlite3.Connection) -> None:
-    """Write a page that says what it said before, to see whether the file takes it."""
+    """Write a page that has the content of before, to see whether the file can be written."""
     connection.execute(f"PRAGMA user_version = {version_of(connection)}")
 
 
@@ -298,4 +307,4 @@ def _roll_back(connection: sqlite3.Connection) -> None:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
     except sqlite3.Error as error:
-        log.warning("a group that was not written could not be undone", error=str(error))
+        log.warning("rollback_failed", error=str(error))

@@ -279,7 +279,7 @@ async def test_the_journal_has_the_line_that_raised(
     logging.configure_logging("json", "info", stream)
     async with FunctionTurns(function_backend(agent), captured=False) as turn:
         await turn.end()
-    line = next(line for line in stream.getvalue().splitlines() if "the agent failed" in line)
+    line = next(line for line in stream.getvalue().splitlines() if "agent_failed" in line)
     entry, code = json.loads(line), agent.__code__
     assert entry["agent"] == "agent"
     assert f'{code.co_filename}", line {code.co_firstlineno + after}, in {agent.__name__}' in entry["exception"]

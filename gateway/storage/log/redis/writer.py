@@ -16,6 +16,7 @@ from gateway.ports import NO_LISTENER, LogListener
 from gateway.quotas import Quotas
 from gateway.storage.redis import Command, RedisClient, RedisDataLost, RedisUnreachable
 from gateway.storage.sealing import UNSEALED, Seal
+from gateway.supervision import keep_running
 
 from .reader import RedisLogReader, encode_entry, is_same_record
 
@@ -85,7 +86,7 @@ class RedisLog(RedisLogReader):
         await self.redis.open()
         replies = await self.redis.read_all([("ZCARD", self.redis.key("sessions"))])
         self._count = replies[0]
-        self._writing = asyncio.create_task(self._write_on(), name="redis log")
+        self._writing = asyncio.create_task(keep_running(self._write_on, self._drop_unwritable), name="redis log")
 
     @property
     def session_count(self) -> int:
@@ -134,7 +135,7 @@ class RedisLog(RedisLogReader):
                     if not self.is_settled(session_id):
                         await self.wait_stored(session_id, self._last(session_id))
         except (TimeoutError, GatewayError):
-            log.warning("not everything could be stored before the end", sessions=len(self._leaving))
+            log.warning("shutdown_flush_incomplete", sessions=len(self._leaving))
 
     def _last(self, session_id: str) -> int:
         return (self._pending.get(session_id) or self._leaving[session_id])[-1].seq
@@ -171,7 +172,7 @@ class RedisLog(RedisLogReader):
         await self._waiting.wait(session_id, seq)
 
     async def _write_on(self) -> None:
-        """One group after the other; a group that could not be stored is tried again, with what has come since."""
+        """Write one group after the other; a group that could not be stored is written again, with newer records."""
         while not self._closing or self._pending:
             await self._stirred.wait()
             self._stirred.clear()
@@ -187,11 +188,14 @@ class RedisLog(RedisLogReader):
                     if self._closing:
                         return
                     await asyncio.sleep(min(RETRY_SECONDS, self.redis.patience / 2))
-                except Exception:  # one session must not keep all the others from being stored
-                    lost = tuple(self._leaving)
-                    log.exception("something could not be stored; its sessions are read again", sessions=len(lost))
-                    for session_id in lost:
-                        self._dropped(session_id)
+
+    def _drop_unwritable(self, error: BaseException) -> None:
+        """Drop the group whose writing failed by a mistake: its sessions must not keep the others from being stored."""
+        lost = tuple(self._leaving)
+        log.error("records_not_storable", sessions=len(lost), exc_info=error)
+        for session_id in lost:
+            self._dropped(session_id)
+        self._stirred.set()
 
     def _gather(self) -> bool:
         for session_id, records in self._pending.items():
@@ -247,7 +251,7 @@ class RedisLog(RedisLogReader):
         elif outcome == "fenced":
             await self._fenced(session_id, records)
         else:
-            log.error("the log does not have what it had", session=session_id, expected=records[0].seq - 1, head=head)
+            log.error("log_head_mismatch", session=session_id, expected=records[0].seq - 1, head=head)
             self._dropped(session_id)
 
     async def recount(self) -> None:
@@ -293,7 +297,7 @@ class RedisLog(RedisLogReader):
         if same:
             self._listener.committed(records[:same])
             self._waiting.tell(session_id, records[same - 1].seq)
-        log.warning("another server has taken a session over", session=session_id)
+        log.warning("lease_lost", session=session_id)
         self._dropped(session_id)
 
     def _dropped(self, session_id: str) -> None:
