@@ -9,7 +9,7 @@ import structlog
 from gateway.engine import Hub, Runtime, SessionCache, SessionTable
 from gateway.errors import GatewayError, Overloaded
 from gateway.storage.log.redis import LeaseLost, RedisLog
-from gateway.storage.redis import RedisUnreachable
+from gateway.storage.redis import RedisUnreachable, read_claim, read_session_ids
 
 from .membership import Lease
 from .stream_relay import SessionChannels, StreamRelay
@@ -151,17 +151,17 @@ class Claims:
         await self._lease.sure()
         self._held.doubtful.discard(session_id)
         try:
-            answer = await self._redis.run_script("claim", self._redis.replica, session_id)
-            if answer[0] == b"yours":
-                await self._take(session_id, answer[1].decode(), int(answer[2]))
+            claim = read_claim(await self._redis.run_script("claim", self._redis.replica, session_id))
+            if claim.outcome == "yours":
+                await self._take(session_id, claim.token, claim.head)
         except RedisUnreachable:
             self._held.doubtful.add(session_id)  # Redis may have carried the claim out all the same
             raise
-        if answer[0] == b"lapsed":
+        if claim.outcome == "lapsed":
             self._held.doubtful.add(session_id)
             self._lease.doubt()
             raise OwnerUnknown("this server has just come back; try again")
-        return str(answer[1].decode()) if answer[0] == b"held" else None
+        return claim.owner if claim.outcome == "held" else None
 
     async def _take(self, session_id: str, token: str, head: int) -> None:
         """Load the session that was claimed; its open turn is closed, or waits on for people."""
@@ -186,13 +186,17 @@ class Claims:
     async def take_over(self) -> int:
         """Claim sessions with an open turn whose server is dead; return how many."""
         taken = 0
-        while found := await self._redis.run_script("orphans", self._redis.replica, ORPHANS_PER_CLAIM):
+        while found := await self._orphans():
             before = taken
-            for session_id in map(bytes.decode, found):
+            for session_id in found:
                 taken += await self._try_to_claim(session_id)
             if taken == before:
                 break
         return taken
+
+    async def _orphans(self) -> list[str]:
+        """Some of the sessions with an open turn whose server is dead."""
+        return read_session_ids(await self._redis.run_script("orphans", self._redis.replica, ORPHANS_PER_CLAIM))
 
     async def claim_doubtful(self) -> None:
         """Claim the sessions of which it is not known whether this server writes them."""

@@ -7,7 +7,7 @@ from contextlib import suppress
 import structlog
 
 from gateway.errors import GatewayError
-from gateway.storage.redis import RedisClient, RedisUnreachable
+from gateway.storage.redis import RedisClient, RedisUnreachable, read_renewal
 from gateway.supervision import keep_running
 
 log = structlog.get_logger("dragoman.cluster")
@@ -82,14 +82,15 @@ class Lease:
 
     async def _renew(self) -> None:
         sent, was_good = self._redis.clock(), self.is_good
-        good, leads, self.session_count = await self._redis.run_script(
-            "beat", self._redis.replica, round(self._redis.lease * 1000))
+        renewal = read_renewal(await self._redis.run_script(
+            "beat", self._redis.replica, round(self._redis.lease * 1000)))
+        self.session_count = renewal.session_count
         self._redis.worked()
         self._missing_since = None
-        if not good or not was_good:
+        if not renewal.was_good or not was_good:
             self._steady_since = self._redis.clock()
             await self._verify()
-        self._renewed_at, self._good_until, self._leads = sent, sent + self._redis.lease, bool(leads)
+        self._renewed_at, self._good_until, self._leads = sent, sent + self._redis.lease, renewal.leads
 
     def renewal_failed(self, error: RedisUnreachable) -> None:
         """Redis did not answer."""

@@ -26,18 +26,8 @@ MAX_KEYS = 100
 
 log = structlog.get_logger("dragoman.keys")
 T = TypeVar("T")
-
-
-
-
-
-
-
-
 KeyRule = Callable[[Keys], tuple[KeyChange, T]]
-"""All keys there are → what is to change, and what the caller is told; raises if it may not be."""
-
-
+"""All keys → the change, and what the caller gets; raises if the change is not allowed."""
 
 
 # -- rules ------------------------------------------------------------------------------------------------------------
@@ -149,12 +139,10 @@ def key_matches(key: Key, hashed: str) -> bool:
 class KeyStore:
     """The keys of one table, for commands; a running server sees what they have changed."""
 
-    def __init__(self, place: "Path | KeyTable", folder: Path | None = None) -> None:
-        """`place` is a data folder or a table; a file of keys in the folder is carried over into the table."""
-        from gateway.storage.resources import SqliteKeyTable
-
-        self._table = SqliteKeyTable(place / "dragoman.db") if isinstance(place, Path) else place
-        self._folder = place if isinstance(place, Path) else folder
+    def __init__(self, table: KeyTable, folder: Path) -> None:
+        """A file of keys in the data folder, as older versions wrote it, is carried over into the table."""
+        self._table = table
+        self._folder = folder
 
     def add(self, name: str, user: str | None = None) -> str:
         """Make a key and return it: the only time it can be seen. Without a user, the key's name is the user's."""
@@ -192,7 +180,7 @@ class KeyStore:
             self._table.close()
 
     def _carry_over(self) -> None:
-        if self._folder is not None and (old := read_key_file(self._folder)) is not None:
+        if (old := read_key_file(self._folder)) is not None:
             retire_key_file(self._folder, self._commit(import_keys(old)))
 
 

@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "gateway.engine": ("gateway.model", "gateway.ports", *EVERYBODY),
     "gateway.storage": ("gateway.model", "gateway.ports", *EVERYBODY),
     "gateway.cluster": ("gateway.model", "gateway.ports", "gateway.engine", "gateway.storage", *EVERYBODY),
-    "gateway.resources": ("gateway.model", "gateway.ports", "gateway.storage", *EVERYBODY),
+    "gateway.resources": ("gateway.model", "gateway.ports", *EVERYBODY),
     "gateway.client": ("gateway.model", "gateway.ports", *EVERYBODY),
     "gateway.backends": ("gateway.model", "gateway.ports", "gateway.client", *EVERYBODY),
     "gateway.http": ("gateway.model", "gateway.ports", "gateway.logging", *EVERYBODY),

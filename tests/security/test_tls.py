@@ -72,7 +72,7 @@ def test_a_certificate_is_shown_and_exchanged_on_hangup(tmp_path: Path) -> None:
         issue(tmp_path)
         (tmp_path / "server.key").write_text("no key")
         server.process.send_signal(signal.SIGHUP)
-        assert "cannot be used" in server.until_told("not reloaded")
+        assert "cannot be used" in server.until_told("reload_failed")
         new = connected(server)
         assert (shown(new), status(new)) == (second, 200), "what was in force stays so"
         assert server.end() == 0

@@ -1,4 +1,4 @@
-"""The log that lives as long as the process: a list of records per session, safe as soon as taken."""
+"""The log in memory: a list of records per session, which are stored as soon as they are appended."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from gateway.ports import NO_LISTENER, LogListener, SessionHead
 from gateway.quotas import Quotas
 
 MAX_LOOKUP_IDS = 100_000
-"""How many turns and asks are remembered by their ids; the oldest are forgotten first."""
+"""How many ids of turns and asks are kept; the oldest are dropped first."""
 
 
 class MemoryLog:
@@ -79,7 +79,7 @@ class MemoryLog:
         return self._records.setdefault(record.session_id, [])
 
     async def wait_stored(self, session_id: str, seq: int) -> None:
-        """What was taken is safe already."""
+        """Every record is stored when it is appended."""
 
     async def read(self, session_id: str, after: int = 0, limit: int | None = None) -> Sequence[m.Record]:
         records = self._records.get(session_id, [])
@@ -129,4 +129,4 @@ class MemoryLog:
             del ordinals[bisect_left(ordinals, head.ordinal)]
 
     async def close(self) -> None:
-        """Nothing to put away."""
+        """Nothing to close."""

@@ -6,7 +6,7 @@ Buckets of tokens that several servers share: how many requests each key has lef
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import structlog
 
@@ -15,6 +15,7 @@ from gateway.errors import GatewayError, Overloaded
 from ..sqlite import StorageUnusable
 from .address import RedisAddress, RedisUnreachable
 from .connection import Command, CommandRefused, RedisConnection
+from .replies import Reply
 from .scripts import scripts
 
 log = structlog.get_logger("dragoman.redis")
@@ -137,11 +138,11 @@ class RedisClient:
     def _call(self, script: str, *given: str | bytes | int | float) -> Command:
         return ("EVALSHA", scripts()[script][0], 0, self.prefix, *given)
 
-    async def run_read_script(self, script: str, *given: str | bytes | int | float) -> Any:
+    async def run_read_script(self, script: str, *given: str | bytes | int | float) -> Reply:
         """A script that changes nothing."""
         return (await self.read_all([self._call(script, *given)]))[0]
 
-    async def read_all(self, commands: Sequence[Command]) -> list[Any]:
+    async def read_all(self, commands: Sequence[Command]) -> list[Reply]:
         """Commands that change nothing, so that they may be asked a second time."""
         for attempt in (1, 2):
             try:
@@ -155,13 +156,13 @@ class RedisClient:
             await self._mend(refusal, self._reading)
         raise RedisUnreachable(f"Redis at {self.address.shown} does not answer as it should")
 
-    async def run_script(self, script: str, *given: str | bytes | int | float) -> Any:
+    async def run_script(self, script: str, *given: str | bytes | int | float) -> Reply:
         """A script that changes something, on the data of this epoch; what is unclear after a break is the caller's."""
         return (await self.run_scripts([(script, given)]))[0]
 
     async def run_scripts(
         self, calls: Sequence[tuple[str, Sequence[str | bytes | int | float]]], *extra: Command,
-    ) -> list[Any]:
+    ) -> list[Reply]:
         """Several such scripts in one write; `extra` commands follow them."""
         epoch = self.epoch
         commands = [*(self._call(script, epoch, *given) for script, given in calls), *extra]
@@ -232,7 +233,7 @@ class RedisClient:
             self.trouble = None
 
 
-def _info_fields(*replies: Any) -> dict[str, str]:
+def _info_fields(*replies: Reply) -> dict[str, str]:
     """The lines of INFO."""
     lines = b"\n".join(reply for reply in replies if isinstance(reply, bytes)).decode(errors="replace").splitlines()
     return dict(line.split(":", 1) for line in lines if ":" in line)

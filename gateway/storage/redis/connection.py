@@ -4,13 +4,13 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any
 
 from hiredis import pack_command
 from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import NoScriptError, OutOfMemoryError, ReadOnlyError, RedisError, ResponseError
 
 from .address import RedisAddress, RedisUnreachable, unreachable_error
+from .replies import Reply
 
 Command = tuple[str | bytes | int | float, ...]
 KINDS: dict[type[Exception], str] = {NoScriptError: "NOSCRIPT", OutOfMemoryError: "OOM", ReadOnlyError: "READONLY"}
@@ -51,24 +51,24 @@ class RedisConnection:
         self._seconds = seconds
         self._greet = greet
         self._connection: AbstractConnection | None = None
-        self._waiting: deque[asyncio.Future[Any]] = deque()
+        self._waiting: deque[asyncio.Future[Reply]] = deque()
         self._reading: asyncio.Task[None] | None = None
         self._connecting = asyncio.Lock()
 
-    async def ask(self, *command: str | bytes | int | float) -> Any:
+    async def ask(self, *command: str | bytes | int | float) -> Reply:
         """One command and its reply; raises `RedisUnreachable` or `CommandRefused`."""
         reply = (await self.ask_all([command]))[0]
         if isinstance(reply, CommandRefused):
             raise reply
         return reply
 
-    async def ask_all(self, commands: Sequence[Command]) -> list[Any]:
+    async def ask_all(self, commands: Sequence[Command]) -> list[Reply]:
         """Many commands in one write; a reply that is a refusal is one of the replies."""
         if self._connection is None:
             await self._connect()
         return await self._exchange(commands)
 
-    async def _exchange(self, commands: Sequence[Command]) -> list[Any]:
+    async def _exchange(self, commands: Sequence[Command]) -> list[Reply]:
         """What waits for a reply is bounded by who asks; a write never waits, so nobody who leaves breaks it off."""
         connection = self._connection
         if connection is None or connection._writer is None:
@@ -105,7 +105,7 @@ class RedisConnection:
                     self._drop(connection, "it was not as it should be")
                     raise
 
-    async def greeting(self, *commands: Command) -> list[Any]:
+    async def greeting(self, *commands: Command) -> list[Reply]:
         """For `greet`: ask on the connection that has just been made."""
         return await self._exchange(commands)
 
@@ -124,7 +124,7 @@ class RedisConnection:
             self._drop(connection, why)
 
     @staticmethod
-    async def _next(connection: AbstractConnection) -> Any:
+    async def _next(connection: AbstractConnection) -> Reply:
         try:
             return await connection.read_response(disconnect_on_error=False)
         except ResponseError as error:

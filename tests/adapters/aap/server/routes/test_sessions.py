@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.dialects.aap.client import MINE, Client
 from tests.support.gateway_server import serving, until
+from tests.support.key_stores import key_store
 
 
 @pytest.fixture
@@ -313,9 +314,8 @@ async def test_history_needs_a_kind_the_agent_keeps(tmp_path: Path) -> None:
 # -- who may see what -------------------------------------------------------------------------------------------------
 
 async def test_a_user_sees_only_their_own(tmp_path: Path) -> None:
-    from gateway.resources import KeyStore
 
-    keys = KeyStore(tmp_path / "data")
+    keys = key_store(tmp_path / "data")
     ann_key, bob_key = keys.add("ann"), keys.add("bob")
     async with serving(tmp_path, auth="keys") as served:
         ann, bob = Client(served, ann_key), Client(served, bob_key)
