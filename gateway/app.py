@@ -1,4 +1,4 @@
-"""The only place where everything meets: settings → agents, log, engine and dialects → one aiohttp application."""
+"""The composition root: makes storage, engine, agents and dialects from the settings, and one aiohttp application."""
 
 import asyncio
 import time
@@ -74,7 +74,7 @@ REPLAY_PAGE, REPLAY_SLICE_BYTES = 512, 128 * 1024
 
 
 class Gateway:
-    """A server's inside: made from parts, served by `web`, and able to take new parts while it runs."""
+    """All parts of one server, constructed from the settings; `web` serves them, and a reload replaces some of them."""
 
     def __init__(self, components: Components, clock: Clock = time.time) -> None:
         config = components.config
@@ -134,7 +134,7 @@ class Gateway:
         self.web = self._web()
 
     def replace_components(self, parts: Components) -> None:
-        """Put new parts in the place of the old ones; turns and streams that run go on as they are."""
+        """Use new components from now on; running turns and open streams keep the old ones."""
         kept = {id(backend) for backend in parts.backends.values()}
         self.retirement.retire(backend for backend in self.components.backends.values() if id(backend) not in kept)
         self.components, self.quota = parts, parts.config.quota
@@ -154,7 +154,7 @@ class Gateway:
             context.trust_uploads = parts.config.workspace.trust
 
     def runner(self, *, shutdown_timeout: float) -> LimitedAppRunner:
-        """What serves the application."""
+        """The runner that serves the application."""
         return LimitedAppRunner(self.web, lambda: self.components.config.limits, shutdown_timeout=shutdown_timeout)
 
     async def close(self) -> None:
@@ -212,22 +212,22 @@ class Gateway:
 
     @public
     async def _front(self, request: web.Request) -> web.Response:
-        """For whoever looks in with a browser: what is where."""
+        """A page for browsers that lists the mounts."""
         places = {name: context.mount or "/" for name, context in self.contexts.items()}
         places |= {"health": "/healthz", "readiness": "/readyz", "metrics": "/metrics"}
         lines = ["Dragoman: one agent, every client protocol", *(f"  {name:<10} {at}" for name, at in places.items())]
         return web.Response(text="\n".join(lines) + "\n")
 
     async def _keeping(self, app: web.Application) -> AsyncIterator[None]:
-        """The log is open, and what was left behind is taken up, before anybody is served."""
+        """Open the log and recover open turns before the first request is served."""
         await self.runtime.log.open()
         await self._recount()
         if left := await self.sessions.recover():
-            log.info("took up turns that were left behind", turns=left)
+            log.info("turns_recovered", turns=left)
         yield
 
     async def _watching_keys(self, app: web.Application) -> AsyncIterator[None]:
-        """Where keys are asked for, the server keeps up with what is changed of them elsewhere."""
+        """Where clients need keys, read the keys again when another process has changed them."""
         are_asked_for = "keys" in self.components.config.auth_methods
         try:
             await self.keys.open()
@@ -251,12 +251,12 @@ class Gateway:
             await task
 
     def _at(self, path: str) -> Context | None:
-        """The dialect that is mounted there."""
+        """The context of the dialect that is mounted at this path."""
         at = [context for context in self.contexts.values() if f"{path}/".startswith(f"{context.mount}/")]
         return max(at, key=lambda context: len(context.mount), default=None)
 
     def _spell(self, path: str, error: GatewayError) -> tuple[int, Any]:
-        """A refusal in the words of the dialect that is mounted there, or in our own."""
+        """The status and the body of an error, as the dialect at this path encodes it."""
         context = self._at(path)
         if context is None:
             return error.code.status, {"error": {"code": error.code, "message": error.message}}
@@ -287,7 +287,7 @@ def _network_access(config: Config) -> tuple[AllowList, TrustedProxies]:
 
 
 def _oidc_verifier(config: Config, clock: Clock) -> "OidcVerifier | None":
-    """What verifies signed tokens is fetched only where it is wanted."""
+    """The verifier of signed tokens; its libraries are imported only if it is used."""
     if "oidc" not in config.auth_methods or config.oidc is None:
         return None
     from .oidc import OidcVerifier
@@ -298,7 +298,7 @@ def _oidc_verifier(config: Config, clock: Clock) -> "OidcVerifier | None":
 # -- what can be asked without serving --------------------------------------------------------------------------------
 
 def describe_components(config: Config) -> list[str]:
-    """One line for each thing that is in order; raises `Problems` for all that is not."""
+    """One line for each dialect, agent and shadow; raises `Problems` if the settings have mistakes."""
     parts = load_components(config)
     return [
         *(f"dialect {name}: {context.mount}, table for version {parts.tables[name].spec}"

@@ -1,4 +1,4 @@
-"""Where a server keeps what it has, by one word of its settings: in memory, in a file, or on a server for many."""
+"""Makes the storage that the setting `log` names: in memory, in a SQLite file, or in Redis for several servers."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -37,20 +37,20 @@ DATABASE_FILE = "dragoman.db"
 
 @dataclass(frozen=True)
 class Storage:
-    """The log, what dialects share beside conversations, answers to requests that may come twice, and keys."""
+    """The log, the resources, the stored responses and the keys of one server."""
 
     log: EventLog
     resources: Resources
     answers: ResponseStore
     keys: AsyncKeyTable
     recount: Callable[[], Awaitable[None]]
-    """Find out what everybody keeps, once the log is open."""
+    """Count what each owner has; called once the log is open."""
     tokens: TokenBuckets | None = None
-    """The buckets that several servers share."""
+    """The token buckets that several servers share."""
 
 
 class StorageLimits(Protocol):
-    """What the stores want to know of the limits in the settings."""
+    """The limits in the settings that stores obey."""
 
     @property
     def max_sessions(self) -> int: ...
@@ -59,11 +59,11 @@ class StorageLimits(Protocol):
 
 
 async def _count_nothing() -> None:
-    """What is not there when the server starts need not be counted; what all servers share, Redis counts."""
+    """Nothing to count: memory is empty at the start, and Redis counts by itself."""
 
 
 def make_storage(config: Config, clock: Clock, limits: Callable[[], StorageLimits], tally: Quotas) -> Storage:
-    """Made, not yet opened; what is kept is counted in the tally."""
+    """The storage, not yet opened; it counts in the tally what owners have."""
     kind = config.log.partition(":")[0]
     if "://" in config.log:
         return _redis_storage(config, clock, limits, tally)
@@ -91,7 +91,7 @@ def database_path(config: Config) -> Path:
 
 
 def make_seal(config: Config) -> Seal:
-    """What secrets are sealed with before they are stored: the keys of the settings, or the data folder's own."""
+    """The seal for stored secrets, with the keys of the settings or of the data folder."""
     if config.log == "memory":
         return UNSEALED
     given = config.secrets_key.get_secret_value()
@@ -99,7 +99,7 @@ def make_seal(config: Config) -> Seal:
 
 
 def _redis_storage(config: Config, clock: Clock, limits: Callable[[], StorageLimits], tally: Quotas) -> Storage:
-    """On a Redis server; what talks to it is fetched only where it is wanted."""
+    """Storage in Redis; its libraries are imported only if it is used."""
     from gateway.storage.log.redis import RedisLog
     from gateway.storage.redis import RedisTokenBuckets
     from gateway.storage.resources.redis import RedisKeyTable, RedisResources, RedisResponses
@@ -121,7 +121,7 @@ def make_redis(config: Config) -> "RedisClient":
 
 
 def make_key_store(config: Config) -> KeyStore:
-    """The keys, for commands: they work beside a running server, and without one."""
+    """The keys for the commands of the CLI, which work with and without a running server."""
     if "://" not in config.log:
         return KeyStore(SqliteKeyTable(database_path(config)), config.data)
     from gateway.storage.resources.redis import BlockingKeyTable

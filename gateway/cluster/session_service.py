@@ -302,9 +302,9 @@ class ClusterSessionService:
         """Return when all records of the session are stored."""
         await wait_until_stored(self._log, session.view.session_id, session.view.head)
 
-    async def _serve(self, letter: RpcRequest, again: bool) -> RpcReply | None:
+    async def _serve(self, message: RpcRequest, again: bool) -> RpcReply | None:
         """Carry out what another server asks for; None if it is not known yet whether that was done."""
-        request, session_id = letter.request, letter.call.session_id
+        request, session_id = message.request, message.call.session_id
         try:
             if self._runtime.is_draining:
                 await self._held.hand_over(session_id)
@@ -313,7 +313,7 @@ class ClusterSessionService:
             # a request may have waited here while the writer before this server carried it out
             is_new = self._claims.was_claimed_within(session_id, 2 * self._patience)
             carry_out = self._once if again or is_new else self._here
-            return RpcReply(request=request, receipt=await carry_out(letter.call, request))
+            return RpcReply(request=request, receipt=await carry_out(message.call, request))
         except (LeaseLost, OwnerUnknown):
             self._held.drop_copy(session_id)
             return RpcReply(request=request, elsewhere=True)

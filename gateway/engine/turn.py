@@ -86,7 +86,7 @@ class TurnRun:
         return self.session.view.metadata
 
     def mint(self, prefix: str) -> str:
-        """The same ids in the same order whenever the turn is run."""
+        """A new id; a turn that is run again gets the same ids in the same order."""
         return f"{prefix}_{self._stem}{next(self._minted):x}"
 
     def start(self) -> None:

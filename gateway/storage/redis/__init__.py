@@ -1,4 +1,4 @@
-"""One Redis server that many of ours share."""
+"""The connection to a Redis server that several gateways share."""
 
 from .address import RedisAddress, RedisUnreachable
 from .client import DEFAULT_LEASE_SECONDS, RedisClient, RedisDataLost, RedisTokenBuckets

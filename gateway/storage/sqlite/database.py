@@ -28,13 +28,13 @@ from .schema import version_of
 
 log = structlog.get_logger("dragoman.storage")
 WINDOW = 0.002
-"""Seconds that writes wait for company before they are committed together."""
+"""Seconds that writes wait for others, with which they are committed together."""
 RETRY_SECONDS = 1.0
-"""Seconds after which a group that could not be written is tried again."""
+"""Seconds after which a group that could not be written is written again."""
 GROUPS_PER_CHECKPOINT = 64
-"""After so many groups the write-ahead log is looked at."""
+"""After so many groups the size of the write-ahead log is checked."""
 MAX_WAL_BYTES = 32 * 1024 * 1024
-"""So large it may be before the writer pauses, so that it can be written from its beginning again."""
+"""The size of the write-ahead log at which the writer pauses for a checkpoint."""
 
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ Work = Callable[[sqlite3.Connection], T]
 
 
 class WriteSource(Protocol):
-    """Who has more to write whenever a group leaves."""
+    """The log, as the database sees it: it adds its records to every group."""
 
     def gather(self) -> Work[None] | None:
         """What there is to write now, as one piece of work; None if there is nothing."""
@@ -54,7 +54,7 @@ class WriteSource(Protocol):
 
 @dataclass(slots=True)
 class WriteTask:
-    """Something to be written, and who waits for it."""
+    """A piece of work that writes, and the future of its result."""
 
     work: Work[Any]
     done: asyncio.Future[Any]
@@ -70,7 +70,7 @@ class WriteResult:
 
 
 class Database:
-    """Everything that is written goes through one thread; whoever asks for it is told when it is safe.
+    """All writes go through one thread; their callers wait until they are committed.
 
     `source` is asked, whenever a group leaves, for work of its own; it is told of success or failure, and what could
     not be written it offers again.
@@ -121,7 +121,7 @@ class Database:
         self._connections[name] = open_connection(self.path, fsync=self._fsync, prepared=name != "write")
 
     async def read(self, query: Work[T]) -> T:
-        """Ask something of what is safe."""
+        """Run a query in the thread that reads."""
         connection = self._connections.get("read")
         if connection is None:
             raise StorageUnusable(f"{self.path} is closed: the server is about to stop")
@@ -133,7 +133,7 @@ class Database:
     # -- writing --------------------------------------------------------------------------------------------------
 
     async def write(self, work: Work[T]) -> T:
-        """Do this in the thread that writes, and come back when it is safe; what it raises is raised here."""
+        """Do the work in the thread that writes; return when it is committed, and raise what it raises."""
         if self.trouble is not None:
             raise self.trouble
         if self._closed:
@@ -145,7 +145,7 @@ class Database:
         return result
 
     def schedule_write(self) -> None:
-        """There is something to write: let a group leave soon."""
+        """There is something to write: begin a group soon."""
         if not self._stirred and not self._busy and not self._closed:
             self._stirred = True
             self._idle.clear()
@@ -199,14 +199,14 @@ class Database:
     # -- tidying up -----------------------------------------------------------------------------------------------
 
     def _tidy(self) -> None:
-        """Now and then the write-ahead log is carried over into the file, away from the writer's path."""
+        """Do a checkpoint after some groups, in a thread of its own."""
         self._written += 1
         if self._written % GROUPS_PER_CHECKPOINT == 0 and not self._tidies and not self._closing:
             self._tidies = True
             self._tidying.submit(self._carry_over)
 
     def _carry_over(self) -> None:
-        """In the thread that tidies: most of it here, where nobody waits; the rest where the writer can begin anew."""
+        """Do most of the checkpoint in this thread, where nothing waits for it; the rest in the thread that writes."""
         try:
             if self._wal.stat().st_size > CHECKPOINT_BYTES and self._checkpoint("tidy") > MAX_WAL_BYTES:
                 self._checkpoint("tidy")
@@ -221,16 +221,16 @@ class Database:
         return self.path.with_name(f"{self.path.name}-wal")
 
     def _checkpoint(self, name: str) -> int:
-        """A passive checkpoint in another thread holds up neither readers nor the writer; how long the log was."""
+        """Do a passive checkpoint, for which neither readers nor the writer wait; return the size of the log."""
         _, pages, _ = self._connections[name].execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
         return int(pages) * PAGE_BYTES
 
     async def close(self) -> None:
-        """Write what there is, if that can be, and let go of the file."""
+        """Write what is left, if that is possible, and close the file."""
         self._closing = True
         if self.trouble is not None and "write" in self._connections:
             self._idle.clear()
-            self._leave()  # once more; whatever cannot be stored now is lost with the process
+            self._leave()  # the last attempt: what cannot be stored now is lost
         await self._idle.wait()
         self._closed = True
         loop = asyncio.get_running_loop()
