@@ -112,6 +112,8 @@ class Overloaded(GatewayError):
 
     code = m.FaultCode.OVERLOADED
     retryable = True
+    nothing_stored: ClassVar[bool] = False
+    """Whether nothing of the request was stored, or will be: the client may send the request again."""
 
 
 class TimedOut(GatewayError):

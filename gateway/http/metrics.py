@@ -154,33 +154,33 @@ def metrics_routes(metrics: Metrics) -> list[web.RouteDef]:
 
 
 class CountedSessions(Protocol):
-    """The numbers that the session service knows."""
+    """The sessions in memory."""
 
     def __len__(self) -> int: ...
     @property
-    def running(self) -> int: ...
-    @property
-    def cached_sessions(self) -> int: ...
+    def turn_count(self) -> int: ...
 
 
 class WrittenLog(Protocol):
-    """The event log, which knows whether it can be written."""
+    """The event log, which knows how many sessions it has and whether it can be written."""
 
+    @property
+    def session_count(self) -> int: ...
     @property
     def write_error(self) -> GatewayError | None: ...
 
 
 class SessionMetrics(Collector):
-    """Asks the session service and the log for their numbers whenever the metrics are read."""
+    """Asks the table of sessions and the log for their numbers whenever the metrics are read."""
 
     def __init__(self, sessions: CountedSessions, log: WrittenLog) -> None:
         self._sessions, self._log = sessions, log
 
     def collect(self) -> Iterator[Metric]:
         gauges = {
-            "dragoman_sessions": ("Stored sessions.", len(self._sessions)),
-            "dragoman_cached_sessions": ("Sessions held in memory.", self._sessions.cached_sessions),
-            "dragoman_running_turns": ("Turns that run or wait for people.", self._sessions.running),
+            "dragoman_sessions": ("Stored sessions.", self._log.session_count),
+            "dragoman_cached_sessions": ("Sessions held in memory.", len(self._sessions)),
+            "dragoman_running_turns": ("Turns that run or wait for people.", self._sessions.turn_count),
             "dragoman_log_write_failing": ("1 while nothing can be stored, else 0.", self._log.write_error is not None),
         }
         for name, (text, value) in gauges.items():

@@ -15,7 +15,7 @@ from .backend import (
 )
 from .clock import Sleep
 from .dialect import Dialect, Projector, SkippingProjector
-from .event_log import Clock, EventLog, OnCommit, OnTrouble, SessionHead
+from .event_log import NO_LISTENER, Clock, EventLog, LogListener, SessionHead
 from .keys import (
     ANONYMOUS,
     KEY_PREFIX,
@@ -56,11 +56,22 @@ from .resources import (
     StoredResponse,
     TokenBuckets,
 )
-from .sessions import Chunk, Receipt, Replays, ReplayState, SessionService, StreamSlot, Subscription
+from .sessions import (
+    Chunk,
+    ManagedSessionService,
+    Receipt,
+    Replays,
+    ReplayState,
+    ReplayStatus,
+    SessionService,
+    StreamSlot,
+    Subscription,
+)
 
 __all__ = [
     "ANONYMOUS",
     "KEY_PREFIX",
+    "NO_LISTENER",
     "Addresses",
     "AsyncKeyTable",
     "Audit",
@@ -86,9 +97,9 @@ __all__ = [
     "KeyTable",
     "KeyUse",
     "Keys",
+    "LogListener",
+    "ManagedSessionService",
     "NewRemoteSession",
-    "OnCommit",
-    "OnTrouble",
     "ParsedFrame",
     "Projector",
     "Receipt",
@@ -99,6 +110,7 @@ __all__ = [
     "RemoteTurn",
     "RemoteTurnEnd",
     "ReplayState",
+    "ReplayStatus",
     "Replays",
     "Resource",
     "Resources",

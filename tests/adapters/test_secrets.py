@@ -15,7 +15,7 @@ import socketio
 from adapters.blade.server.turn_state import wire_call_id
 from gateway import logging
 from gateway.storage.log import export_sessions
-from gateway.storage.sealing import FILE, KEY_LOST
+from gateway.storage.sealing import FILE
 from gateway.storage_factory import make_seal
 from tests.support.dialect_tables import ALL_DIALECTS
 from tests.support.gateway_server import Served, serving
@@ -272,7 +272,7 @@ async def test_without_the_key_it_goes_on_without_them(tmp_path: Path, told: Str
         await go_on(client, session)
         assert await client.call("GET", f"{CAS}/sessions/{session}")
     assert RECEIVED == [{"api_key": ""}]
-    assert KEY_LOST in told.getvalue()
+    assert "secret_key_unknown" in told.getvalue()
 
 
 async def test_a_key_of_the_settings_is_not_in_the_folder(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ SOURCES = sorted(path for room in ("gateway", "adapters", "mappings", "conforman
 TESTS = [(path.stem, path.read_text()) for path in sorted((ROOT / "tests").rglob("test_*.py"))]
 
 TESTED_BY = {
+    "gateway/engine/session_writer.py": "tests/engine/test_session.py",
     "gateway/ports/*.py": "tests/contract/test_dialects.py",
     "gateway/backends/kinds.py": "tests/backends/test_kinds.py",
     "gateway/cli/options.py": "tests/cli/test_commands.py",

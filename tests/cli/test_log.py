@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from gateway.cli import app
 from gateway.cli.log import ProgressReporter
-from gateway.storage import Database, Seal, load_or_create_key
+from gateway.storage import Database, FernetSeal, load_or_create_key
 from gateway.storage.log import SqliteLog
 from tests.support import fork_server
 from tests.support.storage.stored_sessions import SESSIONS, kept, store
@@ -107,7 +107,7 @@ def test_a_round_trip_through_pipes(home: Path, real: Real, file: Path) -> None:
     assert back.returncode == 0, back.stderr
     assert back.stdout == f"{home}/other/dragoman.db: imported 3 sessions, {RECORDS} records\n"
     other = home / "other" / "dragoman.db"
-    assert kept(other, Seal(lambda: [load_or_create_key(home / "data")])) == SESSIONS
+    assert kept(other, FernetSeal(lambda: [load_or_create_key(home / "data")])) == SESSIONS
     assert b"s3cret" not in other.read_bytes()
 
 
@@ -124,7 +124,7 @@ def test_a_file_that_only_its_writer_can_read(home: Path, dragoman: Run, file: P
     assert refused.stderr == "there is a session 's1' already; --replace puts this one in its place\n"
     replaced = dragoman("log", "import", "--replace", "out.jsonl")
     assert replaced.stdout == f"{file}: imported 1 session, 37 records, 1 of them replaced existing ones\n"
-    seal = Seal(lambda: [load_or_create_key(home / "data")])
+    seal = FernetSeal(lambda: [load_or_create_key(home / "data")])
     assert kept(file, seal) == {"s2": SESSIONS["s2"], "s3": SESSIONS["s3"], "s1": SESSIONS["s1"]}
 
 

@@ -44,11 +44,11 @@ async def test_a_client_that_leaves_while_its_message_is_stored_stops_the_turn(t
         url = served.url(dialect(name).mount + path.format(view.session_id))
         request = asyncio.create_task(served.http.post(url, json=named(body, view.session_id)))
         try:
-            await until(lambda: sessions.running)
+            await until(lambda: served.gateway.table.turn_count)
             request.cancel()
             await until(lambda: all(one.transport is None for one in server.connections))
         finally:
             disk_is_free.set()
         await busy
-        await until(lambda: not sessions.running)
+        await until(lambda: not served.gateway.table.turn_count)
         assert await ended(served, view.session_id) == [m.Outcome.INTERRUPTED]

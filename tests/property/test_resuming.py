@@ -15,13 +15,13 @@ from adapters.cas.server.stream_options import StreamOptions
 from adapters.zenflux.server.stream_options import StreamOptions as Manner
 from adapters.zenflux.server.stream_options import encode_options
 from adapters.zenflux.server.views import user_id_of
-from gateway.engine import Hub
+from gateway.engine import Hub, SessionCommits, SessionTable
 from gateway.engine.streams import channel as channel_module
 from gateway.engine.streams import cursor as cursor_module
 from gateway.engine.streams import feed as feed_module
 from gateway.engine.streams.cursor import Cursor
 from gateway.http import ResumedSubscription
-from gateway.ports import Subscription
+from gateway.ports import Projector, Subscription
 from gateway.quotas import Quotas
 from gateway.storage.log import MemoryLog
 from tests.support.dialect_parts import live_options
@@ -52,20 +52,29 @@ class Library:
         self.log = MemoryLog()
         self.said = 0
         self.hub = Hub(
-            log=self.log, projector=lambda name, options: dialect(name).projector(table(name), options),
-            clock=lambda: self.now, start_of=self._start_of, observer=CountingMetrics(), max_lag=lambda: 10**6,
+            log=self.log, sessions=self, streams=self, clock=lambda: self.now, observer=CountingMetrics(),
+            max_lag=lambda: 10**6,
         )
-        self.hub.unsettled = lambda session_id: self.said > self.head
-        self.log.on_commit = self.hub.publish
+        self.log.attach(SessionCommits(SessionTable(), self.hub))
         self.all = list(records)
         self.head = 0
         if records:
             self.commit(len(records))
 
-    def _start_of(self, session_id: str, name: str, cursor: int) -> int:
-        if dialect(name).replay_from == "session":
-            return 0
+    def projector(self, name: str, options: str) -> Projector:
+        return dialect(name).projector(table(name), options)
+
+    def replays_turn(self, name: str) -> bool:
+        return dialect(name).replay_from == "turn"
+
+    def turn_start(self, session_id: str, cursor: int) -> int:
         return m.fold(session_id, self.all).turn_start(cursor)
+
+    def is_idle(self, session_id: str) -> bool:
+        return True
+
+    def has_unstored_records(self, session_id: str) -> bool:
+        return self.said > self.head
 
     def commit(self, upto: int) -> None:
         for record in self.all[self.head:upto]:
@@ -179,7 +188,7 @@ async def test_cas_at_every_event(reading: StreamOptions, records: list[m.Record
     shelf = StoredSession(records)
 
     async def frames(how: StreamOptions, after: int) -> list[bytes]:
-        chunks = shelf.read("", SESSION, "cas", how.word, after=after)
+        chunks = await shelf.read("", SESSION, "cas", how.word, after=after)
         return [frame async for chunk in chunks for frame in chunk.frames]
 
     whole = await frames(reading, 0)

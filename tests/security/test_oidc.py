@@ -17,8 +17,8 @@ from joserfc.jwk import OctKey
 from gateway.config import OidcSettings
 from gateway.errors import Overloaded, Unauthenticated
 from gateway.oidc import OidcVerifier
-from gateway.resources import KeyStore
 from tests.support.gateway_server import Served, serving, simulation
+from tests.support.key_stores import key_store
 from tests.support.oidc_issuer import AUDIENCE, Issuer, issuing, rsa
 
 
@@ -210,7 +210,7 @@ async def test_keys_that_are_no_public_keys_for_signatures_are_not_used(issuer: 
 # -- the server -------------------------------------------------------------------------------------------------------
 
 async def test_a_server_is_opened_by_tokens_and_by_keys_as_the_settings_say(issuer: Issuer, tmp_path: Path) -> None:
-    key, token = KeyStore(tmp_path / "data").add("ada"), issuer.token(now())
+    key, token = key_store(tmp_path / "data").add("ada"), issuer.token(now())
     async with opened(tmp_path, issuer) as served:
         assert [await status(served, word) for word in (token, key, "", changed(issuer))] == [200, 401, 401, 401]
     async with opened(tmp_path, issuer, auth=["keys", "oidc"], admins=["root"]) as served:

@@ -59,7 +59,7 @@ async def upgraded(served: Served, path: str, **headers: str) -> int:
 async def nothing_happened(served: Served) -> bool:
     sessions, _ = await served.gateway.sessions.list("")
     async with served.http.get(served.url("/api/user/api-keys")) as keys:
-        return not sessions and not served.gateway.sessions.running and not await keys.json()
+        return not sessions and not served.gateway.table.turn_count and not await keys.json()
 
 
 # -- pages of other sites ---------------------------------------------------------------------------------------------

@@ -239,8 +239,8 @@ LARGE_RESULT = 256 * 1024
 async def final_result(context: Context, owner: str, session_id: str, receipt: Receipt, place: StreamSlot) -> Any:
     """The payload of the `chat:end` that the commands of a receipt lead to."""
     if not receipt.begun:  # an answer was accepted, and others are awaited: its chat is over already
-        told = context.sessions.read(owner, session_id, context.dialect, BARE, after=receipt.after)
         with context.committed():
+            told = await context.sessions.read(owner, session_id, context.dialect, BARE, after=receipt.after)
             return _payload([frame async for chunk in told for frame in chunk.frames][-1])
     async with context.follow_turn(owner, session_id, receipt, BARE, place) as subscription:
         while chunks := await subscription.chunks():

@@ -84,7 +84,7 @@ class EventHistory:
 
     async def _chunks(self, after: int, upto: int) -> AsyncIterator[Chunk]:
         word, size = replace(self.reading, as_list=True, deltas=(), raw=False).word, 0
-        async for chunk in self.context.sessions.read(
+        async for chunk in await self.context.sessions.read(
             self.owner, self.view.session_id, self.context.dialect, word, after=after, upto=upto,
         ):
             size += sum(map(len, chunk.frames))

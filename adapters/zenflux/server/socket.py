@@ -185,7 +185,7 @@ class ChatSocket:
     async def _check(self, run: StartedRun, manner: str, after_seq: int) -> None:
         """Nobody can have had more than was said, and the words that are held back just now."""
         told = 1
-        async for chunk in self._context.sessions.read(
+        async for chunk in await self._context.sessions.read(
             self._owner, run.view.session_id, self._context.dialect, manner, after=run.receipt.after,
         ):
             told += len(chunk.frames)

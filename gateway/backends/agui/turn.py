@@ -93,7 +93,7 @@ class AguiTurn:
         """Add the agent's own events to the conversation, and return all events."""
         for said in told:
             if not isinstance(said, ScopedEvent):
-                self._view.apply(m.Record(
+                m.apply(self._view, m.Record(
                     seq=self._view.head + 1, at=0.0, session_id=self.turn.session_id, turn_id=self.turn.turn_id,
                     event=said,
                 ))

@@ -45,6 +45,7 @@ def show_before_storing_main() -> None:
 
 def show_before_it_is_stored(patch: pytest.MonkeyPatch) -> None:
     """Make servers break the first promise: to see that the judge notices."""
+    from gateway.ports import NO_LISTENER
     from gateway.storage import Database
     from gateway.storage.log import SqliteLog
 
@@ -52,12 +53,12 @@ def show_before_it_is_stored(patch: pytest.MonkeyPatch) -> None:
 
     def show(log: SqliteLog, record: m.Record) -> None:
         append(log, record)
-        log.on_commit((record,))
+        log._listener.committed((record,))
 
     def say_nothing(log: SqliteLog) -> None:
-        told, log.on_commit = log.on_commit, lambda records: None
+        told, log._listener = log._listener, NO_LISTENER
         committed(log)
-        log.on_commit = told
+        log._listener = told
 
     async def slow(database: Database) -> None:
         database._window = 0.2

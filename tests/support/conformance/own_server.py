@@ -10,9 +10,9 @@ import yaml
 
 from conformance.faults.kill.setups import setup_of
 from conformance.kit.suite import load_suite
-from gateway.resources import KeyStore
 from tests.support.conformance.examination_facts import EXAMINED, examination_facts
 from tests.support.dialect_tables import DIALECTS, dialect
+from tests.support.key_stores import key_store
 from tests.support.server_process import running
 
 ROOT = Path(__file__).parents[3]
@@ -43,7 +43,7 @@ def profile(name: str, folder: Path) -> Path:
 
 def assert_that_we_conform(name: str, folder: Path) -> None:
     """Start the server and the command as somebody would type them."""
-    key, report = KeyStore(folder / "data").add("examiner"), folder / "report.json"
+    key, report = key_store(folder / "data").add("examiner"), folder / "report.json"
     with running(folder, auth=auth(name), dialects=SETTINGS) as served:
         done = subprocess.run(
             [sys.executable, "-m", "gateway", "conform", name, address(name, served.address), "--key", key,

@@ -89,7 +89,7 @@ async def test_a_chat_there_can_be_stopped(tmp_path: Path) -> None:
     async with blade(tmp_path) as served, Proxy(served.address).address() as address, remote(address) as server:
         view = await served.gateway.sessions.create("", "demo")
         talking = asyncio.create_task(talk(server, view.session_id, "/slow 2000 there"))
-        await until(lambda: served.gateway.sessions.running)
+        await until(lambda: served.gateway.table.turn_count)
         await server.interrupt(view.session_id)
         [(outcome, stop_reason, _, _)] = (await talking).facts.ends
         assert (outcome, stop_reason) == (m.Outcome.INTERRUPTED, m.StopReason.INTERRUPTED)

@@ -265,7 +265,7 @@ async def test_a_search_and_a_thought_are_kept_across_turns_and_a_restart(tmp_pa
                     "messages": [said]}) as response:
                     assert read(await response.json()).text == words
             for dialect in DIALECTS:
-                chunks = [chunk async for chunk in served.gateway.sessions.read(
+                chunks = [chunk async for chunk in await served.gateway.sessions.read(
                     "", one, dialect, "delta" if dialect == "aap" else "")]
                 assert b"Still." in b"".join(frame for chunk in chunks for frame in chunk.frames), dialect
     told = server.asked[2].json["messages"]
