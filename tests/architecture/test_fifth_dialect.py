@@ -24,6 +24,7 @@ RUN_OVER_DIALECTS = (
     "tests/property/test_translation.py", "tests/security/test_hostile_json.py", "tests/security/test_tenants.py",
     "tests/test_conforming.py", "tests/test_unknown_agents.py", "tests/backends/remote/test_backend.py",
     "tests/backends/remote/test_bad_servers.py", "tests/backends/remote/test_permission_guard.py",
+    "tests/translate/test_recorded_commands.py",
 )
 """Files of tests with a parameter for each dialect."""
 HANG = 600
